@@ -23,8 +23,8 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from benchmarks.table import aligned, machine, write_json
-from triage.statistics.cause_mix import share
-from triage.statistics.daily_cycle import FALSE_ALARM, daily_cycle
+from triage.statistics.cause_mix import estimate_share
+from triage.statistics.daily_cycle import FALSE_ALARM, fit_daily_cycle
 
 NOISE: Final = 0.02
 WITHIN: Final = 0.2
@@ -83,7 +83,7 @@ def recovered(case: Case, trials: int, seed: int) -> dict[str, float]:
     found = near = both = held = 0
     errors = []
     for _ in range(trials):
-        told = daily_cycle(*series(case, chance))
+        told = fit_daily_cycle(*series(case, chance))
         amplitude = told.amplitude
         if amplitude.value is None or amplitude.low is None or amplitude.high is None:
             continue
@@ -101,7 +101,7 @@ def recovered(case: Case, trials: int, seed: int) -> dict[str, float]:
 def false_alarms(case: Case, trials: int, seed: int) -> int:
     """Series of noise alone that were called a swing."""
     chance = np.random.default_rng([seed, case.samples, round(case.memory * 100), case.uneven])
-    return sum(bool(daily_cycle(*series(case, chance)).found) for _ in range(trials))
+    return sum(bool(fit_daily_cycle(*series(case, chance)).found) for _ in range(trials))
 
 
 def noise_name(case: Case) -> str:
@@ -157,7 +157,7 @@ def _noise(trials: int, seed: int) -> tuple[list[dict[str, object]], bool]:
     for case in NOISE_ALONE:
         alarms = false_alarms(case, trials, seed)
         fine = fine and alarms <= most
-        high = share(alarms, trials).high
+        high = estimate_share(alarms, trials).high
         rows.append({"days": case.days, "n": case.samples, "noise": noise_name(case),
                      "false_alarms": alarms})  # fmt: skip
         table.append([noise_name(case), f"{case.days:g}", f"{case.samples:,}",

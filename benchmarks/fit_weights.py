@@ -33,7 +33,7 @@ from benchmarks.campaign_cases import (
     weighed_of,
 )
 from triage.analysis.facts.stop import When
-from triage.analysis.joining.belief import best_rivals
+from triage.analysis.joining.belief import find_best_rivals
 from triage.analysis.joining.features import FEATURES, NAMES, WITNESSES
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.model import FARTHEST, Model
@@ -178,7 +178,7 @@ def standings(found: Sequence[Example], model: Model) -> tuple[np.ndarray, np.nd
         together[one.incident].append(place)
     for places in together.values():
         odds = own[places].tolist()
-        rivals = best_rivals(odds, [found[place].features for place in places])
+        rivals = find_best_rivals(odds, [found[place].features for place in places])
         for place, mine, rival in zip(places, odds, rivals, strict=True):
             if rival is not None:
                 ahead[place] = max(-FARTHEST, min(FARTHEST, mine - rival))

@@ -28,7 +28,7 @@ from benchmarks.fleet_year_rows import Year
 from benchmarks.pages import get, serving
 from benchmarks.service_rows import a_database
 from benchmarks.table import aligned, machine, write_json
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.server.context import open_context
 from triage.settings import load_settings
 
@@ -37,8 +37,8 @@ _LIMIT_S: Final = 2.0
 
 def _paths(until: datetime) -> dict[str, tuple[str, ...]]:
     """By kind: first what has to hold, then the other pages; parts, plans, lists, gauges."""
-    end = quote(iso_utc(until) or "")
-    year = f"since={quote(iso_utc(until - timedelta(days=365)) or '')}&until={end}"
+    end = quote(format_iso_utc(until) or "")
+    year = f"since={quote(format_iso_utc(until - timedelta(days=365)) or '')}&until={end}"
     return {
         "page": (
             "/fleet?days=366", "/fleet", "/fleet/nodes", "/fleet/nodes?standing=lemon",

@@ -29,7 +29,7 @@ from benchmarks.table import aligned, machine, write_json
 from simulator.campaign import Campaign, draw
 from simulator.request import EPOCH_NS
 from tests.support.waiting import eventually
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
 _DAYS: Final = 54
 _NUM_NODES: Final = 2048
@@ -90,7 +90,7 @@ def _sent(client: Client, folder: Path, options: argparse.Namespace) -> Iterator
     for number, (path, truth) in enumerate(drawn, 1):
         at = datetime.fromtimestamp(truth.fault_at_ns / 1e9, UTC)
         job_id = f"run-{number:04d}"
-        hook = {"job_id": job_id, "failed_at": iso_utc(at)}
+        hook = {"job_id": job_id, "failed_at": format_iso_utc(at)}
         opened = client.post("/v1/hooks/job-failed", hook)
         client.insist(opened["upload_url"].replace("/artifacts", "/bundle"), _packed(path))
         shutil.rmtree(path)
@@ -124,16 +124,20 @@ def scheduler_csv(seen: Sequence[Seen]) -> str:
     start = _END - timedelta(days=_DAYS)
     gpus = _NUM_NODES * _GPUS_PER_NODE
     for one in sorted(seen, key=lambda one: one.at):
-        rows.append(f"{one.job_id},{iso_utc(start)},{iso_utc(one.at)},FAILED,{_NUM_NODES},{gpus}")
+        rows.append(
+            f"{one.job_id},{format_iso_utc(start)},{format_iso_utc(one.at)},FAILED,{_NUM_NODES},{gpus}"
+        )
         start = one.at
-    rows.append(f"run-last,{iso_utc(start)},{iso_utc(_END)},CANCELLED,{_NUM_NODES},{gpus}")
+    rows.append(
+        f"run-last,{format_iso_utc(start)},{format_iso_utc(_END)},CANCELLED,{_NUM_NODES},{gpus}"
+    )
     return "\n".join(rows) + "\n"
 
 
 def _period(**more: object) -> str:
     """The 54 days as a query."""
     since = _END - timedelta(days=_DAYS)
-    return urlencode({"since": iso_utc(since), "until": iso_utc(_END), **more})
+    return urlencode({"since": format_iso_utc(since), "until": format_iso_utc(_END), **more})
 
 
 def _print_causes(seen: Sequence[Seen], fleet: Mapping[str, Any]) -> None:

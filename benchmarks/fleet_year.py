@@ -37,7 +37,7 @@ from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
 from triage.services.quotas import Quotas
 from triage.settings import load_settings
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.database.engine import Database
 from triage.store.database.group_commit import GroupCommit
 
@@ -159,7 +159,7 @@ def import_times(
 ) -> list[dict[str, Any]]:
     """How fast an export is taken in, and taken in again."""
     settings = load_settings()
-    blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
+    blobs = open_blobs(None, settings.data_dir, environ={}, min_free_bytes=0)
     quotas = Quotas(settings, database)
     ctx = Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
     found = []

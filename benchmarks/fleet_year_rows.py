@@ -15,7 +15,7 @@ from simulator.fleet.columns import OutageRow
 from simulator.fleet.fleet import simulated_outages
 from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category, Role
-from triage.fleet.store.node_sets import packed
+from triage.fleet.store.node_sets import pack_keys
 
 _CAUSES: Final = (
     Category.GPU, Category.GPU_HBM, Category.NIC, Category.NETWORK, Category.NVLINK,
@@ -94,7 +94,7 @@ def _node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  
         keys = [_FIRST_NODE + node for node in range(year.nodes) if node not in out]
         yield {
             "id": number + 1, "sha256": f"{number:064d}", "num_nodes": len(keys),
-            "spans": packed(keys),
+            "spans": pack_keys(keys),
         }  # fmt: skip
 
 

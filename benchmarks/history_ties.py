@@ -24,7 +24,7 @@ from simulator.campaign import Campaign, draw
 from simulator.fleet.wish import lemon_factor
 from simulator.incidents.whole import Wish
 from triage.analysis.answer import answer_of, weigh_incident
-from triage.analysis.explain import without
+from triage.analysis.explain import drop_artifact
 from triage.analysis.joining.history import EQUAL, EXCHANGED, NEARLY
 from triage.domain.category import Role
 from triage.domain.report import Answer
@@ -104,7 +104,7 @@ def _pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
 
     def answered(priors: dict[str, Prior]) -> Answer:
         known = replace(facts, standings=priors)
-        own = without(logs, None)  # weighing leaves notes in what it is given
+        own = drop_artifact(logs, None)  # weighing leaves notes in what it is given
         return answer_of(
             weigh_incident(dumps, own, known), dumps, own, known, inputs.refused, notes
         )

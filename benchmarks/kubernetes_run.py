@@ -17,8 +17,8 @@ from pathlib import Path
 
 import triage
 from tests.support.kube import Kube, kube_in_memory, missing_programs, real_kube, write_kubeconfig
-from triage.actions.names import reason_of
-from triage.actions.schedulers.kubernetes import scheduler_from
+from triage.actions.names import format_act_reason
+from triage.actions.schedulers.kubernetes import open_kubernetes_scheduler
 from triage.domain.report import Verdict
 from triage.settings import Settings
 
@@ -56,7 +56,9 @@ def main() -> None:
         file = write_kubeconfig(kube, folder / "kubeconfig")
         steps.done("an API server with two nodes")
 
-        scheduler = scheduler_from(Settings.model_validate({"act_kubeconfig": str(file)}))
+        scheduler = open_kubernetes_scheduler(
+            Settings.model_validate({"act_kubeconfig": str(file)})
+        )
         before = scheduler.node("gpu-n1")
         steps.done("import the client, first look at the node")
 
@@ -64,7 +66,7 @@ def main() -> None:
         assert verdict.cordon == ("gpu-n1",), verdict
         steps.done(f"the answer: {verdict.category} on gpu-n1 ({verdict.confidence:.2f})")
 
-        reason = reason_of("inc_bench", verdict.category, verdict.confidence)
+        reason = format_act_reason("inc_bench", verdict.category, verdict.confidence)
         scheduler.drain("gpu-n1", reason)
         steps.done("drain")
         seen = scheduler.node("gpu-n1")

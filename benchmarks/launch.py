@@ -21,7 +21,7 @@ import structlog
 
 import triage
 from benchmarks.pages import Got, answered, get, ms, p95, serving, stored
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.failure import Failure
 from triage.render.data import wire
@@ -68,10 +68,10 @@ def fill(ctx: Context, num: int) -> None:
     new = NewAnswer(packed, report, provisional=False, inputs=1, seconds=1.0)
     for number in range(num):
         incident = announce(ctx, Failure(f"job-{number}", expected_artifacts=0))
-        now = utc_now()
+        now = read_utc_now()
         with ctx.database.writing() as session:
             revisions.add(session, incident.id, 1, new, now)
-            settling.answered(session, incident.id, 1, new, now)
+            settling.note_answer(session, incident.id, 1, new, now)
             settling.settle(session, incident.id, now)
 
 

@@ -208,9 +208,9 @@ def grep(path: Path, patterns: Path) -> tuple[str, dict[str, Any]] | None:
     tool = next((name for name in ("rg", "grep") if shutil.which(name)), None)
     if tool is None:
         return None
-    from triage.signatures.registry import literals
+    from triage.signatures.registry import list_literals
 
-    patterns.write_text("\n".join(literals()) + "\n", encoding="utf-8")
+    patterns.write_text("\n".join(list_literals()) + "\n", encoding="utf-8")
     command = [tool, "-F", "-i", "-c", "-f", str(patterns), str(path)]
     if tool == "rg":
         command.insert(1, "-j1")

@@ -20,15 +20,15 @@ from simulator.kinds import kind_named
 from simulator.play import play
 from simulator.request import request_for
 from triage.domain.rank_digest import GroupRow, RankDigest
-from triage.formats.extractor import operations_of
-from triage.formats.node_digest import node_interned, read_node_digest, write_node_digest
+from triage.formats.extractor import describe_operations
+from triage.formats.node_digest import make_node_interned, read_node_digest, write_node_digest
 from triage.parsers.extract.digest import Interned
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.shared import Shared
-from triage.report import study_of
+from triage.report import build_study
 
 # Every so many ranks the digest is read as a service reads it.
 EVERY = 8
@@ -42,7 +42,7 @@ def make(file: Path, ranks: int, entries: int, dumps: int) -> dict[str, Any]:
     )
     played = play(request)
     simulated, shared = played.run(request.offsets()), Shared()
-    desk, decoder, interned = simulated.desk(), Decoder(shared), node_interned()
+    desk, decoder, interned = simulated.desk(), Decoder(shared), make_node_interned()
     facts: dict[str, Any] = dict.fromkeys(("read_s", "raw_sha256_s", "pack_s", "intake_s"), 0.0)
     facts |= {"ranks": ranks, "raw_bytes": 0, "digest_bytes": 0, "culprit": culprit_of(played)}
     facts["dumps"] = dumps
@@ -57,7 +57,7 @@ def make(file: Path, ranks: int, entries: int, dumps: int) -> dict[str, Any]:
             at.append(time.process_time())
             hashlib.sha256(data)
             at.append(time.process_time())
-            operations = operations_of([digest], shared)
+            operations = describe_operations([digest], shared)
             facts["digest_bytes"] += put(out, pack(
                 Extract(name, len(data), (digest,), operations), compact=True
             ))  # fmt: skip
@@ -172,7 +172,7 @@ def answer(file: Path, times: int) -> dict[str, Any]:
         extracts = enlarged(file, facts, times)
         tp, dp, pp = facts["shape"]
         culprit = Larger(tp, dp, pp, times).rank(culprit, 0)
-    report = study_of(extracts, parse_job(b"{}")[0]).report
+    report = build_study(extracts, parse_job(b"{}")[0]).report
     named = [rank for one in report.answer.suspects if one.role == "culprit" for rank in one.ranks]
     return {"right": named == [culprit], "verdict": report.answer.verdict.summary}
 

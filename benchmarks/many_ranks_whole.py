@@ -30,13 +30,13 @@ from simulator.kinds import kind_named
 from simulator.play import play
 from simulator.request import request_for
 from triage.domain.rank_digest import RankDigest
-from triage.formats.dumps import FILES_PER_TASK, DumpReader, ordered
+from triage.formats.dumps import FILES_PER_TASK, DumpReader, decode_in_order
 from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
-from triage.report import study_of
+from triage.report import build_study
 
 MAKERS = READERS = 2
 # Files of one turn: some gigabyte at 131,072 ranks.
@@ -130,7 +130,7 @@ def read(folder: Path) -> None:
         ]
         batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
         began, used = time.perf_counter(), time.process_time()
-        for _, outcomes in ordered(reader, batches, READERS):
+        for _, outcomes in decode_in_order(reader, batches, READERS):
             digests += [one for one in outcomes if isinstance(one, RankDigest)]
         found["read_s"] += time.perf_counter() - began
         found["read_cpu_s"] += time.process_time() - used
@@ -144,7 +144,7 @@ def read(folder: Path) -> None:
         print(flush=True)
     began, used = time.perf_counter(), time.process_time()
     extract = Extract("dumps", 0, tuple(digests), shared.operations)
-    answer = study_of([extract], parse_job(b"{}")[0]).report.answer
+    answer = build_study([extract], parse_job(b"{}")[0]).report.answer
     found["answer_s"] = time.perf_counter() - began
     found["answer_cpu_s"] = time.process_time() - used
     found["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB

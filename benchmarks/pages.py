@@ -38,7 +38,7 @@ import triage
 from models import Artifact, Cluster, Evidence, Incident, Job, Node, Suspect, Upload
 from models.base import Base
 from simulator import simulate
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.failure import Failure
 from triage.domain.report import Answer
@@ -117,10 +117,10 @@ def stored(ctx: Context, answer: Answer) -> str:
     new = NewAnswer(
         answer_to_bytes(answer), wire.report(answer), provisional=False, inputs=1, seconds=1.0
     )
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         revisions.add(session, incident.id, 1, new, now)
-        settling.answered(session, incident.id, 1, new, now)
+        settling.note_answer(session, incident.id, 1, new, now)
         settling.settle(session, incident.id, now)
     return incident.id
 
@@ -158,7 +158,7 @@ def fill(ctx: Context, num_incidents: int, num_rows: int) -> None:
             kind: [] for kind in (Job, Node, Incident, Upload, Artifact, Suspect, Evidence)
         }
         for n in range(start, min(start + 500, num_incidents)):
-            at = utc_now() - timedelta(minutes=52 * (num_incidents - n))
+            at = read_utc_now() - timedelta(minutes=52 * (num_incidents - n))
             # The newest twenty are open.
             state = "ready" if n < num_incidents - 20 else "collecting"
             for kind, rows in rows_of(n, at, state, num_rows // num_incidents).items():

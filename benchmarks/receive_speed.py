@@ -28,7 +28,7 @@ from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.receive import receive_bundle
 from triage.services.uploads.received import Target
 from triage.services.uploads.take import ReceiveLimits
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 
 LOG_BYTES = 300_000
 DUMPS = 8
@@ -87,7 +87,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         files = files_of_a_node(Path(scratch) / "simulated")
-        blobs = blobs_from(None, Path(scratch), min_free_bytes=0)
+        blobs = open_blobs(None, Path(scratch), min_free_bytes=0)
         body = tar_of(files)
         whole = b"".join(data for _, data in files)
         logs = b"".join(data for _, data in files[DUMPS:])

@@ -21,7 +21,7 @@ from triage.formats.format import Head
 from triage.formats.registry import identify_stream
 from triage.formats.streams import StreamReader
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import log_streams
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--answer", action="store_true", help="analyse each file alone as well")
     options = parser.parse_args()
-    reader = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, False))
+    reader = StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, False))
     rows = []
     for file in find_inputs([options.folder]).files:
         for stream in log_streams(file, None):

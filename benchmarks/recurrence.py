@@ -18,10 +18,10 @@ import pandas as pd
 
 from triage.fleet.record.columns import Floats
 from triage.fleet.record.faults import faults_of
-from triage.fleet.repairs.features import features_of
-from triage.fleet.repairs.judged import Judged, judged
-from triage.fleet.repairs.model import walked_forward
-from triage.fleet.repairs.returns import Returns, returns_of
+from triage.fleet.repairs.features import compute_features
+from triage.fleet.repairs.judged import Judged, judge_chances
+from triage.fleet.repairs.model import walk_forward
+from triage.fleet.repairs.returns import Returns, build_returns
 from triage.reliability import record_from_frames
 
 SPANS = (7.0, 30.0)
@@ -38,7 +38,7 @@ def main() -> None:
     record = record_from_frames(outages=pd.read_csv(asked.record), nodes=asked.nodes)
     began = time.perf_counter()
     faults = faults_of(record)
-    returns = returns_of(faults)
+    returns = build_returns(faults)
     print(f"{len(faults):,} faults, {len(returns):,} returns, {returns.days:,.1f} days")
     if not returns.over(SPANS[1]).any():
         print("no return was watched for 30 days: there is nothing to judge")
@@ -65,16 +65,16 @@ def of_model(returns: Returns) -> Iterator[Judged]:
 
 def judged_at(returns: Returns, days: float) -> Judged:
     """The chances of the product, held against what came."""
-    chances = walked_forward(returns, features_of(returns))
+    chances = walk_forward(returns, compute_features(returns))
     within, over = chances.within_7 if days == SPANS[0] else chances.within_30, returns.over(days)
-    return judged(within[over], returns.failed(days)[over], days)
+    return judge_chances(within[over], returns.failed(days)[over], days)
 
 
 def of_cause(returns: Returns) -> Iterator[Judged]:
     """The share that failed again after the same cause so far, held back by that of all."""
     for days in SPANS:
         shares, over = shares_of_cause(returns, days), returns.over(days)
-        yield judged(shares[over], returns.failed(days)[over], days)
+        yield judge_chances(shares[over], returns.failed(days)[over], days)
 
 
 def shares_of_cause(returns: Returns, days: float) -> Floats:

@@ -20,13 +20,13 @@ from simulator.play import Played, play
 from simulator.request import request_for
 from simulator.scene import Dumped
 from triage.analysis.answer import Weighing, weigh_incident
-from triage.analysis.first_answer import NOTHING, chosen, num_chosen, weigh_sample
+from triage.analysis.first_answer import NOTHING, choose_digests, count_chosen, weigh_sample
 from triage.domain.category import Role
 from triage.domain.job import Job
 from triage.domain.rank_digest import OpenHistory, RankDigest
-from triage.formats.extractor import operations_of
+from triage.formats.extractor import describe_operations
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.history import packed
+from triage.parsers.extract.history import pack_past
 from triage.parsers.extract.wire import pack
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.dump_set import DumpSet
@@ -107,7 +107,7 @@ def compared(kind: str, ranks: int, seed: int) -> Compared:
     middle = time.process_time()
     sample = weigh_sample(dumps, LogSet(), Job(), None, many=0)
     ended = time.process_time()
-    read = chosen(dumps.digests, num_chosen(len(dumps.digests)))
+    read = choose_digests(dumps.digests, count_chosen(len(dumps.digests)))
     sizes = [(size(one), size(without(one))) for one in dumps.digests]
     return Compared(
         kind,
@@ -133,8 +133,8 @@ def digests_of(played: Played) -> DumpSet:
         for rank in range(request.shape.ranks)
         if rank not in absent
     ]
-    kept = [replace(one, history=packed(one.history.read())) for one in digests]
-    return DumpSet(kept, operations=operations_of(digests, shared))
+    kept = [replace(one, history=pack_past(one.history.read())) for one in digests]
+    return DumpSet(kept, operations=describe_operations(digests, shared))
 
 
 def named(weighed: Weighing) -> tuple[int, ...]:

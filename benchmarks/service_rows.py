@@ -38,9 +38,9 @@ from triage.store.incidents import incidents, retention, suspects
 from triage.store.uploads import artifacts, evidence
 from triage.store.work import overdue
 from triage.store.work import table as work
-from triage.store.work.backlog import counts
+from triage.store.work.backlog import summarize_work
 from triage.store.work.fair_queue import enqueue_upload
-from triage.store.work.worker_activity import heard
+from triage.store.work.worker_activity import read_activity
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
 # In PostgreSQL, at the 99th percentile.
@@ -129,69 +129,96 @@ def questions(database: Database, told: FilledTables) -> dict[str, tuple[bool, Q
     """Name -> (does it write, the question)."""
     with database.reading() as session:
         largest, worst = told.largest, told.worst
-        deep = incidents.listing(session, limit=500)
+        deep = incidents.list_incidents(session, limit=500)
         for _ in range(told.size.incidents // 500 - 2):
             last = deep[-1]
-            deep = incidents.listing(session, limit=500, before=(last.created_at, last.id))
+            deep = incidents.list_incidents(session, limit=500, before=(last.created_at, last.id))
         cursor = (deep[-1].created_at, deep[-1].id)
-        first_row = evidence.of_incident(session, largest, limit=1)[0][0]
+        first_row = evidence.list_by_incident(session, largest, limit=1)[0][0]
         late_row = first_row + int(told.rows_of_largest * 0.9)
-        files = artifacts.of_incident(session, largest, limit=500)[-1]
+        files = artifacts.list_by_incident(session, largest, limit=500)[-1]
     now, since = told.now, told.now - timedelta(days=7)
     node, one = told.node, told.incident
     return {
-        "incidents.listing": (False, lambda s, _: incidents.listing(s)),
-        "incidents.listing, 500": (False, lambda s, _: incidents.listing(s, limit=500)),
-        "incidents.listing, node": (False, lambda s, k: incidents.listing(s, node=node(k))),
-        "incidents.listing, worst node": (False, lambda s, _: incidents.listing(s, node=worst)),
-        "incidents.listing, no such node": (False, lambda s, _: incidents.listing(s, node="x")),
-        "incidents.listing, category": (False, lambda s, _: incidents.listing(s, category="nic")),
-        "incidents.listing, rare category": (
-            False, lambda s, _: incidents.listing(s, category="sdc"),
+        "incidents.listing": (False, lambda s, _: incidents.list_incidents(s)),
+        "incidents.listing, 500": (False, lambda s, _: incidents.list_incidents(s, limit=500)),
+        "incidents.listing, node": (False, lambda s, k: incidents.list_incidents(s, node=node(k))),
+        "incidents.listing, worst node": (
+            False,
+            lambda s, _: incidents.list_incidents(s, node=worst),
         ),
-        "incidents.listing, state": (False, lambda s, _: incidents.listing(s, state="collecting")),
-        "incidents.listing, job": (False, lambda s, k: incidents.listing(s, job_id=f"job-{k}")),
-        "incidents.listing, since": (False, lambda s, _: incidents.listing(s, since=since)),
-        "incidents.listing, deep cursor": (False, lambda s, _: incidents.listing(s, before=cursor)),
+        "incidents.listing, no such node": (
+            False,
+            lambda s, _: incidents.list_incidents(s, node="x"),
+        ),
+        "incidents.listing, category": (
+            False,
+            lambda s, _: incidents.list_incidents(s, category="nic"),
+        ),
+        "incidents.listing, rare category": (
+            False,
+            lambda s, _: incidents.list_incidents(s, category="sdc"),
+        ),
+        "incidents.listing, state": (
+            False,
+            lambda s, _: incidents.list_incidents(s, state="collecting"),
+        ),
+        "incidents.listing, job": (
+            False,
+            lambda s, k: incidents.list_incidents(s, job_id=f"job-{k}"),
+        ),
+        "incidents.listing, since": (False, lambda s, _: incidents.list_incidents(s, since=since)),
+        "incidents.listing, deep cursor": (
+            False,
+            lambda s, _: incidents.list_incidents(s, before=cursor),
+        ),
         "incidents.listing, deep, state": (
-            False, lambda s, _: incidents.listing(s, state="ready", before=cursor),
+            False,
+            lambda s, _: incidents.list_incidents(s, state="ready", before=cursor),
         ),
         "incidents.find": (False, lambda s, k: incidents.find(s, one(k))),
         "node_notices.incidents_of_nodes": (
-            False, lambda s, k: node_notices.incidents_of_nodes(s, [node(k)], since, None),
+            False,
+            lambda s, k: node_notices.list_incidents_of_nodes(s, [node(k)], since, None),
         ),
-        "suspects.of_incident": (False, lambda s, k: suspects.of_incident(s, one(k))),
-        "evidence.of_incident": (False, lambda s, k: evidence.of_incident(s, one(k))),
+        "suspects.of_incident": (False, lambda s, k: suspects.list_suspects(s, one(k))),
+        "evidence.of_incident": (False, lambda s, k: evidence.list_by_incident(s, one(k))),
         "evidence.of_incident, 500 of largest": (
-            False, lambda s, _: evidence.of_incident(s, largest, limit=500),
+            False,
+            lambda s, _: evidence.list_by_incident(s, largest, limit=500),
         ),
         "evidence.of_incident, deep page": (
-            False, lambda s, _: evidence.of_incident(s, largest, after=late_row),
+            False,
+            lambda s, _: evidence.list_by_incident(s, largest, after=late_row),
         ),
         "evidence.of_incident, role and node": (
-            False, lambda s, _: evidence.of_incident(s, largest, role="root", node=worst),
+            False,
+            lambda s, _: evidence.list_by_incident(s, largest, role="root", node=worst),
         ),
-        "artifacts.of_incident": (False, lambda s, k: artifacts.of_incident(s, one(k))),
+        "artifacts.of_incident": (False, lambda s, k: artifacts.list_by_incident(s, one(k))),
         "artifacts.of_incident, deep page": (
             False,
-            lambda s, _: artifacts.of_incident(s, largest, after=(files.created_at, files.id)),
+            lambda s, _: artifacts.list_by_incident(s, largest, after=(files.created_at, files.id)),
         ),
-        "nodes.history": (False, lambda s, k: nodes.history(s, node(k), now)),
-        "nodes.history, worst node": (False, lambda s, _: nodes.history(s, worst, now)),
-        "counts.counts": (False, lambda s, _: counts(s, now)),
-        "heard.heard": (False, lambda s, _: heard(s, now)),
-        "work.due": (False, lambda s, _: overdue.due(s, now, list(WorkKind), 1000)),
-        "work.any_lost": (False, lambda s, _: overdue.any_lost(s, now)),
+        "nodes.history": (False, lambda s, k: nodes.read_history(s, node(k), now)),
+        "nodes.history, worst node": (False, lambda s, _: nodes.read_history(s, worst, now)),
+        "counts.counts": (False, lambda s, _: summarize_work(s, now)),
+        "heard.heard": (False, lambda s, _: read_activity(s, now)),
+        "work.due": (False, lambda s, _: overdue.list_due(s, now, list(WorkKind), 1000)),
+        "work.any_lost": (False, lambda s, _: overdue.has_lost(s, now)),
         "work.claim (commit included)": (
-            True, lambda s, _: work.claim(s, WorkKind.PARSE, "bench", now, 60.0),
+            True,
+            lambda s, _: work.claim(s, WorkKind.PARSE, "bench", now, 60.0),
         ),
         "work.claim analyse (commit included)": (
-            True, lambda s, _: work.claim(s, WorkKind.ANALYSE, "bench", now, 60.0),
+            True,
+            lambda s, _: work.claim(s, WorkKind.ANALYSE, "bench", now, 60.0),
         ),
         "fair_queue.enqueue_upload (commit included)": (
-            True, lambda s, k: enqueue_upload(s, f"upl_new_{k}", told.job(k), now),
+            True,
+            lambda s, k: enqueue_upload(s, f"upl_new_{k}", told.job(k), now),
         ),
-    }  # fmt: skip
+    }
 
 
 def ask(database: Database, writes: bool, question: Question, times: int) -> list[float]:
@@ -211,7 +238,7 @@ def removal(database: Database, told: FilledTables) -> list[tuple[str, float]]:
     with database.reading() as session:
         old = [
             one
-            for one in retention.old_incidents(session, told.now - timedelta(days=30))
+            for one in retention.list_old_incidents(session, told.now - timedelta(days=30))
             if one != told.largest
         ][:50]
         before = session.scalar(select(func.count()).select_from(Evidence)) or 0

@@ -28,9 +28,9 @@ from benchmarks.table import aligned, machine, write_json
 from tests.support.planted_outages import KINDS, planted_outages
 from triage.fleet.record.from_frames import record_from_frames
 from triage.fleet.report.report import fleet_report
-from triage.statistics.away.forecast import spares_forecast
-from triage.statistics.away.steps import Away, away, part_of
-from triage.statistics.next_period import expected_next
+from triage.statistics.away.forecast import forecast_spares
+from triage.statistics.away.steps import Away, cut_outages, cut_period
+from triage.statistics.next_period import estimate_next_events
 
 CONFIDENCE: Final = 0.99
 SIZES: Final = ((128, 180.0), (400, 360.0), (2_000, 720.0), (400, 180.0), (2_000, 360.0))
@@ -53,9 +53,9 @@ def trials(name: str, outages: Away, num_nodes: int, cuts: Sequence[float]) -> I
     """Every method's spares of the time before each cut, in the time after it."""
     for cut in cuts:
         middle, end = cut * outages.days, min(2 * cut, 1.0) * outages.days
-        before = part_of(outages, 0.0, middle)
-        after = part_of(outages, middle, end)
-        found = spares_forecast(
+        before = cut_period(outages, 0.0, middle)
+        after = cut_period(outages, middle, end)
+        found = forecast_spares(
             before, num_nodes, begun=before.start > 0, open_end=before.end >= before.days - 1e-9
         )
         needed = after.quantile(CONFIDENCE)
@@ -75,7 +75,7 @@ def quarters(outages: Away, number: int) -> Iterator[tuple[int, int, float, floa
     length = outages.days / number
     counts = [outages.start[(outages.start // length) == k] - k * length for k in range(number)]
     for one, following in pairwise(counts):
-        said = expected_next(one, length)
+        said = estimate_next_events(one, length)
         yield len(one), len(following), said.low or 0.0, said.high or 0.0
 
 
@@ -95,7 +95,7 @@ def read(path: Path) -> Away:
             else:
                 merged.append(last := [start, end])
     columns = np.array(merged, np.float64)
-    return away(columns[:, 0], columns[:, 1], float(columns[:, 1].max()))
+    return cut_outages(columns[:, 0], columns[:, 1], float(columns[:, 1].max()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def show(name: str, outages: Away, num_nodes: int) -> None:
     """The record's own answer."""
-    found = spares_forecast(outages, num_nodes)
+    found = forecast_spares(outages, num_nodes)
     said = found.forecast
     print(
         f"{name}: {len(outages)} outages in {outages.days:.0f} days, {found.mean_away:.1f} away on"

@@ -19,7 +19,7 @@ import triage
 from benchmarks.table import aligned, machine
 from tests.support.stack_texts import LOADER, REDUCE, py_spy_text
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.registry import claims_of_looks
+from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.identity import JobPlacement
 from triage.formats.gather import gather
@@ -57,7 +57,7 @@ def measured(ranks: int, looks: int) -> tuple[list[str], bool]:
         _, _, logs, _, _ = gather(folder, None, None)
     begin = time.perf_counter()
     case = LiveCase(logs.looks, JobPlacement())
-    claims = claims_of_looks(case)
+    claims = find_look_claims(case)
     classes_for_report(case.picture)
     judging_s = time.perf_counter() - begin
     named = [rank for suspect in answer.suspects for rank in suspect.ranks]

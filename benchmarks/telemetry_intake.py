@@ -38,7 +38,11 @@ from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
-from triage.fleet.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
+from triage.fleet.services.telemetry.rollups import (
+    average_cluster_hours,
+    list_rack_inlets,
+    sum_node_telemetry,
+)
 from triage.fleet.services.telemetry.summary import Summary
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
@@ -46,7 +50,7 @@ from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
 from triage.services.quotas import Quotas
 from triage.settings import load_settings
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.database.group_commit import GroupCommit
 
 NODES: Final = 2_048
@@ -144,7 +148,7 @@ class Watch:
 def context(database: Any) -> Context:  # noqa: ANN401
     """What the services need beside a database."""
     settings = load_settings()
-    blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
+    blobs = open_blobs(None, settings.data_dir, environ={}, min_free_bytes=0)
     quotas = Quotas(settings, database)
     return Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
 
@@ -213,9 +217,9 @@ def report(place: Place) -> dict[str, Any]:
         put(database, tables["telemetry_pack"], ({"day_id": r["id"], "cells": cells} for r in rows))
         since = BEGIN - timedelta(days=REPORT_DAYS - 1)
         asked: dict[str, Callable[[Any], object]] = {
-            "nodes": lambda session: node_telemetry(session, BEGIN, cluster="a"),
-            "racks": lambda session: inlet_of_racks(session, BEGIN, cluster="a"),
-            "hours": lambda session: hours_of_cluster(session, since, BEGIN, cluster="a"),
+            "nodes": lambda session: sum_node_telemetry(session, BEGIN, cluster="a"),
+            "racks": lambda session: list_rack_inlets(session, BEGIN, cluster="a"),
+            "hours": lambda session: average_cluster_hours(session, since, BEGIN, cluster="a"),
         }
         watch = Watch()
         with watch:

@@ -31,8 +31,8 @@ from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames
 from triage.fleet.standings.calls import COUNTS, count_scores
-from triage.fleet.standings.forecast import HORIZON_DAYS, came_true
-from triage.fleet.standings.history import history_of
+from triage.fleet.standings.forecast import HORIZON_DAYS, count_later_faults
+from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
 
 START: Final = pd.Timestamp("2026-01-01", tz="UTC")
@@ -174,7 +174,7 @@ def walked(
 ) -> dict[str, Tally]:
     """What each kind of call came to over one record."""
     whole = cut(table, nodes, float(table["to_day"].max()))
-    history = history_of(whole)
+    history = build_history(whole)
     kinds = ("lemons", *(f"highest {k}" for k in KS), "lemons, counts of all nodes")
     tallies = {kind: Tally(len(whole.nodes)) for kind in kinds}
     first = max(FIRST_DAYS, history.days / 2) if later_half else FIRST_DAYS
@@ -182,7 +182,7 @@ def walked(
         record = cut(table, nodes, day)
         place = {name: number for number, name in enumerate(whole.nodes)}
         found = fleet_standings(record)
-        after, scores = came_true(history, day), count_scores(history, day)
+        after, scores = count_later_faults(history, day), count_scores(history, day)
         able = np.ones(len(whole.nodes), dtype=bool)
         able[[place[one.node] for one in found.nodes if one.special]] = False
         lemons = [place[one.node] for one in found.nodes if one.grade is Grade.LEMON]

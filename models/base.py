@@ -62,7 +62,7 @@ class Name(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The storable form, of names to be kept and of names asked for."""
-        return None if value is None else stored_name(value)
+        return None if value is None else normalize_stored_name(value)
 
 
 class Json(TypeDecorator[Any]):
@@ -76,9 +76,9 @@ class Json(TypeDecorator[Any]):
         if value is None:
             return None
         try:
-            return _dumped(value)
+            return _dump_json(value)
         except TypeError:  # halves of surrogate pairs, numbers and depths that JSON has not
-            return _dumped(_storable(value))
+            return _dump_json(_make_storable(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ANN401, ARG002
         """The value."""
@@ -100,7 +100,7 @@ class Base(DeclarativeBase):
     )
 
 
-def stored_name(text: str) -> str:
+def normalize_stored_name(text: str) -> str:
     """A name as :class:`Name` keeps it."""
     kept = _clean(text)
     if len(kept) <= _LONGEST_NAME:
@@ -115,19 +115,19 @@ def _clean(text: str) -> str:
     return text if text.isprintable() else _UNSTORABLE.sub("\ufffd", text)
 
 
-def stored_json(value: Any) -> Any:  # noqa: ANN401
+def decode_stored_json(value: Any) -> Any:  # noqa: ANN401
     """A value as :class:`Json` gives it back."""
     try:
-        return orjson.loads(_dumped(value))
+        return orjson.loads(_dump_json(value))
     except TypeError:
-        return orjson.loads(_dumped(_storable(value)))
+        return orjson.loads(_dump_json(_make_storable(value)))
 
 
-def _dumped(value: object) -> str:
+def _dump_json(value: object) -> str:
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def _storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
+def _make_storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
     """The value as far as JSON text can hold it."""
     if isinstance(value, str):
         return _UNSTORABLE.sub("\ufffd", value)
@@ -136,9 +136,11 @@ def _storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
     if depth == _DEEPEST and isinstance(value, (dict, list, tuple)):
         return "nested too deep to be kept"
     if isinstance(value, dict):
-        return {_storable(str(key)): _storable(one, depth + 1) for key, one in value.items()}
+        return {
+            _make_storable(str(key)): _make_storable(one, depth + 1) for key, one in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_storable(one, depth + 1) for one in value]
+        return [_make_storable(one, depth + 1) for one in value]
     return value
 
 

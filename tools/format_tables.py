@@ -6,7 +6,7 @@ Run as ``python -m tools.format_tables``: it writes the rows into the page, betw
 from pathlib import Path
 from typing import Final
 
-from triage.formats.health.table import file_beside, tools_of
+from triage.formats.health.table import list_tools, load_file_beside
 from triage.formats.registry import FAMILIES
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "formats.md"
@@ -20,7 +20,7 @@ def table_of_tools() -> str:
     rows = [
         f"| {one.name} | {one.checks} | {one.fails} | {one.warns} |\n"
         for family in FAMILIES
-        for one in tools_of(file_beside(family[0].__name__))
+        for one in list_tools(load_file_beside(family[0].__name__))
     ]
     return _HEAD + "".join(rows)
 

@@ -23,17 +23,17 @@ class Followed:
     base: tuple[float, datetime] | None = None
 
 
-def steady_s() -> float:
+def read_steady_s() -> float:
     """Seconds of a clock that nobody sets."""
     return time.clock_gettime(_STEADY)
 
 
 def follow(there: datetime, at_s: float) -> None:
-    """From now on go by a clock that showed ``there`` at :func:`steady_s` ``at_s``.
+    """From now on go by a clock that showed ``there`` at :func:`read_steady_s` ``at_s``.
 
     One that agrees with the machine's own is no other clock.
     """
-    own_s, own = steady_s(), datetime.now(UTC)
+    own_s, own = read_steady_s(), datetime.now(UTC)
     off_s = (there - own).total_seconds() + own_s - at_s
     Followed.base = (own_s, own) if abs(off_s) < _AGREES_S else (at_s, there)
 
@@ -43,10 +43,10 @@ def read() -> datetime:
     if Followed.base is None:
         return datetime.now(UTC)
     at_s, there = Followed.base
-    return there + timedelta(seconds=steady_s() - at_s)
+    return there + timedelta(seconds=read_steady_s() - at_s)
 
 
-def utc_now() -> datetime:
+def read_utc_now() -> datetime:
     """Now, as an aware time in UTC."""
     return read()
 
@@ -59,7 +59,7 @@ class Jumps:
 
     def look(self) -> timedelta:
         """By how much it was set since the look before: back is below zero, zero is not at all."""
-        at_s, now = steady_s(), utc_now()
+        at_s, now = read_steady_s(), read_utc_now()
         last, self.last = self.last, (at_s, now)
         if last is None:
             return timedelta()

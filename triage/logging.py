@@ -32,7 +32,7 @@ def configure_logging(settings: Settings) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        _without_secrets,
+        _redact_secrets,
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -46,7 +46,7 @@ def configure_logging(settings: Settings) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _renderer(settings),
+                _choose_renderer(settings),
             ],
         )
     )
@@ -60,7 +60,7 @@ def configure_logging(settings: Settings) -> None:
     logging.getLogger("uvicorn.access").propagate = False
 
 
-def _renderer(settings: Settings) -> Processor:
+def _choose_renderer(settings: Settings) -> Processor:
     form = settings.log_format
     if form == "auto":
         form = "text" if sys.stderr.isatty() else "json"
@@ -69,7 +69,7 @@ def _renderer(settings: Settings) -> Processor:
     return structlog.processors.JSONRenderer()
 
 
-def _without_secrets(logger: object, method: str, event: EventDict) -> EventDict:  # noqa: ARG001
+def _redact_secrets(logger: object, method: str, event: EventDict) -> EventDict:  # noqa: ARG001
     """Passwords of addresses and tokens are taken out of every text of an event."""
     for key, value in event.items():
         if isinstance(value, str):

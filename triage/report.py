@@ -72,46 +72,48 @@ class Report:
         """Suspects, best first."""
         from triage.render.data import frames
 
-        return frames.suspects(self.answer)
+        return frames.build_suspect_frame(self.answer)
 
     @property
     def evidence(self) -> "pd.DataFrame":
         """What was read out of each file, before any judgement, by file and line."""
-        from triage.analysis.rows import rows_of
-        from triage.render.data.tables import EVIDENCE, table
+        from triage.analysis.rows import list_rows
+        from triage.render.data.tables import EVIDENCE, build_table
 
         read = self.sources
         if read is None:
-            return table((), EVIDENCE)
-        return table(rows_of(read.dumps, read.logs, read.refused, read.weighed.rows), EVIDENCE)
+            return build_table((), EVIDENCE)
+        return build_table(
+            list_rows(read.dumps, read.logs, read.refused, read.weighed.rows), EVIDENCE
+        )
 
     @property
     def collectives(self) -> "pd.DataFrame":
         """One row per operation at the frontier."""
         from triage.render.data import frames
 
-        return frames.collectives(self.answer)
+        return frames.build_collective_frame(self.answer)
 
     @property
     def ranks(self) -> "pd.DataFrame":
         """One row per expected rank: its state, and where it waits."""
         from triage.render.data import frames
 
-        return frames.ranks(self.answer)
+        return frames.build_rank_frame(self.answer)
 
     @property
     def timeline(self) -> "pd.DataFrame":
         """The first error of each node beside the stop."""
         from triage.render.data import frames
 
-        return frames.timeline(self.answer)
+        return frames.build_timeline_frame(self.answer)
 
     @property
     def coverage(self) -> "pd.DataFrame":
         """What was read and what was not."""
         from triage.render.data import frames
 
-        return frames.coverage(self.answer)
+        return frames.build_coverage_frame(self.answer)
 
     @property
     def lateness(self) -> "pd.DataFrame":
@@ -120,10 +122,10 @@ class Report:
         Empty where there are too few dumps or operations to tell.
         """
         from triage.analysis.rank_lateness import lateness_rows
-        from triage.render.data.tables import LATENESS, table
+        from triage.render.data.tables import LATENESS, build_table
 
         read = self.sources
-        return table(lateness_rows(self.answer, read.weighed if read else None), LATENESS)
+        return build_table(lateness_rows(self.answer, read.weighed if read else None), LATENESS)
 
     @property
     def plot(self) -> "ReportPictures":
@@ -159,7 +161,7 @@ class Report:
     def _repr_html_(self) -> str:
         from triage.render.page import notebook
 
-        return notebook.fragment(self.answer)
+        return notebook.render_fragment(self.answer)
 
     def __repr__(self) -> str:
         verdict = self.answer.verdict
@@ -188,7 +190,7 @@ def analyze(
     from triage.analysis.answer import answer_of, require_usable, weigh_incident
     from triage.formats.gather import gather
 
-    with few_collections():
+    with reduce_collections():
         inputs, dumps, logs, facts, notes = gather(paths, job, progress, _own_from(signatures))
         weighed = weigh_incident(dumps, logs, facts, at)
         require_usable(weighed, logs)
@@ -238,10 +240,10 @@ def report_of(
     they lack is taken from a ``job.json`` among the extracts. ``refused`` are files that gave no
     extract. With nothing usable the report says so: it is inconclusive, and nothing is raised.
     """
-    return study_of(extracts, facts, refused, notes, at).report
+    return build_study(extracts, facts, refused, notes, at).report
 
 
-def study_of(
+def build_study(
     extracts: "Iterable[Extract]",
     facts: "Job",
     refused: Sequence[Refused] = (),
@@ -257,19 +259,19 @@ def study_of(
     somebody of a hang; it says so. ``own_in_force`` is the label of the own signatures in force
     (empty for none): the answer says whether logs were read with others. None leaves that out.
     """
-    from triage.analysis.answer import answer_of, nothing_usable, weigh_incident
+    from triage.analysis.answer import answer_of, is_nothing_usable, weigh_incident
     from triage.analysis.coverage import read_otherwise
     from triage.analysis.first_answer import weigh_sample
     from triage.analysis.nothing import answer_of_nothing
     from triage.parsers.extract.extract import join
-    from triage.parsers.files.job_file import filled
+    from triage.parsers.files.job_file import fill_facts
 
-    with few_collections():
+    with reduce_collections():
         files = list(extracts)
         num_files = len(files)
         dumps, logs = join(files)
         del files  # of a large job only what they hold has room
-        facts, found = filled(facts, dumps.job_files)
+        facts, found = fill_facts(facts, dumps.job_files)
         notes = [*notes, *found]
         if own_in_force is not None:
             notes += read_otherwise(logs, own_in_force)
@@ -277,19 +279,19 @@ def study_of(
         weighed, noted = sample or (weigh_incident(dumps, logs, facts, at), ())
         notes += noted
         answer = answer_of(weighed, dumps, logs, facts, refused, notes)
-    if nothing_usable(weighed, logs):
+    if is_nothing_usable(weighed, logs):
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
     answer = _with_next_step(answer, weighed)
-    return Study(Report(answer), tuple(_dated_row(row) for row in weighed.rows))
+    return Study(Report(answer), tuple(_convert_dated_row(row) for row in weighed.rows))
 
 
 def _with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
     """``answer`` with what to do now, which the lines that its cause rests on may tell."""
     from triage.analysis.restart.cause import stop_cause
-    from triage.render.words.next_step import next_step_of
+    from triage.render.words.next_step import build_next_step
 
-    step = next_step_of(answer, stop_cause(weighed.joined).signatures)
+    step = build_next_step(answer, stop_cause(weighed.joined).signatures)
     return replace(answer, next_step=step)
 
 
@@ -304,7 +306,7 @@ def _own_from(signatures: str | Path | None) -> "OwnSignatures":
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def reduce_collections() -> Iterator[None]:
     """Have the garbage collector look seldom: of a hundred thousand ranks it went again and again
     through millions of objects, none of them in a circle, for a fifth of the time.
     """
@@ -319,11 +321,11 @@ def few_collections() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-def _dated_row(row: "Evidence") -> DatedRow:
-    from triage.domain.wire import iso_utc
+def _convert_dated_row(row: "Evidence") -> DatedRow:
+    from triage.domain.wire import format_iso_utc
 
     return DatedRow(
-        row.artifact, row.line, row.signature, iso_utc(row.at), row.node, row.rank, row.gpu
+        row.artifact, row.line, row.signature, format_iso_utc(row.at), row.node, row.rank, row.gpu
     )
 
 
@@ -346,19 +348,19 @@ def explain(
 def read_rows(paths: "Paths", *, signatures: str | Path | None = None) -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.dump_view import view_dumps
-    from triage.analysis.rows import undated_rows_of
+    from triage.analysis.rows import list_undated_rows
     from triage.formats.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None, own=_own_from(signatures))
     view, _ = view_dumps(dumps, facts, None)
     case = view.case if view else None
-    yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)
+    yield from list_undated_rows(dumps, logs, facts, inputs.refused, case)
 
 
-def evidence_rows(extract: "Extract", facts: "Job") -> list[dict[str, Any]]:
+def list_evidence_rows(extract: "Extract", facts: "Job") -> list[dict[str, Any]]:
     """The rows of one file, as :func:`read_rows` gives them; dated by this file alone."""
-    from triage.analysis.rows import undated_rows_of
+    from triage.analysis.rows import list_undated_rows
     from triage.parsers.extract.extract import join
 
     dumps, logs = join([extract])
-    return undated_rows_of(dumps, logs, facts, (), None)
+    return list_undated_rows(dumps, logs, facts, (), None)

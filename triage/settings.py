@@ -34,7 +34,7 @@ _RETIRED: Final = dict.fromkeys(
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
-def _aws_environment() -> dict[str, str]:
+def _read_aws_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
 
 
@@ -45,7 +45,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRIAGE_", frozen=True, extra="ignore")
     # The object store's client knows these by itself; they are read with all others.
-    _aws: dict[str, str] = PrivateAttr(default_factory=_aws_environment)
+    _aws: dict[str, str] = PrivateAttr(default_factory=_read_aws_environment)
 
     data_dir: Path = Path("var/triage")
     """Folder of the embedded database, of blobs, and of uploads on their way to an object
@@ -295,7 +295,9 @@ class Settings(BaseSettings):
         return (env_settings, init_settings)
 
 
-def _secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) -> dict[str, str]:
+def _read_secrets_from_files(
+    given: Mapping[str, Any], named: Callable[[str], str]
+) -> dict[str, str]:
     """What the files hold that ``given`` names as ``database_url_file`` and so on.
 
     ``named`` says how a setting is written where it was given. Raises :class:`UsageError`.
@@ -316,7 +318,7 @@ def _secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) -
     return found
 
 
-def _variable(name: str) -> str:
+def _format_variable_name(name: str) -> str:
     return f"TRIAGE_{name.upper()}"
 
 
@@ -332,11 +334,11 @@ def load_settings(**given: object) -> Settings:
         for key, value in os.environ.items()
         if key.startswith("TRIAGE_")
     }
-    _check_retired(given_here, _variable)
+    _check_retired(given_here, _format_variable_name)
     file = _read_file(os.environ.get("TRIAGE_CONFIG"))
-    secrets = _secrets_from_files(given_here, _variable)
+    secrets = _read_secrets_from_files(given_here, _format_variable_name)
     try:
-        settings = Settings(**file).model_copy(update=secrets | _checked(given))
+        settings = Settings(**file).model_copy(update=secrets | _validate_given(given))
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIAGE_" + "_".join(str(part) for part in first["loc"]).upper()
@@ -360,7 +362,7 @@ def _check_broker(url: str) -> None:
         )
 
 
-def _checked(given: dict[str, object]) -> dict[str, Any]:
+def _validate_given(given: dict[str, object]) -> dict[str, Any]:
     """``given`` as the fields' types, without what is None."""
     wanted = {key: value for key, value in given.items() if value is not None}
     whole = Settings.model_validate(wanted)
@@ -379,5 +381,5 @@ def _read_file(name: str | None) -> dict[str, Any]:
     unknown = sorted(set(values) - set(Settings.model_fields) - files)
     if unknown:
         raise UsageError(f"TRIAGE_CONFIG={name}: unknown setting {unknown[0]!r}")
-    secrets = _secrets_from_files(values, "TRIAGE_CONFIG: {}".format)
+    secrets = _read_secrets_from_files(values, "TRIAGE_CONFIG: {}".format)
     return {key: value for key, value in values.items() if key not in files} | secrets

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
 
-from triage.queue.wakeups import celery_settings
+from triage.queue.wakeups import build_celery_settings
 from triage.settings import Settings, load_settings
 
 _TASKS: Final = "workers.tasks"
@@ -16,12 +16,12 @@ _TASKS: Final = "workers.tasks"
 def make_app(settings: Settings) -> Celery:
     """The application for these settings."""
     made = Celery("triage")
-    made.conf.update(celery_settings(settings))
-    made.conf.update(_worker_settings())
+    made.conf.update(build_celery_settings(settings))
+    made.conf.update(_build_worker_settings())
     return made
 
 
-def _worker_settings() -> dict[str, Any]:
+def _build_worker_settings() -> dict[str, Any]:
     """What only the receiving side needs."""
     return {
         "imports": [_TASKS],

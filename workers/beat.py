@@ -6,7 +6,7 @@ from contextlib import suppress
 _STDOUT = 1
 
 
-def beat() -> None:
+def notify_supervisor() -> None:
     """Tell the supervisor; one that is gone needs no telling."""
     with suppress(OSError):
         os.write(_STDOUT, b".")

@@ -23,11 +23,11 @@ import structlog
 from celery import bootsteps, signals  # type: ignore[import-untyped]
 from celery.worker import state  # type: ignore[import-untyped]
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.services.context import Context
-from triage.store.work.overdue import any_due
+from triage.store.work.overdue import has_due
 from workers.app import app
 from workers.liveness import Liveness
 from workers.without_broker import WithoutBroker
@@ -57,7 +57,7 @@ class ConsumerWatchdog:
         self.without_broker = without_broker
         self.liveness = liveness
         self.ticked_at = time.monotonic()
-        app.steps["consumer"].add(_ticking(self.ticked))
+        app.steps["consumer"].add(_make_ticking_step(self.ticked))
         self.kinds = list(kinds)
         self.received_at = time.monotonic()
         self.celery: Any = None
@@ -84,11 +84,11 @@ class ConsumerWatchdog:
         """Look every two seconds."""
         while not stopping.wait(_LOOK_EVERY_S):
             # Without a broker the loop waits for one, for as long as it takes.
-            if time.monotonic() - self.ticked_at < _STANDS_AFTER_S or not _broker_answers():
+            if time.monotonic() - self.ticked_at < _STANDS_AFTER_S or not _can_reach_broker():
                 self.liveness.beat()
             if not self.stalled() or stopping.is_set():
                 continue
-            if _broker_answers():
+            if _can_reach_broker():
                 log.warning("no message from the broker though work is due: restarting")
                 self.restart()
             self.without_broker.work_until(self.broker_is_back, stopping)
@@ -97,16 +97,16 @@ class ConsumerWatchdog:
     def broker_is_back(self) -> bool:
         """Ask it, and say that this worker waits for it."""
         self.liveness.beat()
-        return _broker_answers()
+        return _can_reach_broker()
 
     def stalled(self) -> bool:
         """Whether a message should have been received by now, had the broker one to give."""
         if state.active_requests or time.monotonic() - self.received_at < _STALLED_AFTER_S:
             return False
-        before = utc_now() - timedelta(seconds=_STALLED_AFTER_S)
+        before = read_utc_now() - timedelta(seconds=_STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
-                return any_due(session, before, self.kinds)
+                return has_due(session, before, self.kinds)
         except Refusal:
             return False
 
@@ -120,7 +120,7 @@ class ConsumerWatchdog:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def _ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
+def _make_ticking_step(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
     """A step of Celery's consumer that has its loop call ``ticked`` every second."""
 
     class Tick(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -137,7 +137,7 @@ def _ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
     return Tick
 
 
-def _broker_answers() -> bool:
+def _can_reach_broker() -> bool:
     """Whether a connection can be made; without one, a restart would change nothing."""
     try:
         with app.connection_for_read(connect_timeout=_CONNECT_S) as connection:

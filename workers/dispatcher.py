@@ -13,12 +13,12 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.queue.runner import Runner
 from triage.queue.sweeper import Sweeper
-from triage.store.work.overdue import due
+from triage.store.work.overdue import list_due
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +29,7 @@ _BUSY_FOR_S: Final = 2.0
 _SWEEP_EVERY_S: Final = 1.0
 
 
-def slots_for(num_parsers: int) -> dict[WorkKind, int]:
+def allocate_slots(num_parsers: int) -> dict[WorkKind, int]:
     """Threads by kind. Receivers keep one waiting, so notifying has more of them."""
     return {
         WorkKind.PARSE: num_parsers,
@@ -95,7 +95,7 @@ class Dispatcher:
         with self.runner.database.reading() as session:
             # So many of a kind that stands first in line leave no row for another: all of it
             # is being done then, and the next look is at the others.
-            kinds = due(session, utc_now(), list(free), sum(free.values()))
+            kinds = list_due(session, read_utc_now(), list(free), sum(free.values()))
         if kinds:
             self.busy_until = time.monotonic() + _BUSY_FOR_S
         for kind, number in Counter(kinds).items():

@@ -13,18 +13,18 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import PipeWakeups
 from triage.sandbox.scratch import own_scratch
 from triage.server.context import open_context
-from triage.server.work import open_readers, runner_of, sweeper_of
+from triage.server.work import make_runner, make_sweeper, open_readers
 from triage.settings import Settings, load_settings
 from triage.store.work.table import expire_owner
-from workers.beat import beat
-from workers.dispatcher import Dispatcher, slots_for
+from workers.beat import notify_supervisor
+from workers.dispatcher import Dispatcher, allocate_slots
 
 log = structlog.get_logger(__name__)
 
@@ -45,16 +45,16 @@ class _Embedded:
         wake = threading.Event()
         ctx = open_context(settings, wakeups=PipeWakeups(wake.set))
         # One reader more than parsers: an answer does not wait for a file.
-        self.runner = runner_of(ctx, open_readers(settings, num_parsers + 1))
-        slots = slots_for(num_parsers)
-        self.dispatcher = Dispatcher(self.runner, sweeper_of(ctx), slots, wake, beat)
+        self.runner = make_runner(ctx, open_readers(settings, num_parsers + 1))
+        slots = allocate_slots(num_parsers)
+        self.dispatcher = Dispatcher(self.runner, make_sweeper(ctx), slots, wake, notify_supervisor)
 
     def run(self) -> None:
         """Work until told to stop."""
         if self.settings.embedded_database:
             # Alone on this database: whatever is held, a process held that is dead.
             with self.runner.database.writing() as session:
-                expire_owner(session, "", utc_now())
+                expire_owner(session, "", read_utc_now())
             self.dispatcher.sweeper.take_back()
         for name, loop in (("parent", self.listen), ("dispatcher", self.dispatcher.run)):
             threading.Thread(target=loop, name=name, daemon=True).start()

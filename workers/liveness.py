@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import Refusal
 from triage.services.context import Context
 from triage.store.work import beats
@@ -37,8 +37,8 @@ class Liveness:
     def start(self) -> None:
         """Forget those of this machine that were killed, and beat."""
         with suppress(Refusal), self.ctx.database.writing() as session:
-            names = beats.names_at(session, self.host)
-            beats.forget(session, [name for name in names if not _lives(name)])
+            names = beats.list_names(session, self.host)
+            beats.forget(session, [name for name in names if not _is_alive(name)])
         self.beat()
 
     def beat(self) -> None:
@@ -48,7 +48,7 @@ class Liveness:
             return
         try:
             with self.ctx.database.writing() as session:
-                beats.beat(session, self.name, utc_now())
+                beats.note_beat(session, self.name, read_utc_now())
         except Refusal as error:
             log.info("the beat cannot be written", why=error.detail)
         else:
@@ -61,7 +61,7 @@ class Liveness:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _lives(name: str) -> bool:
+def _is_alive(name: str) -> bool:
     """Whether the process of this name is there; on this machine."""
     try:
         os.kill(int(name.partition("@")[0].rpartition(" ")[2]), 0)

@@ -12,7 +12,7 @@ import structlog
 from triage.queue.runner import Runner
 from triage.queue.wakeups import CeleryWakeups
 from triage.server.context import open_context
-from triage.server.work import open_readers, runner_of
+from triage.server.work import make_runner, open_readers
 from triage.settings import load_settings
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class _CurrentRunner:
             if self.runner is None or self.pid != os.getpid():
                 settings = load_settings()
                 ctx = open_context(settings, CeleryWakeups(settings))
-                return self.set(runner_of(ctx, open_readers(settings, 1)))
+                return self.set(make_runner(ctx, open_readers(settings, 1)))
             return self.runner
 
     def set(self, runner: Runner) -> Runner:
@@ -63,7 +63,7 @@ def set_runner(runner: Runner) -> None:
 
 
 @contextmanager
-def working() -> Iterator[Runner]:
+def run_process() -> Iterator[Runner]:
     """The runner of this process; a shutdown in the middle gives back what it holds, and ends."""
     runner = _current.get()
     _current.num_busy += 1

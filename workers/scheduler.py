@@ -16,7 +16,7 @@ from triage.errors import Refusal, TriageError, UsageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, DedupWakeups
 from triage.server.context import open_context
-from triage.server.work import sweeper_of
+from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.schema import check_schema
 from triage.settings import load_settings
@@ -36,7 +36,7 @@ def run(
     beat: Callable[[], None] = lambda: None,
 ) -> None:
     """Sweep until told to stop; a database that is away is tried again."""
-    sweeper = sweeper_of(ctx)
+    sweeper = make_sweeper(ctx)
     while not stopping.is_set():
         beat()
         try:

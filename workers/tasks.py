@@ -11,16 +11,16 @@ import structlog
 
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
-from triage.queue.wakeups import task_name
+from triage.queue.wakeups import format_task_name
 from workers.app import app
-from workers.process import working
+from workers.process import run_process
 
 log = structlog.get_logger(__name__)
 
 
 def run_one(kind: WorkKind) -> bool:
     """Do the next due row of this kind; False when there was none, or no database to ask."""
-    with working() as runner:
+    with run_process() as runner:
         try:
             return runner.run_once(kind)
         except Refusal as error:
@@ -29,12 +29,12 @@ def run_one(kind: WorkKind) -> bool:
             return False
 
 
-def _task_of(kind: WorkKind) -> object:
+def _make_task(kind: WorkKind) -> object:
     def task(*_row: int) -> None:  # messages of 0.1 named a row
         run_one(kind)
 
-    return app.task(name=task_name(kind))(task)
+    return app.task(name=format_task_name(kind))(task)
 
 
-TASKS: Final = {kind: _task_of(kind) for kind in WorkKind}
+TASKS: Final = {kind: _make_task(kind) for kind in WorkKind}
 """Each kind's task, as Celery has registered it."""

@@ -15,9 +15,9 @@ from triage.domain.states import WorkKind
 from triage.queue.runner import Runner
 from triage.queue.wakeups import NoWakeups
 from triage.sandbox.readers import Readers
-from triage.server.work import runner_of, sweeper_of
+from triage.server.work import make_runner, make_sweeper
 from triage.services.context import Context
-from workers.dispatcher import Dispatcher, slots_for
+from workers.dispatcher import Dispatcher, allocate_slots
 
 log = structlog.get_logger(__name__)
 
@@ -34,15 +34,15 @@ class WithoutBroker:
     ) -> None:
         self.ctx = replace(ctx, wakeups=NoWakeups())
         self.readers = readers
-        slots = slots_for(concurrency)
+        slots = allocate_slots(concurrency)
         self.slots = {kind: slots[kind] for kind in kinds}
         self.runner: Runner | None = None
 
     def work_until(self, broker_is_back: Callable[[], bool], stopping: threading.Event) -> None:
         """Do what is due until the broker is asked and answers, or the worker is to stop."""
         log.warning("the broker is away: working from the table until it is back")
-        self.runner = runner = runner_of(self.ctx, self.readers)
-        dispatcher = Dispatcher(runner, sweeper_of(self.ctx), self.slots, threading.Event())
+        self.runner = runner = make_runner(self.ctx, self.readers)
+        dispatcher = Dispatcher(runner, make_sweeper(self.ctx), self.slots, threading.Event())
         threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
         while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
             pass

@@ -25,11 +25,11 @@ from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, DedupWakeups, queue_name
 from triage.sandbox.scratch import own_scratch
 from triage.server.context import open_context
-from triage.server.work import open_readers, runner_of
+from triage.server.work import make_runner, open_readers
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
-from workers.beat import beat
+from workers.beat import notify_supervisor
 from workers.consumer_watchdog import ConsumerWatchdog
 from workers.liveness import Liveness
 from workers.parent_death import end_with_parent
@@ -56,7 +56,7 @@ class _Worker:
         self.readers = open_readers(settings, self.concurrency)
         # Threads share the runner of this process; each process of a pool makes its own.
         threads = self.is_child or arguments.pool == "threads"
-        self.runner = runner_of(self.ctx, self.readers) if threads else None
+        self.runner = make_runner(self.ctx, self.readers) if threads else None
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
         self.without_broker = WithoutBroker(self.ctx, self.readers, self.kinds, self.concurrency)
         self.master = os.getpid()
@@ -107,7 +107,7 @@ class _Worker:
         """There may be no scheduler beside, and the end of the pipe has to be heard."""
         measured = replace(self.ctx, wakeups=DedupWakeups(self.ctx.wakeups, self.settings))
         for name, work in (
-            ("scheduler", lambda: sweep_until(measured, self.stopping, beat=beat)),
+            ("scheduler", lambda: sweep_until(measured, self.stopping, beat=notify_supervisor)),
             ("parent", self.listen),
         ):
             threading.Thread(target=work, name=name, daemon=True).start()

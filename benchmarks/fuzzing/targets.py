@@ -17,7 +17,7 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.parsers.redact.redact import Redactor
-from triage.report import evidence_rows, study_of
+from triage.report import build_study, list_evidence_rows
 from triage.sandbox.warm_up import warm_up
 
 _Read = Callable[[bytes], None]
@@ -61,9 +61,9 @@ class _FileReader:
         packed = pack(extract)
         again = unpack(packed)
         assert pack(again) == packed, "an extract changes when it is stored"
-        rows = to_exact_json(evidence_rows(extract, self.near.of(extract)))
+        rows = to_exact_json(list_evidence_rows(extract, self.near.of(extract)))
         assert to_exact_json(from_exact_json(rows)) == rows, "rows change when they are stored"
-        study_of([again], parse_job(b"{}")[0])
+        build_study([again], parse_job(b"{}")[0])
 
 
 def _read_extract(data: bytes) -> None:

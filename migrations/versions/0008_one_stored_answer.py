@@ -59,7 +59,7 @@ def downgrade() -> None:
     fill = fill.values(report=sa.bindparam("text"), timeline=sa.bindparam("rows"))
     for key, packed in answers(connection):
         answer = unpacked(packed) or NO_ANSWER
-        rows = orjson.dumps(wire.moments(answer)).decode()
+        rows = orjson.dumps(wire.list_moments(answer)).decode()
         connection.execute(fill, {**key, "text": wire.render(answer).decode(), "rows": rows})
     with op.batch_alter_table("revision", schema=None) as batch_op:
         batch_op.alter_column("report", existing_type=models.base.CleanText(), nullable=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from simulator import NAMES
-from triage.cli.interrupt import stopped_at_once
+from triage.cli.interrupt import stop_at_once
 from triage.errors import TriageError, UsageError
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def simulate(
                 f"{incident.num_nodes:,} nodes) to {out}; the truth is beside it"
             )
             return
-        with stopped_at_once():
+        with stop_at_once():
             truth = run_simulation(
                 kind,
                 out,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from simulator.fleet.truth import SimulatedFleet
 from simulator.fleet.wish import FleetWish
-from triage.domain.hosts import host_list
+from triage.domain.hosts import format_host_list
 from triage.errors import UsageError
 from triage.fleet.domain.exposure import FACTS
 from triage.fleet.record.columns import FleetRecord
@@ -107,7 +107,7 @@ class _FleetTables:
                 ending = "CANCELLED"
             elif end >= record.until_ns:
                 ending = "RUNNING"
-            names = host_list(record.nodes[node] for node in nodes)
+            names = format_host_list(record.nodes[node] for node in nodes)
             number = (len(nodes), int(runs.num_gpus[run]))
             yield (run + 1, self.at(start), self.end(end), ending, *number, names)
 

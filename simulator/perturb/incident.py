@@ -14,7 +14,7 @@ from typing import Final
 
 from triage.errors import ArtifactError
 from triage.parsers.files.archive import expand
-from triage.parsers.files.compression import MAGIC_BYTES, UNBOUNDED, compression_of
+from triage.parsers.files.compression import MAGIC_BYTES, UNBOUNDED, detect_compression
 from triage.parsers.files.job_file import parse_job
 
 _RANK: Final = re.compile(r"(?<![A-Za-z0-9])(?:rank|dump|trace|replica|worker)?[_-]?(\d{1,6})$")
@@ -125,7 +125,7 @@ def _unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _decompressed(data: bytes) -> bytes:
-    compression = compression_of(data[:MAGIC_BYTES])
+    compression = detect_compression(data[:MAGIC_BYTES])
     if compression is None:
         return data
     try:

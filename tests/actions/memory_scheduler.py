@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from triage.actions.names import incident_in
+from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
 )
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 
 
 class MemoryScheduler:
@@ -39,14 +39,14 @@ class MemoryScheduler:
         """How many nodes there are, and which are drained with a reason of ours."""
         self._answer()
         drained = (one for one in self.nodes.values() if one.drained)
-        out = (one.name for one in drained if incident_in(one.reason))
+        out = (one.name for one in drained if parse_reason_incident(one.reason))
         return PoolView(len(self.nodes), {node: self.drained_at.get(node) for node in out})
 
     def drain(self, node: str, reason: str) -> None:
         """Drain the node."""
         self._act("drain", node, reason)
         self.nodes[node] = replace(self.nodes[node], drained=True, reason=reason, by="triage")
-        self.drained_at[node] = utc_now()
+        self.drained_at[node] = read_utc_now()
 
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
         """Take this drain back."""

@@ -14,11 +14,11 @@ from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
-from triage.server.work import runner_of
+from triage.server.work import make_runner
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_bundle
@@ -85,7 +85,7 @@ class Site:
 
     def work(self, *kinds: WorkKind) -> None:
         """All that is due, by one worker."""
-        runner = runner_of(self.ctx, self.readers, self.scheduler)
+        runner = make_runner(self.ctx, self.readers, self.scheduler)
         runner.stopping.wait = lambda _s=None: False  # a scheduler that is away costs no rest
         while any(runner.run_once(kind) for kind in kinds or HANDS):
             pass
@@ -96,13 +96,13 @@ class Site:
             session.execute(
                 update(Work)
                 .where(Work.kind == WorkKind.ACT, Work.state == "waiting")
-                .values(not_before=utc_now() - timedelta(seconds=1))
+                .values(not_before=read_utc_now() - timedelta(seconds=1))
             )
         self.work()
 
     def acts(self, incident_id: str | None = None) -> list[NodeActView]:
         with self.ctx.database.reading() as session:
-            found = acts.listing(session, incident_id=incident_id)
+            found = acts.list_node_acts(session, incident_id=incident_id)
         return found[::-1]
 
     def states(self) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ class Site:
     def steps(self, subject: str | None = None) -> list[str]:
         """The steps of acts in the audit trail, the first first."""
         with self.ctx.database.reading() as session:
-            rows = audit.listing(session, 500, subject=subject)
+            rows = audit.list_acts(session, 500, subject=subject)
         return [row.action for row in rows[::-1] if row.action.startswith(("act", "actuator"))]
 
     @property
@@ -132,9 +132,10 @@ def due(site: Site) -> None:
     """What a killed worker held is due again, as the sweeper sees to it."""
     with site.ctx.database.writing() as session:
         session.execute(
-            update(Work).values(state="waiting", owner=None, lease_until=None, not_before=utc_now())
+            update(Work)
+            .values(state="waiting", owner=None, lease_until=None, not_before=read_utc_now())
             .where(Work.state == "running")
-        )  # fmt: skip
+        )
 
 
 def killed_at(site: Site, method: str, *, after: bool) -> None:

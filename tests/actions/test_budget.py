@@ -9,7 +9,7 @@ from models import Action, ClockMark
 from tests.actions.sites import Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
 from triage.actions.services import decide
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 
 
@@ -38,7 +38,7 @@ def test_an_hour_later_there_is_room_again(ctx) -> None:
     site = Site(ctx, act_nodes_per_hour=1, act_pool_share=1.0)
     site.incident(node="gpu-0121")
     with site.ctx.database.writing() as session:
-        session.execute(update(Action).values(acted_at=utc_now() - timedelta(minutes=61)))
+        session.execute(update(Action).values(acted_at=read_utc_now() - timedelta(minutes=61)))
     site.incident(node="gpu-0122")
     assert site.drained == nodes_named(121, 122)
 
@@ -76,7 +76,7 @@ def test_what_a_service_with_another_database_took_out_within_the_hour_counts(ct
     assert site.states() == [("drain", "done"), ("drain", "proposed")]
     assert "2 nodes were taken out within an hour" in site.acts()[1].why
 
-    site.scheduler.drained_at["gpu-0131"] = utc_now() - timedelta(minutes=61)
+    site.scheduler.drained_at["gpu-0131"] = read_utc_now() - timedelta(minutes=61)
     site.incident(node="gpu-0123")
     assert site.states()[2:] == [("drain", "done")]
 
@@ -112,7 +112,7 @@ def test_a_clock_that_went_back_leaves_no_room(ctx) -> None:
     site = Site(ctx, act_nodes_per_hour=1, act_pool_share=1.0)
     site.incident(node="gpu-0121")
     with site.ctx.database.writing() as session:
-        session.execute(update(Action).values(acted_at=utc_now() + timedelta(days=1)))
+        session.execute(update(Action).values(acted_at=read_utc_now() + timedelta(days=1)))
     site.incident(node="gpu-0122")
     assert site.drained == nodes_named(121)
 
@@ -120,7 +120,7 @@ def test_a_clock_that_went_back_leaves_no_room(ctx) -> None:
 def test_a_clock_in_doubt_leaves_it_to_a_person(ctx) -> None:
     site = Site(ctx)
     with site.ctx.database.writing() as session:
-        session.add(ClockMark(id=1, seen_at=utc_now() + timedelta(days=1)))
+        session.add(ClockMark(id=1, seen_at=read_utc_now() + timedelta(days=1)))
     site.incident()
     assert site.drained == []
     assert "the clock is in doubt" in one(site).why
@@ -139,7 +139,7 @@ def test_two_workers_stay_within_the_budget(ctx) -> None:
     with site.ctx.database.writing() as session:
         from models import Work
 
-        session.execute(update(Work).where(Work.kind == "act").values(not_before=utc_now()))
+        session.execute(update(Work).where(Work.kind == "act").values(not_before=read_utc_now()))
     threads = [threading.Thread(target=site.work, args=(WorkKind.ACT,)) for _ in range(4)]
     for thread in threads:
         thread.start()

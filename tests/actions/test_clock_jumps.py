@@ -12,7 +12,7 @@ from triage.clock import Jumps
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
 from triage.queue.runner import Runner
-from triage.server.work import runner_of, sweeper_of
+from triage.server.work import make_runner, make_sweeper
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 SetClock = Callable[[timedelta], None]
@@ -30,7 +30,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
 
 def worker(site: Site) -> Runner:
     """A process that does acts, and has looked at the clock."""
-    runner = runner_of(site.ctx, site.readers, site.scheduler)
+    runner = make_runner(site.ctx, site.readers, site.scheduler)
     runner.stopping.wait = lambda _s=None: False
     return runner
 
@@ -55,7 +55,7 @@ def test_a_jump_is_told_from_time_that_went_by(
     jumps = Jumps()
 
     def look(steady_s: float, clock_s: float) -> float:
-        monkeypatch.setattr(clock, "steady_s", lambda: steady_s)
+        monkeypatch.setattr(clock, "read_steady_s", lambda: steady_s)
         monkeypatch.setattr(clock, "read", lambda: began + timedelta(seconds=clock_s))
         return jumps.look().total_seconds()
 
@@ -88,7 +88,7 @@ def test_an_hour_that_was_skipped_frees_no_budget_of_any_process(ctx, set_clock:
 
 def test_a_sweeper_that_saw_the_jump_tells_all(ctx, set_clock: SetClock) -> None:
     site = Site(ctx, act_nodes_per_hour=100, act_pool_share=1.0)
-    sweeper = sweeper_of(site.ctx)
+    sweeper = make_sweeper(site.ctx)
     sweeper.sweep()
     set_clock(2 * HOUR)
     sweeper.watch_at = 0.0
@@ -102,11 +102,11 @@ def test_two_hours_in_which_nothing_ran_are_no_jump(
     ctx, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = Site(ctx, act_nodes_per_hour=1, act_pool_share=1.0)
-    runner, sweeper = worker(site), sweeper_of(site.ctx)
+    runner, sweeper = worker(site), make_sweeper(site.ctx)
     approved(site, 121)
     sweeper.sweep()
     do_acts(runner)
-    real = clock.steady_s
+    real = clock.read_steady_s
     set_clock(2 * HOUR)
     for module in ("triage.clock", "triage.actions.services.carry_out", "triage.queue.sweeper"):
         monkeypatch.setattr(f"{module}.steady_s", lambda: real() + 7200)
@@ -150,7 +150,7 @@ def test_a_jump_in_the_midst_of_an_act_has_it_done_once(
 ) -> None:
     site = Site(ctx)
     approved(site, 121)
-    sweeper = sweeper_of(site.ctx)
+    sweeper = make_sweeper(site.ctx)
     sweeper.sweep()
     real = site.scheduler.drain
 

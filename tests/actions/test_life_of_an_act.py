@@ -13,12 +13,12 @@ from triage.actions.services import decide
 from triage.actions.services.decide import ActWish, ask
 from triage.actions.store import acts
 from triage.actions.store.acts import cluster_id_of
-from triage.actions.store.launch import acted_on
-from triage.clock import utc_now
+from triage.actions.store.launch import list_acted_on
+from triage.clock import read_utc_now
 from triage.domain.acting import Verb
 from triage.errors import Conflict, NotFound
 from triage.services.incidents.resolve import resolve
-from triage.store.work.waiting import num_waiting
+from triage.store.work.waiting import count_waiting
 
 
 def one(site: Site):
@@ -52,7 +52,7 @@ def test_a_refused_proposal_is_never_done_nor_proposed_again(ctx) -> None:
     incident = site.incident()
     decide.refuse(site.ctx, one(site).id, "key_ann")
     with site.ctx.database.writing() as session:
-        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+        site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     site.again()
     assert site.states() == [("drain", "refused")]
     assert site.drained == []
@@ -62,7 +62,7 @@ def test_a_proposal_expires(ctx) -> None:
     site = Site(ctx, act_mode="approve")
     site.incident()
     with site.ctx.database.writing() as session:
-        session.execute(update(Action).values(expires_at=utc_now() - timedelta(seconds=1)))
+        session.execute(update(Action).values(expires_at=read_utc_now() - timedelta(seconds=1)))
     with pytest.raises(Conflict, match="expired at"):
         decide.approve(site.ctx, one(site).id, "key_ann")
     site.again()
@@ -153,7 +153,7 @@ def test_a_scheduler_that_is_away_is_waited_for_and_says_so(ctx) -> None:
     assert site.states() == [("drain", "approved")]
     assert one(site).waits_since is not None
     with site.ctx.database.reading() as session:
-        [waits] = num_waiting(session)
+        [waits] = count_waiting(session)
     assert waits.words("piece").startswith("1 piece waits for the scheduler since 20")
 
     site.scheduler.away = ""
@@ -237,8 +237,10 @@ def test_an_exclusion_ends_with_undo(ctx) -> None:
     decide.undo(site.ctx, one(site).id, "key_ann")
     assert site.states() == [("exclude", "undone")]
     with site.ctx.database.reading() as session:
-        now = utc_now()
-        out, back = acted_on(session, cluster_id_of(session, "a"), now - timedelta(days=1), now)
+        now = read_utc_now()
+        out, back = list_acted_on(
+            session, cluster_id_of(session, "a"), now - timedelta(days=1), now
+        )
     assert (out, [node for _, node in back]) == ([], [NODE])
 
 
@@ -297,7 +299,7 @@ def test_wrong_acts_of_long_ago_do_not_count(ctx) -> None:
     first, second = site.incident(node="gpu-0121"), site.incident(node="gpu-0122")
     resolve(site.ctx, first, "none", None, None, "key_ann")
     with site.ctx.database.writing() as session:
-        session.execute(update(Audit).values(at=utc_now() - timedelta(days=8)))
+        session.execute(update(Audit).values(at=read_utc_now() - timedelta(days=8)))
     resolve(site.ctx, second, "none", None, None, "key_ann")
     with site.ctx.database.reading() as session:
         assert site.ctx.acting.halted(session, site.ctx.settings) is None
@@ -311,7 +313,7 @@ def test_a_revision_that_no_longer_convicts_takes_the_act_back(ctx) -> None:
     with site.ctx.database.writing() as session:
         session.execute(delete(Suspect))
         session.execute(update(Incident).values(revision=2))
-        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+        site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     site.work()
     assert site.drained == []
     [drain, _] = site.acts()
@@ -325,7 +327,7 @@ def test_a_revision_takes_a_proposal_back_without_counting_it(ctx) -> None:
     incident = site.incident()
     with site.ctx.database.writing() as session:
         session.execute(delete(Suspect))
-        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+        site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     assert site.states() == [("drain", "left_alone")]
     assert "act proved wrong" not in site.steps()
 
@@ -356,7 +358,7 @@ def test_a_halt_is_of_one_cluster(ctx) -> None:
     site = Site(ctx)
     decide.halt(site.ctx, "key_ann", "stop")
     with site.ctx.database.reading() as session:
-        assert acts.halted(session, cluster_id_of(session, "a")) is not None
+        assert acts.find_halt(session, cluster_id_of(session, "a")) is not None
         site.set(act_cluster="b")
         assert site.ctx.acting.halted(session, site.ctx.settings) is None
 

@@ -12,20 +12,20 @@ from triage.actions.schedulers.interface import NodeView
 from triage.actions.services.rules import (
     Convicted,
     Rule,
-    broken_by_incident,
-    broken_by_node,
     check_settings,
-    contradicts,
-    convicted,
-    verb_for,
+    choose_verb,
+    find_broken_incident_rule,
+    find_broken_node_rule,
+    is_contradicting,
+    iterate_convicted,
 )
 from triage.actions.store.acts import cluster_id_of
 from triage.actions.store.evidence import Source, Standing
-from triage.actions.store.launch import acted_on
-from triage.clock import utc_now
+from triage.actions.store.launch import list_acted_on
+from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import UsageError
-from triage.services.taint import taint
+from triage.services.taint import taint_token
 from triage.services.tokens import create_token
 from triage.settings import Settings, load_settings
 from triage.store.views import IncidentView, ResolutionView
@@ -42,9 +42,9 @@ SUSPECT = {
 INCIDENT = IncidentView(
     "inc_1", "4711", "a", IncidentState.READY, 1, False,
     {"cordon": [NODE], "confidence": 0.97, "category": "gpu"}, None, None,
-    utc_now(), utc_now(), utc_now(), None, 3, 3,
+    read_utc_now(), read_utc_now(), read_utc_now(), None, 3, 3,
 )  # fmt: skip
-NOW = utc_now()
+NOW = read_utc_now()
 SOURCES = {node: Source(None, by_name=True) for node in (NODE, "n1.a-b_c")}
 STANDING = Standing(
     INCIDENT, 1, [SUSPECT], answered=True, doubted=None, failed_at=NOW, repaired={}, sources=SOURCES
@@ -69,7 +69,7 @@ def standing(**incident: object) -> Standing:
     ],
 )
 def test_rules_of_an_incident(found: Standing, rule: Rule | None) -> None:
-    broken = broken_by_incident(found, SETTINGS)
+    broken = find_broken_incident_rule(found, SETTINGS)
     assert (broken and broken.rule) == rule
     assert broken is None or (broken.why and broken.step)
 
@@ -88,14 +88,14 @@ def test_rules_of_an_incident(found: Standing, rule: Rule | None) -> None:
 def test_only_culprits_that_are_to_be_cordoned(suspect, verdict, nodes) -> None:
     found = standing(verdict={**INCIDENT.verdict, **verdict})
     found = replace(found, suspects=[{**SUSPECT, **suspect}] * 2)
-    assert [one.node for one in convicted(found)] == nodes
+    assert [one.node for one in iterate_convicted(found)] == nodes
 
 
 def test_the_smaller_confidence_counts() -> None:
     low = replace(STANDING, suspects=[{**SUSPECT, "score": 0.91}])
-    assert [one.confidence for one in convicted(low)] == [0.91]
+    assert [one.confidence for one in iterate_convicted(low)] == [0.91]
     low = standing(verdict={**INCIDENT.verdict, "confidence": 0.92})
-    assert [one.confidence for one in convicted(low)] == [0.92]
+    assert [one.confidence for one in iterate_convicted(low)] == [0.92]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_the_smaller_confidence_counts() -> None:
     ],
 )  # fmt: skip
 def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
-    broken = broken_by_node(STANDING, one, SETTINGS, NOW)
+    broken = find_broken_node_rule(STANDING, one, SETTINGS, NOW)
     assert (broken and broken.rule) == rule
 
 
@@ -135,10 +135,10 @@ def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
     ],
 )
 def test_what_a_person_says_against_an_act(category: str, node: str | None, wrong: bool) -> None:
-    said = ResolutionView(category, node, None, "key_1", utc_now())
-    assert contradicts(said, NODE, "gpu") is wrong
+    said = ResolutionView(category, node, None, "key_1", read_utc_now())
+    assert is_contradicting(said, NODE, "gpu") is wrong
     one = Convicted(NODE, "gpu", 0.99)
-    broken = broken_by_node(standing(resolution=said), one, SETTINGS, NOW)
+    broken = find_broken_node_rule(standing(resolution=said), one, SETTINGS, NOW)
     assert (broken is not None) is wrong
 
 
@@ -155,7 +155,7 @@ def test_what_a_person_says_against_an_act(category: str, node: str | None, wron
 )
 def test_one_verb_for_a_node(verbs, system: str, verb: str | None) -> None:
     settings = SETTINGS.model_copy(update={"act_verbs": verbs, "act_system": system})
-    assert verb_for(settings) == verb
+    assert choose_verb(settings) == verb
 
 
 @pytest.mark.parametrize("verb", ["shutdown", "undrain", "reboot"])
@@ -190,7 +190,7 @@ def test_dry_run_writes_down_what_it_would_do_once_and_nothing_else(ctx) -> None
     incident = site.incident()
     assert site.steps(incident) == ["act would have been"]
     with site.ctx.database.writing() as session:
-        site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+        site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     assert site.steps(incident) == ["act would have been"]
     assert (site.acts(), site.scheduler.asked) == ([], [])
 
@@ -234,7 +234,7 @@ def test_evidence_of_a_token_that_is_no_longer_believed_never_acts(ctx) -> None:
     site.incident(caller=key.caller())
     [act] = site.acts()
     assert str(act.state) == "proposed"
-    taint(site.ctx, key.id, "test")
+    taint_token(site.ctx, key.id, "test")
     site.work()
     site.again()
     [act] = site.acts()
@@ -248,7 +248,7 @@ def test_a_taint_between_decision_and_act_is_in_time(ctx) -> None:
     key, _ = create_token(site.ctx, "liar", ["ingest"], "test")
     site.incident(caller=key.caller())
     assert site.states() == [("drain", "approved")]
-    taint(site.ctx, key.id, "test")
+    taint_token(site.ctx, key.id, "test")
     site.scheduler.away = ""
     site.again()
     assert site.drained == []
@@ -282,7 +282,7 @@ def test_never_twice_for_one_incident(ctx) -> None:
     incident = site.incident()
     for _ in range(3):
         with site.ctx.database.writing() as session:
-            site.ctx.acting.answered(session, site.ctx.settings, incident, utc_now())
+            site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
         site.again()
     assert len(site.scheduler.asked) == 1
     assert len(site.acts()) == 1
@@ -294,8 +294,8 @@ def test_no_scheduler_means_exclusions_that_launchers_see(ctx) -> None:
     assert site.states() == [("exclude", "done")]
     with site.ctx.database.reading() as session:
         cluster_id = cluster_id_of(session, "a")
-        [out] = acted_on(session, cluster_id, NOW, utc_now())[0]
+        [out] = list_acted_on(session, cluster_id, NOW, read_utc_now())[0]
         assert (out.node, out.incident_id) == (NODE, incident)
         assert out.until is not None
-        assert acted_on(session, cluster_id, NOW, out.until)[0] == []
+        assert list_acted_on(session, cluster_id, NOW, out.until)[0] == []
     assert json.dumps(site.acts()[0].to_dict())

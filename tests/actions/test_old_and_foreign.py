@@ -10,18 +10,18 @@ from models import ApiKey
 from tests.actions.sites import AT, FACTS, JOB, NODE, Site
 from triage.actions.schedulers.interface import NodeView
 from triage.actions.services.links import is_signed
-from triage.actions.services.rules import Convicted, Rule, broken_by_node
-from triage.actions.store.evidence import Source, Standing, standing_of, time_of_failure
-from triage.clock import utc_now
+from triage.actions.services.rules import Convicted, Rule, find_broken_node_rule
+from triage.actions.store.evidence import Source, Standing, choose_failure_time, load_standing
+from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure
-from triage.domain.failure_match import Candidate, for_failure
+from triage.domain.failure_match import Candidate, find_for_failure
 from triage.errors import UsageError
-from triage.services.hooks.job_failed import failure_from
+from triage.services.hooks.job_failed import parse_failure
 from triage.services.incidents.announce import announce
 from triage.settings import Settings, load_settings
-from triage.store.incidents.matching import key_of
+from triage.store.incidents.matching import make_key
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 GPU = Convicted(NODE, "gpu", 0.99)
@@ -31,7 +31,7 @@ BY_NAME = {NODE: Source(None, by_name=True)}
 
 def standing(site: Site, incident_id: str) -> Standing:
     with site.ctx.database.reading() as session:
-        found = standing_of(session, incident_id)
+        found = load_standing(session, incident_id)
     assert found is not None
     return found
 
@@ -45,11 +45,11 @@ def old(ctx) -> Standing:  # type: ignore[no-untyped-def]
 def test_a_failure_is_acted_on_while_it_is_fresh(old: Standing) -> None:
     for age, rule in ((0, None), (5.9, None), (6.1, Rule.FRESH), (300 * 24, Rule.FRESH)):
         one = replace(old, failed_at=NOW - timedelta(hours=age), repaired={})
-        broken = broken_by_node(one, GPU, SETTINGS, NOW)
+        broken = find_broken_node_rule(one, GPU, SETTINGS, NOW)
         assert (broken and broken.rule) == rule, age
     longer = SETTINGS.model_copy(update={"act_max_age": 48.0})
     one = replace(old, failed_at=NOW - timedelta(hours=47), repaired={})
-    assert broken_by_node(one, GPU, longer, NOW) is None
+    assert find_broken_node_rule(one, GPU, longer, NOW) is None
 
 
 def test_a_repair_or_a_start_since_then_ends_it(old: Standing) -> None:
@@ -57,16 +57,16 @@ def test_a_repair_or_a_start_since_then_ends_it(old: Standing) -> None:
     for minutes, rule in ((-1, None), (0, Rule.FRESH), (10, Rule.FRESH)):
         at = failed + timedelta(minutes=minutes)
         one = replace(old, failed_at=failed, repaired={NODE: at})
-        broken = broken_by_node(one, GPU, SETTINGS, NOW)
+        broken = find_broken_node_rule(one, GPU, SETTINGS, NOW)
         assert (broken and broken.rule) == rule
         other = replace(old, failed_at=failed, repaired={"gpu-0103": at})
-        assert broken_by_node(other, GPU, SETTINGS, NOW) is None
+        assert find_broken_node_rule(other, GPU, SETTINGS, NOW) is None
     one = replace(old, failed_at=failed, repaired={})
     for booted_at, rule in (
         (None, None), (failed - timedelta(days=9), None), (failed, None),
         (failed + timedelta(minutes=1), Rule.FRESH),
     ):  # fmt: skip
-        broken = broken_by_node(one, GPU, SETTINGS, NOW, booted_at)
+        broken = find_broken_node_rule(one, GPU, SETTINGS, NOW, booted_at)
         assert (broken and broken.rule) == rule
 
 
@@ -85,22 +85,22 @@ def test_a_scheduler_that_says_no_zone_means_utc(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_failure_is_as_old_as_its_earliest_time() -> None:
-    key = key_of(NOW, "")
+    key = make_key(NOW, "")
     made = NOW + timedelta(days=300)
     for verdict, wanted in (
         (None, NOW), ({"at": "2026-11-28T11:00:00.5Z"}, NOW.replace(hour=11, microsecond=500_000)),
         ({"at": "2026-11-28T11:00:00"}, NOW), ({"at": None}, NOW),
         ({"at": "2027-01-01T00:00:00Z"}, NOW),
     ):  # fmt: skip
-        assert time_of_failure(verdict, key, made) == wanted
-    assert time_of_failure(None, key_of(None, ""), made) == made
+        assert choose_failure_time(verdict, key, made) == wanted
+    assert choose_failure_time(None, make_key(None, ""), made) == made
 
 
 def test_an_old_failure_is_answered_and_not_acted_on(ctx) -> None:  # type: ignore[no-untyped-def]
     site = Site(ctx, act_max_age="6h")
     found = site.incident()
     with site.ctx.database.reading() as session:
-        stands = standing_of(session, found)
+        stands = load_standing(session, found)
     assert stands is not None
     assert stands.incident.verdict["cordon"] == [NODE]
     assert site.acts() == []
@@ -161,7 +161,9 @@ def test_what_a_token_says_of_a_node_outside_its_own(ctx, bound, named_by, acts)
     site.work()
     assert [one.node for one in site.acts()] == ([NODE] if acts else [])
     if not acts:
-        broken = broken_by_node(standing(site, incident_id), GPU, site.ctx.settings, utc_now())
+        broken = find_broken_node_rule(
+            standing(site, incident_id), GPU, site.ctx.settings, read_utc_now()
+        )
         assert broken is not None
         assert broken.rule is Rule.BOUND
 
@@ -169,7 +171,7 @@ def test_what_a_token_says_of_a_node_outside_its_own(ctx, bound, named_by, acts)
 def test_the_number_of_a_rank_names_nobody(old: Standing) -> None:
     one = replace(old, failed_at=NOW, repaired={})
     for sources in ({}, {NODE: Source(None, by_name=False)}):
-        broken = broken_by_node(replace(one, sources=sources), GPU, SETTINGS, NOW)
+        broken = find_broken_node_rule(replace(one, sources=sources), GPU, SETTINGS, NOW)
         assert broken is not None
         assert broken.rule is Rule.PLACED
 
@@ -198,7 +200,7 @@ def test_a_link_of_any_digits_is_refused_and_no_more(ctx, until: str) -> None:  
     site.incident()
     (one,) = site.acts()
     with site.ctx.database.reading() as session:
-        assert not is_signed(session, one, until, "x", utc_now())
+        assert not is_signed(session, one, until, "x", read_utc_now())
 
 
 T = datetime(2026, 11, 28, 0, 30, tzinfo=UTC)
@@ -221,18 +223,18 @@ T = datetime(2026, 11, 28, 0, 30, tzinfo=UTC)
 def test_one_failure_told_twice_is_one(seconds, attempts, started, same) -> None:  # type: ignore[no-untyped-def]
     known = Candidate("inc_1", attempts[0], T, True, 3, T, T + timedelta(minutes=5))
     began = None if started is None else T + timedelta(seconds=started)
-    found = for_failure([known], attempts[1], T + timedelta(seconds=seconds), T, began)
+    found = find_for_failure([known], attempts[1], T + timedelta(seconds=seconds), T, began)
     assert found == ("inc_1" if same else None)
 
 
 def test_names_that_no_node_has_are_left_out_and_named() -> None:
     body = {"job_id": "1", "nodes": ["n1", "n2\nn3", "n\x1b[31m", "", "n4"]}
-    found = failure_from(body)
+    found = parse_failure(body)
     assert found.facts["nodes"] == ["n1", "n4"]
     (ignored,) = found.ignored
     assert ignored.field == "nodes"
     assert "'n2\\nn3'" in ignored.why
-    assert failure_from({"job_id": "1", "nodes": ["n1", "n4"]}).ignored == ()
+    assert parse_failure({"job_id": "1", "nodes": ["n1", "n4"]}).ignored == ()
 
 
 def test_the_age_is_said_with_or_without_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:

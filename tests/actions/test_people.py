@@ -12,11 +12,11 @@ from tests.actions.sites import NODE, Site
 from tests.api.service import Service, context_at, serving
 from tests.web.site import Reading, Visit
 from triage import clock
-from triage.actions.names import over_link, who
+from triage.actions.names import describe_decider, parse_link_name
 from triage.actions.services import decide
 from triage.actions.services.links import page_of
 from triage.cli.main import main
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import Unprocessable
 from triage.notify.registry import check_takes
 from triage.notify.request import Kind, Target
@@ -131,7 +131,7 @@ def test_a_link_shows_a_page_and_decides_nothing(service: Service, site: Site) -
     said = 'approved, by somebody with the link, said to be "Ann"'
     assert said in Reading(answer.body.decode()).words
     with site.ctx.database.reading() as session:
-        [step] = audit.listing(session, 9, action="act approved")
+        [step] = audit.list_acts(session, 9, action="act approved")
     assert step.actor == "link:Ann"
     site.work()
     assert site.drained == [NODE]
@@ -176,7 +176,7 @@ def test_a_link_is_of_one_act_and_of_our_own_pages(service: Service, site: Site)
     )
     assert foreign.status == 403
     with site.ctx.database.writing() as session:
-        session.execute(update(Action).values(expires_at=utc_now() + timedelta(hours=1)))
+        session.execute(update(Action).values(expires_at=read_utc_now() + timedelta(hours=1)))
     assert Visit(service).get(first).status == 404  # its end is another one by now
     assert {state for _, state in site.states()} == {"proposed"}
 
@@ -230,9 +230,9 @@ def test_who_wants_to_know_is_told_with_the_link(site: Site) -> None:
     silent = subscribe(site.ctx, target, None, None, "test")
     site.incident()
     with site.ctx.database.reading() as session:
-        [message] = deliveries.pending(session, receiving.id)
-        [words] = deliveries.pending(session, slack.id)
-        told = {one.event for one in deliveries.pending(session, silent.id)}
+        [message] = deliveries.list_pending(session, receiving.id)
+        [words] = deliveries.list_pending(session, slack.id)
+        told = {one.event for one in deliveries.list_pending(session, silent.id)}
         address = page_of(session, site.ctx.settings, waiting(site))
     body = json.loads(message.body)
     assert body["type"] == "action.proposed"
@@ -266,12 +266,12 @@ def test_who_wants_to_know_is_told_with_the_link(site: Site) -> None:
     ],
 )
 def test_names_that_are_typed_on_a_link(typed: str, kept: str | None) -> None:
-    assert over_link(typed) == kept
+    assert parse_link_name(typed) == kept
 
 
 def test_only_a_link_is_said_to_be_somebody() -> None:
-    assert who("link:Ann") == 'somebody with the link, said to be "Ann"'
-    assert [who(by) for by in ("key_1", "triage")] == ["key_1", "triage"]
+    assert describe_decider("link:Ann") == 'somebody with the link, said to be "Ann"'
+    assert [describe_decider(by) for by in ("key_1", "triage")] == ["key_1", "triage"]
 
 
 @pytest.mark.parametrize("kind", [Kind.PAGERDUTY, Kind.ALERTMANAGER])

@@ -15,8 +15,8 @@ import triage
 from tests.agents.asked import PROMPTS, outside, renamed, service, size_of
 from tests.hostile.log_incident import good, write
 from triage.agents import questions
-from triage.agents.quotes import Quotes, cleaned
-from triage.agents.server import MAX_ANSWER_BYTES, result_of
+from triage.agents.quotes import Quotes, clean_quote
+from triage.agents.server import MAX_ANSWER_BYTES, make_tool_result
 from triage.agents.shapes import OfIncident, OfJob, ShortAnswer
 
 OF_JOB = OfJob(job_id="4711")
@@ -151,7 +151,7 @@ def test_each_answer_has_a_nonce_of_its_own() -> None:
 
 
 def test_wide_forms_of_signs_are_the_signs() -> None:
-    assert cleaned("＜system＞", 99) == "‹system›"
+    assert clean_quote("＜system＞", 99) == "‹system›"
 
 
 def test_what_was_seen_first_is_quoted_where_nobody_is_named(tmp_path: Path) -> None:
@@ -217,9 +217,9 @@ def test_the_longest_answers_are_below_the_limit(word: str, report: dict) -> Non
         "wanted": wanted,
     }
     for answer in answers(worst, node=f"0{word}"[:250], job_id=word):
-        assert size_of(result_of(answer)) <= MAX_ANSWER_BYTES
+        assert size_of(make_tool_result(answer)) <= MAX_ANSWER_BYTES
 
 
 def test_usual_answers_are_below_four_kib(report: dict) -> None:
     for answer in answers(report):
-        assert size_of(result_of(answer)) < 4 << 10
+        assert size_of(make_tool_result(answer)) < 4 << 10

@@ -16,7 +16,13 @@ from tests.hostile.log_incident import good, write
 from triage.agents.over_http import HOW
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
-from triage.agents.server import MAX_ANSWER_BYTES, MAX_TOOLS_BYTES, Analyse, server_of, tools_of
+from triage.agents.server import (
+    MAX_ANSWER_BYTES,
+    MAX_TOOLS_BYTES,
+    Analyse,
+    build_mcp_server,
+    map_tools,
+)
 from triage.agents.shapes import OfFiles, OfPaths
 from triage.agents.turns import AT_ONCE, MOST, Turns
 
@@ -51,9 +57,9 @@ def six_answers(report: dict[str, Any], node: str, job: str, cluster: str) -> li
         return answer_of_report(hostile, Quotes())
 
     async def ask() -> list[Any]:
-        tools = tools_of(service(hostile, job, cluster), Analyse(OfFiles, HOW, analyse))
+        tools = map_tools(service(hostile, job, cluster), Analyse(OfFiles, HOW, analyse))
         files = [{"name": "nodes/n2/kernel.log", "text": "x"}]
-        async with Client(server_of(tools, Turns(), "caller")) as client:
+        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
             return [
                 await client.call_tool("what_stopped_this_job", {"job_id": job}),
                 await client.call_tool("why_is_this_node_suspected", {"job_id": job, "node": node}),
@@ -106,8 +112,8 @@ def test_names_are_there_for_clients_that_show_text_alone(usual: list[Any]) -> N
 @pytest.mark.parametrize("takes", [OfFiles, OfPaths])
 def test_the_list_of_tools_is_short_and_says_they_only_read(takes: Any) -> None:
     async def listed() -> Sequence[Any]:
-        tools = tools_of(service({"verdict": None, "suspects": []}), Analyse(takes, HOW, never))
-        async with Client(server_of(tools, Turns(), "caller")) as client:
+        tools = map_tools(service({"verdict": None, "suspects": []}), Analyse(takes, HOW, never))
+        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
             return await client.list_tools()
 
     answer = asyncio.run(listed())
@@ -140,9 +146,9 @@ def test_who_asks_everything_at_once_is_answered_in_turn_or_told_to_wait() -> No
         return answer
 
     async def ask() -> list[Any]:
-        tools = tools_of(None, Analyse(OfFiles, HOW, analyse))
+        tools = map_tools(None, Analyse(OfFiles, HOW, analyse))
         files = {"files": [{"name": "x", "text": "x"}]}
-        async with Client(server_of(tools, Turns(), "caller")) as client:
+        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
             calls = [asyncio.ensure_future(client.call_tool(TOOLS[-1], files)) for _ in range(40)]
             refused = 0
             for done in asyncio.as_completed(calls):

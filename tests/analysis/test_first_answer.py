@@ -15,7 +15,7 @@ from triage.formats.gather import gather
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
-from triage.report import study_of
+from triage.report import build_study
 
 
 def dumps_of(kind: str, folder: Path) -> DumpSet:
@@ -66,8 +66,8 @@ def test_a_study_is_made_of_a_sample_only_where_it_is_the_first(
     inputs = [InputFile(one, one.name, one.stat().st_size) for one in paths]
     extracts = list(Extractor().extract(inputs))
 
-    first = study_of(extracts, Job(), first=True).report.answer
-    last = study_of(extracts, Job()).report.answer
+    first = build_study(extracts, Job(), first=True).report.answer
+    last = build_study(extracts, Job()).report.answer
     assert first.suspects[0].ranks == last.suspects[0].ranks
     assert [one for one in first.coverage.notes if "first answer" in one]
     assert not [one for one in last.coverage.notes if "first answer" in one]

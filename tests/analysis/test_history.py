@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.weighing import NODES, STOP, Placement, claim, of, row, watchdog
 from triage.analysis.answer import answer_of, weigh_incident
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.belief import Belief
-from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_history
+from triage.analysis.joining.history import DETECTOR, order_by_history, with_history
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.join import join
 from triage.analysis.joining.model import load_model
@@ -20,12 +20,12 @@ from triage.analysis.joining.sources import Sources
 from triage.analysis.placement.topology import JobTopology
 from triage.domain.category import Action, Category, Role
 from triage.domain.evidence import Blame, EvidenceRole, Kind
-from triage.domain.job import Job, job_from_dict
+from triage.domain.job import Job, make_job
 from triage.domain.report import Suspect
-from triage.domain.standing import Grade, Prior, Standing, prior_from
-from triage.fleet.standings.words import prior_of
+from triage.domain.standing import Grade, Prior, Standing, read_prior
+from triage.fleet.standings.words import make_prior
 from triage.formats.gather import gather
-from triage.parsers.files.job_file import JobFile, filled
+from triage.parsers.files.job_file import JobFile, fill_facts
 from triage.signatures.registry import match
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
@@ -102,7 +102,7 @@ def test_whom_the_link_alone_accuses_is_not_convicted_in_anothers_place():
         convicted = one.at_place >= 0.5 and one.hypothesis.node != "n0"
         return Role.CULPRIT if convicted else Role.POSSIBLE
 
-    told = in_order_of_history(at_edge, {"n2": LEMON}, role_of)
+    told = order_by_history(at_edge, {"n2": LEMON}, role_of)
 
     assert [(one.hypothesis.node, one.at_place) for one in told] == [
         ("n0", 0.52), ("n1", 0.5), ("n2", 0.48)
@@ -184,7 +184,7 @@ def suspect(node, score, role=Role.POSSIBLE, category=Category.GPU, position=1):
     ],
 )  # fmt: skip
 def test_places_are_exchanged_only_among_equals(beliefs, wanted):
-    told = in_order_of_history(beliefs, {"b": LEMON}, role_in_ranks)
+    told = order_by_history(beliefs, {"b": LEMON}, role_in_ranks)
 
     assert [one.hypothesis.node for one in told] == wanted
     assert [one.at_place for one in told] == [one.at_place for one in beliefs]
@@ -247,13 +247,15 @@ def test_whole_incidents_change_by_the_reason_alone(folder):
 def test_a_job_json_cannot_say_who_is_a_lemon():
     body = {"job_id": "1", "standings": {"n1": LEMON.to_dict()}}
 
-    facts, _ = filled(Job(), [JobFile("job.json", orjson.dumps(body))])
+    facts, _ = fill_facts(Job(), [JobFile("job.json", orjson.dumps(body))])
 
-    assert job_from_dict(body).standings == {}
+    assert make_job(body).standings == {}
     assert facts.job_id == "1"
     assert facts.standings == {}
     known = Job(standings={"n2": LEMON})
-    assert filled(known, [JobFile("job.json", orjson.dumps(body))])[0].standings == {"n2": LEMON}
+    assert fill_facts(known, [JobFile("job.json", orjson.dumps(body))])[0].standings == {
+        "n2": LEMON
+    }
 
 
 @pytest.mark.parametrize(
@@ -263,12 +265,12 @@ def test_a_job_json_cannot_say_who_is_a_lemon():
     ids=str,
 )  # fmt: skip
 def test_what_is_no_prior_is_none(raw):
-    assert prior_from(raw) is None
+    assert read_prior(raw) is None
 
 
 def test_a_prior_comes_back_as_it_went():
-    assert prior_from(LEMON.to_dict()) == LEMON
-    assert len(prior_from({"grade": "watch", "text": "x" * 9999}).text) == 300
+    assert read_prior(LEMON.to_dict()) == LEMON
+    assert len(read_prior({"grade": "watch", "text": "x" * 9999}).text) == 300
 
 
 @pytest.mark.parametrize(
@@ -279,9 +281,9 @@ def test_a_standing_in_words_is_no_line_of_a_log(part):
         "n3", Grade.LEMON, ("r",), strikes=5, expected=0.12, part=part, exposure_days=50.0
     )
 
-    prior = prior_of(one, 56.0)
+    prior = make_prior(one, 56.0)
 
     assert prior is not None
     assert part in prior.text
     assert match(prior.text) is None
-    assert named_by({"because": [{"text": prior.text}]}).parts == {}
+    assert list_named_parts({"because": [{"text": prior.text}]}).parts == {}

@@ -20,7 +20,7 @@ from tests.support.weighing import (
 from triage.analysis.facts.stop import SECOND, Stop, When
 from triage.analysis.joining.causes import find_causes, is_quoted
 from triage.analysis.joining.claims import is_on_many
-from triage.analysis.joining.consequences import explained_by
+from triage.analysis.joining.consequences import find_explanations
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Outside
 from triage.analysis.placement.topology import JobTopology
@@ -136,19 +136,19 @@ CHAINS = [
 
 @pytest.mark.parametrize(("cause", "effect"), [c[1:] for c in CHAINS], ids=[c[0] for c in CHAINS])
 def test_a_consequence_is_explained_by_its_cause(cause, effect):
-    assert explained_by([cause, effect]) == {1: 0}
-    assert explained_by([effect, cause]) == {0: 1}
+    assert find_explanations([cause, effect]) == {1: 0}
+    assert find_explanations([effect, cause]) == {0: 1}
 
 
 def test_a_memory_error_on_another_gpu_is_not_explained():
     first = row(code=48, category=Category.GPU_HBM)
     other = row(at_s=1, code=94, category=Category.GPU_HBM, gpu="0000:60:00")
-    assert explained_by([first, other]) == {}
+    assert find_explanations([first, other]) == {}
 
 
 def test_an_effect_long_before_its_cause_is_none():
     late = row(code=48, category=Category.GPU_HBM)
-    assert explained_by([late, row(at_s=-100, code=63, category=Category.GPU_HBM)]) == {}
+    assert find_explanations([late, row(at_s=-100, code=63, category=Category.GPU_HBM)]) == {}
 
 
 def test_all_gpus_lost_at_once_are_one_cause_under_them():
@@ -305,7 +305,7 @@ def sxid(node: str, at_s: float = 0.0) -> Evidence:
 def test_a_fatal_error_of_a_switch_is_the_cause_where_nothing_else_is():
     assert answer(sxid("n3")).verdict.category is Category.NVLINK
     beside = row("n3", -5.0, code=48, category=Category.GPU_HBM)
-    assert explained_by([beside, replace(sxid("n3"), role=EvidenceRole.ROOT)]) == {1: 0}
+    assert find_explanations([beside, replace(sxid("n3"), role=EvidenceRole.ROOT)]) == {1: 0}
 
 
 def test_what_a_health_check_found_is_no_quotation():

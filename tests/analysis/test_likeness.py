@@ -6,7 +6,7 @@ import pytest
 
 import triage
 from tests.render import answers
-from triage.analysis.likeness import WEIGHTS, likeness
+from triage.analysis.likeness import WEIGHTS, compare_reports
 
 INCIDENTS = Path(__file__).parent.parent / "incidents"
 
@@ -30,11 +30,11 @@ LINE_74 = (("fr.host_stall", "its last operation came from: rec at /opt/train.py
 
 def test_the_same_incident_is_as_alike_as_can_be():
     one = report(because=XID_79, gpus=["0000:5d:00"], groups=[("all_reduce", "mesh_tp")])
-    assert likeness(one, one).score == pytest.approx(1.0)
+    assert compare_reports(one, one).score == pytest.approx(1.0)
 
 
 def test_the_terms_add_up_to_the_score():
-    found = likeness(report(because=XID_79), report(because=XID_79, node="n9"))
+    found = compare_reports(report(because=XID_79), report(because=XID_79, node="n9"))
     assert sum(share for _, share in found.terms) == pytest.approx(found.score)
     assert 0 < found.score < 1
     assert "same Xid 79 +" in found.why
@@ -53,18 +53,18 @@ def test_the_terms_add_up_to_the_score():
 )
 def test_what_is_shared_brings_closer(closer, farther):
     wanted = report(because=XID_79, gpus=["0000:5d:00"])
-    assert likeness(wanted, closer).score > likeness(wanted, farther).score
+    assert compare_reports(wanted, closer).score > compare_reports(wanted, farther).score
 
 
 def test_the_order_of_the_two_does_not_matter():
     one, other = report(because=XID_79), report(because=XID_48, node="n9", category="gpu_hbm")
-    assert likeness(one, other) == likeness(other, one)
+    assert compare_reports(one, other) == compare_reports(other, one)
 
 
 def test_the_same_line_of_code_is_a_reason():
     one = report(category="host_stall", node="n1", because=LINE_74)
     other = report(category="host_stall", node="n2", because=LINE_74)
-    assert "same code place rec at /opt/train.py:74" in likeness(one, other).why
+    assert "same code place rec at /opt/train.py:74" in compare_reports(one, other).why
 
 
 @pytest.mark.parametrize(
@@ -72,24 +72,24 @@ def test_the_same_line_of_code_is_a_reason():
 )  # fmt: skip
 def test_knowing_nothing_is_nothing_in_common(kind, category):
     one = report(kind=kind, category=category, node=None)
-    assert likeness(one, one).score == 0
-    assert likeness(one, one).why == ""
+    assert compare_reports(one, one).score == 0
+    assert compare_reports(one, one).why == ""
 
 
 def test_a_pid_or_an_address_is_no_code():
     near = (("kernel.xid", "NVRM: Xid (PCI:0000:5d:00): 13, pid=79, name=python"),)
-    assert "Xid 79" not in likeness(report(because=XID_79), report(because=near)).why
+    assert "Xid 79" not in compare_reports(report(because=XID_79), report(because=near)).why
 
 
 def test_a_node_that_was_only_affected_is_not_compared():
-    assert "node" not in likeness(report(role="affected"), report(role="affected")).why
+    assert "node" not in compare_reports(report(role="affected"), report(role="affected")).why
 
 
 def test_every_feature_can_add():
     one = report(
         because=(*XID_79, *LINE_74), gpus=["0000:5d:00"], groups=[("all_reduce", "mesh_tp")]
     )
-    assert len(likeness(one, one).terms) == len(WEIGHTS)
+    assert len(compare_reports(one, one).terms) == len(WEIGHTS)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from simulator import simulate
 from triage import analyze
-from triage.analysis.detectors.no_dump import unexplained
+from triage.analysis.detectors.no_dump import find_unexplained
 
 
 def by_the_rule(explained_by: dict[int, set[int]]) -> list[int]:
@@ -33,13 +33,13 @@ def test_bits_keep_the_rule(seed: int) -> None:
         for end in absent
     }
     bits = {end: sum(1 << other for other in others) for end, others in explained_by.items()}
-    assert unexplained(bits) == by_the_rule(explained_by)
+    assert find_unexplained(bits) == by_the_rule(explained_by)
 
 
 def test_the_rule_tells_apart() -> None:
-    assert unexplained({0: 0b110, 1: 0b101, 2: 0b011}) == [0, 1, 2]
-    assert unexplained({0: 0b10, 1: 0}) == [1]
-    assert unexplained({0: 0b100}) == []
+    assert find_unexplained({0: 0b110, 1: 0b101, 2: 0b011}) == [0, 1, 2]
+    assert find_unexplained({0: 0b10, 1: 0}) == [1]
+    assert find_unexplained({0: 0b100}) == []
 
 
 def test_files_that_have_not_come_yet_are_nobodys_fault(tmp_path: Path) -> None:

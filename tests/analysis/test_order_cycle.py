@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from triage.analysis.detectors import order_cycle
-from triage.analysis.detectors.order_cycle import past_of
+from triage.analysis.detectors.order_cycle import count_past
 from triage.analysis.snapshots.snapshot import UNKNOWN
 
 
@@ -24,6 +24,6 @@ def test_what_a_record_lost_is_no_other_order(
     groups = [SimpleNamespace(desc="dp"), SimpleNamespace(desc="tp")]
     snapshot: Any = SimpleNamespace(groups=groups, row=lambda _group, _rank: 0, has_p2p=[False])
     case: Any = SimpleNamespace(snapshot=snapshot, groups_of=lambda _rank: [0, 1])
-    monkeypatch.setattr(order_cycle, "progress", lambda *_given: done)
+    monkeypatch.setattr(order_cycle, "count_issued_before", lambda *_given: done)
 
-    assert past_of(case, 3, SimpleNamespace(group=0)) == past
+    assert count_past(case, 3, SimpleNamespace(group=0)) == past

@@ -10,7 +10,7 @@ import pytest
 import triage
 from simulator import simulate
 from triage.errors import TriageError
-from triage.report import few_collections
+from triage.report import reduce_collections
 
 
 def test_a_tar_of_an_incident_folder_is_the_same_incident(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_garbage_collector_is_as_before_whatever_comes_out(tmp_path: Path) -
 
 def test_an_answer_inside_another_leaves_the_collector_to_the_outer() -> None:
     usual = gc.get_threshold()
-    outer, inner = few_collections(), few_collections()
+    outer, inner = reduce_collections(), reduce_collections()
     with outer:
         inner.__enter__()
     # The outer one has ended first, as of two threads.

@@ -10,7 +10,7 @@ import triage
 from tests.support.spent import spent_s
 from tests.support.weighing import Placement, T, answer, culprits, row, watchdog
 from triage.analysis.facts.stop import SECOND
-from triage.analysis.joining.silent_peer import silent_peer
+from triage.analysis.joining.silent_peer import find_silent_peer
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 
@@ -27,7 +27,7 @@ def lost(teller: str | None, peer: str, **more: object) -> Evidence:
 
 
 def placed(*rows: Evidence, placement: Placement = SEATS) -> list[tuple[str | None, int | None]]:
-    return [(one.node, one.rank) for one in silent_peer(rows, placement)]
+    return [(one.node, one.rank) for one in find_silent_peer(rows, placement)]
 
 
 def test_the_one_node_that_all_others_lose_is_named_and_not_convicted() -> None:
@@ -152,7 +152,7 @@ def test_a_report_of_others_names_nobody(told: Evidence) -> None:
 
 def test_the_only_rank_that_does_not_say_it_waited_is_named() -> None:
     waits = [watchdog(rank) for rank in range(16) if rank != 5]
-    [one] = silent_peer(waits, SEATS)
+    [one] = find_silent_peer(waits, SEATS)
     assert (one.node, one.rank, one.weak) == ("n0", 5, True)
     assert one.text == "15 of 16 ranks gave up waiting; rank 5 says nothing"
 
@@ -188,4 +188,4 @@ def test_a_crash_of_many_ranks_is_read_in_one_pass() -> None:
     """Each of 20,000 nodes loses the next, which complains itself: half a second, not minutes."""
     placement = Placement(nodes=20_000)
     rows = [lost(f"n{k}", f"n{k + 1}") for k in range(19_999)]
-    assert spent_s(lambda: silent_peer(rows, placement), 2.0) < 2.0
+    assert spent_s(lambda: find_silent_peer(rows, placement), 2.0) < 2.0

@@ -8,7 +8,7 @@ import pytest
 from simulator import simulate
 from triage.analysis.dump_view import OF_ONE_RANK, view_dumps
 from triage.analysis.facts.on_one_clock import with_world
-from triage.analysis.placement.order_of_nodes import sizes_that_fit
+from triage.analysis.placement.order_of_nodes import list_fitting_sizes
 from triage.domain.job import Job
 from triage.formats.gather import gather
 
@@ -28,7 +28,7 @@ from triage.formats.gather import gather
 def test_the_sizes_of_blocks_that_hold_all_known_ranks(
     node_by_rank: dict[int, str], world: int | None, sizes: list[int]
 ) -> None:
-    assert sizes_that_fit(node_by_rank, world) == sizes
+    assert list_fitting_sizes(node_by_rank, world) == sizes
 
 
 @pytest.mark.parametrize(

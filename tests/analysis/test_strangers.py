@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from triage.analysis.facts.of_the_job import strange_nodes
-from triage.analysis.facts.on_one_clock import ALL_ROWS, DatedEvidence, without_repetitions
+from triage.analysis.facts.of_the_job import find_strange_nodes
+from triage.analysis.facts.on_one_clock import ALL_ROWS, DatedEvidence, drop_repetitions
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
@@ -22,24 +22,24 @@ def dated(*nodes: str | None) -> DatedEvidence:
 
 
 def test_a_node_that_job_json_does_not_list_is_left_out_and_named():
-    strange, notes = strange_nodes(dated("n0", "n1", "spare9", None), FOUR)
+    strange, notes = find_strange_nodes(dated("n0", "n1", "spare9", None), FOUR)
     assert strange == {"spare9"}
     assert "job.json does not list spare9" in notes[0]
 
 
 def test_names_that_are_written_in_two_ways_leave_everything_in():
-    assert strange_nodes(dated("ip-10-0-0-1", "ip-10-0-0-2", "n0"), FOUR) == (frozenset(), [])
+    assert find_strange_nodes(dated("ip-10-0-0-1", "ip-10-0-0-2", "n0"), FOUR) == (frozenset(), [])
 
 
 def test_without_a_list_nobody_is_a_stranger():
-    assert strange_nodes(dated("n0", "x"), Job()) == (frozenset(), [])
+    assert find_strange_nodes(dated("n0", "x"), Job()) == (frozenset(), [])
 
 
 def test_roots_seats_and_one_row_of_each_rank_are_kept():
     following = replace(ROW, role=EvidenceRole.CONSEQUENCE)
     many = [replace(following, line=k, rank=k % 500) for k in range(ALL_ROWS + 1)]
     seat = replace(following, kind=Kind.IDENTITY, role=EvidenceRole.NOISE)
-    kept = without_repetitions([*many, ROW, seat])
+    kept = drop_repetitions([*many, ROW, seat])
     assert ROW in kept
     assert seat in kept
     assert {row.rank for row in kept} >= set(range(500))
@@ -48,15 +48,15 @@ def test_roots_seats_and_one_row_of_each_rank_are_kept():
 
 def test_few_rows_are_all_kept():
     rows = [replace(ROW, role=EvidenceRole.CONSEQUENCE, line=k) for k in range(1000)]
-    assert without_repetitions(rows) == rows
+    assert drop_repetitions(rows) == rows
 
 
 def test_where_all_ranks_are_seated_other_nodes_are_strangers():
     node_by_rank = {rank: f"n{rank // 2}" for rank in range(4)}
     rows = dated("n0", "n1", "spare9")
     seated = replace(rows, fleet=JobPlacement(node_by_rank=node_by_rank, world_size=4))
-    strange, notes = strange_nodes(seated, Job())
+    strange, notes = find_strange_nodes(seated, Job())
     assert strange == {"spare9"}
     assert "no rank of the job sits on spare9" in notes[0]
     some = replace(rows, fleet=JobPlacement(node_by_rank=node_by_rank, world_size=6))
-    assert strange_nodes(some, Job()) == (frozenset(), [])
+    assert find_strange_nodes(some, Job()) == (frozenset(), [])

@@ -5,7 +5,7 @@ import pytest
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
-from triage.analysis.joining.witness_words import witness_words
+from triage.analysis.joining.witness_words import describe_witness
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
@@ -21,7 +21,7 @@ def row(signature: str, at_s: float | None = 1000, kind: Kind = Kind.THERMAL, **
 
 
 def words(feature: str, *rows: Evidence) -> str | None:
-    return witness_words(feature, Hypothesis(Category.GPU_THERMAL, AtNode("n3"), rows), STOP)
+    return describe_witness(feature, Hypothesis(Category.GPU_THERMAL, AtNode("n3"), rows), STOP)
 
 
 KERNEL = row("nvidia.xid", kind=Kind.XID)

@@ -10,7 +10,7 @@ from sqlalchemy import event
 from tests.api.service import Service
 from tests.support.waiting import eventually
 from triage.api.last_use import LastUse
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.services.tokens import create_token, list_tokens, revoke_token
 
 LOG = b"<6>[ 1.0] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
@@ -72,7 +72,7 @@ def test_acts_are_filtered_and_paged(service: Service, keys: Mapping[str, str]) 
         ("&action=create%20token", 1, "create token"),
     ):
         assert acts(service, query) == [one for one in everything if one[place] == value] != []
-    later = (utc_now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    later = (read_utc_now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert acts(service, f"&since={later}") == []
     paged, cursor = [], ""
     while True:
@@ -131,10 +131,10 @@ def test_the_last_use_is_written_once_a_minute_and_beside_requests(service: Serv
 def test_tokens_that_end_soon_warn(service: Service) -> None:
     readiness = service.app.state.triage.readiness
     assert readiness.tokens() == ("ok", "")
-    soon, late = utc_now() + timedelta(days=13), utc_now() + timedelta(days=15)
+    soon, late = read_utc_now() + timedelta(days=13), read_utc_now() + timedelta(days=15)
     key, _ = create_token(service.ctx, "soon", ["read"], "test", soon)
     create_token(service.ctx, "late", ["read"], "test", late)
-    create_token(service.ctx, "over", ["read"], "test", utc_now() - timedelta(days=1))
+    create_token(service.ctx, "over", ["read"], "test", read_utc_now() - timedelta(days=1))
     state, why = readiness.tokens()
     assert (state, why) == (
         "warn",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api.service import Service
 from triage.services.tokens import create_token
-from triage.store.incidents.facts import facts_json
+from triage.store.incidents.facts import read_facts_json
 
 LOG = b"<time> kernel: NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 
@@ -112,7 +112,7 @@ def test_a_node_sends_its_own_files_and_says_nothing_of_its_job(
     assert "bound to the nodes 'gpu-00?'" in reasons["job.json"]
     assert {one["node"] for one in shown} == {"gpu-001", "gpu-002", None}
     with service.ctx.database.reading() as session:
-        assert b"innocent" not in facts_json(session, incident)
+        assert b"innocent" not in read_facts_json(session, incident)
 
 
 def test_a_token_of_one_node_names_it_by_itself(service: Service, bound: Mapping[str, str]) -> None:

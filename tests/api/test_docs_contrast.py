@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from triage.api.description.docs_page import content_of
+from triage.api.description.docs_page import read_content
 
 
 def luminance(colour: str) -> float:
@@ -23,7 +23,7 @@ def contrast(one: str, two: str) -> float:
 
 
 def palettes() -> dict[str, dict[str, str]]:
-    css = content_of("docs.css").decode()
+    css = read_content("docs.css").decode()
     light, dark = re.findall(r":root \{([^}]*)\}", css)
     return {
         name: dict(re.findall(r"--([a-z]+): (#[0-9a-f]{3,6});", text))
@@ -42,7 +42,7 @@ def test_all_that_is_written_stands_out(scheme: str) -> None:
 def test_each_colour_has_its_other_one_and_the_page_its_ground() -> None:
     found = palettes()
     assert found["light"].keys() == found["dark"].keys()
-    css = content_of("docs.css").decode()
+    css = read_content("docs.css").decode()
     assert "html { background: var(--paper); color: var(--ink); }" in css
     used = set(re.findall(r"var\(--([a-z]+)\)", css))
     assert used <= found["light"].keys()

@@ -11,9 +11,9 @@ import pytest
 
 from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
-SINCE, UNTIL = (quote(iso_utc(at) or "") for at in (END - timedelta(days=60), END))
+SINCE, UNTIL = (quote(format_iso_utc(at) or "") for at in (END - timedelta(days=60), END))
 PERIOD = f"since={SINCE}&until={UNTIL}"
 ONE_ANSWER = (
     f"?{PERIOD}", f"/causes?{PERIOD}", f"/mtti?{PERIOD}", f"/parts?until={UNTIL}",
@@ -172,7 +172,7 @@ def test_a_list_does_not_change_under_its_reader(
 ) -> None:
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
     # Whatever comes in meanwhile, and however long it takes to work it out anew.
-    monkeypatch.setattr("triage.fleet.services.standings.standings_of", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("triage.fleet.services.standings.look_at_standings", lambda *_, **__: 1 / 0)
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
     assert not {one["node"] for one in first["items"]} & {one["node"] for one in second["items"]}
@@ -247,12 +247,12 @@ def test_runs_are_filtered(service: Service, query: str, number: int) -> None:
 
 def test_a_name_of_a_node_is_no_formula_and_no_markup() -> None:
     from triage.domain.standing import Grade, Standing
-    from triage.fleet.api.forms import as_csv, as_markdown
+    from triage.fleet.api.forms import encode_csv, encode_markdown
 
     row = Standing("=cmd|'x'!A1", Grade.WATCH, ("a | <b> [x](http://e.example)",)).to_dict()
 
-    assert next(csv.DictReader(io.StringIO(as_csv([row]).decode())))["node"].startswith("'=")
-    shown = as_markdown([row]).decode()
+    assert next(csv.DictReader(io.StringIO(encode_csv([row]).decode())))["node"].startswith("'=")
+    shown = encode_markdown([row]).decode()
     assert "<b>" not in shown
     assert "](http" not in shown
     assert shown.splitlines()[2].count(" | ") == 4

@@ -8,8 +8,8 @@ import pytest
 
 from tests.api.service import context_at, serving
 from tests.formats.health import samples
-from triage.clock import utc_now
-from triage.fleet.services.telemetry.rollups import node_telemetry
+from triage.clock import read_utc_now
+from triage.fleet.services.telemetry.rollups import sum_node_telemetry
 
 ISO = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -129,7 +129,7 @@ class TestTelemetry:
 
     def test_samples_come_in_and_are_told_once(self, service):
         # Within one hour: a sample that is alone in its hour stands for five minutes.
-        begin = (utc_now() - timedelta(hours=2)).replace(minute=0, second=0)
+        begin = (read_utc_now() - timedelta(hours=2)).replace(minute=0, second=0)
         text = self.table(
             *[f"{(begin + timedelta(minutes=m)).strftime(ISO)},0,61,64" for m in range(30)]
         )
@@ -139,7 +139,7 @@ class TestTelemetry:
         again = self.post(service, text).json()
         assert (again["kept"], again["repeated"]) == (0, 90)
         with service.ctx.database.reading() as session:
-            found = node_telemetry(session, utc_now())
+            found = sum_node_telemetry(session, read_utc_now())
         assert found["n3"]["throttled_hours"] == pytest.approx(0.5)
         assert found["n3"]["gpu_temp_max_c"] == 61
 

@@ -12,10 +12,10 @@ import pytest
 from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, keep_fleet
 from triage.api.metrics import Metrics
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.fleet.api.metrics import AGE, FleetGauges
-from triage.fleet.services.answers import fleet_of
-from triage.fleet.services.gauges import GAUGES, Figure, figures_of
+from triage.fleet.services.answers import look_at_fleet
+from triage.fleet.services.gauges import GAUGES, Figure, list_gauges
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "examples" / "grafana" / "fleet.json").read_text("utf-8"))
@@ -27,7 +27,7 @@ EXPRESSIONS = [
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     ctx = context_at(tmp_path_factory.mktemp("fleet"))
-    keep_fleet(ctx, end=utc_now().replace(minute=0, second=0, microsecond=0))
+    keep_fleet(ctx, end=read_utc_now().replace(minute=0, second=0, microsecond=0))
     with serving(ctx) as found:
         yield found
     ctx.close()
@@ -62,14 +62,14 @@ def test_a_scrape_begins_the_work_and_a_later_one_has_it(service: Service) -> No
 
 
 def test_every_gauge_is_one_that_is_described(service: Service) -> None:
-    told = figures_of(fleet_of(service.ctx, since=END - timedelta(days=60), until=END))
+    told = list_gauges(look_at_fleet(service.ctx, since=END - timedelta(days=60), until=END))
 
     assert {one.name for one in told} <= GAUGES.keys()
 
 
 def test_an_empty_fleet_bounds_no_rate(tmp_path: Path) -> None:
     ctx = context_at(tmp_path)
-    told = {one.name: one for one in figures_of(fleet_of(ctx))}
+    told = {one.name: one for one in list_gauges(look_at_fleet(ctx))}
     ctx.close()
 
     assert "triage_fleet_mtti_seconds" not in told
@@ -77,7 +77,7 @@ def test_an_empty_fleet_bounds_no_rate(tmp_path: Path) -> None:
 
 
 def test_labels_are_few(service: Service) -> None:
-    for one in figures_of(fleet_of(service.ctx)):
+    for one in list_gauges(look_at_fleet(service.ctx)):
         assert len(one.values) <= 18, one.name
         assert one.label in (None, "bound", "row", "standing", "kind", "state")
 

@@ -10,7 +10,7 @@ from tests.api.service import Service
 from tests.support.work import ReadersHere, do_all
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
-from triage.store.incidents.facts import facts_json
+from triage.store.incidents.facts import read_facts_json
 
 SECRET = "whsec_" + "A" * 32
 ALERT = {
@@ -190,7 +190,7 @@ def test_an_alarm_is_not_lost_for_a_field(service: Service) -> None:
     assert all(ignored.values())
     assert found["cluster"] is None
     with service.ctx.database.reading() as session:
-        facts = json.loads(facts_json(session, found["id"]))
+        facts = json.loads(read_facts_json(session, found["id"]))
     assert facts == {"job_id": "fields", "gpus_per_node": 8, "triage.ignored": ignored}
     # Near misses: nothing is wrong, and no job.
     assert service.post("/v1/hooks/job-failed", {"job_id": "f2"}).json()["ignored"] == []

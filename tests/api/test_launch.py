@@ -11,7 +11,7 @@ from models import Action, Cluster, Incident, Node, Repair
 from tests.api.service import Service
 from tests.services.whole_jobs import GPU_LOST, INCIDENTS, files_of, fresh_files_of, tar_of
 from tests.support.work import ReadersHere, do_all
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
 
@@ -93,14 +93,18 @@ def test_who_is_mended_cleared_or_old_takes_part_again(service: Service, cluster
         of_cluster = select(Node).where(Node.name == node).order_by(Node.id.desc()).limit(1)
         row = session.scalars(of_cluster).one()
         before = Repair(
-            node_id=row.id, at=utc_now() - timedelta(days=1), action="reboot", text="", source=""
+            node_id=row.id,
+            at=read_utc_now() - timedelta(days=1),
+            action="reboot",
+            text="",
+            source="",
         )
         session.add(before)
     assert launch(service, "2", cluster)["exclude"] == [node]
     with service.ctx.database.writing() as session:
         session.add(
             Repair(
-                node_id=row.id, at=utc_now() + timedelta(seconds=5), action="replace_gpu",
+                node_id=row.id, at=read_utc_now() + timedelta(seconds=5), action="replace_gpu",
                 text="", source="",
             )
         )  # fmt: skip
@@ -130,7 +134,7 @@ def test_a_node_that_a_person_gave_back_takes_part_again(service: Service, clust
             id=f"act_{cluster}"[:60], incident_id=incident, node=node, verb="drain",
             cluster_id=session.scalar(select(Cluster.id).where(Cluster.name == cluster)),
             system="slurm", state="done", category="gpu", confidence=0.99, revision=1, why="",
-            asked_by="automation", created_at=utc_now(),
+            asked_by="automation", created_at=read_utc_now(),
         )  # fmt: skip
         session.add(row)
     for job in ("1", "2"):
@@ -146,7 +150,7 @@ def test_a_bug_stops_the_job_for_a_day_and_leaves_nobody_out(
 ) -> None:
     incident = failed(service, "1", cluster, BUG)
     # Its files are of a fixed day: let it be of the last hours.
-    aged(service, incident, datetime(2026, 11, 21, 12, tzinfo=UTC) - utc_now())
+    aged(service, incident, datetime(2026, 11, 21, 12, tzinfo=UTC) - read_utc_now())
 
     found = launch(service, "1", cluster, "&node=n1")
     assert (found["decision"], found["exclude"], found["may_join"]) == ("stop", [], False)

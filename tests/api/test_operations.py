@@ -258,10 +258,10 @@ def test_the_page_needs_nothing_from_elsewhere(service: Service) -> None:
     assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+=|style=", text)
     for path in re.findall(r'(?:src|href)="(/[^"#]+)"', text):
         assert service.get(path, token=None).status == 200
-    from triage.api.answers.problems import KINDS, slug
+    from triage.api.answers.problems import KINDS, make_slug
 
     for kind in KINDS:
-        assert f'id="problem-{slug(kind.title)}">{kind.status} ' in text
+        assert f'id="problem-{make_slug(kind.title)}">{kind.status} ' in text
     script = service.get("/docs/docs.js", token=None)
     assert script.headers["content-type"].startswith("text/javascript")
     assert "innerHTML" not in script.body.decode()

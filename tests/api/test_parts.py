@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.api.answers.suspect_forms import as_csv
-from triage.api.app import gate_of
+from triage.api.answers.suspect_forms import write_csv
+from triage.api.app import make_gate
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
-from triage.api.requests.accept import chosen
+from triage.api.requests.accept import choose_type
 from triage.api.requests.cursors import (
-    after_id,
-    after_place,
-    after_time,
-    after_words,
-    id_cursor,
+    make_id_cursor,
+    make_time_cursor,
+    make_words_cursor,
+    parse_id_cursor,
+    parse_place_cursor,
+    parse_time_cursor,
+    parse_words_cursor,
     place_cursor,
-    time_cursor,
-    words_cursor,
 )
-from triage.api.requests.paths import name_in_path, routed_path
-from triage.api.requests.strict_json import object_from, value_from
+from triage.api.requests.paths import name_in_path, normalize_path
+from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.queue.wakeups import NoWakeups, PipeWakeups, Wakeups
@@ -53,14 +53,14 @@ JSON = st.recursive(
 @unhurried
 @given(JSON)
 def test_json_is_read_as_everybody_reads_it(value: Any) -> None:
-    assert value_from(json.dumps(value).encode()) == value
+    assert parse_value(json.dumps(value).encode()) == value
 
 
 @unhurried
 @given(st.binary(max_size=200))
 def test_any_bytes_are_json_or_a_bad_request(body: bytes) -> None:
     try:
-        json.dumps(value_from(body)).encode()
+        json.dumps(parse_value(body)).encode()
     except BadRequest as refusal:
         assert refusal.detail  # noqa: PT017 - both ends are fine
 
@@ -82,14 +82,14 @@ def test_any_bytes_are_json_or_a_bad_request(body: bytes) -> None:
     ids=lambda one: str(one)[:24],
 )
 def test_json_that_others_cannot_hold(text: str, value: Any) -> None:
-    found = value_from(text.encode())
+    found = parse_value(text.encode())
     assert value is ... or found == value
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b"null", b'""', b"true", b"1.5"])
 def test_what_is_no_object(body: bytes) -> None:
     with pytest.raises(Unprocessable):
-        object_from(body)
+        parse_object(body)
 
 
 @unhurried
@@ -99,24 +99,24 @@ def test_what_is_no_object(body: bytes) -> None:
     st.integers(0, (1 << 63) - 1),
 )
 def test_cursors_come_back_as_they_were(at: datetime, row_id: str, number: int) -> None:
-    assert after_time("a", time_cursor("a", at, row_id)) == (at, row_id)
-    assert after_id("a", id_cursor("a", number)) == number
-    assert after_place("a", place_cursor("a", 3, number)) == (3, number)
-    assert after_words("a", words_cursor("a", [row_id, "né"]), 2) == (row_id, "né")
+    assert parse_time_cursor("a", make_time_cursor("a", at, row_id)) == (at, row_id)
+    assert parse_id_cursor("a", make_id_cursor("a", number)) == number
+    assert parse_place_cursor("a", place_cursor("a", 3, number)) == (3, number)
+    assert parse_words_cursor("a", make_words_cursor("a", [row_id, "né"]), 2) == (row_id, "né")
 
 
 def after_three_words(kind: str, cursor: str | None) -> tuple[str, ...] | None:
-    return after_words(kind, cursor, 3)
+    return parse_words_cursor(kind, cursor, 3)
 
 
 @pytest.mark.parametrize(
     "cursor",
-    ["", "a", "====", "WyJhIl0", "bnVsbA", time_cursor("b", AT, "x"), id_cursor("b", 1),
-     time_cursor("a", AT, "x")[:-3], "é", "A" * 9000, id_cursor("a", 1).replace("W", "*"),
-     words_cursor("b", ["x"] * 3), words_cursor("a", ["x"] * 4), "WyJhIiwieCIsMSwieCJd"],
+    ["", "a", "====", "WyJhIl0", "bnVsbA", make_time_cursor("b", AT, "x"), make_id_cursor("b", 1),
+     make_time_cursor("a", AT, "x")[:-3], "é", "A" * 9000, make_id_cursor("a", 1).replace("W", "*"),
+     make_words_cursor("b", ["x"] * 3), make_words_cursor("a", ["x"] * 4), "WyJhIiwieCIsMSwieCJd"],
 )  # fmt: skip
 def test_a_foreign_cursor_is_refused(cursor: str) -> None:
-    for read in (after_time, after_id, after_place, after_three_words):
+    for read in (parse_time_cursor, parse_id_cursor, parse_place_cursor, after_three_words):
         with pytest.raises(Unprocessable):
             read("a", cursor)
 
@@ -124,7 +124,7 @@ def test_a_foreign_cursor_is_refused(cursor: str) -> None:
 @unhurried
 @given(st.text(max_size=40))
 def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
-    for read in (after_time, after_id, after_place, after_three_words):
+    for read in (parse_time_cursor, parse_id_cursor, parse_place_cursor, after_three_words):
         with pytest.raises(Unprocessable):
             read("a", cursor)
 
@@ -136,14 +136,14 @@ def test_any_accept_header_is_weighed(header: str) -> None:
 
     offered = ("application/json", "text/csv")
     try:
-        found = chosen(header, offered)
+        found = choose_type(header, offered)
     except NotAcceptable:
         found = offered[0]
     assert found in offered
 
 
 def test_an_accept_header_of_a_megabyte_is_weighed() -> None:
-    assert chosen("text/csv," + "a/b," * 250_000, ("x/y", "text/csv")) == "text/csv"
+    assert choose_type("text/csv," + "a/b," * 250_000, ("x/y", "text/csv")) == "text/csv"
 
 
 SUSPECT = {
@@ -159,7 +159,7 @@ SUSPECT = {
 )
 def test_no_cell_is_a_formula(node: str) -> None:
     evil = {**SUSPECT, "node": node, "because": [{"text": node}]}
-    rows = list(csv.reader(io.StringIO(as_csv([evil]).decode(), newline="")))
+    rows = list(csv.reader(io.StringIO(write_csv([evil]).decode(), newline="")))
     assert len(rows) == 2
     for cell in (rows[1][1], rows[1][8]):
         assert cell[0] not in "=+-@|%＝＋－＠\t\r"
@@ -167,7 +167,7 @@ def test_no_cell_is_a_formula(node: str) -> None:
 
 def test_a_cell_holds_quotes_and_commas() -> None:
     evil = {**SUSPECT, "because": [{"text": 'a "b", c\nd'}]}
-    rows = list(csv.reader(io.StringIO(as_csv([evil]).decode(), newline="")))
+    rows = list(csv.reader(io.StringIO(write_csv([evil]).decode(), newline="")))
     assert rows[1][8] == 'a "b", c d'
     assert rows[1][2] == "27 3"
 
@@ -306,7 +306,7 @@ def test_the_gate_minds_the_line_where_readers_need_the_processors(
     ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), wakeups)
     ctx.queue_length.note(1000)
 
-    assert gate_of(ctx).stands_back() is minds
+    assert make_gate(ctx).stands_back() is minds
     ctx.close()
 
 
@@ -401,7 +401,7 @@ def test_an_outage_lets_waiters_go() -> None:
 def test_a_name_comes_through_the_path_or_is_refused(name: str) -> None:
     from urllib.parse import quote
 
-    path = routed_path(f"/v1/jobs/{quote(name, safe='')}/bundle".encode())
+    path = normalize_path(f"/v1/jobs/{quote(name, safe='')}/bundle".encode())
     head, _, rest = path.partition("/v1/jobs/")
     part = rest.removesuffix("/bundle")
     assert (head, "/" in part) == ("", False)
@@ -414,5 +414,5 @@ def test_a_name_comes_through_the_path_or_is_refused(name: str) -> None:
 
 def test_a_time_far_away_is_a_cursor_too() -> None:
     last = datetime.max.replace(tzinfo=UTC)
-    assert after_time("a", time_cursor("a", last, "x")) == (last, "x")
-    assert after_time("a", time_cursor("a", AT + timedelta(0), "x")) == (AT, "x")
+    assert parse_time_cursor("a", make_time_cursor("a", last, "x")) == (last, "x")
+    assert parse_time_cursor("a", make_time_cursor("a", AT + timedelta(0), "x")) == (AT, "x")

@@ -18,7 +18,7 @@ from tests.api.service import Answer, Service
 from tests.support.work import ReadersHere, do_all
 from tests.web.site import Visit
 from triage.actions.store import acts
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
@@ -57,7 +57,7 @@ def add_act(session: Session, one: Tenant) -> None:
     acts.add(
         session, id=one.act, cluster_id=cluster_key(session, one.name), incident_id=one.incident,
         node=one.node, verb=Verb.DRAIN, system="none", state=ActionState.DONE, category="gpu",
-        confidence=0.97, revision=1, why="because", asked_by="triage", created_at=utc_now(),
+        confidence=0.97, revision=1, why="because", asked_by="triage", created_at=read_utc_now(),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.spent import in_idle_seconds
-from triage.cli.interrupt import stopped_at_once
+from triage.cli.interrupt import stop_at_once
 
 # What stands in for a phase lasts far longer than anybody waits.
 PHASES = {
@@ -49,7 +49,8 @@ def phase(*_, **__):
 PLACES = {
     "a pool that reads": "triage.formats.dumps.read_dumps",
     "native code in the main thread": "triage.formats.streams.read_logs",
-    "a compiler that takes the interrupt for itself": "triage.parsers.logs.catalogue.catalogue_of",
+    "a compiler that takes the interrupt for"
+    " itself": "triage.parsers.logs.catalogue.build_catalogue",
     "the analysis": "triage.analysis.answer.weigh_incident",
 }
 A_COMMAND = """
@@ -154,7 +155,7 @@ def test_a_pull_leaves_no_command_and_no_stacks_behind(tmp_path: Path, *, hangs:
 
 def test_it_leaves_the_process_as_it_was() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with stopped_at_once():
+    with stop_at_once():
         pass
     assert signal.set_wakeup_fd(-1) == -1
     assert signal.getsignal(signal.SIGINT) is before
@@ -163,7 +164,7 @@ def test_it_leaves_the_process_as_it_was() -> None:
 def test_where_interrupts_are_ignored_it_changes_nothing() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with stopped_at_once():
+        with stop_at_once():
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)

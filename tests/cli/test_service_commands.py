@@ -82,14 +82,14 @@ def test_the_library_alone_analyses_and_says_what_the_service_needs() -> None:
     ids=lambda words: " ".join(words[:2]),
 )  # fmt: skip
 def test_every_command_of_the_service_says_so(command: list[str]) -> None:
-    from triage.cli.extras import service_packages
+    from triage.cli.extras import require_service_packages
     from triage.errors import UsageError
 
-    with pytest.raises(UsageError, match=r"nccl-triage\[redis\]"), service_packages():
+    with pytest.raises(UsageError, match=r"nccl-triage\[redis\]"), require_service_packages():
         raise ModuleNotFoundError("no redis", name="redis.client")
-    with pytest.raises(UsageError, match="checkout or from the image"), service_packages():
+    with pytest.raises(UsageError, match="checkout or from the image"), require_service_packages():
         raise ModuleNotFoundError("no workers", name="workers.worker")
-    with pytest.raises(ModuleNotFoundError), service_packages():
+    with pytest.raises(ModuleNotFoundError), require_service_packages():
         raise ModuleNotFoundError("ours", name="triage.nothing")
     assert command[0] in SERVICE
 
@@ -279,7 +279,7 @@ def test_the_doctor_says_what_of_the_confinement_is_missing(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = ("it makes all system calls (Function not implemented)",)
-    monkeypatch.setattr("triage.services.doctor.not_confined", lambda: missing)
+    monkeypatch.setattr("triage.services.doctor.probe_confinement_gaps", lambda: missing)
     status, out, _ = run("doctor")
     assert status == 0
     assert "warn  readers     of a process that reads foreign bytes: it makes all system" in out

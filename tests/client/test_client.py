@@ -80,7 +80,7 @@ def test_it_shows_itself(lost):
     markup = lost._repr_html_()
     assert f"Incident {lost.id} of job {JOB['job_id']}, ready" in markup
     assert "<script" not in markup
-    assert notebook.fragment(lost.report.answer)[-400:] in markup
+    assert notebook.render_fragment(lost.report.answer)[-400:] in markup
     assert repr(lost).startswith(f"<Incident {lost.id} of job")
 
 

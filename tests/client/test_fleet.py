@@ -10,14 +10,14 @@ from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.cli.main import main
 from triage.client import Client
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.errors import Unprocessable
 from triage.fleet.render import frames
 from triage.fleet.standings.places import place_rates
 from triage.fleet.standings.standing import place_of
 
 SINCE = END - timedelta(days=60)
-PERIOD = ("--since", iso_utc(SINCE), "--until", iso_utc(END))
+PERIOD = ("--since", format_iso_utc(SINCE), "--until", format_iso_utc(END))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_nothing_is_asked_before_it_is_needed(client):
 def test_the_last_days_end_where_they_are_told_to(client):
     found = client.fleet(days=7, until=END).to_dict()
 
-    assert found["since"] == iso_utc(END - timedelta(days=7))
+    assert found["since"] == format_iso_utc(END - timedelta(days=7))
 
 
 def test_a_plan_is_of_the_period(fleet):
@@ -147,14 +147,14 @@ def test_the_report_as_a_page_needs_nothing_else(run, tmp_path):
 
 
 def test_nodes_are_listed_the_worst_first(run):
-    status, out, _ = run("nodes", "--until", iso_utc(END), "--limit", "3")
+    status, out, _ = run("nodes", "--until", format_iso_utc(END), "--limit", "3")
 
     assert status == 0
     assert out.startswith(f"{LEMON}  lemon")
 
 
 def test_nodes_are_lines_for_scripts_too(run):
-    _, out, _ = run("nodes", "--until", iso_utc(END), "--standing", "lemon", "-f", "jsonl")
+    _, out, _ = run("nodes", "--until", format_iso_utc(END), "--standing", "lemon", "-f", "jsonl")
 
     assert [json.loads(line)["node"] for line in out.splitlines()] == [LEMON]
 
@@ -180,7 +180,7 @@ def test_a_plan_as_json_is_all_three(run):
         (("report", "--days", "0"), "--days 0"),
         (("report", "--since", "yesterday"), "--since"),
         (("report", "--top", "0"), "--top 0"),
-        (("report", "--since", iso_utc(END), "--until", iso_utc(SINCE)), "before"),
+        (("report", "--since", format_iso_utc(END), "--until", format_iso_utc(SINCE)), "before"),
         (("report", "--cost-s", "-1"), "cost"),
         (("plan",), "--gpus"),
         (("plan", "--gpus", "0"), "--gpus"),
@@ -202,7 +202,7 @@ def test_places_are_a_table_where_there_are_several(fleet):
     rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")}, per=1000.0)
     standings = {"places": [place_of(row).to_dict() for row in rows]}
 
-    places = frames.places(standings)
+    places = frames.build_places_frame(standings)
 
     assert {name: str(kind) for name, kind in places.dtypes.items()} == dict(frames.FLEET_PLACES)
     assert places["name"].tolist() == ["a", "b"]

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from triage.client import Client
-from triage.client.bundle import bundle_of, tar_pieces
+from triage.client.bundle import gather_bundle, iterate_tar_pieces
 from triage.client.transport import ApiRequest, Transport
 from triage.errors import (
     Forbidden,
@@ -203,7 +203,7 @@ def test_a_folder_is_a_tar_of_its_files(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "job \u00fc.json").write_bytes(b"{}")
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    bundle = bundle_of(tmp_path)
+    bundle = gather_bundle(tmp_path)
     found = members(b"".join(bundle.pieces()))
     assert found == {
         f"nodes/{long}/kernel.log": b"x" * 1_500_000, "empty": b"", "job \u00fc.json": b"{}",
@@ -214,7 +214,7 @@ def test_a_folder_is_a_tar_of_its_files(tmp_path):
 def test_a_large_file_is_never_held_whole(tmp_path):
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(1 << 28)
-    sizes = [len(piece) for piece in tar_pieces((("sparse", tmp_path / "sparse"),))]
+    sizes = [len(piece) for piece in iterate_tar_pieces((("sparse", tmp_path / "sparse"),))]
     assert sum(sizes) == (1 << 28) + 512 + 1024
     assert max(sizes) <= 1 << 20
 
@@ -222,7 +222,7 @@ def test_a_large_file_is_never_held_whole(tmp_path):
 def test_a_file_that_shrinks_meanwhile_is_said(tmp_path):
     path = tmp_path / "log"
     path.write_bytes(b"x" * (3 << 20))
-    pieces = tar_pieces((("log", path),))
+    pieces = iterate_tar_pieces((("log", path),))
     next(pieces), next(pieces)
     path.write_bytes(b"x")
     with pytest.raises(UsageError, match="became shorter while it was sent"):
@@ -231,7 +231,7 @@ def test_a_file_that_shrinks_meanwhile_is_said(tmp_path):
 
 def test_a_file_that_goes_meanwhile_is_said(tmp_path):
     (tmp_path / "log").write_bytes(b"x")
-    bundle = bundle_of(tmp_path)
+    bundle = gather_bundle(tmp_path)
     (tmp_path / "log").unlink()
     with pytest.raises(UsageError, match="cannot read"):
         list(bundle.pieces())

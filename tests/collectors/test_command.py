@@ -16,10 +16,10 @@ from typer.main import get_command
 from tests.collectors.scripted import ROOT, accepted, arguments, bare_environment, finished, service
 from triage.cli import collect as face
 from triage.collectors import command
-from triage.collectors.command import options_of, parser
+from triage.collectors.command import list_options, parser
 from triage.collectors.deliver import wait_s
 from triage.collectors.endpoint import endpoint_of, path_of
-from triage.collectors.options import Misuse, Options, bytes_of, seconds_of
+from triage.collectors.options import Misuse, Options, parse_bytes, parse_seconds
 from triage.collectors.send import retry_after_s
 from triage.collectors.spool import Label
 
@@ -58,7 +58,7 @@ def test_both_faces_have_the_same_defaults(monkeypatch) -> None:
     monkeypatch.setattr(command, "run", lambda options, _environment: seen.append(options) or 0)
     typer_command()(["--url", "http://x"], standalone_mode=False)
 
-    assert seen == [options_of(parser().parse_args(["--url", "http://x"]))]
+    assert seen == [list_options(parser().parse_args(["--url", "http://x"]))]
     assert seen == [Options(url="http://x")]
 
 
@@ -132,13 +132,13 @@ def test_it_runs_on_python_3_9(node, tmp_path) -> None:
     ],
 )
 def test_a_size(text, size) -> None:
-    assert bytes_of(text) == size
+    assert parse_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1.5M", "M", "1X", "１", "9" * 40])
 def test_no_size(text) -> None:
     with pytest.raises(Misuse, match="no size"):
-        bytes_of(text)
+        parse_bytes(text)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_no_size(text) -> None:
     ],
 )  # fmt: skip
 def test_a_time(text, at) -> None:
-    assert seconds_of(text, now=1_000_000) == at
+    assert parse_seconds(text, now=1_000_000) == at
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_time(text, at) -> None:
 )
 def test_no_time(text) -> None:
     with pytest.raises(Misuse, match="no time"):
-        seconds_of(text)
+        parse_seconds(text)
 
 
 @pytest.mark.parametrize(

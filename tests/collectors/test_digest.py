@@ -25,9 +25,9 @@ from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.render.data import wire
-from triage.sandbox.confinement.probe import not_confined
+from triage.sandbox.confinement.probe import probe_confinement_gaps
 
-MISSING = not_confined()
+MISSING = probe_confinement_gaps()
 DUMPS = ROOT / "tests" / "data" / "nccl-p2p-mismatch-w8"
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.collectors.command import options_of, parser
+from triage.collectors.command import list_options, parser
 from triage.collectors.deadline import Deadline
 from triage.collectors.files import Match, open_regular, search
 from triage.collectors.options import Misuse, Options
 
 
 def options(*arguments: str) -> Options:
-    return options_of(parser().parse_args(["--job-id", "7", *arguments]))
+    return list_options(parser().parse_args(["--job-id", "7", *arguments]))
 
 
 def found(pattern: str, **literals: str) -> list[str]:

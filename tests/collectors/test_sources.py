@@ -14,13 +14,13 @@ from triage.collectors.dumps import Dumps, usual_patterns
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import Options
-from triage.collectors.shares import why_left
-from triage.collectors.surroundings import first_of, on_network, surroundings
+from triage.collectors.shares import explain_left
+from triage.collectors.surroundings import find_surroundings, get_first_node, on_network
 
 
 def look(tmp_path: Path, options: Options | None = None, **environment: str) -> SearchContext:
     asked = (options or Options())._replace(job_id=(options and options.job_id) or "4711")
-    around = surroundings(asked, bare_environment(tmp_path, **environment))
+    around = find_surroundings(asked, bare_environment(tmp_path, **environment))
     scratch = tmp_path / "scratch"
     scratch.mkdir(exist_ok=True)
     return SearchContext(asked, around, str(scratch), Deadline(60))
@@ -173,9 +173,9 @@ def test_one_node_sends_what_all_see(tmp_path, how, nodes, left) -> None:
     where = look(tmp_path, Options(shared=how, node="n3"), **environment)
     shared = Artifact("dump", "fr/a", "/x", 1, False, None, False, True)
 
-    assert left in why_left(shared, where)
-    assert bool(left) == bool(why_left(shared, where))
-    assert why_left(shared._replace(shared=False), where) == ""
+    assert left in explain_left(shared, where)
+    assert bool(left) == bool(explain_left(shared, where))
+    assert explain_left(shared._replace(shared=False), where) == ""
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_one_node_sends_what_all_see(tmp_path, how, nodes, left) -> None:
     ],
 )
 def test_the_first_of_a_host_list(nodes, first) -> None:
-    assert first_of(nodes) == first
+    assert get_first_node(nodes) == first
 
 
 def test_a_mount_over_a_mount_is_the_one_that_is_seen(tmp_path) -> None:

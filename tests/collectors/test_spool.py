@@ -6,7 +6,7 @@ import time
 import pytest
 
 from triage.collectors.options import Misuse
-from triage.collectors.spool import Label, Spool, default_folder
+from triage.collectors.spool import Label, Spool, choose_default_folder
 
 LABEL = Label("4711", "n3", "", "gzip")
 
@@ -136,8 +136,8 @@ def test_the_folder_of_another_user_is_no_spool(tmp_path) -> None:
 
 def test_the_default_is_the_systems_or_the_users(monkeypatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert default_folder({}) == "/var/spool/triage"
+    assert choose_default_folder({}) == "/var/spool/triage"
     monkeypatch.setattr("os.geteuid", lambda: 54321)
     monkeypatch.setenv("HOME", "/home/u")
-    assert default_folder({"XDG_STATE_HOME": "/state"}) == "/state/triage/spool"
-    assert default_folder({"XDG_STATE_HOME": "no"}) == "/home/u/.local/state/triage/spool"
+    assert choose_default_folder({"XDG_STATE_HOME": "/state"}) == "/state/triage/spool"
+    assert choose_default_folder({"XDG_STATE_HOME": "no"}) == "/home/u/.local/state/triage/spool"

@@ -71,7 +71,10 @@ def unnamed(words: list[str], text: str) -> list[str]:
         (list(FEATURES), "how-it-decides.md"),
         ([str(word) for word in (*EvidenceRole, *Blame, *When)], "how-it-decides.md"),
         ([str(kind) for kind in Kind], "signatures.md"),
-        (sorted({one.id.partition(".")[0] for one in registry.all_signatures()}), "signatures.md"),
+        (
+            sorted({one.id.partition(".")[0] for one in registry.load_all_signatures()}),
+            "signatures.md",
+        ),
         (FAMILY_FILES, "signatures.md"),
         ([field.name for field in fields(Limits)], "formats.md"),
         ([str(word) for word in (*Category, *Action, *Role, *VerdictKind)], "on-call.md"),

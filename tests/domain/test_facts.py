@@ -8,11 +8,11 @@ from triage.domain.facts import (
     FactsSource,
     FactsState,
     Statement,
-    added,
-    contradicted,
-    merged,
+    add_statement,
+    is_still_in_conflict,
+    list_contradicted,
+    merge_statements,
     state_when_settled,
-    still_conflicts,
 )
 
 JOB_JSON = FactsSource.JOB_JSON
@@ -32,13 +32,13 @@ def test_a_later_hook_wins_and_a_hook_wins_over_every_job_json() -> None:
         Statement({"nodes": ["h1"]}, FactsSource.ALERT),
         Statement({"nodes": ["f1"], "name": "f1", "x": 1}, JOB_JSON),
     ]
-    assert merged(statements) == {"nodes": ["h1"], "name": "f0", "x": 1}
+    assert merge_statements(statements) == {"nodes": ["h1"], "name": "f0", "x": 1}
 
 
 def test_what_contradicts_settled_facts_is_a_conflict_unless_its_token_may_correct() -> None:
     facts = {"job_id": "7", "nodes": ["n0"], "world_size": 8, "name": "a"}
     other = Statement({"nodes": ["x"], "name": "b"})
-    assert contradicted(facts, other) == ("nodes",)
+    assert list_contradicted(facts, other) == ("nodes",)
     assert state_when_settled(facts, other) is FactsState.CONFLICT
     reader = Statement(other.facts, caller=Caller("key_r", frozenset({"read"})))
     assert state_when_settled(facts, reader) is FactsState.USED
@@ -61,19 +61,19 @@ def test_what_would_move_the_answer_by_only_adding_is_a_conflict_too() -> None:
 
 def test_a_conflict_with_what_was_withdrawn_is_none() -> None:
     conflict = Statement({"nodes": ["n0"], "gpus_per_node": 8}, state=FactsState.CONFLICT)
-    assert still_conflicts({"nodes": ["x"]}, conflict, [{"name": "a"}])
-    assert still_conflicts({}, conflict, [{"nodes": ["x"]}])
-    assert not still_conflicts({}, conflict, [{"nodes": ["x"], "gpus_per_node": 4}])
+    assert is_still_in_conflict({"nodes": ["x"]}, conflict, [{"name": "a"}])
+    assert is_still_in_conflict({}, conflict, [{"nodes": ["x"]}])
+    assert not is_still_in_conflict({}, conflict, [{"nodes": ["x"], "gpus_per_node": 4}])
 
 
 @given(STATEMENTS)
 def test_statements_are_merged_one_by_one_as_together(statements: list[Statement]) -> None:
     facts: dict = {}
     for one in statements:
-        facts = added(facts, one)
-    assert facts == merged(statements)
+        facts = add_statement(facts, one)
+    assert facts == merge_statements(statements)
     counting = (FactsState.USED, FactsState.LATE)
-    assert facts == merged(one for one in statements if one.state in counting)
+    assert facts == merge_statements(one for one in statements if one.state in counting)
     assert facts.items() <= {
         (key, value)
         for one in statements
@@ -92,5 +92,5 @@ def test_no_token_that_only_sends_moves_the_answer_of_a_settled_incident(
     for one in late:
         said = Statement(one.facts, one.source)
         said = Statement(one.facts, one.source, state=state_when_settled(facts, said))
-        facts = added(facts, said)
+        facts = add_statement(facts, said)
     assert {key: facts.get(key) for key in before} == before

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from triage.domain.failure_match import Candidate, for_failure, for_files
+from triage.domain.failure_match import Candidate, find_for_failure, find_for_files
 
 T = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 QUIET = timedelta(seconds=30)
@@ -66,7 +66,7 @@ SECOND = one("second", 61, failed=60)
 def test_files_join_or_open(there, attempt, written, now, wanted) -> None:
     at = None if written is None else after(written)
     for order in (there, there[::-1]):
-        assert for_files(order, attempt, at, QUIET, after(now)) == wanted
+        assert find_for_files(order, attempt, at, QUIET, after(now)) == wanted
 
 
 ORPHAN = one("orphan", 0, settled=2, announced=False)
@@ -95,4 +95,4 @@ ORPHAN = one("orphan", 0, settled=2, announced=False)
 def test_a_report_is_of_one_that_is_there_or_new(there, attempt, failed, now, wanted) -> None:
     at = None if failed is None else after(failed)
     for order in (there, there[::-1]):
-        assert for_failure(order, attempt, at, after(now)) == wanted
+        assert find_for_failure(order, attempt, at, after(now)) == wanted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.domain.hosts import expand, host_list
+from triage.domain.hosts import expand, format_host_list
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from triage.domain.hosts import expand, host_list
     ],
 )
 def test_names_as_a_host_list_read_back(names: list[str], text: str) -> None:
-    assert host_list(names) == text
+    assert format_host_list(names) == text
     assert expand(text) == names

@@ -3,8 +3,8 @@
 import pytest
 
 from triage.domain.category import Category
-from triage.domain.job import job_from_dict
-from triage.domain.restart import NO_STARTS, EarlierEnd, EarlierStarts, starts_from
+from triage.domain.job import make_job
+from triage.domain.restart import NO_STARTS, EarlierEnd, EarlierStarts, read_starts
 
 
 def test_starts_come_back_as_they_were_written():
@@ -12,7 +12,7 @@ def test_starts_come_back_as_they_were_written():
         4, 61.5, (EarlierEnd(Category.GPU, ("n3",), 12.0), EarlierEnd(None, (), None))
     )
 
-    assert starts_from(starts.to_dict()) == starts
+    assert read_starts(starts.to_dict()) == starts
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ def test_starts_come_back_as_they_were_written():
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_not_known(raw):
-    assert starts_from(raw) == NO_STARTS
+    assert read_starts(raw) == NO_STARTS
 
 
 def test_an_unknown_category_and_foreign_nodes_are_left_out():
     ends = [{"category": "gremlins", "nodes": ["n1", 7, None], "ran_s": "long"}] * 100
 
-    found = starts_from({"ends": ends}).ends
+    found = read_starts({"ends": ends}).ends
 
     assert set(found) == {EarlierEnd(None, ("n1",), None)}
     assert len(found) == 32
@@ -47,7 +47,7 @@ def test_an_unknown_category_and_foreign_nodes_are_left_out():
     ],
 )  # fmt: skip
 def test_a_job_file_may_count_its_restarts(raw, restarts):
-    assert job_from_dict(raw).restarts == restarts
+    assert make_job(raw).restarts == restarts
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_job_file_may_count_its_restarts(raw, restarts):
     ids=["two minutes", "zones", "it ended before it began", "no such clock", "words", "no text"],
 )
 def test_how_long_it_ran_is_from_its_start_to_its_end(started_at, failed_at, ran_s):
-    job = job_from_dict({"started_at": started_at, "failed_at": failed_at})
+    job = make_job({"started_at": started_at, "failed_at": failed_at})
 
     assert job.ran_s == ran_s
 
@@ -71,4 +71,4 @@ def test_how_long_it_ran_is_from_its_start_to_its_end(started_at, failed_at, ran
 def test_no_job_file_can_say_how_earlier_starts_ended():
     raw = {"earlier_ends": [{"category": "gpu_oom"}], "triage.starts": {"ends": [{}]}, "ends": [1]}
 
-    assert job_from_dict(raw).earlier_ends == ()
+    assert make_job(raw).earlier_ends == ()

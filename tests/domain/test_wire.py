@@ -7,7 +7,15 @@ from typing import Annotated, Any, ClassVar
 import pytest
 
 from triage.domain.category import Category
-from triage.domain.wire import UNSENT, Key, Rounded, SentAs, WireForm, as_wire, wire_fields
+from triage.domain.wire import (
+    UNSENT,
+    Key,
+    Rounded,
+    SentAs,
+    WireForm,
+    convert_to_wire,
+    list_wire_fields,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +58,9 @@ def test_sends_what_the_fields_say() -> None:
 
 
 def test_keys_come_in_the_order_of_the_class() -> None:
-    assert [one.key for one in wire_fields(Sent)] == list(SENT.to_dict())
+    assert [one.key for one in list_wire_fields(Sent)] == list(SENT.to_dict())
 
 
 def test_what_is_no_dataclass_has_no_wire_form() -> None:
     with pytest.raises(TypeError, match="str is no dataclass"):
-        as_wire("text")
+        convert_to_wire("text")

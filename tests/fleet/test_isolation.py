@@ -22,11 +22,11 @@ from triage.fleet.isolation import (
     add_results,
     add_round,
     begin_plan,
-    next_groups,
+    choose_next_groups,
+    compute_posterior,
+    compute_prior_probabilities,
     plan_from_dict,
     plan_to_dict,
-    posterior_of,
-    prior_probabilities,
 )
 
 NODES = [f"n{place}" for place in range(48)]
@@ -41,7 +41,7 @@ def all_sets(
 ) -> Iterator[tuple[F64, float]]:
     """Each set of bad nodes with its unnormed probability."""
     recall, false_alarm = min(rates.recall, 1 - 1e-6), max(rates.false_alarm, 1e-6)
-    prior = prior_probabilities(weights)
+    prior = compute_prior_probabilities(weights)
     nobody = float(np.prod(1 - prior))
     for kind in product((0.0, 1.0), repeat=len(weights)):
         bad = np.array(kind)
@@ -63,7 +63,7 @@ def test_the_posterior_is_what_the_sum_over_all_sets_gives(seed: int) -> None:
     drawn = (np.flatnonzero(rng.random(num_nodes) < 0.5) for _ in range(rng.integers(0, 9)))
     tests = [(members, bool(rng.random() < 0.5)) for members in drawn if len(members)]
 
-    found = posterior_of(weights, tests, rates)
+    found = compute_posterior(weights, tests, rates)
 
     sets = list(all_sets(weights, tests, rates))
     total = sum(chance for _, chance in sets)
@@ -74,7 +74,7 @@ def test_the_posterior_is_what_the_sum_over_all_sets_gives(seed: int) -> None:
 
 
 def test_prior_probabilities_sum_to_what_is_expected_and_keep_their_odds() -> None:
-    found = prior_probabilities(np.array([1.0, 2.0, 4.0, 0.0]))
+    found = compute_prior_probabilities(np.array([1.0, 2.0, 4.0, 0.0]))
 
     assert found.sum() == pytest.approx(EXPECTED)
     odds = found / (1 - found)
@@ -85,7 +85,7 @@ def test_prior_probabilities_sum_to_what_is_expected_and_keep_their_odds() -> No
 
 def test_results_that_contradict_a_perfect_test_leave_a_probability() -> None:
     tests = [group(0, 1, failed=True), group(0, failed=False), group(1, failed=False)]
-    found = posterior_of(np.ones(4), tests, TestRates())
+    found = compute_posterior(np.ones(4), tests, TestRates())
     assert np.isfinite(found.bad).all()
     assert 0 <= found.nobody <= 1
 
@@ -97,10 +97,10 @@ def test_what_is_too_much_to_sum_stays_close(
     rates = TestRates(0.7, 0.01)
     tests = [group(*range(20), failed=True), group(0, 20, failed=True), group(1, 21, failed=False)]
     tests += [group(0, 22 + at, failed=True) for at in range(4)]
-    exact = posterior_of(np.ones(40), tests, rates)
+    exact = compute_posterior(np.ones(40), tests, rates)
 
     monkeypatch.setattr(isolation, "TOGETHER", together)
-    found = posterior_of(np.ones(40), tests, rates)
+    found = compute_posterior(np.ones(40), tests, rates)
 
     assert exact.exact
     assert not found.exact
@@ -111,7 +111,7 @@ def test_what_is_too_much_to_sum_stays_close(
 def test_what_is_called_sure_is_right_as_often_as_it_says(false_alarm: float) -> None:
     rates = TestRates(0.7, false_alarm)
     rng = np.random.default_rng(5)
-    prior = prior_probabilities(np.ones(len(NODES)))
+    prior = compute_prior_probabilities(np.ones(len(NODES)))
     named = right = decided = whole = 0
     for _ in range(120):
         bad: set[int] = set()
@@ -140,7 +140,7 @@ def test_what_is_called_sure_is_right_as_often_as_it_says(false_alarm: float) ->
 def groups(bad: F64, rates: TestRates | None = None, *, tested: bool = False) -> list[Any]:
     count = len(bad)
     seen = Posterior(bad, 0.01, exact=True)
-    return next_groups(
+    return choose_next_groups(
         seen, (), np.full(count, tested), np.zeros(count, np.int64), rates or TestRates()
     )
 

@@ -22,25 +22,25 @@ from triage.domain.llama3 import (
     LLAMA3_UNEXPECTED,
     Parent,
 )
-from triage.statistics.checkpoint import daly_s, loss, young_s
+from triage.statistics.checkpoint import compute_daly_s, compute_young_s, estimate_loss
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
-    downtime_budget_min,
-    expected_ettr,
-    longest_restart_s,
+    compute_downtime_budget_min,
+    compute_expected_ettr,
+    solve_longest_restart_s,
 )
-from triage.statistics.limits import Limits, gpu_limit, useful_limit
-from triage.statistics.projection import mtti_at, survival
-from triage.statistics.rates import HOURS_PER_YEAR, mtti, rate
-from triage.statistics.silent_days import silence
+from triage.statistics.limits import Limits, compute_gpu_limit, compute_useful_limit
+from triage.statistics.projection import estimate_job_mtti, estimate_run_survival
+from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
+from triage.statistics.silent_days import compute_silence_probability
 from triage.statistics.spares import (
-    spares_for_availability,
-    spares_in_repair,
+    estimate_spares_in_repair,
+    solve_spares_for_availability,
 )
 
 GPU_HOURS = LLAMA3_HOURS * LLAMA3_GPUS
 NODE_DAYS = LLAMA3_HOURS / 24 * LLAMA3_NODES
-PER_GPU_HOUR = rate(LLAMA3_UNEXPECTED, GPU_HOURS, unit="per GPU-h")
+PER_GPU_HOUR = estimate_rate(LLAMA3_UNEXPECTED, GPU_HOURS, unit="per GPU-h")
 MTTI_S = LLAMA3_HOURS * 3600 / LLAMA3_UNEXPECTED
 RSC_1, RSC_2 = 6.50e-3, 2.34e-3  # failures a node-day (RSC, section on failure rates)
 HARDWARE_STOPS = sum(LLAMA3_COUNTS[row] for row in {LLAMA3_ROW[leaf] for leaf in HARDWARE})
@@ -57,7 +57,7 @@ def printed(value: float | None, text: str) -> bool:
 KNOWN = [
     (
         "3.434",
-        rate(419, NODE_DAYS, unit="", per=1e3).low,
+        estimate_rate(419, NODE_DAYS, unit="", per=1e3).low,
         "low bound per 1,000 node-days: 3.43457 was cut off, not rounded",
     ),
 ]
@@ -121,10 +121,10 @@ def test_hardware_is_about_78_percent_as_the_paper_says() -> None:
 @pytest.mark.parametrize(
     ("found", "value", "low", "high"),
     [
-        (mtti(419, LLAMA3_HOURS), "3.093", "2.811", "3.412"),
-        (mtti(419, GPU_HOURS), "50,677", "46,049", "55,902"),
-        (rate(419, GPU_HOURS, unit="", per=1e6), "19.73", "17.89", "21.72"),
-        (rate(419, NODE_DAYS, unit="", per=1e3), "3.789", None, "4.169"),
+        (estimate_mtti(419, LLAMA3_HOURS), "3.093", "2.811", "3.412"),
+        (estimate_mtti(419, GPU_HOURS), "50,677", "46,049", "55,902"),
+        (estimate_rate(419, GPU_HOURS, unit="", per=1e6), "19.73", "17.89", "21.72"),
+        (estimate_rate(419, NODE_DAYS, unit="", per=1e3), "3.789", None, "4.169"),
     ],
     ids=["MTTI h", "GPU-h between", "per 1e6 GPU-h", "per 1,000 node-days"],
 )
@@ -139,8 +139,8 @@ def test_the_llama3_rate_in_all_its_units(
 
 def test_the_llama3_exposure() -> None:
     assert GPU_HOURS == 21_233_664
-    assert printed(rate(419, LLAMA3_HOURS, unit="", per=24).value, "7.759")
-    assert printed(rate(466, LLAMA3_HOURS, unit="", per=24).value, "8.630")
+    assert printed(estimate_rate(419, LLAMA3_HOURS, unit="", per=24).value, "7.759")
+    assert printed(estimate_rate(466, LLAMA3_HOURS, unit="", per=24).value, "8.630")
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_the_llama3_exposure() -> None:
     ids=["GPU rows", "all hardware", "faulty GPU and HBM3: the quoted 9 %"],
 )
 def test_parts_of_the_llama3_table(count: int, between: str, percent_a_year: str) -> None:
-    assert printed(mtti(count, GPU_HOURS).value, between)
-    yearly = rate(count, GPU_HOURS, unit="", per=100 * HOURS_PER_YEAR)
+    assert printed(estimate_mtti(count, GPU_HOURS).value, between)
+    yearly = estimate_rate(count, GPU_HOURS, unit="", per=100 * HOURS_PER_YEAR)
     assert printed(yearly.value, percent_a_year)
 
 
@@ -164,7 +164,7 @@ def test_rsc_rates_per_gpu_hour(per_node_day: float, per_million: str, between: 
 
     assert printed(1e6 * per_gpu_hour, per_million)
     assert printed(1 / per_gpu_hour, between)
-    assert RSC_2 < (rate(419, NODE_DAYS, unit="").value or 0) < RSC_1
+    assert RSC_2 < (estimate_rate(419, NODE_DAYS, unit="").value or 0) < RSC_1
 
 
 @pytest.mark.parametrize(
@@ -172,19 +172,19 @@ def test_rsc_rates_per_gpu_hour(per_node_day: float, per_million: str, between: 
     [(1, "17.9", "3,950"), (3, "11.4", "161.6"), (10, "5.44", "20.85"), (30, "2.33", "4.94")],
 )
 def test_small_samples_of_100_hours(events: int, low: str, high: str) -> None:
-    found = mtti(events, 100.0)
+    found = estimate_mtti(events, 100.0)
 
     assert printed(found.low, low)
     assert printed(found.high, high)
 
 
 def test_after_no_event_there_is_a_bound_alone() -> None:
-    found = mtti(0, 100.0)
+    found = estimate_mtti(0, 100.0)
 
     assert found.value is None
     assert found.high is None
     assert printed(found.low, "27.1")
-    assert printed(rate(0, 1.0, unit="").high, "3.689")
+    assert printed(estimate_rate(0, 1.0, unit="").high, "3.689")
 
 
 # --- projection to N GPUs (RSC, figure of MTTF over size; Epoch: a failure every 50,000 h)
@@ -205,14 +205,14 @@ MINUTES_AT = [
 
 
 def hours_between(per_node_day: float, nodes: int) -> float:
-    return mtti_at(rate(1, 24 / per_node_day, unit=""), nodes).value or 0.0
+    return estimate_job_mtti(estimate_rate(1, 24 / per_node_day, unit=""), nodes).value or 0.0
 
 
 @pytest.mark.parametrize(("gpus", "llama3", "rsc_1", "rsc_2", "epoch"), HOURS_AT)
 def test_hours_between_interruptions_at_n_gpus(
     gpus: int, llama3: str, rsc_1: str, rsc_2: str, epoch: str
 ) -> None:
-    assert printed(mtti_at(PER_GPU_HOUR, gpus).value, llama3)
+    assert printed(estimate_job_mtti(PER_GPU_HOUR, gpus).value, llama3)
     assert printed(hours_between(RSC_1, gpus // 8), rsc_1)
     assert printed(hours_between(RSC_2, gpus // 8), rsc_2)
     assert printed(50_000 / gpus, epoch)
@@ -222,7 +222,7 @@ def test_hours_between_interruptions_at_n_gpus(
 def test_minutes_between_interruptions_at_the_far_end(
     gpus: int, llama3: str, rsc_1: str, rsc_2: str, epoch: str
 ) -> None:
-    assert printed(60 * (mtti_at(PER_GPU_HOUR, gpus).value or 0), llama3)
+    assert printed(60 * (estimate_job_mtti(PER_GPU_HOUR, gpus).value or 0), llama3)
     assert printed(60 * hours_between(RSC_1, gpus // 8), rsc_1)
     assert printed(60 * hours_between(RSC_2, gpus // 8), rsc_2)
     assert printed(60 * 50_000 / gpus, epoch)
@@ -254,7 +254,7 @@ def test_ft_hsdp_s_two_statements_are_of_two_conditions() -> None:
     [(16_384, 1, "72.4"), (16_384, 3, "37.9"), (1_024, 24, "61.6")],
 )
 def test_survival_at_the_llama3_rate(gpus: int, hours: float, percent: str) -> None:
-    assert printed(100 * (survival(PER_GPU_HOUR, gpus, hours).value or 0), percent)
+    assert printed(100 * (estimate_run_survival(PER_GPU_HOUR, gpus, hours).value or 0), percent)
 
 
 # --- checkpoints (Young 1974, Daly 2006) at the Llama 3 MTTI
@@ -274,23 +274,23 @@ def test_checkpoint_intervals_at_the_llama3_rate(
     cost_s: float, young: str, daly: str | None, percent: str
 ) -> None:
     assert printed(MTTI_S, "11,135")
-    assert printed(young_s(cost_s, MTTI_S), young)
-    assert daly is None or printed(daly_s(cost_s, MTTI_S), daly)
-    assert printed(100 * loss(cost_s, MTTI_S), percent)
+    assert printed(compute_young_s(cost_s, MTTI_S), young)
+    assert daly is None or printed(compute_daly_s(cost_s, MTTI_S), daly)
+    assert printed(100 * estimate_loss(cost_s, MTTI_S), percent)
 
 
 def test_four_minutes_for_a_save_of_two_and_a_half_seconds() -> None:
     # arXiv 2605.17821: "4 minutes, 2.5 s, 2.1 %" for Llama 3.
-    assert printed(young_s(2.5, MTTI_S) / 60, "3.93")
-    assert printed(100 * loss(2.5, MTTI_S), "2.12")
+    assert printed(compute_young_s(2.5, MTTI_S) / 60, "3.93")
+    assert printed(100 * estimate_loss(2.5, MTTI_S), "2.12")
 
 
 # --- downtime budget of the Llama 3 run at more than 90 % effective time
 
 
 def test_each_interruption_may_cost_a_quarter_of_an_hour() -> None:
-    assert printed(downtime_budget_min(LLAMA3_HOURS, 466, wanted=0.9), "16.7")
-    assert printed(downtime_budget_min(LLAMA3_HOURS, 419, wanted=0.9), "18.6")
+    assert printed(compute_downtime_budget_min(LLAMA3_HOURS, 466, wanted=0.9), "16.7")
+    assert printed(compute_downtime_budget_min(LLAMA3_HOURS, 419, wanted=0.9), "18.6")
     assert printed(LLAMA3_GPUS / 60, "273")
 
 
@@ -310,10 +310,10 @@ def test_what_a_faster_triage_would_save() -> None:
      (8, 20, "89.996")],
 )  # fmt: skip
 def test_ettr_at_the_llama3_rate(restart_min: float, write_s: float, percent: str) -> None:
-    form = expected_ettr(
+    form = compute_expected_ettr(
         86_400 / MTTI_S,
         restart_s=60 * restart_min,
-        interval_s=young_s(write_s, MTTI_S),
+        interval_s=compute_young_s(write_s, MTTI_S),
         write_s=write_s,
     )
 
@@ -322,8 +322,8 @@ def test_ettr_at_the_llama3_rate(restart_min: float, write_s: float, percent: st
 
 
 def test_over_90_percent_needs_a_restart_just_under_8_minutes() -> None:
-    interval_s = young_s(20, MTTI_S)
-    longest = longest_restart_s(0.9, 86_400 / MTTI_S, interval_s=interval_s, write_s=20)
+    interval_s = compute_young_s(20, MTTI_S)
+    longest = solve_longest_restart_s(0.9, 86_400 / MTTI_S, interval_s=interval_s, write_s=20)
 
     assert longest is not None
     assert 470 < longest < 480
@@ -334,10 +334,10 @@ def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
     restart_min: float, write_s: float, percent: str
 ) -> None:
     mtti_s = 3600 * hours_between(RSC_1, 12_500)
-    form = expected_ettr(
+    form = compute_expected_ettr(
         86_400 / mtti_s,
         restart_s=60 * restart_min,
-        interval_s=young_s(write_s, mtti_s),
+        interval_s=compute_young_s(write_s, mtti_s),
         write_s=write_s,
     )
 
@@ -365,11 +365,11 @@ def test_the_limits_of_epoch(
 ) -> None:
     knobs = Limits(50_000, save_s, 16_384, growth, storage_growth, transfers)
 
-    assert printed((gpu_limit(knobs) or 0) / 1e6, millions)
+    assert printed((compute_gpu_limit(knobs) or 0) / 1e6, millions)
 
 
 def test_the_useful_limit_is_far_below() -> None:
-    assert printed(useful_limit(Limits(50_000, 2.5, wanted=0.9)), "360,000")
+    assert printed(compute_useful_limit(Limits(50_000, 2.5, wanted=0.9)), "360,000")
 
 
 # --- spares: repair pipeline (Poisson) and availability (binomial)
@@ -397,7 +397,7 @@ def test_spares_by_the_repair_pipeline(
     nodes: int, per_node_day: float, days: float, mean: str,
     at_95: int, at_99: int, at_999: int, percent: str,
 ) -> None:  # fmt: skip
-    spares = spares_in_repair(nodes, per_node_day, days)
+    spares = estimate_spares_in_repair(nodes, per_node_day, days)
 
     assert printed(spares.mean_down, mean)
     assert (spares.at_95, spares.at_99, spares.at_999) == (at_95, at_99, at_999)
@@ -412,7 +412,7 @@ def test_spares_by_the_repair_pipeline(
     ],
 )  # fmt: skip
 def test_spares_by_availability(nodes: int, availability: float, spares: int) -> None:
-    assert spares_for_availability(nodes, availability) == spares
+    assert solve_spares_for_availability(nodes, availability) == spares
 
 
 def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:
@@ -426,8 +426,8 @@ def test_imbue_s_three_percent_a_week_is_between_llama3_and_rsc_1() -> None:
 
 
 def test_a_silent_day_of_the_llama3_run_means_a_broken_collector() -> None:
-    daily = rate(419, LLAMA3_HOURS, unit="", per=24).value
+    daily = estimate_rate(419, LLAMA3_HOURS, unit="", per=24).value
 
     assert printed(daily, "7.76")
-    assert printed(100 * silence(daily or 0), "0.04")
-    assert np.isclose(silence(daily or 0), math.exp(-419 / 54))
+    assert printed(100 * compute_silence_probability(daily or 0), "0.04")
+    assert np.isclose(compute_silence_probability(daily or 0), math.exp(-419 / 54))

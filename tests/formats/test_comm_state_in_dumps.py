@@ -72,9 +72,9 @@ def test_a_member_of_an_archive_is_read_alike(tmp_path):
 
 
 def test_the_look_is_kept_in_what_is_stored(tmp_path):
-    from triage.parsers.extract.looks import looks_from, looks_values
+    from triage.parsers.extract.looks import decode_looks, encode_looks
 
     extract = extracted(tmp_path, dump())
     looks = extract.logs[0].looks
-    assert looks_from(json.loads(json.dumps(looks_values(looks)))) == tuple(looks)
+    assert decode_looks(json.loads(json.dumps(encode_looks(looks)))) == tuple(looks)
     assert looks[0].communicators[0].ranks[0].launched == {"all": 42}

@@ -18,11 +18,11 @@ from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.errors import ArtifactError
 from triage.formats.digest_maker import digest_of
 from triage.formats.dumps import DumpReader, read_dumps
-from triage.formats.extractor import Extractor, operations_of
+from triage.formats.extractor import Extractor, describe_operations
 from triage.formats.flight_recorder import NODE_DIGEST
 from triage.formats.format import Head
 from triage.formats.node_digest import DECODER, FORM, read_node_digest, write_node_digest
-from triage.formats.registry import identify, kind_of
+from triage.formats.registry import get_stored_kind, identify
 from triage.formats.streams import read_logs
 from triage.parsers.extract.wire import COMPACT, COMPACT_TIMED, unpack
 from triage.parsers.files.inputs import find_inputs
@@ -97,7 +97,7 @@ def test_a_service_takes_a_digest_for_a_dump_and_keeps_what_it_says(tmp_path: Pa
     head = Head(next(path for path in given.rglob("*rank_3")).read_bytes()[:4096], "x")
     found = identify(head, None)
     assert found is not None
-    assert kind_of(found, head) is FileKind.FLIGHT_RECORDER
+    assert get_stored_kind(found, head) is FileKind.FLIGHT_RECORDER
 
 
 @pytest.mark.parametrize(
@@ -275,5 +275,5 @@ def test_the_maker_says_why_a_dump_goes_as_it_is() -> None:
         with pytest.raises(ArtifactError, match=why):
             digest_of(reader(), data, "comm_lib_trace_rank_0")
     digest = next(one for one in read_dumps(find_inputs([P2P]).files).digests)
-    assert operations_of([digest], Shared()) == {}
+    assert describe_operations([digest], Shared()) == {}
     assert NODE_DIGEST.endswith(b" ")

@@ -11,13 +11,13 @@ from triage.domain.report import Refused
 from triage.formats.dumps import read_dumps
 from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.registry import FORMATS, identify, identify_stream, kind_of
+from triage.formats.registry import FORMATS, get_stored_kind, identify, identify_stream
 from triage.formats.streams import StreamReader
 from triage.parsers.files.inputs import InputFile
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import stream_of
-from triage.services.uploads.file_kind import identified
+from triage.services.uploads.file_kind import identify_file
 
 XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
 KERNEL = f"[   12.300000] {XID}\n" * 3
@@ -32,7 +32,7 @@ def read(text: str | bytes, stored: FileKind | None = None) -> object:
     data = text if isinstance(text, bytes) else text.encode()
     stream = stream_of(io.BytesIO(data), "file")
     assert stream is not None
-    return StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=False)).read(
+    return StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, templates=False)).read(
         stream, stored
     )
 
@@ -68,21 +68,21 @@ def test_general_formats_stand_behind_those_that_they_would_hide() -> None:
 def test_an_upload_is_stored_as_what_the_table_says(name: str) -> None:
     head = head_of(EXAMPLES[name], FILE_NAMES.get(name, "file"))
     row = identify(head, head)
-    found = identified(head.data, head.name, None)
+    found = identify_file(head.data, head.name, None)
 
-    assert (found.kind, found.binary) == (kind_of(row, head), row.binary)
+    assert (found.kind, found.binary) == (get_stored_kind(row, head), row.binary)
 
 
 def test_lines_say_whether_a_kernel_or_a_job_printed_a_log() -> None:
     kernel, job = head_of(KERNEL), head_of(JOB)
 
-    assert kind_of(identify(kernel, kernel), kernel) is FileKind.KERNEL_LOG
-    assert kind_of(identify(job, job), job) is FileKind.JOB_LOG
+    assert get_stored_kind(identify(kernel, kernel), kernel) is FileKind.KERNEL_LOG
+    assert get_stored_kind(identify(job, job), job) is FileKind.JOB_LOG
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "flight_recorder"])
 def test_a_stored_file_is_read_as_one_that_nobody_looked_at(name: str) -> None:
-    stored = FileKind(identified(head_of(EXAMPLES[name]).data, "file", None).kind)
+    stored = FileKind(identify_file(head_of(EXAMPLES[name]).data, "file", None).kind)
 
     assert read(EXAMPLES[name], stored) == read(EXAMPLES[name])
 

@@ -119,9 +119,9 @@ def dated_files() -> Iterator[Addition]:
 
 def words_of_signatures() -> str:
     """Every literal that the scan looks for, one a line and all in one."""
-    from triage.signatures.registry import literals
+    from triage.signatures.registry import list_literals
 
-    found = sorted(literals())
+    found = sorted(list_literals())
     return "\n".join(found) + "\n" + " ".join(found) + "\n"
 
 

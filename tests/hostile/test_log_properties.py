@@ -13,9 +13,9 @@ from triage.errors import NothingToAnalyze
 from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.report import read_rows
-from triage.signatures.registry import all_signatures
+from triage.signatures.registry import load_all_signatures
 
-HITS = sorted({hit for one in all_signatures() for hit in one.matches})
+HITS = sorted({hit for one in load_all_signatures() for hit in one.matches})
 PREFIXES = (
     "", "[rank3]: ", "[rank3]:[E1121 03:14:15.123456789 x.cpp:1] ", "<4>[  12.345678] ", "0: ",
     "Nov 21 03:04:15 n1 kernel: ", "2026-11-21T03:04:15Z stderr F ", '{"log":"', "[default2]:",

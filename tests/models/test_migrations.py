@@ -12,7 +12,12 @@ from tests.models.killing import killed, migrating
 from tests.store.conftest import NOW
 from triage.errors import UsageError
 from triage.store.database.engine import Database
-from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
+from triage.store.database.migrate import (
+    head_revision,
+    list_known_revisions,
+    migrate,
+    read_current_revision,
+)
 
 TABLES = set(Base.metadata.tables)
 
@@ -45,8 +50,8 @@ def fill(database: Database) -> None:
 
 
 def test_up_from_empty_gives_the_tables_of_the_models(empty):
-    assert current_revision(empty) is None
-    assert migrate(empty) == head_revision() in known_revisions()
+    assert read_current_revision(empty) is None
+    assert migrate(empty) == head_revision() in list_known_revisions()
 
     with empty.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
@@ -108,7 +113,7 @@ def test_killed_on_the_way_up_it_is_migrated_afterwards(empty, after):
 
     assert killed(empty, after) == -signal.SIGKILL
 
-    assert current_revision(empty) is None
+    assert read_current_revision(empty) is None
     assert tables_of(empty) == set()
     event.listen(empty.engine, "after_cursor_execute", count)
     assert migrate(empty) == head_revision()
@@ -122,7 +127,7 @@ def test_killed_on_the_way_down_nothing_is_lost(empty):
 
     assert killed(empty, 20, "base") == -signal.SIGKILL
 
-    assert current_revision(empty) == head_revision()
+    assert read_current_revision(empty) == head_revision()
     with empty.reading() as session:
         for table in Base.metadata.sorted_tables:
             assert len(session.execute(select(table)).all()) == 1
@@ -134,7 +139,7 @@ def test_two_processes_migrate_at_once(empty):
         one.join(300)
     assert [one.exitcode for one in runs] == [0, 0, 0]
 
-    assert current_revision(empty) == head_revision()
+    assert read_current_revision(empty) == head_revision()
     assert tables_of(empty) == TABLES
 
 
@@ -147,7 +152,7 @@ def test_a_newer_database_is_refused_and_left_alone(empty):
         with pytest.raises(UsageError, match=r"revision 9999.*newer one; use that release"):
             migrate(empty, to)
     assert tables_of(empty) == TABLES
-    assert current_revision(empty) == "9999"
+    assert read_current_revision(empty) == "9999"
 
 
 @pytest.mark.parametrize("to", ["0000", "nonsense", "-1", ""])

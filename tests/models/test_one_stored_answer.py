@@ -10,7 +10,7 @@ import triage
 from tests.store.conftest import NOW
 from triage.domain.answer_wire import answer_from_bytes, answer_to_bytes
 from triage.domain.report import Answer, JobFacts, Moment
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.errors import Unavailable
 from triage.render.data import wire
 from triage.store.database.engine import Database
@@ -34,7 +34,7 @@ def stored_by_0_1_0(answer: Answer) -> dict[str, object]:
     """The columns that revision 0007 has of an answer, as 0.1.0 filled them."""
     rows = [
         {
-            "at": iso_utc(one.at),
+            "at": format_iso_utc(one.at),
             "node": one.node,
             "rank": one.rank,
             "kind": one.kind,
@@ -82,11 +82,11 @@ def test_what_is_derived_is_what_was_stored(empty, answers):
 
     with empty.reading() as session:
         for number, row in enumerate(rows, start=1):
-            found = revisions.at(session, INCIDENT, number)
+            found = revisions.find_revision(session, INCIDENT, number)
             assert found.answer == row["answer"]
             assert wire.render(found.reported()).decode() == row["report"]
             assert wire.report(found.reported()) == orjson.loads(row["report"])
-            assert orjson.dumps(wire.moments(found.reported())).decode() == row["timeline"]
+            assert orjson.dumps(wire.list_moments(found.reported())).decode() == row["timeline"]
 
 
 def test_back_again_the_columns_are_filled_from_the_answer(empty, answers):
@@ -112,9 +112,9 @@ def test_an_answer_that_cannot_be_unpacked_is_rebuilt_from_its_report(empty, ans
     migrate(empty)
 
     with empty.reading() as session:
-        rebuilt = revisions.at(session, INCIDENT, 1)
+        rebuilt = revisions.find_revision(session, INCIDENT, 1)
         assert wire.render(rebuilt.reported()).decode() == row["report"]
-        lost = revisions.at(session, INCIDENT, 2)
+        lost = revisions.find_revision(session, INCIDENT, 2)
         with pytest.raises(Unavailable, match=r"revision 2 of inc_old cannot be read") as caught:
             lost.reported()
     assert "backup" in caught.value.hint

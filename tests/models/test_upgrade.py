@@ -21,7 +21,7 @@ from triage.errors import Unavailable
 from triage.settings import Settings
 from triage.store.database import migrate as migrating
 from triage.store.database.engine import Database, open_database
-from triage.store.database.migrate import current_revision, head_revision, migrate
+from triage.store.database.migrate import head_revision, migrate, read_current_revision
 
 # Revision of 0.1.0.
 FIRST = "0007"
@@ -197,7 +197,7 @@ def test_nobody_waits_behind_a_migration_that_waits_for_a_backup(postgres: Datab
         with backup(postgres):
             thread, found = in_thread(lambda: migrate(postgres))
             time.sleep(12.0)
-            assert current_revision(postgres) == "0008"
+            assert read_current_revision(postgres) == "0008"
             written = len(during)
         thread.join()
 
@@ -218,7 +218,7 @@ def test_a_migration_that_never_gets_its_locks_says_what_to_do(
         migrate(postgres)
 
     assert "a backup" in told.value.hint
-    assert current_revision(postgres) == "0008"
+    assert read_current_revision(postgres) == "0008"
     assert migrate(postgres) == head_revision()
 
 
@@ -229,7 +229,7 @@ def test_killed_in_the_middle_of_a_step_the_rest_is_made_afterwards(
     migrate(postgres, "0008")
 
     assert killed(postgres, after) == -signal.SIGKILL
-    assert current_revision(postgres) == "0008"
+    assert read_current_revision(postgres) == "0008"
 
     assert migrate(postgres) == head_revision()
     with postgres.reading() as session:

@@ -9,7 +9,7 @@ import triage
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Suspect, Verdict
 from triage.notify.message import Event, Message
-from triage.notify.next_steps import next_steps_of
+from triage.notify.next_steps import collect_next_steps
 
 TESTS = Path(__file__).parents[1]
 INCIDENTS = TESTS / "incidents"
@@ -126,7 +126,7 @@ def of_incident(name):
     if paths is None:
         paths = [child for child in ("files", "fr") if (folder / child).is_dir()]
     report = triage.analyze([folder / path for path in paths])
-    answer, words = report.answer, next_steps_of(report.answer)
+    answer, words = report.answer, collect_next_steps(report.answer)
     return message(
         job_id=answer.job.job_id or "unknown",
         verdict=answer.verdict,

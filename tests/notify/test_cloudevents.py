@@ -11,7 +11,7 @@ from triage.formats.health.reading import Reading
 from triage.formats.registry import CHECKS
 from triage.notify.cloudevents import BATCH, RECOMMENDED, STRUCTURED, render
 from triage.notify.message import Event
-from triage.services.hooks.cloudevents import event_notices, events_from
+from triage.services.hooks.cloudevents import read_event_notices, read_events
 
 NVSENTINEL = next(row for row in CHECKS if row.name == "nvsentinel")
 
@@ -34,7 +34,7 @@ def events(one):
         return []
     body = json.loads(request.body)
     assert request.headers == {"content-type": BATCH if isinstance(body, list) else STRUCTURED}
-    return events_from(request.headers["content-type"], {}, lambda: body)
+    return read_events(request.headers["content-type"], {}, lambda: body)
 
 
 def health_by_node(one):
@@ -129,7 +129,7 @@ def test_a_resolution_ends_it_unless_it_confirms(resolution, wanted):
 
 def test_our_own_events_accuse_nobody_when_they_come_back():
     for event in events(message()):
-        found = event_notices(event)
+        found = read_event_notices(event)
         assert found.reports == []
         assert "this service said itself" in found.ignored[0].why
         reading = Reading("events.json")

@@ -27,10 +27,10 @@ from tests.notify.receivers import (
 from triage import __version__
 from triage.notify.deliver import MAX_RESPONSE_BYTES, send
 from triage.notify.guard import Guard
-from triage.notify.message import Event, message_id
+from triage.notify.message import Event, derive_message_id
 from triage.notify.registry import render, validate
 from triage.notify.request import Request
-from triage.notify.signing import new_secret, sign
+from triage.notify.signing import make_signing_secret, sign
 
 HERE = Guard(["127.0.0.0/8"])
 
@@ -57,12 +57,12 @@ def test_a_message_arrives_as_it_is():
 
 
 def test_the_signature_of_what_arrives_is_verified_by_the_library():
-    secret = new_secret()
+    secret = make_signing_secret()
     told = message(Event.READY)
     with Receiver(answer(500), OK) as receiver:
         target = validate("generic", f"http://127.0.0.1:{receiver.port}/")
         request = render(told, target)
-        identity = message_id(told.incident_id, told.revision, told.event, 5)
+        identity = derive_message_id(told.incident_id, told.revision, told.event, 5)
         for _ in range(2):
             signed = sign([secret], identity, datetime.now(UTC), request.body)
             headers = {**request.headers, **signed}

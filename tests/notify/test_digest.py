@@ -16,7 +16,7 @@ from tests.notify.messages import HOSTILE
 from tests.notify.test_golden import GOLDEN, TARGETS
 from triage.domain.standing import FleetStandings, Grade, PartKind, RepeatedPart, Standing
 from triage.errors import Unprocessable
-from triage.fleet.render.weekly import headline, sentences
+from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
 from triage.notify.digest import Digest, digest_id
@@ -47,13 +47,15 @@ def digest(text: str = "") -> Digest:
         (text or "n17", Grade.LEMON), ("n423", Grade.LEMON), ("n5", Grade.WATCH)
     ).to_dict()
     checks = [{"state": "failing"}, {"state": "due"}, {"state": "due"}]
-    told = sentences(wire, wire, of_nodes, {"n423": "lemon", f"n9{text}": "lemon"}, checks)
+    told = list_weekly_sentences(
+        wire, wire, of_nodes, {"n423": "lemon", f"n9{text}": "lemon"}, checks
+    )
     until = report.until
     return Digest(
         week=until.date().isoformat(),
         since=until - timedelta(days=7),
         until=until,
-        headline=headline({**wire, "cluster": text or "a"}, of_nodes),
+        headline=compose_weekly_headline({**wire, "cluster": text or "a"}, of_nodes),
         sentences=tuple(told),
         data={"stops": wire["stops"], "standings": {"counts": of_nodes["counts"]}},
         notes=(text or "12 of 466 interruptions were not triaged",),

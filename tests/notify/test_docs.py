@@ -17,7 +17,7 @@ from triage.notify.registry import ACTS, render, validate
 from triage.notify.request import Kind
 from triage.notify.schedule import PROBE_EVERY_S
 from triage.notify.severity import Severity
-from triage.notify.signing import new_secret, sign
+from triage.notify.signing import make_signing_secret, sign
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
 INCIDENT = "logs-hbm-w8"
@@ -56,7 +56,7 @@ def test_the_verifier_shown_verifies(body, good):
     (code,) = [one for one in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "def " in one]
     names: dict[str, object] = {}
     exec(code, names)  # noqa: S102 - our own page
-    old, new = new_secret(), new_secret()
+    old, new = make_signing_secret(), make_signing_secret()
     headers = sign([old, new], "msg_1", datetime.now(UTC), b"{}")
     assert names["verified"](body, headers, new) is good
 

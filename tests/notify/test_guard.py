@@ -12,7 +12,7 @@ from tests.notify.receivers import has_loopback_v6, listener, was_called
 from triage.errors import Unprocessable, UsageError
 from triage.notify import guard as guard_module
 from triage.notify.deliver import send
-from triage.notify.guard import Guard, address_of, is_public, resolve_by_system
+from triage.notify.guard import Guard, is_public, parse_resolved_address, resolve_by_system
 from triage.notify.request import Request
 from triage.notify.web_url import parse_url
 
@@ -352,7 +352,7 @@ def test_an_address_inside_another_is_judged_as_what_it_is(address):
         f"2a00::5efe:{address}",
     ):
         assert is_public(ip_address(wrapped)) == is_public(address)
-    assert address_of(f"::ffff:{address}") == address
+    assert parse_resolved_address(f"::ffff:{address}") == address
 
 
 @settings(deadline=None)

@@ -12,8 +12,8 @@ from tests.notify import messages
 from tests.notify.test_golden import TARGETS
 from triage.notify.message import Event
 from triage.notify.registry import render
-from triage.notify.safe_text import cut_chars, inert, plain, web_link
-from triage.notify.slack_blocks import MAX_CHARS, escaped
+from triage.notify.safe_text import cut_chars, find_web_link, format_plain, make_inert
+from triage.notify.slack_blocks import MAX_CHARS, escape_mrkdwn
 
 FORBIDDEN = (
     "<!channel", "<!here", "<!everyone", "<@U", "<#C", "@everyone", "@here", "@channel",
@@ -115,7 +115,7 @@ def test_pagerduty_keeps_its_limits_whatever_the_text(text):
 @settings(deadline=None)
 @given(text=HOSTILE_TEXT, limit=st.integers(1, 400))
 def test_escaped_text_is_short_and_its_entities_are_whole(text, limit):
-    said = escaped(text, limit)
+    said = escape_mrkdwn(text, limit)
     assert len(said) <= limit
     assert not set("<>") & set(said)
     assert said.count("&") == len(re.findall(r"&(?:amp|lt|gt);", said))
@@ -124,7 +124,7 @@ def test_escaped_text_is_short_and_its_entities_are_whole(text, limit):
 @settings(deadline=None)
 @given(text=HOSTILE_TEXT, limit=st.integers(1, 400))
 def test_plain_text_is_short_and_idle(text, limit):
-    said = plain(text, limit)
+    said = format_plain(text, limit)
     assert len(said) <= limit
     assert not set("<>@`\n\x1b") & set(said)
     assert not re.search(r"://|\]\(", said)
@@ -148,7 +148,7 @@ def test_plain_text_is_short_and_idle(text, limit):
     ],
 )
 def test_what_acts_is_replaced_by_what_looks_like_it(text, said):
-    assert inert(text) == said
+    assert make_inert(text) == said
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_cut_falls_between_letters(text, limit, said):
     ],
 )
 def test_only_a_plain_address_becomes_a_link(url, kept):
-    assert web_link(url) == (url if kept else "")
+    assert find_web_link(url) == (url if kept else "")
     for kind in CHATTY:
         body = render(messages.message(url=url), TARGETS[kind]).body.decode()
         assert (json.dumps(url)[1:-1] in body.replace("&amp;", "&")) == kept or url == ""

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.errors import Unprocessable
-from triage.notify.message import DEFAULT_EVENTS, Event, check_events, message_id
+from triage.notify.message import DEFAULT_EVENTS, Event, check_events, derive_message_id
 
 FOUR = st.tuples(
     st.text(max_size=6), st.integers(0, 99), st.sampled_from(Event), st.text(max_size=6)
@@ -13,17 +13,21 @@ FOUR = st.tuples(
 
 
 def test_an_id_is_the_same_everywhere_and_for_ever():
-    assert message_id("inc_7f3a", 2, Event.READY, 5) == "msg_e46b93d1c012cb4adfd32a0b1cee135e"
+    assert (
+        derive_message_id("inc_7f3a", 2, Event.READY, 5) == "msg_e46b93d1c012cb4adfd32a0b1cee135e"
+    )
 
 
 @settings(deadline=None)
 @given(FOUR, FOUR)
 def test_different_messages_have_different_ids(one, other):
-    assert (message_id(*one) == message_id(*other)) == (one == other)
+    assert (derive_message_id(*one) == derive_message_id(*other)) == (one == other)
 
 
 def test_no_two_texts_run_into_one():
-    assert message_id('a",1', 1, Event.READY, "b") != message_id("a", 1, Event.READY, '1,"b')
+    assert derive_message_id('a",1', 1, Event.READY, "b") != derive_message_id(
+        "a", 1, Event.READY, '1,"b'
+    )
 
 
 @pytest.mark.parametrize("given_events", [None, [], ()])

@@ -21,12 +21,12 @@ from tests.notify.test_golden import TARGETS
 from triage.domain.category import Action, Category
 from triage.domain.report import Coverage, Refused
 from triage.errors import Unprocessable
-from triage.notify.headline import headline
+from triage.notify.headline import compose_headline
 from triage.notify.message import Event
-from triage.notify.next_steps import coverage_text
-from triage.notify.registry import receiver, render, validate
+from triage.notify.next_steps import describe_coverage
+from triage.notify.registry import get_receiver, render, validate
 from triage.notify.request import Kind
-from triage.notify.severity import Severity, severity
+from triage.notify.severity import Severity, choose_severity
 
 
 def sent(message_, kind):
@@ -106,7 +106,7 @@ def test_a_long_incident_id_still_is_one_key():
     ids=str,
 )
 def test_severity_follows_the_action(changes, loud):
-    assert severity(verdict(**changes)) is loud
+    assert choose_severity(verdict(**changes)) is loud
     fired = sent(message(verdict=verdict(**changes)), "pagerduty")
     assert fired is None or fired["payload"]["severity"] == loud
 
@@ -304,7 +304,7 @@ def test_slack_tells_our_own_failure_as_ours():
     ],
 )
 def test_the_headline_claims_no_more_than_the_verdict(changes, said):
-    assert headline(message(**changes)) == said
+    assert compose_headline(message(**changes)) == said
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -322,10 +322,10 @@ def test_every_incident_can_be_told(name, kind):
 
 
 def test_what_was_read_is_said_in_a_line():
-    assert coverage_text(Coverage()) == "nothing was read"
+    assert describe_coverage(Coverage()) == "nothing was read"
     one = (Refused("fr/9", "cut"),)
     whole = Coverage(64, 63, lines_read=120_331, unreadable=one, partial=one * 2)
-    assert coverage_text(whole) == (
+    assert describe_coverage(whole) == (
         "63 of 64 dumps, 120,331 lines of logs; 2 files partial; 1 file unreadable"
     )
 
@@ -358,9 +358,9 @@ def test_pagerduty_needs_only_its_key():
 
 
 def test_what_programs_read_is_signed_and_only_states_are_superseded():
-    assert [kind for kind in Kind if receiver(kind).signed] == [Kind.GENERIC, Kind.CLOUDEVENTS]
-    assert [kind for kind in Kind if receiver(kind).each] == [Kind.CLOUDEVENTS]
-    assert [kind for kind in Kind if receiver(kind).latest_only] == [
+    assert [kind for kind in Kind if get_receiver(kind).signed] == [Kind.GENERIC, Kind.CLOUDEVENTS]
+    assert [kind for kind in Kind if get_receiver(kind).each] == [Kind.CLOUDEVENTS]
+    assert [kind for kind in Kind if get_receiver(kind).latest_only] == [
         Kind.PAGERDUTY,
         Kind.ALERTMANAGER,
     ]

@@ -12,10 +12,10 @@ from triage.notify.schedule import (
     PROBE_EVERY_S,
     Pending,
     ReceiverState,
-    due,
-    due_at,
-    next_try,
+    compute_due_time,
     probe_at,
+    schedule_next_try,
+    select_due_deliveries,
 )
 
 T0 = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -28,10 +28,10 @@ def after(seconds):
 
 def tries(message_id):
     """When a message that never arrives is tried, tries taking no time."""
-    times, at = [], next_try(0, T0, None, T0, message_id=message_id)
+    times, at = [], schedule_next_try(0, T0, None, T0, message_id=message_id)
     while at is not None:
         times.append(at)
-        at = next_try(len(times), at, None, T0, message_id=message_id)
+        at = schedule_next_try(len(times), at, None, T0, message_id=message_id)
     return times
 
 
@@ -52,7 +52,7 @@ def test_the_schedule_is_the_one_that_was_promised():
 
 
 def test_messages_of_one_outage_do_not_come_back_at_once():
-    assert len({next_try(6, T0, None, T0, message_id=f"msg_{n}") for n in range(50)}) > 40
+    assert len({schedule_next_try(6, T0, None, T0, message_id=f"msg_{n}") for n in range(50)}) > 40
     assert tries("msg_1") == tries("msg_1")
 
 
@@ -60,13 +60,13 @@ def test_messages_of_one_outage_do_not_come_back_at_once():
     ("asked_s", "waits_s"), [(3600, 3600), (1, 5), (0, 5), (10**9, 86_400)], ids=str
 )
 def test_retry_after_puts_off_and_never_brings_forward(asked_s, waits_s):
-    at = next_try(1, T0, asked_s, T0, message_id="msg_1")
+    at = schedule_next_try(1, T0, asked_s, T0, message_id="msg_1")
     assert 0.9 * waits_s <= (at - T0).total_seconds() <= max(1.1 * 5, waits_s)
 
 
 def test_probes_do_not_use_up_the_tries():
-    assert next_try(500, after(3600), None, T0) is not None
-    assert next_try(500, after(91 * 3600), None, T0) is None
+    assert schedule_next_try(500, after(3600), None, T0) is not None
+    assert schedule_next_try(500, after(91 * 3600), None, T0) is None
 
 
 def pending(delivery_id=1, *, created=0, tried=None, next_s=9_999):
@@ -78,44 +78,44 @@ def pending(delivery_id=1, *, created=0, tried=None, next_s=9_999):
 def test_the_oldest_of_a_failing_receiver_is_probed():
     failing = ReceiverState(failing=True, tried_at=T0)
     young, old = pending(2, created=5, tried=0), pending(1, created=1, tried=0)
-    assert due([young, old], failing, after(PROBE_EVERY_S - 1)) == ()
-    assert due([young, old], failing, after(PROBE_EVERY_S)) == (old,)
+    assert select_due_deliveries([young, old], failing, after(PROBE_EVERY_S - 1)) == ()
+    assert select_due_deliveries([young, old], failing, after(PROBE_EVERY_S)) == (old,)
 
 
 def test_a_receiver_that_works_is_not_probed():
-    assert due([pending(tried=0)], ReceiverState(tried_at=T0), after(600)) == ()
+    assert select_due_deliveries([pending(tried=0)], ReceiverState(tried_at=T0), after(600)) == ()
 
 
 def test_one_success_makes_all_that_waited_due():
     back = ReceiverState(failing=False, tried_at=after(100), succeeded_at=after(101))
     waiting = [pending(n, created=n, tried=50 + n) for n in range(5)]
-    assert due(waiting, back, after(102)) == tuple(waiting)
+    assert select_due_deliveries(waiting, back, after(102)) == tuple(waiting)
 
 
 def test_a_message_that_alone_is_refused_keeps_its_own_times():
     back = ReceiverState(failing=False, succeeded_at=after(101))
-    assert due([pending(tried=110, next_s=500)], back, after(120)) == ()
-    assert due([pending(tried=110, next_s=500)], back, after(500)) != ()
+    assert select_due_deliveries([pending(tried=110, next_s=500)], back, after(120)) == ()
+    assert select_due_deliveries([pending(tried=110, next_s=500)], back, after(500)) != ()
 
 
 def test_a_first_try_does_not_wait_for_the_probe():
     failing = ReceiverState(failing=True, tried_at=after(9))
     old, new = pending(1, tried=9), pending(2, created=10, next_s=10)
-    assert due([old, new], failing, after(10)) == (new,)
+    assert select_due_deliveries([old, new], failing, after(10)) == (new,)
 
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_retry_after_holds_for_every_message_of_the_receiver(failing):
     asked = ReceiverState(failing=failing, tried_at=T0, succeeded_at=T0, not_before=after(300))
     waiting = [pending(1, tried=-1, next_s=5), pending(2, created=1, next_s=1)]
-    assert due(waiting, asked, after(299)) == ()
-    assert due(waiting, asked, after(300)) == tuple(waiting)
+    assert select_due_deliveries(waiting, asked, after(299)) == ()
+    assert select_due_deliveries(waiting, asked, after(300)) == tuple(waiting)
 
 
 def test_a_clock_set_back_stops_nothing():
     ahead = ReceiverState(failing=True, tried_at=after(86_400), not_before=after(30 * 86_400))
     assert probe_at(ReceiverState(failing=True, tried_at=after(86_400)), T0) <= after(PROBE_EVERY_S)
-    assert due_at(pending(), ahead, T0, oldest=True) <= after(86_400)
+    assert compute_due_time(pending(), ahead, T0, oldest=True) <= after(86_400)
 
 
 @settings(max_examples=30, deadline=None)
@@ -138,7 +138,7 @@ def test_a_receiver_that_is_back_has_everything_within_a_minute(back_s, created_
             for n, (created, tried, next_at, _) in rows.items()
             if n not in arrived and created <= now
         ]
-        for one in due(made, state, now)[:1]:
+        for one in select_due_deliveries(made, state, now)[:1]:
             row = rows[one.delivery_id]
             row[1], row[3] = now, row[3] + 1
             if second >= back_s:
@@ -146,7 +146,7 @@ def test_a_receiver_that_is_back_has_everything_within_a_minute(back_s, created_
                 state = ReceiverState(tried_at=now, succeeded_at=after(second + 0.5))
                 continue
             busy_until = second + try_takes_s
-            row[2] = next_try(row[3], after(busy_until), None, row[0], message_id=str(one))
+            row[2] = schedule_next_try(row[3], after(busy_until), None, row[0], message_id=str(one))
             state = ReceiverState(failing=True, tried_at=now, succeeded_at=state.succeeded_at)
     made_before = [n for n, row in rows.items() if row[0] <= after(back_s)]
     assert all(arrived[n] <= back_s + 60 for n in made_before)

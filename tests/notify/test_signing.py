@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from triage.errors import Unprocessable
-from triage.notify.signing import check_secret, new_secret, sign
+from triage.notify.signing import check_secret, make_signing_secret, sign
 
 BODY = '{"type":"incident.ready","data":{"job_id":"Jörg"}}'.encode()
 ID = "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"
@@ -18,7 +18,7 @@ def now():
 
 
 def test_the_library_verifies_what_is_signed():
-    secret = new_secret()
+    secret = make_signing_secret()
     headers = sign([secret], ID, now(), BODY)
     assert Webhook(secret).verify(BODY, headers)["data"] == {"job_id": "Jörg"}
 
@@ -36,7 +36,7 @@ def test_the_published_example_has_the_published_signature():
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_while_secrets_change_either_one_verifies(which):
-    secrets = [new_secret(), new_secret()]
+    secrets = [make_signing_secret(), make_signing_secret()]
     headers = sign(secrets, ID, now(), BODY)
     assert headers["webhook-signature"].count("v1,") == 2
     Webhook(secrets[which]).verify(BODY, headers)
@@ -57,12 +57,12 @@ def changed(headers, **changes):
             body,
         ),
         lambda headers, body: (changed(headers, signature="v1,AAAA"), body),
-        lambda headers, body: (sign([new_secret()], ID, now(), body), body),
+        lambda headers, body: (sign([make_signing_secret()], ID, now(), body), body),
     ],
     ids=["a byte", "a byte more", "another id", "another time", "no signature", "another secret"],
 )
 def test_what_was_changed_fails(spoil):
-    secret = new_secret()
+    secret = make_signing_secret()
     headers, body = spoil(sign([secret], ID, now(), BODY), BODY)
     with pytest.raises(WebhookVerificationError):
         Webhook(secret).verify(body, headers)
@@ -70,13 +70,13 @@ def test_what_was_changed_fails(spoil):
 
 @pytest.mark.parametrize("off", [timedelta(minutes=-6), timedelta(minutes=6)], ids=str)
 def test_a_replay_is_too_old(off):
-    secret = new_secret()
+    secret = make_signing_secret()
     with pytest.raises(WebhookVerificationError, match="too"):
         Webhook(secret).verify(BODY, sign([secret], ID, now() + off, BODY))
 
 
 def test_new_secrets_are_long_and_never_alike():
-    made = {new_secret() for _ in range(100)}
+    made = {make_signing_secret() for _ in range(100)}
     assert len(made) == 100
     assert all(len(base64.b64decode(check_secret(one)[6:])) >= 24 for one in made)
 

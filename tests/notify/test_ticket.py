@@ -13,8 +13,8 @@ from tests.notify import messages
 from tests.notify.messages import HOSTILE, because, healthy, message, suspect, verdict
 from tests.notify.test_hostile_text import FORBIDDEN, HOSTILE_TEXT
 from triage.notify.message import Event
-from triage.notify.safe_text import inert
-from triage.notify.ticket import MAX_CHARS, as_markdown, escaped
+from triage.notify.safe_text import make_inert
+from triage.notify.ticket import MAX_CHARS, escape_markdown, render_ticket_markdown
 
 
 def rows_of(text):
@@ -30,7 +30,7 @@ def many(count, **changes):
 
 
 def test_it_has_verdict_suspects_why_coverage_command_and_link_in_this_order():
-    text = as_markdown(message())
+    text = render_ticket_markdown(message())
     places = [
         text.index(part)
         for part in (
@@ -48,14 +48,16 @@ def test_it_has_verdict_suspects_why_coverage_command_and_link_in_this_order():
 
 
 def test_what_was_seen_first_stands_below_the_verdict():
-    text = as_markdown(message(suspects=(), seen_first=("rank 0: a_b timed out (job.log:3)",)))
+    text = render_ticket_markdown(
+        message(suspects=(), seen_first=("rank 0: a_b timed out (job.log:3)",))
+    )
     assert "\nSeen first:\n\n- rank 0: a_b timed out (job.log:3)\n" in text
     assert text.index("Seen first") < text.index("Next:")
-    assert "Seen first" not in as_markdown(message())
+    assert "Seen first" not in render_ticket_markdown(message())
 
 
 def test_the_best_three_have_reasons_and_all_have_a_row():
-    text = as_markdown(message(suspects=many(5)))
+    text = render_ticket_markdown(message(suspects=many(5)))
     assert len(rows_of(text)) == 5
     assert set(re.findall(r"^- (\S+):", text, re.M)) == {"gpu-0000", "gpu-0001", "gpu-0002"}
 
@@ -68,7 +70,9 @@ def test_it_stays_within_what_a_tracker_takes(count, text_length, left_out):
     long = '| \\* <b> & "x" ' * (text_length // 10)
     reasons = (because(long, long, 1),) * 9
     crowd = many(count, because=reasons)
-    text = as_markdown(message(verdict=verdict(summary=long), suspects=crowd, next_step=long))
+    text = render_ticket_markdown(
+        message(verdict=verdict(summary=long), suspects=crowd, next_step=long)
+    )
     shown = len(rows_of(text))
     assert len(text) <= MAX_CHARS
     assert shown == count or f"\n{count - shown} more in the incident." in text
@@ -78,13 +82,13 @@ def test_it_stays_within_what_a_tracker_takes(count, text_length, left_out):
 
 
 def test_the_table_is_as_long_as_fits():
-    text = as_markdown(message(suspects=many(2_000)))
+    text = render_ticket_markdown(message(suspects=many(2_000)))
     assert MAX_CHARS - 200 < len(text) <= MAX_CHARS
 
 
 def test_names_of_any_length_leave_the_rest_whole():
     crowd = tuple(suspect(node="*" * 10_000, ranks=tuple(range(0, 9_000, 3))) for _ in range(300))
-    text = as_markdown(message(suspects=crowd))
+    text = render_ticket_markdown(message(suspects=crowd))
     assert len(text) <= MAX_CHARS
     assert len(rows_of(text)) > 40
 
@@ -110,19 +114,19 @@ def test_names_of_any_length_leave_the_rest_whole():
     ],
 )
 def test_what_is_not_there_is_not_claimed(changes, said):
-    assert said in as_markdown(message(**changes))
+    assert said in render_ticket_markdown(message(**changes))
 
 
 @pytest.mark.parametrize("url", ["", "/incidents/inc_1", "javascript:alert(1)", "https://a|b>c"])
 def test_only_a_whole_address_is_linked(url):
-    text = as_markdown(message(url=url))
+    text = render_ticket_markdown(message(url=url))
     assert "<" not in text
     assert text.endswith("Coverage: 63 of 64 dumps\n\nIncident inc_7f3a\n")
 
 
 @pytest.mark.parametrize("event", Event)
 def test_hostile_text_acts_on_nothing(event):
-    text = as_markdown(messages.hostile(event)).replace(f"<{messages.URL}>", "")
+    text = render_ticket_markdown(messages.hostile(event)).replace(f"<{messages.URL}>", "")
     assert [bad for bad in FORBIDDEN if bad.lower() in text.lower()] == []
     assert "<" not in text
     assert "```" not in re.sub(r"^```(?:sh)?$", "", text, flags=re.M)
@@ -134,7 +138,7 @@ def test_hostile_text_acts_on_nothing(event):
 @settings(max_examples=60, deadline=None)
 @given(text=HOSTILE_TEXT)
 def test_any_text_keeps_its_lines_and_the_limit(text):
-    made = as_markdown(messages.hostile(text=text))
+    made = render_ticket_markdown(messages.hostile(text=text))
     assert len(made) <= MAX_CHARS
     assert made.count("\n```") == 2
     assert len(rows_of(made)) == 9
@@ -143,7 +147,7 @@ def test_any_text_keeps_its_lines_and_the_limit(text):
 @settings(deadline=None)
 @given(text=HOSTILE_TEXT, limit=st.integers(1, 400))
 def test_escaped_text_is_short_and_its_escapes_are_whole(text, limit):
-    said = escaped(text, limit)
+    said = escape_markdown(text, limit)
     assert len(said) <= limit
     assert not set("<>@`\n") & set(said)
     bare = re.sub(r"\\.", "", said)
@@ -174,11 +178,11 @@ def test_escaped_text_is_short_and_its_escapes_are_whole(text, limit):
     ],
 )
 def test_what_a_tracker_acts_on_is_replaced(text, said):
-    assert escaped(text, 100) == said
+    assert escape_markdown(text, 100) == said
 
 
 def test_hostile_text_is_there_to_be_read():
-    assert "channel" in as_markdown(messages.hostile(text=HOSTILE))
+    assert "channel" in render_ticket_markdown(messages.hostile(text=HOSTILE))
 
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -197,23 +201,23 @@ def shown_by_a_reader(text):
 @settings(max_examples=100, deadline=None)
 @given(text=HOSTILE_TEXT)
 def test_a_reader_makes_nothing_of_any_text(text):
-    shown, tags = shown_by_a_reader(as_markdown(messages.hostile(text=text)))
+    shown, tags = shown_by_a_reader(render_ticket_markdown(messages.hostile(text=text)))
     assert tags <= OURS
     assert shown.count(messages.URL) == 1
-    assert READER.render(as_markdown(messages.hostile(text=text))).count("<a ") == 1
+    assert READER.render(render_ticket_markdown(messages.hostile(text=text))).count("<a ") == 1
 
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.one_of(HOSTILE_TEXT, st.text("*_~[]()#+-=.1> \\a`", max_size=40)))
 def test_a_reader_shows_what_was_said(text):
-    said = inert(text)[:200]
-    shown, tags = shown_by_a_reader(escaped(said, 2_000))
+    said = make_inert(text)[:200]
+    shown, tags = shown_by_a_reader(escape_markdown(said, 2_000))
     assert tags <= {"p"}
     assert shown.strip() == re.sub(r"#(?=\d)", "＃", said).strip()
 
 
 def test_the_table_is_a_table_to_a_reader():
-    page = READER.render(as_markdown(message(suspects=many(4))))
+    page = READER.render(render_ticket_markdown(message(suspects=many(4))))
     assert page.count("<tr>") == 5
     assert '<code class="language-sh">scontrol update nodename=n3' in page
     assert f'<a href="{messages.URL}">' in page

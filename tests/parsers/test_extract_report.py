@@ -9,13 +9,13 @@ import triage
 from simulator import simulate
 from tests.parsers.extract.test_extract import XID, files_of, given
 from triage.domain.category import Action, Category, VerdictKind
-from triage.domain.job import Job, job_from_dict
+from triage.domain.job import Job, make_job
 from triage.domain.report import Refused
 from triage.formats.extractor import Extractor
-from triage.report import evidence_rows, explain, read_rows, report_of, study_of
+from triage.report import build_study, explain, list_evidence_rows, read_rows, report_of
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
-FACTS = job_from_dict({"job_id": "4711", "world_size": 16, "failed_at": "2026-11-21T03:14:15Z"})
+FACTS = make_job({"job_id": "4711", "world_size": 16, "failed_at": "2026-11-21T03:14:15Z"})
 
 
 def test_nothing_came_and_the_report_says_so() -> None:
@@ -117,14 +117,16 @@ def test_rows_of_a_file_are_those_of_triage_parse(path: str) -> None:
         try:
             wanted = list(read_rows(file.path))
         except triage.errors.NothingToAnalyze:
-            wanted = [row for row in evidence_rows(one, Job()) if row["signature"] == "fr.refused"]
+            wanted = [
+                row for row in list_evidence_rows(one, Job()) if row["signature"] == "fr.refused"
+            ]
             assert wanted or not one.usable
-        assert evidence_rows(one, Job()) == wanted
+        assert list_evidence_rows(one, Job()) == wanted
 
 
 def test_every_row_is_dated_beside_all_others() -> None:
     folder = INCIDENTS / "logs-nic-w16" / "files"
-    study = study_of(Extractor().extract(files_of(folder)), Job())
+    study = build_study(Extractor().extract(files_of(folder)), Job())
     assert study.report.answer == triage.analyze(folder).answer
     rows = [row for row in read_rows(folder) if not row["signature"].startswith("fr.")]
     found = sorted((one.artifact, one.line or 0, one.signature) for one in study.dated)

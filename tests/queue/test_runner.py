@@ -124,7 +124,7 @@ def test_who_lost_the_lease_writes_nothing(ctx: Context) -> None:
 
     def run(claim) -> None:
         with ctx.database.writing() as session:
-            overdue.lost(session, datetime.now(UTC) + 9 * HOUR, 3)
+            overdue.reclaim_lost(session, datetime.now(UTC) + 9 * HOUR, 3)
         with ctx.database.writing() as session:
             assert table.claim(session, NOTIFY, "another", datetime.now(UTC) + 9 * HOUR, 60)
         try:

@@ -49,12 +49,12 @@ def test_a_sweeper_61_s_ahead_takes_no_work_of_a_healthy_worker(ctx: Context, mo
     sweeper = Sweeper(ctx.database, ctx.settings, {}, NoWakeups(), periodic=())
     sweeper.sweep()
     monkeypatch.setattr(
-        "triage.queue.sweeper.utc_now", lambda: datetime.now(UTC) + timedelta(seconds=61)
+        "triage.queue.sweeper.read_utc_now", lambda: datetime.now(UTC) + timedelta(seconds=61)
     )
     for _ in range(3):
         sweeper.sweep()
     with ctx.database.writing() as session:
-        assert table.renew(session, held.id, "healthy", datetime.now(UTC))
+        assert table.renew_lease(session, held.id, "healthy", datetime.now(UTC))
 
 
 def test_what_a_dead_worker_held_waits_again(ctx: Context) -> None:

@@ -19,9 +19,9 @@ from triage.queue.wakeups import (
     CeleryWakeups,
     DedupWakeups,
     PipeWakeups,
-    client,
+    count_waiting_messages,
+    make_celery_client,
     queue_name,
-    waiting_messages,
 )
 from triage.settings import Settings
 
@@ -63,7 +63,7 @@ def test_a_wake_up_is_a_name_and_no_more(broker: Settings) -> None:
     sender.notify(WorkKind.PARSE, 1)
     assert sender.flush(120)
 
-    with client(broker).connection_for_read() as connection:
+    with make_celery_client(broker).connection_for_read() as connection:
         message = connection.SimpleQueue(queue_name(broker, WorkKind.PARSE)).get(timeout=60)
         message.ack()
     assert message.content_type == "application/json"
@@ -80,8 +80,8 @@ def test_the_queue_tells_how_many_wake_ups_lie_in_it(broker: Settings) -> None:
 
     # RabbitMQ counts a message a moment after it was taken in, and each queue by itself.
     for kind, number in ((WorkKind.PARSE, 3), (WorkKind.ANALYSE, 1)):
-        eventually(lambda kind=kind, number=number: waiting_messages(broker, kind) == number)
-    assert waiting_messages(broker, WorkKind.NOTIFY) == 0
+        eventually(lambda kind=kind, number=number: count_waiting_messages(broker, kind) == number)
+    assert count_waiting_messages(broker, WorkKind.NOTIFY) == 0
 
     noted = Noted()
     measured = DedupWakeups(noted, broker)
@@ -108,7 +108,7 @@ def test_a_broker_that_is_away_keeps_nobody_waiting(away: Settings) -> None:
     assert sender.counts.failed + sender.counts.dropped == 50
     sender.notify(WorkKind.PARSE, 1)
     assert sender.counts.dropped >= 1, "it is left alone for a while"
-    assert waiting_messages(away, WorkKind.PARSE) is None
+    assert count_waiting_messages(away, WorkKind.PARSE) is None
 
 
 def test_with_nobody_to_say_what_lies_there_the_sweeper_wakes_for_all(away: Settings) -> None:
@@ -146,8 +146,8 @@ def test_two_prefixes_on_one_redis_do_not_hear_each_other(
         sender.notify(WorkKind.PARSE, 1)
         assert sender.flush(120)
 
-        assert waiting_messages(one, WorkKind.PARSE) == 1
-        assert waiting_messages(two, WorkKind.PARSE) == 0
+        assert count_waiting_messages(one, WorkKind.PARSE) == 1
+        assert count_waiting_messages(two, WorkKind.PARSE) == 0
 
 
 FIRST_USE = """
@@ -193,4 +193,4 @@ def test_only_json_is_accepted() -> None:
 def test_a_wake_up_is_given_again_only_after_the_longest_task() -> None:
     settings = Settings(broker_url="redis://127.0.0.1/0", analyse_deadline_s=1000)
 
-    assert client(settings).conf.broker_transport_options["visibility_timeout"] > 1000
+    assert make_celery_client(settings).conf.broker_transport_options["visibility_timeout"] > 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triage.domain.states import ArtifactState
-from triage.queue.blame import waited_for
+from triage.queue.blame import find_missing_service
 from triage.sandbox.errors import ReaderFailed
 from triage.sandbox.pool import FileToRead, Sandbox
 
@@ -51,7 +51,7 @@ def test_a_folder_that_was_replaced_blames_no_file(
     temporary.rename(away)
     with pytest.raises(FileNotFoundError) as caught:
         states(reader, file)
-    assert waited_for(caught.value)
+    assert find_missing_service(caught.value)
 
     # As a worker does that starts meanwhile: the name is there again, and leads elsewhere.
     for folder in away.glob("triage-reader-*"):
@@ -70,7 +70,7 @@ def test_another_folder_under_the_name_blames_no_file(
     folder.mkdir()
     with pytest.raises(FileNotFoundError, match="was replaced") as caught:
         states(reader, file)
-    assert waited_for(caught.value)
+    assert find_missing_service(caught.value)
     assert states(reader, file) == [ArtifactState.ANALYSED]
 
 
@@ -89,7 +89,7 @@ def test_a_folder_that_goes_in_the_middle_of_a_call_blames_no_file(
         patched.setattr(os, "link", then_away)
         with pytest.raises(FileNotFoundError) as caught:
             states(reader, file)
-    assert waited_for(caught.value)
+    assert find_missing_service(caught.value)
     assert states(reader, file) == [ArtifactState.ANALYSED]
 
 
@@ -97,7 +97,7 @@ def test_a_file_that_is_not_there_is_waited_for(reader: Sandbox, tmp_path: Path)
     gone = FileToRead(tmp_path / "gone", "nodes/n0/kernel.log", 10)
     with pytest.raises(FileNotFoundError) as caught:
         states(reader, gone)
-    assert waited_for(caught.value)
+    assert find_missing_service(caught.value)
 
 
 def test_a_reader_that_was_confined_while_its_folder_was_away_is_replaced(
@@ -112,6 +112,6 @@ def test_a_reader_that_was_confined_while_its_folder_was_away_is_replaced(
     away.rename(temporary)
     with pytest.raises(ReaderFailed, match="PermissionError") as caught:
         states(reader, file)
-    assert waited_for(caught.value)
+    assert find_missing_service(caught.value)
     assert states(reader, file) == [ArtifactState.ANALYSED]
     assert reader.pid != child.pid

@@ -27,8 +27,8 @@ from triage.parsers.files.inputs import find_inputs
 from triage.render.data import wire
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import Analysis, FileToRead, KnownOfJob, Sandbox, SandboxPool
-from triage.sandbox.process import environment
-from triage.sandbox.warm_up import one_at_a_time
+from triage.sandbox.process import build_child_environment
+from triage.sandbox.warm_up import hold_exclusive_lock
 
 ROOT = Path(__file__).parents[2]
 INCIDENTS = ROOT / "tests" / "incidents"
@@ -81,7 +81,7 @@ def test_what_the_child_says_is_what_analyze_says(reader: Sandbox, name: str) ->
     whole = triage.analyze(INCIDENTS / name)
     assert report_of(found) == whole.to_dict()
     assert answer_from_bytes(found.answer) == whole.answer
-    moments = wire.moments(answer_from_bytes(found.answer))
+    moments = wire.list_moments(answer_from_bytes(found.answer))
     assert [one["text"] for one in moments] == [one.text for one in whole.answer.timeline]
     assert all(set(one) == {"at", "node", "rank", "kind", "category", "text"} for one in moments)
     assert found.peak_mib > 0
@@ -339,7 +339,7 @@ def test_it_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             told = Path(f"/proc/{pid}/environ").read_bytes()
         except PermissionError:  # only root looks into it
-            told = str(environment(os.environ)).encode()
+            told = str(build_child_environment(os.environ)).encode()
     assert b"PATH" in told
     assert b"secret" not in told
 
@@ -390,7 +390,7 @@ def test_one_compiles_and_the_others_wait_for_it(tmp_path: Path) -> None:
 
     def start(_: int) -> None:
         nonlocal inside, most
-        with one_at_a_time(lock):
+        with hold_exclusive_lock(lock):
             with order:
                 inside += 1
                 most = max(most, inside)
@@ -401,7 +401,7 @@ def test_one_compiles_and_the_others_wait_for_it(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(start, range(8)))
     assert most == 1
-    with one_at_a_time(tmp_path / "not there"):
+    with hold_exclusive_lock(tmp_path / "not there"):
         pass  # nothing to lock: each by itself
 
 

@@ -15,7 +15,7 @@ from triage.domain.states import WorkKind
 from triage.errors import StorageFull, TooMany, Unavailable
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.hooks.monitoring import hear
+from triage.services.hooks.monitoring import take_notices
 from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
 from triage.services.quotas import Quotas
@@ -44,7 +44,7 @@ def upload(ctx: Context, caller: Caller, job_id: str, size: int = 10) -> str:
 
 def numbered(ctx: Context) -> int:
     with ctx.database.reading() as session:
-        return len(incidents.listing(session, limit=500))
+        return len(incidents.list_incidents(session, limit=500))
 
 
 def test_a_token_opens_so_many_incidents_a_minute(ctx: Context) -> None:
@@ -151,7 +151,7 @@ def state_of(ctx: Context, incident_id: str) -> str:
 
 def unread(ctx: Context, incident_id: str) -> int:
     with ctx.database.reading() as session:
-        return incidents.stored(session, incident_id)
+        return incidents.count_unread(session, incident_id)
 
 
 def test_a_storm_of_alerts_is_taken_up_to_the_limit_and_then_goes_on(
@@ -162,11 +162,11 @@ def test_a_storm_of_alerts_is_taken_up_to_the_limit_and_then_goes_on(
     monkeypatch.setattr(few.quotas.incidents, "clock", lambda: now)
     notices = Notices([(f"a{k}", Failure(f"j{k}")) for k in range(8)])
     with pytest.raises(Unavailable) as caught:
-        hear(few, notices, NOISY)
+        take_notices(few, notices, NOISY)
     assert numbered(few) == 5
     now += caught.value.retry_after_s or 0
     while numbered(few) < 8:
         now += 2
         with suppress(Unavailable):
-            hear(few, notices, NOISY)
-    assert hear(few, notices, NOISY).accepted == 8
+            take_notices(few, notices, NOISY)
+    assert take_notices(few, notices, NOISY).accepted == 8

@@ -22,8 +22,8 @@ from triage.services.schema import bring_schema, keep_copy, prepare_schema, refu
 from triage.settings import Settings
 from triage.store.database import copy as copying
 from triage.store.database.engine import open_database
-from triage.store.database.losses import losses
-from triage.store.database.migrate import current_revision, migrate
+from triage.store.database.losses import list_losses
+from triage.store.database.migrate import migrate, read_current_revision
 
 
 def no(what: str) -> bool:
@@ -38,7 +38,7 @@ def filled(ctx: Context, readers: Readers) -> Context:
 
 
 def test_finding_19_what_going_back_would_delete_is_named(filled: Context) -> None:
-    lost = {one.name: one.num_rows for one in losses(filled.database, "base")}
+    lost = {one.name: one.num_rows for one in list_losses(filled.database, "base")}
 
     assert (lost["incident"], lost["artifact"]) == (1, len(JOB))
     assert "clock_mark" not in lost
@@ -49,7 +49,7 @@ def test_finding_19_what_going_back_would_delete_is_named(filled: Context) -> No
 
 
 def test_columns_that_go_count_where_they_hold_something(filled: Context) -> None:
-    names = {one.name for one in losses(filled.database, "0008")}
+    names = {one.name for one in list_losses(filled.database, "0008")}
 
     assert "incident_facts" in names
     # Nobody named an attempt and nothing waited; the answer asked for a file, and says whether
@@ -57,7 +57,7 @@ def test_columns_that_go_count_where_they_hold_something(filled: Context) -> Non
     assert {name for name in names if name.startswith(("incident.", "work."))} == {
         "incident.wanted", "incident.restart",
     }  # fmt: skip
-    assert losses(filled.database, "head") == []
+    assert list_losses(filled.database, "head") == []
     refuse_loss(filled.database, "head", no)
 
 
@@ -128,7 +128,7 @@ def test_without_room_for_the_copy_nothing_is_migrated(
 
     with pytest.raises(UsageError, match="do not fit"):
         prepare_schema(settings, database)
-    assert current_revision(database) == "0008"
+    assert read_current_revision(database) == "0008"
     assert list(data.glob("triage-before-*")) == []
     database.close()
 

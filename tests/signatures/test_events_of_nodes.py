@@ -5,7 +5,7 @@ import pytest
 from triage.domain.evidence import LASTING
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
-from triage.signatures.scheduler.node_names import of_an_event
+from triage.signatures.scheduler.node_names import collect_event_fields
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from triage.signatures.scheduler.node_names import of_an_event
     ],
 )
 def test_an_event_is_of_the_node_that_it_is_about(line: str, node: str | None) -> None:
-    assert of_an_event(line).get("node") == node
+    assert collect_event_fields(line).get("node") == node
 
 
 @pytest.mark.parametrize(

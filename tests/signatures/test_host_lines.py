@@ -25,7 +25,7 @@ from triage.signatures.host import (
     segfault,
 )
 from triage.signatures.host.block_device import place
-from triage.signatures.host.machine_check import category_of, severity_of
+from triage.signatures.host.machine_check import classify_status, rate_severity
 from triage.signatures.network import nic
 from triage.signatures.signature import Signature
 
@@ -549,7 +549,7 @@ def test_a_firmware_report_names_the_device() -> None:
     ],
 )
 def test_the_status_word_of_a_machine_check(status: int, category: Category, severity: str) -> None:
-    assert (category_of(status), severity_of(status)) == (category, severity)
+    assert (classify_status(status), rate_severity(status)) == (category, severity)
 
 
 def test_where_a_block_device_is() -> None:

@@ -598,7 +598,7 @@ def test_reads_both_fingerprints() -> None:
     ],
 )
 def test_bus_ids_of_nccl(bus: str, gpu: str | None) -> None:
-    assert nccl_identity.gpu_of_bus(bus) == gpu
+    assert nccl_identity.format_gpu_bus(bus) == gpu
 
 
 def test_progress_gives_numbers() -> None:

@@ -6,7 +6,7 @@ from triage.domain.evidence import Trait
 from triage.signatures import registry
 from triage.signatures.signature import Signature
 
-ALL = registry.all_signatures()
+ALL = registry.load_all_signatures()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.signatures.load import signatures_of
+from triage.signatures.load import parse_signatures
 from triage.signatures.own.faults import FaultySignatures
 from triage.signatures.signature import Reading, Scope, Signature
 
@@ -29,7 +29,7 @@ near_misses = ["ring 3 has its token"]
 
 
 def load(text: str, **names: object) -> Signature:
-    return signatures_of("lib.toml", text.encode(), names)[0]
+    return parse_signatures("lib.toml", text.encode(), names)[0]
 
 
 def faults(text: str, **names: object) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_fault_of_a_family_or_of_the_file_is_told() -> None:
 def test_a_pattern_that_is_none_is_told_when_it_is_searched_for(tmp_path) -> None:
     path = tmp_path / "lib.toml"
     path.write_text(HEAD + ENTRY.replace("' its token'", "'(its'"), "utf-8")
-    one = signatures_of(str(path), path.read_bytes(), {})[0]
+    one = parse_signatures(str(path), path.read_bytes(), {})[0]
     with pytest.raises(FaultySignatures, match=r"lib.toml:10: the pattern cannot be read"):
         one.pattern.search("ring 3")
 

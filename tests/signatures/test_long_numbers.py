@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.envelope import read_envelope
-from triage.parsers.logs.rows import rows_of_line
+from triage.parsers.logs.rows import read_line
 from triage.report import analyze, read_rows
 from triage.signatures import registry
 from triage.signatures.signature import Signature
@@ -24,7 +24,7 @@ PREFIXES = (
     "Nov {n} {n}:{n}:{n} n3 kernel: [{n}.{n}] ", "(W pid={n}, ip={n}.{n}.{n}.{n}) ", "{n},{n},{n};",
     "[PG ID {n} PG GUID {n} Rank {n}] ", "E{n} {n}:{n}:{n} {n} x.py:{n}] ", "[{n}]: ",
 )  # fmt: skip
-ALL = registry.all_signatures()
+ALL = registry.load_all_signatures()
 
 
 def variants(hit: str) -> list[str]:
@@ -40,7 +40,7 @@ def every_variant(signature: Signature) -> list[str]:
 
 @pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda of: of[0].id)
 def test_a_long_number_is_no_error(family: Sequence[Signature]) -> None:
-    catalogue = standard()
+    catalogue = get_standard()
     for signature, text in ((one, text) for one in family for text in every_variant(one)):
         line, *after = text.split("\n")
         found = signature.pattern.search(line[:8192])
@@ -51,7 +51,7 @@ def test_a_long_number_is_no_error(family: Sequence[Signature]) -> None:
             assert not long, (signature.id, groups)
             if signature.read is not None:
                 signature.read(found, after)
-        rows_of_line(line, lambda: map(read_envelope, after), catalogue, "job.log", 1)  # noqa: B023
+        read_line(line, lambda: map(read_envelope, after), catalogue, "job.log", 1)  # noqa: B023
 
 
 def test_a_file_of_long_numbers_is_analysed(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.linear_time import SIZES, attempt, hostile, is_linear
 from triage.signatures import registry
-from triage.signatures.checks import literal_faults, proof_faults
+from triage.signatures.checks import list_literal_faults, list_proof_faults
 from triage.signatures.signature import Signature
 
-ALL = registry.all_signatures()
+ALL = registry.load_all_signatures()
 
 
 # A case a family: each of hundreds of signatures by itself costs more to find than to try.
@@ -29,12 +29,12 @@ def test_no_signature_is_listed_twice_or_lost() -> None:
 
 @each_family
 def test_literals_are_what_the_scan_can_look_for(family: Sequence[Signature]) -> None:
-    assert [(one.id, fault) for one in family for fault in literal_faults(one)] == []
+    assert [(one.id, fault) for one in family for fault in list_literal_faults(one)] == []
 
 
 @each_family
 def test_it_takes_its_own_lines_and_misses_what_comes_near(family: Sequence[Signature]) -> None:
-    assert [(one.id, fault) for one in family for fault in proof_faults(one, first)] == []
+    assert [(one.id, fault) for one in family for fault in list_proof_faults(one, first)] == []
 
 
 def first(line: str, after: Sequence[str]) -> Signature | None:

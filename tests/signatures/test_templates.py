@@ -2,19 +2,19 @@
 
 import random
 
-from triage.signatures.templates import counts_of, templates_of
+from triage.signatures.templates import build_templates, count_templates
 
 MARK = b"\x01"
 
 
 def test_texts_that_differ_in_few_words_are_one_template() -> None:
     masks = {b"node alpha lost link " + MARK, b"node alpha lost power " + MARK, b"boot ends"}
-    named = templates_of(masks)
+    named = build_templates(masks)
     assert {one.text for one in named.values()} == {"node alpha lost <*> <*>", "boot ends"}
 
 
 def test_texts_of_other_words_stay_apart() -> None:
-    named = templates_of({b"a b c d e", b"a b x y z"})
+    named = build_templates({b"a b c d e", b"a b x y z"})
     assert len({one.id for one in named.values()}) == 2
 
 
@@ -24,25 +24,27 @@ def test_the_order_of_texts_does_not_matter() -> None:
         " ".join(rng.choice("abcd") * 3 for _ in range(rng.randrange(1, 9))).encode()
         for _ in range(300)
     ]
-    first = templates_of(dict.fromkeys(masks))
+    first = build_templates(dict.fromkeys(masks))
     rng.shuffle(masks)
-    assert templates_of(dict.fromkeys(masks)) == first
+    assert build_templates(dict.fromkeys(masks)) == first
 
 
 def test_a_template_has_one_id_in_every_incident() -> None:
-    (alone,) = templates_of({b"boot ends at " + MARK}).values()
-    among = templates_of({b"boot ends at " + MARK, b"other"})[b"boot ends at " + MARK]
+    (alone,) = build_templates({b"boot ends at " + MARK}).values()
+    among = build_templates({b"boot ends at " + MARK, b"other"})[b"boot ends at " + MARK]
     assert alone == among
 
 
 def test_counts_of_masks_of_one_template_are_added() -> None:
-    named = templates_of({b"link x is up now", b"link x is down now"})
-    (count,) = counts_of([(b"link x is up now", 3, 9, 20), (b"link x is down now", 2, 4, 6)], named)
+    named = build_templates({b"link x is up now", b"link x is down now"})
+    (count,) = count_templates(
+        [(b"link x is up now", 3, 9, 20), (b"link x is down now", 2, 4, 6)], named
+    )
     assert (count.count, count.first_line, count.last_line) == (5, 4, 20)
 
 
 def test_many_shapes_stay_bounded() -> None:
     masks = {f"same start {k:x} {k * 7:x} {k * 13:x} {k * 17:x}".encode() for k in range(3000)}
-    named = templates_of(masks)
+    named = build_templates(masks)
     assert len({one.id for one in named.values()}) <= 201
     assert len(named) == 3000

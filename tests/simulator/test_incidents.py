@@ -16,7 +16,7 @@ from simulator.truth import truth_path
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
-from triage.signatures.network.nccl_identity import gpu_of_bus
+from triage.signatures.network.nccl_identity import format_gpu_bus
 
 SMALL = Wish(ranks=16, kernel_lines=5, job_lines=4, entries=60)
 
@@ -43,7 +43,7 @@ def test_a_bus_id_is_printed_as_nccl_does(bus: str, printed: str) -> None:
 
 def test_two_gpus_of_one_board_never_look_alike() -> None:
     for board in BOARDS:
-        assert [gpu_of_bus(printed_bus(bus)) for bus in board] == list(board)
+        assert [format_gpu_bus(printed_bus(bus)) for bus in board] == list(board)
 
 
 def test_no_scenario_hides_a_kind_of_dumps() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from triage.errors import UsageError
-from triage.statistics.autocorrelation import agreement, lag_one
+from triage.statistics.autocorrelation import compute_lag_one_correlation, measure_agreement
 
 
 def walk(seed: int, memory: float, n: int = 300) -> np.ndarray:
@@ -14,7 +14,7 @@ def walk(seed: int, memory: float, n: int = 300) -> np.ndarray:
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
 def test_the_memory_of_noise_is_told(memory: float) -> None:
-    told = [lag_one(np.arange(300.0), walk(seed, memory)) for seed in range(40)]
+    told = [compute_lag_one_correlation(np.arange(300.0), walk(seed, memory)) for seed in range(40)]
 
     assert np.mean(told) == pytest.approx(memory, abs=0.05)
 
@@ -24,18 +24,20 @@ def test_a_pair_across_a_gap_does_not_count() -> None:
     values = np.concatenate([walk(1, 0.9, 50), walk(2, 0.9, 50)])
     values[50] += 100  # the jump is between two stretches
 
-    assert lag_one(hours[:51], values[:51]) < lag_one(hours[:50], values[:50])
+    assert compute_lag_one_correlation(hours[:51], values[:51]) < compute_lag_one_correlation(
+        hours[:50], values[:50]
+    )
 
 
 def test_values_that_swing_from_one_to_the_next_have_no_memory() -> None:
-    assert lag_one(np.arange(100.0), np.arange(100) % 2.0) == 0
-    assert lag_one(np.arange(100.0), np.ones(100)) == 0
-    assert lag_one(np.arange(5.0), np.arange(5.0)) == 0
+    assert compute_lag_one_correlation(np.arange(100.0), np.arange(100) % 2.0) == 0
+    assert compute_lag_one_correlation(np.arange(100.0), np.ones(100)) == 0
+    assert compute_lag_one_correlation(np.arange(5.0), np.arange(5.0)) == 0
 
 
 def test_series_that_go_together_agree() -> None:
     inlet = walk(3, 0.8)
-    found = agreement(
+    found = measure_agreement(
         np.arange(300.0), inlet, 2 * inlet + np.random.default_rng(4).normal(size=300)
     )
 
@@ -47,7 +49,10 @@ def test_series_that_go_together_agree() -> None:
 def test_two_slow_series_agree_by_chance_no_more_often_than_the_test_says() -> None:
     hours = np.arange(300.0)
     p_values = np.array(
-        [agreement(hours, walk(seed, 0.9), walk(seed + 9_000, 0.9)).p_value for seed in range(400)]
+        [
+            measure_agreement(hours, walk(seed, 0.9), walk(seed + 9_000, 0.9)).p_value
+            for seed in range(400)
+        ]
     )
     naive = np.array(
         [
@@ -64,7 +69,9 @@ def test_order_does_not_matter() -> None:
     hours, one, other = np.arange(300.0), walk(5, 0.5), walk(6, 0.5)
     mixed = np.random.default_rng(0).permutation(300)
 
-    assert agreement(hours, one, other) == agreement(hours[mixed], one[mixed], other[mixed])
+    assert measure_agreement(hours, one, other) == measure_agreement(
+        hours[mixed], one[mixed], other[mixed]
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,11 +80,11 @@ def test_order_does_not_matter() -> None:
     ids=["few", "constant"],
 )
 def test_too_little_is_not_compared(one: np.ndarray, other: np.ndarray) -> None:
-    found = agreement(np.arange(len(one)), one, other)
+    found = measure_agreement(np.arange(len(one)), one, other)
 
     assert (found.correlation.value, found.p_value) == (None, None)
 
 
 def test_columns_of_two_lengths_are_refused() -> None:
     with pytest.raises(UsageError):
-        agreement([1.0], [1.0], [1.0, 2.0])
+        measure_agreement([1.0], [1.0], [1.0, 2.0])

@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from triage.errors import UsageError
-from triage.statistics.daily_cycle import daily_cycle
+from triage.statistics.daily_cycle import fit_daily_cycle
 
 
 def series(
@@ -33,7 +33,7 @@ def series(
 @pytest.mark.parametrize("uneven", [False, True], ids=["even", "uneven"])
 @pytest.mark.parametrize("swing", [0.005, 0.0075, 0.01])
 def test_a_swing_of_half_a_percent_and_more_is_recovered(swing: float, uneven: bool) -> None:
-    found = daily_cycle(*series(1, swing=swing, days=28, per_day=288, uneven=uneven))
+    found = fit_daily_cycle(*series(1, swing=swing, days=28, per_day=288, uneven=uneven))
 
     assert found.found
     assert found.amplitude.value == pytest.approx(swing, rel=0.2)
@@ -47,14 +47,14 @@ def test_a_swing_of_half_a_percent_and_more_is_recovered(swing: float, uneven: b
 )
 def test_noise_raises_no_alarm(memory: float, uneven: bool) -> None:
     given = {"memory": memory, "uneven": uneven, "days": 10, "per_day": 24}
-    alarms = [daily_cycle(*series(seed, **given)).found for seed in range(300)]
+    alarms = [fit_daily_cycle(*series(seed, **given)).found for seed in range(300)]
 
     # One in a hundred is allowed; nine of 300 are more than chance makes of that (p < 0.2 %).
     assert sum(alarms) < 9
 
 
 def test_the_swing_is_found_under_noise_with_a_memory() -> None:
-    found = daily_cycle(*series(2, swing=0.01, memory=0.7, days=28))
+    found = fit_daily_cycle(*series(2, swing=0.01, memory=0.7, days=28))
 
     assert found.found
     assert found.autocorrelation == pytest.approx(0.7, abs=0.05)
@@ -62,7 +62,7 @@ def test_the_swing_is_found_under_noise_with_a_memory() -> None:
 
 
 def test_a_memory_makes_the_interval_wider() -> None:
-    plain, slow = (daily_cycle(*series(3, memory=memory)).amplitude for memory in (0.0, 0.9))
+    plain, slow = (fit_daily_cycle(*series(3, memory=memory)).amplitude for memory in (0.0, 0.9))
 
     assert slow.high - slow.low > 2 * (plain.high - plain.low)
 
@@ -70,20 +70,22 @@ def test_a_memory_makes_the_interval_wider() -> None:
 def test_a_swing_of_another_period_is_no_daily_one() -> None:
     hours, values = series(4, days=28)
     for period_h in (20.0, 12.0, 30.0, 7 * 24.0):
-        assert not daily_cycle(hours, values + 0.02 * np.cos(2 * np.pi * hours / period_h)).found
+        assert not fit_daily_cycle(
+            hours, values + 0.02 * np.cos(2 * np.pi * hours / period_h)
+        ).found
 
 
 def test_a_drift_is_no_swing() -> None:
     hours, values = series(5, days=10)
 
-    assert not daily_cycle(hours, values + 0.001 * hours).found
+    assert not fit_daily_cycle(hours, values + 0.001 * hours).found
 
 
 def test_a_few_restarts_do_not_hide_the_swing() -> None:
     hours, values = series(6, swing=0.01, days=28)
     values[::400] *= 30
 
-    assert daily_cycle(hours, values).amplitude.value == pytest.approx(0.01, rel=0.25)
+    assert fit_daily_cycle(hours, values).amplitude.value == pytest.approx(0.01, rel=0.25)
 
 
 def test_order_does_not_matter_and_what_is_no_number_is_left_out() -> None:
@@ -91,12 +93,12 @@ def test_order_does_not_matter_and_what_is_no_number_is_left_out() -> None:
     order = np.random.default_rng(0).permutation(len(hours))
     with_gaps = np.append(values[order], np.nan), np.append(hours[order], 3.0)
 
-    assert daily_cycle(with_gaps[1], with_gaps[0]) == daily_cycle(hours, values)
+    assert fit_daily_cycle(with_gaps[1], with_gaps[0]) == fit_daily_cycle(hours, values)
 
 
 def test_a_shifted_clock_shifts_the_peak_alone() -> None:
     hours, values = series(8, swing=0.01, peak_hour=20)
-    here, there = daily_cycle(hours, values), daily_cycle(hours + 6, values)
+    here, there = fit_daily_cycle(hours, values), fit_daily_cycle(hours + 6, values)
 
     assert there.amplitude.value == pytest.approx(here.amplitude.value)
     assert (there.peak_hour.value - here.peak_hour.value) % 24 == pytest.approx(6)
@@ -113,7 +115,7 @@ def test_a_shifted_clock_shifts_the_peak_alone() -> None:
     ids=["nothing", "few", "short", "constant"],
 )
 def test_too_little_is_not_fitted_and_said(hours, values, why: str) -> None:
-    found = daily_cycle(hours, values)
+    found = fit_daily_cycle(hours, values)
 
     assert (found.found, found.amplitude.value, found.p_value) == (None, None, None)
     assert why in found.notes[0]
@@ -122,7 +124,7 @@ def test_too_little_is_not_fitted_and_said(hours, values, why: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: daily_cycle([1.0, 2.0], [1.0]),
+        lambda: fit_daily_cycle([1.0, 2.0], [1.0]),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

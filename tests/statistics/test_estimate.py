@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from triage.domain.category import Category
-from triage.domain.wire import as_wire
+from triage.domain.wire import convert_to_wire
 from triage.errors import UsageError
-from triage.statistics.estimate import Estimate, checked_level
+from triage.statistics.estimate import Estimate, check_level
 
 SOME = Estimate(2.0, 1.0, 4.0, 7, "h")
 
@@ -29,7 +29,7 @@ def test_what_is_not_known_stays_so_and_infinity_is_no_bound() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, -1.0])
 def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(UsageError):
-        checked_level(level)
+        check_level(level)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Mixed:
 
 
 def test_the_wire_is_plain_json() -> None:
-    wire = as_wire(Mixed(SOME, Category.GPU, {Category.NIC: 1 / 3}, (float("nan"), math.inf, 1.0)))
+    wire = convert_to_wire(
+        Mixed(SOME, Category.GPU, {Category.NIC: 1 / 3}, (float("nan"), math.inf, 1.0))
+    )
 
     assert wire["category"] == "gpu"
     assert wire["by_cause"] == {"nic": 0.3333333333}
@@ -51,4 +53,4 @@ def test_the_wire_is_plain_json() -> None:
 
 def test_only_dataclasses_have_a_wire_form() -> None:
     with pytest.raises(TypeError, match="ndarray"):
-        as_wire(np.zeros(2))
+        convert_to_wire(np.zeros(2))

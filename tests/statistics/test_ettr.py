@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.checkpoint import young_s
+from triage.statistics.checkpoint import compute_young_s
 from triage.statistics.ettr import (
     RunCosts,
-    downtime_budget_min,
-    expected_ettr,
-    longest_restart_s,
-    measured_ettr,
+    compute_downtime_budget_min,
+    compute_expected_ettr,
+    measure_ettr,
+    solve_longest_restart_s,
 )
 
 
 def form(failures_per_day: float = 8.0, **given: float):
     times = {"restart_s": 300.0, "interval_s": 600.0, "write_s": 10.0, **given}
-    return expected_ettr(failures_per_day, **times)
+    return compute_expected_ettr(failures_per_day, **times)
 
 
 def test_detection_and_queue_cost_as_much_as_a_restart() -> None:
@@ -36,20 +36,20 @@ def test_without_failures_only_the_writing_is_lost() -> None:
 
 
 def test_the_longest_restart_gives_the_wanted_share() -> None:
-    longest = longest_restart_s(0.9, 8.0, interval_s=600, write_s=10)
+    longest = solve_longest_restart_s(0.9, 8.0, interval_s=600, write_s=10)
 
     assert form(restart_s=longest).share == pytest.approx(0.9)
-    assert longest_restart_s(0.999, 8.0, interval_s=600, write_s=10) is None
+    assert solve_longest_restart_s(0.999, 8.0, interval_s=600, write_s=10) is None
 
 
 def test_no_interruption_has_no_budget() -> None:
-    assert downtime_budget_min(100, 0) is None
-    assert downtime_budget_min(100, 6, wanted=0.9) == pytest.approx(100)
+    assert compute_downtime_budget_min(100, 0) is None
+    assert compute_downtime_budget_min(100, 6, wanted=0.9) == pytest.approx(100)
 
 
 def measured(spans, interrupted, *, job=None, **costs):
     start, end = np.array(spans, float).T
-    return measured_ettr(start, end, np.array(interrupted), costs=RunCosts(**costs), job=job)
+    return measure_ettr(start, end, np.array(interrupted), costs=RunCosts(**costs), job=job)
 
 
 def test_an_interrupted_run_loses_its_restart_and_half_an_interval() -> None:
@@ -90,10 +90,10 @@ def test_the_closed_form_and_a_record_of_the_same_job_agree() -> None:
     chance = np.random.default_rng(4)
     lengths = chance.exponential(3.1, 5_000)
     end = np.cumsum(lengths)
-    interval = young_s(10, 3.1 * 3600)
+    interval = compute_young_s(10, 3.1 * 3600)
     costs = RunCosts(checkpoint_s=interval, write_s=10, restart_s=300)
-    found = measured_ettr(end - lengths, end, np.ones(5_000, bool), costs=costs)
-    expected = expected_ettr(24 / 3.1, restart_s=300, interval_s=interval, write_s=10)
+    found = measure_ettr(end - lengths, end, np.ones(5_000, bool), costs=costs)
+    expected = compute_expected_ettr(24 / 3.1, restart_s=300, interval_s=interval, write_s=10)
 
     assert found.share.value == pytest.approx(expected.share, abs=0.005)
 
@@ -101,7 +101,7 @@ def test_the_closed_form_and_a_record_of_the_same_job_agree() -> None:
 def test_no_run_gives_no_share() -> None:
     empty = np.zeros(0)
 
-    assert measured_ettr(empty, empty, np.zeros(0, bool)).share.value is None
+    assert measure_ettr(empty, empty, np.zeros(0, bool)).share.value is None
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_no_run_gives_no_share() -> None:
     [
         lambda: form(-1),
         lambda: form(interval_s=0),
-        lambda: downtime_budget_min(-1, 1),
-        lambda: downtime_budget_min(1, 1, wanted=2),
-        lambda: longest_restart_s(0.9, 0, interval_s=1, write_s=1),
+        lambda: compute_downtime_budget_min(-1, 1),
+        lambda: compute_downtime_budget_min(1, 1, wanted=2),
+        lambda: solve_longest_restart_s(0.9, 0, interval_s=1, write_s=1),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

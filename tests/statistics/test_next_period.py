@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.planted_outages import KINDS, planted_outages
 from triage.errors import UsageError
-from triage.statistics.next_period import drift, expected_next, ratio_bounds
+from triage.statistics.next_period import compute_ratio_bounds, estimate_next_events, judge_drift
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -16,7 +16,7 @@ def test_the_next_quarter_lies_within_what_the_last_one_expects(kind: str) -> No
         for begin in (0.0, 90.0, 180.0):
             quarter = at[(at >= begin) & (at < begin + 90)] - begin
             after = np.count_nonzero((at >= begin + 90) & (at < begin + 180))
-            said = expected_next(quarter, 90.0)
+            said = estimate_next_events(quarter, 90.0)
             assert said.low is not None
             assert said.high is not None
             within.append(said.low <= after <= said.high)
@@ -25,7 +25,7 @@ def test_the_next_quarter_lies_within_what_the_last_one_expects(kind: str) -> No
 
 
 def test_the_interval_is_not_absurdly_wide() -> None:
-    said = expected_next(np.linspace(0, 89, 300), 90.0)
+    said = estimate_next_events(np.linspace(0, 89, 300), 90.0)
 
     assert said.value == 300
     assert said.low is not None
@@ -37,7 +37,7 @@ def test_the_interval_is_not_absurdly_wide() -> None:
 def test_bursts_widen_it() -> None:
     even = np.linspace(0, 89, 300)
     bursts = np.repeat(np.linspace(0, 89, 10), 30)
-    plain, wide = expected_next(even, 90.0), expected_next(bursts, 90.0)
+    plain, wide = estimate_next_events(even, 90.0), estimate_next_events(bursts, 90.0)
 
     assert wide.low is not None
     assert plain.low is not None
@@ -46,7 +46,7 @@ def test_bursts_widen_it() -> None:
 
 
 def test_after_no_event_there_is_a_bound_alone() -> None:
-    said = expected_next(np.empty(0), 30.0)
+    said = estimate_next_events(np.empty(0), 30.0)
 
     assert (said.value, said.low, said.n) == (None, 0.0, 0)
     assert said.high is not None
@@ -54,20 +54,20 @@ def test_after_no_event_there_is_a_bound_alone() -> None:
 
 
 def test_two_counts_of_one_rate_differ_by_chance_alone_without_drift() -> None:
-    low, high = ratio_bounds(100.0, drift=0.0)
+    low, high = compute_ratio_bounds(100.0, drift=0.0)
 
     assert (low, high) == pytest.approx((0.757, 1.32), abs=0.01)
 
 
 def test_a_steady_rate_drifts_no_more_often_than_the_test_says() -> None:
-    ways = [drift(planted_outages("alone", seed).start, 360.0).way for seed in range(120)]
+    ways = [judge_drift(planted_outages("alone", seed).start, 360.0).way for seed in range(120)]
 
     assert ways.count("steady") >= 108
 
 
 def test_a_rate_that_halves_is_found_and_its_way_told() -> None:
     start = np.concatenate([np.linspace(0, 99, 400), np.linspace(100, 199, 200)])
-    found = drift(start, 200.0)
+    found = judge_drift(start, 200.0)
 
     assert found.way == "fell"
     assert found.ratio.value == pytest.approx(0.5)
@@ -76,7 +76,7 @@ def test_a_rate_that_halves_is_found_and_its_way_told() -> None:
 
 
 def test_few_events_tell_no_drift() -> None:
-    found = drift(np.array([1.0, 2.0, 70.0]), 90.0)
+    found = judge_drift(np.array([1.0, 2.0, 70.0]), 90.0)
 
     assert (found.way, found.p_value, found.ratio.value) == (None, None, None)
     assert "3 events are too few" in found.ratio.notes[0]
@@ -85,4 +85,4 @@ def test_few_events_tell_no_drift() -> None:
 @pytest.mark.parametrize("days", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_period_has_a_length(days: float) -> None:
     with pytest.raises(UsageError):
-        expected_next(np.array([1.0]), days)
+        estimate_next_events(np.array([1.0]), days)

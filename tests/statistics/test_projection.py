@@ -3,19 +3,25 @@
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.projection import mtti_at, project, survival
-from triage.statistics.rates import rate
+from triage.statistics.projection import estimate_job_mtti, estimate_run_survival, project
+from triage.statistics.rates import estimate_rate
 
-ONE = rate(100, 1e6, unit="per GPU-h")
+ONE = estimate_rate(100, 1e6, unit="per GPU-h")
 
 
 def test_twice_the_gpus_stop_twice_as_often() -> None:
-    assert mtti_at(ONE, 2_000).value == pytest.approx(mtti_at(ONE, 1_000).value / 2)
-    assert mtti_at(ONE, 1_000).low < mtti_at(ONE, 1_000).value < mtti_at(ONE, 1_000).high
+    assert estimate_job_mtti(ONE, 2_000).value == pytest.approx(
+        estimate_job_mtti(ONE, 1_000).value / 2
+    )
+    assert (
+        estimate_job_mtti(ONE, 1_000).low
+        < estimate_job_mtti(ONE, 1_000).value
+        < estimate_job_mtti(ONE, 1_000).high
+    )
 
 
 def test_after_no_event_only_the_lower_bound_is_projected() -> None:
-    found = mtti_at(rate(0, 1e6, unit="per GPU-h"), 1_000)
+    found = estimate_job_mtti(estimate_rate(0, 1e6, unit="per GPU-h"), 1_000)
 
     assert (found.value, found.high) == (None, None)
     assert found.low == pytest.approx(1e6 / 3.689 / 1_000, rel=1e-3)
@@ -44,17 +50,19 @@ def test_software_does_not_come_more_often_on_more_gpus() -> None:
 
 
 def test_survival_falls_with_size_and_time_and_is_sure_for_no_time() -> None:
-    assert survival(ONE, 1_000, 0).value == 1
-    assert survival(ONE, 1_000, 2).value == pytest.approx(survival(ONE, 2_000, 1).value)
-    assert survival(ONE, 1_000, 2).low < survival(ONE, 1_000, 2).value
-    assert survival(rate(0, 1e6, unit=""), 1_000, 24).high == 1
+    assert estimate_run_survival(ONE, 1_000, 0).value == 1
+    assert estimate_run_survival(ONE, 1_000, 2).value == pytest.approx(
+        estimate_run_survival(ONE, 2_000, 1).value
+    )
+    assert estimate_run_survival(ONE, 1_000, 2).low < estimate_run_survival(ONE, 1_000, 2).value
+    assert estimate_run_survival(estimate_rate(0, 1e6, unit=""), 1_000, 24).high == 1
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: mtti_at(ONE, 0),
-        lambda: survival(ONE, 8, -1),
+        lambda: estimate_job_mtti(ONE, 0),
+        lambda: estimate_run_survival(ONE, 8, -1),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

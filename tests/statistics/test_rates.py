@@ -5,7 +5,7 @@ import pytest
 
 from triage.errors import UsageError
 from triage.statistics.estimate import NO_EXPOSURE, NOTHING_SEEN
-from triage.statistics.rates import count_bounds, mtti, rate
+from triage.statistics.rates import count_bounds, estimate_mtti, estimate_rate
 
 
 @pytest.mark.parametrize("mean", [0.7, 3.0, 25.0])
@@ -18,7 +18,7 @@ def test_the_interval_holds_the_truth_at_least_as_often_as_it_says(mean: float) 
 
 
 def test_mtti_is_the_inverse_of_the_rate() -> None:
-    often, seldom = rate(7, 50.0, unit="per h"), mtti(7, 50.0)
+    often, seldom = estimate_rate(7, 50.0, unit="per h"), estimate_mtti(7, 50.0)
 
     assert often.value == pytest.approx(1 / seldom.value)
     assert often.low == pytest.approx(1 / seldom.high)
@@ -26,20 +26,20 @@ def test_mtti_is_the_inverse_of_the_rate() -> None:
 
 
 def test_a_higher_level_gives_a_wider_interval() -> None:
-    narrow, wide = mtti(7, 50.0, level=0.8), mtti(7, 50.0, level=0.99)
+    narrow, wide = estimate_mtti(7, 50.0, level=0.8), estimate_mtti(7, 50.0, level=0.99)
 
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
 def test_after_no_event_a_rate_has_a_bound_and_says_so() -> None:
-    found = rate(0, 50.0, unit="per h")
+    found = estimate_rate(0, 50.0, unit="per h")
 
     assert (found.value, found.low, found.n) == (None, 0.0, 0)
     assert found.high > 3 / 50  # the rule of three, on one side
     assert found.notes == (NOTHING_SEEN,)
 
 
-@pytest.mark.parametrize("make", [mtti, lambda k, t: rate(k, t, unit="per h")])
+@pytest.mark.parametrize("make", [estimate_mtti, lambda k, t: estimate_rate(k, t, unit="per h")])
 def test_without_exposure_nothing_is_said(make) -> None:
     found = make(3, 0.0)
 
@@ -53,11 +53,11 @@ def test_without_exposure_nothing_is_said(make) -> None:
 )
 def test_nonsense_is_refused(events: int, exposure: float, level: float) -> None:
     with pytest.raises(UsageError):
-        mtti(events, exposure, level=level)
+        estimate_mtti(events, exposure, level=level)
 
 
 def test_the_wire_holds_what_json_can() -> None:
-    assert mtti(0, 10.0).to_dict() == {
+    assert estimate_mtti(0, 10.0).to_dict() == {
         "value": None, "low": pytest.approx(2.71085, abs=1e-5), "high": None, "n": 0,
         "unit": "h", "level": 0.95, "notes": [NOTHING_SEEN],
     }  # fmt: skip

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from triage.statistics.silent_days import silence, silent_days
+from triage.statistics.silent_days import compute_silence_probability, find_silent_days
 
 
 def test_a_day_without_a_stop_at_size_is_named() -> None:
     counts = np.array([8, 7, 9, 0, 6, 8] * 5)
     counts[9:] = 8
-    found = silent_days(counts, np.ones(len(counts)))
+    found = find_silent_days(counts, np.ones(len(counts)))
 
     assert found.days == (3,)
     assert found.likelihood < 1e-3
@@ -19,28 +19,30 @@ def test_a_quiet_day_of_a_small_fleet_is_no_news() -> None:
     counts = np.random.default_rng(1).poisson(1.0, 60)
 
     assert (counts == 0).any()
-    assert silent_days(counts, np.ones(60)).days == ()
+    assert find_silent_days(counts, np.ones(60)).days == ()
 
 
 def test_a_day_on_which_nothing_ran_may_be_silent() -> None:
     counts, exposure = np.array([8, 7, 0, 9, 8]), np.array([1.0, 1.0, 0.0, 1.0, 1.0])
 
-    assert silent_days(counts, exposure).days == ()
-    assert sum(silent_days(counts, exposure).observed) == 4
+    assert find_silent_days(counts, exposure).days == ()
+    assert sum(find_silent_days(counts, exposure).observed) == 4
 
 
 def test_in_clusters_silence_says_less() -> None:
     counts = np.array([20, 0, 18, 1, 25, 0, 12, 9])
 
-    assert silent_days(counts, np.ones(8)).days == (1, 5)
-    assert silent_days(counts, np.ones(8), factor=8.0).days == ()
-    assert silence(8.0, 1.0) == pytest.approx(silence(8.0, 1.0001), rel=1e-3)
+    assert find_silent_days(counts, np.ones(8)).days == (1, 5)
+    assert find_silent_days(counts, np.ones(8), factor=8.0).days == ()
+    assert compute_silence_probability(8.0, 1.0) == pytest.approx(
+        compute_silence_probability(8.0, 1.0001), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_the_expected_histogram_has_all_the_days(factor: float) -> None:
     counts = np.random.default_rng(2).poisson(7.76, 54)
-    found = silent_days(counts, np.ones(54), factor=factor)
+    found = find_silent_days(counts, np.ones(54), factor=factor)
 
     assert sum(found.expected) == pytest.approx(54)
     assert sum(found.observed) == 54
@@ -48,12 +50,12 @@ def test_the_expected_histogram_has_all_the_days(factor: float) -> None:
 
 
 def test_no_event_or_no_exposure_says_nothing() -> None:
-    assert silent_days(np.zeros(5, int), np.ones(5)).days == ()
-    assert silent_days(np.zeros(0, int), np.zeros(0)).quiet_day is None
+    assert find_silent_days(np.zeros(5, int), np.ones(5)).days == ()
+    assert find_silent_days(np.zeros(0, int), np.zeros(0)).quiet_day is None
 
 
 def test_days_with_very_many_are_one_cell() -> None:
-    found = silent_days(np.array([5, 900, 61, 60]), np.ones(4))
+    found = find_silent_days(np.array([5, 900, 61, 60]), np.ones(4))
 
     assert len(found.observed) == len(found.expected) == 61
     assert (found.observed[5], found.observed[60]) == (1, 3)

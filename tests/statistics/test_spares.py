@@ -6,8 +6,8 @@ from scipy.stats import binom
 
 from triage.errors import UsageError
 from triage.statistics.spares import (
-    spares_for_availability,
-    spares_in_repair,
+    estimate_spares_in_repair,
+    solve_spares_for_availability,
 )
 
 
@@ -17,7 +17,7 @@ def test_a_simulated_repair_shop_needs_as_many() -> None:
     back = np.sort(arrivals + chance.exponential(7, len(arrivals)))
     at = np.linspace(100, 19_900, 20_000)
     down = np.searchsorted(arrivals, at) - np.searchsorted(back, at)
-    spares = spares_in_repair(100, 0.005, 7)
+    spares = estimate_spares_in_repair(100, 0.005, 7)
 
     assert down.mean() == pytest.approx(spares.mean_down, rel=0.05)
     assert np.mean(down <= spares.at_95) > 0.94
@@ -25,14 +25,14 @@ def test_a_simulated_repair_shop_needs_as_many() -> None:
 
 
 def test_no_failures_need_no_spares() -> None:
-    assert spares_in_repair(100, 0.0, 7).at_999 == 0
-    assert spares_for_availability(100, 1.0) == 0
+    assert estimate_spares_in_repair(100, 0.0, 7).at_999 == 0
+    assert solve_spares_for_availability(100, 1.0) == 0
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 50, 511])
 @pytest.mark.parametrize("availability", [0.9, 0.99, 0.9999])
 def test_one_spare_fewer_would_not_do(nodes: int, availability: float) -> None:
-    spares = spares_for_availability(nodes, availability)
+    spares = solve_spares_for_availability(nodes, availability)
 
     assert binom.cdf(spares, nodes + spares, 1 - availability) >= 0.99
     if spares:
@@ -40,15 +40,15 @@ def test_one_spare_fewer_would_not_do(nodes: int, availability: float) -> None:
 
 
 def test_nodes_that_are_never_up_cannot_be_helped() -> None:
-    assert spares_for_availability(10, 0.0) is None
+    assert solve_spares_for_availability(10, 0.0) is None
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: spares_in_repair(0, 0.1, 1),
-        lambda: spares_in_repair(1, -0.1, 1),
-        lambda: spares_for_availability(1, 1.1),
+        lambda: estimate_spares_in_repair(0, 0.1, 1),
+        lambda: estimate_spares_in_repair(1, -0.1, 1),
+        lambda: solve_spares_for_availability(1, 1.1),
     ],
 )
 def test_nonsense_is_refused(wrong) -> None:

@@ -12,7 +12,7 @@ from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import reports
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.uploads import artifacts
@@ -57,7 +57,7 @@ def opened(database) -> Callable[..., str]:
 
 def new_file(incident_id: str, identity: str, node="n0", now=NOW) -> ArtifactView:
     return ArtifactView(
-        id=new_id("art", now),
+        id=make_id("art", now),
         incident_id=incident_id,
         identity=identity,
         node=node,

@@ -35,7 +35,7 @@ def keep(database, unique):
 def rows(database, unique):
     def read(**given):
         with database.reading() as session:
-            return health.newest(session, cluster=unique, **given)
+            return health.list_newest_checks(session, cluster=unique, **given)
 
     return read
 
@@ -59,7 +59,7 @@ def test_the_order_of_results_does_not_matter(database, unique):
             for one in order:
                 health.keep(session, key, [one], NOW)
         with database.reading() as session:
-            (row,) = health.newest(session, cluster=f"{unique}-{number}")
+            (row,) = health.list_newest_checks(session, cluster=f"{unique}-{number}")
         seen.append((row.outcome, row.at, row.history))
 
     assert all(one == seen[0] for one in seen)
@@ -128,7 +128,7 @@ def test_what_was_left_out_did_not_run(database, unique, keep):
     keep(result(1), result(3, part="gpu 4"), result(9, Outcome.SKIPPED, check="dcgm.pcie"))
     with database.reading() as session:
         last = health.last_runs(session, cluster=unique)
-        used = health.in_use(session, cluster=unique)
+        used = health.map_checks_in_use(session, cluster=unique)
 
     assert last == [(unique, "n0", "dcgm.memory", used[unique, "dcgm.memory"])]
     assert list(used) == [(unique, "dcgm.memory")]

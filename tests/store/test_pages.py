@@ -59,7 +59,7 @@ def test_incidents_are_listed_once_each_newest_first(database, opened, late_s, l
 
     def read(last):
         with database.reading() as session:
-            return incidents.listing(session, job_id=job_id, before=last, limit=limit)
+            return incidents.list_incidents(session, job_id=job_id, before=last, limit=limit)
 
     found = pages(read, lambda one: (one.created_at, one.id), add)
 
@@ -81,7 +81,7 @@ def test_files_are_listed_once_each_as_they_came(database, opened, number, limit
 
     def read(last):
         with database.reading() as session:
-            return artifacts.of_incident(session, incident_id, after=last, limit=limit)
+            return artifacts.list_by_incident(session, incident_id, after=last, limit=limit)
 
     found = [one.id for one in pages(read, lambda one: (one.created_at, one.id), add)]
 
@@ -101,7 +101,7 @@ def test_messages_are_listed_newest_first(database, unique, opened):
 
     def read(last):
         with database.reading() as session:
-            return deliveries.of_subscription(session, unique, before=last, limit=2)
+            return deliveries.list_by_subscription(session, unique, before=last, limit=2)
 
     found = pages(read, lambda one: (one.created_at, one.id), lambda: None)
     assert [one.id for one in found] == [f"{unique}-{k}" for k in (4, 3, 2, 1, 0)]
@@ -125,7 +125,7 @@ def test_evidence_is_filtered_and_paged(database, unique, opened):
 
     def read(**asked):
         with database.reading() as session:
-            return evidence.of_incident(session, incident_id, **asked)
+            return evidence.list_by_incident(session, incident_id, **asked)
 
     found = pages(lambda last: read(after=last, limit=3), lambda one: one[0], lambda: None)
     assert len(found) == len({cursor for cursor, _ in found}) == 16
@@ -164,5 +164,5 @@ def test_incidents_are_filtered(database, unique, opened, asked, hits):
         revisions.add(session, made["a"], 1, answer, NOW)
 
     with database.reading() as session:
-        found = incidents.listing(session, job_id=unique, **asked)
+        found = incidents.list_incidents(session, job_id=unique, **asked)
     assert [one.id for one in found] == [made[name] for name in reversed(hits)]

@@ -12,9 +12,9 @@ from triage.cli.service import lock_data_dir
 from triage.collectors.spool import Spool
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.database.engine import open_database
-from triage.store.private_files import private_file, private_folder
+from triage.store.private_files import make_file_private, make_private_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -38,7 +38,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files aw
 @pytest.mark.usefixtures("wide")
 class TestFolder:
     def test_is_made_for_us_alone(self, tmp_path: Path):
-        assert mode(private_folder(tmp_path / "data")) == 0o700
+        assert mode(make_private_folder(tmp_path / "data")) == 0o700
 
     def test_of_the_release_before_is_narrowed(self, tmp_path: Path):
         data = tmp_path / "data"
@@ -46,7 +46,7 @@ class TestFolder:
         (data / "triage.db").touch()
         assert mode(data) == 0o755
 
-        private_folder(data)
+        make_private_folder(data)
 
         assert mode(data) == 0o700
 
@@ -56,7 +56,7 @@ class TestFolder:
         (shared / "thesis.tex").touch()
 
         with pytest.raises(UsageError, match=f"chmod 700 {shared}"):
-            private_folder(shared)
+            make_private_folder(shared)
         assert mode(shared) == 0o755
 
     def test_with_a_sticky_bit_is_never_narrowed(self, tmp_path: Path):
@@ -65,7 +65,7 @@ class TestFolder:
         shared.chmod(0o1777)
 
         with pytest.raises(UsageError, match="TRIAGE_DATA_DIR="):
-            private_folder(shared)
+            make_private_folder(shared)
         assert mode(shared) == 0o777 | stat.S_ISVTX
 
     def test_below_a_folder_where_all_may_rename_is_refused(self, tmp_path: Path):
@@ -74,10 +74,10 @@ class TestFolder:
         above.chmod(0o777)
 
         with pytest.raises(UsageError, match=f"chmod o-w {above}"):
-            private_folder(above / "data")
+            make_private_folder(above / "data")
 
         above.chmod(0o1777)
-        assert mode(private_folder(above / "data")) == 0o700
+        assert mode(make_private_folder(above / "data")) == 0o700
 
     @as_root
     def test_of_another_user_is_refused(self, tmp_path: Path):
@@ -86,15 +86,15 @@ class TestFolder:
         os.chown(data, NOBODY, NOBODY)
 
         with pytest.raises(UsageError, match="chown root"):
-            private_folder(data)
+            make_private_folder(data)
 
 
 @pytest.mark.usefixtures("wide")
 class TestFile:
     def test_is_narrowed(self, tmp_path: Path):
         (tmp_path / "a").touch()
-        private_file(tmp_path / "a")
-        private_file(tmp_path / "missing")
+        make_file_private(tmp_path / "a")
+        make_file_private(tmp_path / "missing")
         assert mode(tmp_path / "a") == 0o600
         assert not (tmp_path / "missing").exists()
 
@@ -103,7 +103,7 @@ class TestFile:
         os.mkfifo(tmp_path / "pipe")
         for name in ("link", "pipe"):
             with pytest.raises(UsageError, match="no plain file"):
-                private_file(tmp_path / name)
+                make_file_private(tmp_path / name)
 
     @as_root
     def test_of_another_user_is_refused(self, tmp_path: Path):
@@ -121,7 +121,7 @@ def test_database_lock_blobs_and_spools_of_before_are_narrowed(tmp_path: Path):
         (data / name).touch()
 
     open_database(Settings(data_dir=data)).close()
-    blobs_from(None, data)
+    open_blobs(None, data)
     with lock_data_dir(data):
         pass
 

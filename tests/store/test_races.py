@@ -15,7 +15,7 @@ from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
 from triage.store.incidents import incidents, reports, revisions, settling
 from triage.store.incidents.facts import add_facts
-from triage.store.incidents.matching import for_upload
+from triage.store.incidents.matching import find_for_upload
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.work import table as work
@@ -69,7 +69,7 @@ def test_two_hooks_that_say_when_open_one_incident(database, unique):
 
 def test_a_hook_and_an_upload_open_one_incident(database, unique):
     def upload(session, job_id):
-        return for_upload(session, JobAttempt(job_id), None, **GIVEN)
+        return find_for_upload(session, JobAttempt(job_id), None, **GIVEN)
 
     found = rounds(database, unique, announce, upload, upload)
 
@@ -110,18 +110,20 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
 
     def hook(session, number):
         announce(session, unique, NOW)
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names[number % 6 :], NOW)
+        jobs.note_nodes_seen(
+            session, jobs.cluster_of(session, incident_id), names[number % 6 :], NOW
+        )
 
     def upload(session, number, k):
-        known = for_upload(session, JobAttempt(unique), None, **GIVEN)
+        known = find_for_upload(session, JobAttempt(unique), None, **GIVEN)
         file = new_file(known, f"{unique}-{k}-{number}")
         upload_id, _ = artifacts.add_upload(session, known, 9, [file])
-        job_fk = incidents.arrived(session, known, 1, 30.0, NOW).id
+        job_fk = incidents.note_arrival(session, known, 1, 30.0, NOW).id
         said = Statement({f"{k}-{number}": 1}, FactsSource.JOB_JSON)
         add_facts(session, known, said, 30.0, NOW)
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
-        jobs.saw_nodes(session, jobs.cluster_of(session, known), seen, later)
+        jobs.note_nodes_seen(session, jobs.cluster_of(session, known), seen, later)
         enqueue_upload(session, upload_id, job_fk, NOW)
 
     def read(session, k):
@@ -130,13 +132,13 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             return
         session.commit()
         assert work.finish(session, claimed, f"w{k}", NOW)
-        for file in artifacts.unread(session, [claimed.key])[claimed.key]:
+        for file in artifacts.list_unread(session, [claimed.key])[claimed.key]:
             row = {"artifact": "a", "clock": "none", "kind": "x", "role": "root", "text": ""}
             rows = [{**row, "signature": "s", "count": 1}]
             evidence.add_readings(session, incident_id, [Reading(file.id, b"x", rows)])
             artifacts.set_states(session, {file.id: (ArtifactState.ANALYSED, None)})
-        settling.changed(session, incident_id, NOW)
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, NOW)
+        settling.note_change(session, incident_id, NOW)
+        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), names, NOW)
         work.enqueue(session, WorkKind.ANALYSE, incident_id, NOW)
 
     def analyse(session, k):
@@ -145,10 +147,10 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             return
         session.commit()
         assert work.finish(session, claimed, f"w{k}", NOW)
-        st = settling.progress_of(session, incident_id)
+        st = settling.find_progress(session, incident_id)
         answer = replace(new_answer(), inputs=st.inputs)
         revisions.add(session, incident_id, st.revision + 1, answer, NOW)
-        settling.answered(session, incident_id, st.revision + 1, answer, NOW)
+        settling.note_answer(session, incident_id, st.revision + 1, answer, NOW)
         settling.settle(session, incident_id, NOW)
 
     def run(k):
@@ -172,7 +174,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
                 continue
         break
     with database.reading() as session:
-        found = settling.progress_of(session, incident_id)
+        found = settling.find_progress(session, incident_id)
         assert (found.num_artifacts, found.num_unread) == (36, 0)
         # 36 files, each told of by an upload (its facts) and by whoever read it.
         uploads = session.scalar(select(func.count()).select_from(Work).where(Work.kind == "parse"))

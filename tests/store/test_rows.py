@@ -10,7 +10,7 @@ from tests.store.conftest import NOW, new_answer, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
 from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import (
     incidents,
     resolutions,
@@ -27,7 +27,7 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
 from triage.store.work import backlog
 from triage.store.work import table as work
-from triage.store.work.worker_activity import heard
+from triage.store.work.worker_activity import read_activity
 
 HOUR = timedelta(hours=1)
 
@@ -49,10 +49,10 @@ def send(session, delivery_id, subscription_id, incident_id, body=b"first", now=
 
 
 def test_ids_sort_by_time_and_differ():
-    made = [new_id("inc", NOW + timedelta(milliseconds=k)) for k in range(50)]
+    made = [make_id("inc", NOW + timedelta(milliseconds=k)) for k in range(50)]
 
     assert made == sorted(made)
-    assert len({new_id("inc", NOW) for _ in range(1000)}) == 1000
+    assert len({make_id("inc", NOW) for _ in range(1000)}) == 1000
     assert {len(one) for one in made} == {24}
 
 
@@ -64,12 +64,14 @@ def test_a_file_that_is_there_is_not_new(database, unique, opened):
 
     assert (set(made), set(again), set(elsewhere)) == ({"x", "y"}, {"z"}, {"x"})
     with database.reading() as session:
-        assert artifacts.by_identity(session, incident_id, "x").id == made["x"]
-        assert artifacts.by_identity(session, incident_id, "X") is None
-        found = artifacts.known_identities(session, incident_id, ["x", "z", "w"])
+        assert artifacts.find_by_identity(session, incident_id, "x").id == made["x"]
+        assert artifacts.find_by_identity(session, incident_id, "X") is None
+        found = artifacts.find_known_identities(session, incident_id, ["x", "z", "w"])
         assert found == {"x": made["x"], "z": again["z"]}
         many = [f"no {k}" for k in range(2500)]
-        assert artifacts.known_identities(session, incident_id, [*many, "y"]) == {"y": made["y"]}
+        assert artifacts.find_known_identities(session, incident_id, [*many, "y"]) == {
+            "y": made["y"]
+        }
         assert artifacts.upload_of(session, first) == (incident_id, "blob")
         assert artifacts.upload_of(session, "upl_none") is None
 
@@ -93,9 +95,9 @@ def test_files_are_read_once_and_told_apart_by_what_became_of_them(database, uni
         )
         artifacts.count_try(session, made["c"])
     with database.reading() as session:
-        [left] = artifacts.unread(session, [upload_id])[upload_id]
+        [left] = artifacts.list_unread(session, [upload_id])[upload_id]
         assert (left.id, left.tries, left.name) == (made["c"], 1, "nodes/n0/a.log")
-        assert artifacts.quarantined(session, incident_id) == [("nodes/n0/a.log", "cut off")]
+        assert artifacts.list_quarantined(session, incident_id) == [("nodes/n0/a.log", "cut off")]
 
 
 def test_what_is_read_again_replaces_what_was(database, unique, opened):
@@ -111,7 +113,7 @@ def test_what_is_read_again_replaces_what_was(database, unique, opened):
         evidence.add_readings(session, incident_id, [Reading(made["b"], b"b", [row] * 20_001)])
 
     with database.reading() as session:
-        assert sorted(evidence.extracts_of(session, incident_id)) == [b"1", b"b"]
+        assert sorted(evidence.read_extracts(session, incident_id)) == [b"1", b"b"]
         of_file = select(func.count()).select_from(Evidence)
         assert session.scalar(of_file.where(Evidence.artifact_id == made["a"])) == 1
         assert session.scalar(of_file.where(Evidence.artifact_id == made["b"])) == 20_000
@@ -120,20 +122,22 @@ def test_what_is_read_again_replaces_what_was(database, unique, opened):
 def test_an_incident_goes_from_the_first_word_to_an_answer(database, unique, opened):
     incident_id = opened(unique, expected_artifacts=2)
     with database.writing() as session:
-        assert settling.progress_of(session, "inc_none") is None
-        assert settling.progress_of(session, incident_id).settle_at == NOW + timedelta(seconds=300)
-        incidents.arrived(session, incident_id, 2, 30.0, NOW + HOUR)
-        st = settling.progress_of(session, incident_id)
+        assert settling.find_progress(session, "inc_none") is None
+        assert settling.find_progress(session, incident_id).settle_at == NOW + timedelta(
+            seconds=300
+        )
+        incidents.note_arrival(session, incident_id, 2, 30.0, NOW + HOUR)
+        st = settling.find_progress(session, incident_id)
         assert (st.settle_at, st.num_artifacts) == (NOW + HOUR, 2)
         settling.begin_final(session, incident_id, NOW)
-        assert settling.progress_of(session, incident_id).state is IncidentState.ANALYSING
+        assert settling.find_progress(session, incident_id).state is IncidentState.ANALYSING
         settling.go_on_collecting(session, incident_id)
-        assert settling.progress_of(session, incident_id).state is IncidentState.COLLECTING
+        assert settling.find_progress(session, incident_id).state is IncidentState.COLLECTING
         assert settling.settle(session, incident_id, NOW)
         assert not settling.settle(session, incident_id, NOW + HOUR)
         settling.begin_final(session, incident_id, NOW)
         settling.go_on_collecting(session, incident_id)
-        found = settling.progress_of(session, incident_id)
+        found = settling.find_progress(session, incident_id)
     assert (found.state, found.settled_at) == (IncidentState.READY, NOW)
     assert opened(unique) != incident_id
 
@@ -141,7 +145,7 @@ def test_an_incident_goes_from_the_first_word_to_an_answer(database, unique, ope
 def test_an_incident_we_failed_over_is_closed_with_the_reason(database, unique, opened):
     incident_id = opened(unique)
     with database.writing() as session:
-        assert settling.failed(session, incident_id, "no reader", NOW) == 0
+        assert settling.note_failure(session, incident_id, "no reader", NOW) == 0
         found = incidents.find(session, incident_id)
     assert (found.state, found.reason) == (IncidentState.FAILED, "no reader")
     assert opened(unique) != incident_id
@@ -157,23 +161,23 @@ def test_what_the_session_knew_before_it_held_the_row_is_read_again(database, un
         else:
             with database.writing() as other:
                 for _ in range(5):
-                    settling.changed(other, incident_id, NOW)
-        settling.changed(session, incident_id, NOW)
+                    settling.note_change(other, incident_id, NOW)
+        settling.note_change(session, incident_id, NOW)
     with database.reading() as session:
-        assert settling.progress_of(session, incident_id).inputs == 6
+        assert settling.find_progress(session, incident_id).inputs == 6
 
 
 def test_the_newest_answer_and_its_suspects(database, unique, opened):
     incident_id = opened(unique)
     with database.writing() as session:
-        assert revisions.newest(session, incident_id) is None
-        assert suspects.of_incident(session, incident_id) == []
+        assert revisions.find_newest(session, incident_id) is None
+        assert suspects.list_suspects(session, incident_id) == []
         answer(session, incident_id, 1, [suspect(1, "a"), suspect(2, "b")])
         answer(session, incident_id, 2, [suspect(2, "d"), suspect(1, None)])
     with database.reading() as session:
-        newest = revisions.newest(session, incident_id)
+        newest = revisions.find_newest(session, incident_id)
         assert (newest.revision, newest.answer) == (2, b"\x002")
-        assert [one["node"] for one in suspects.of_incident(session, incident_id)] == [None, "d"]
+        assert [one["node"] for one in suspects.list_suspects(session, incident_id)] == [None, "d"]
 
 
 def test_a_resolution_replaces_the_one_before(database, unique, opened):
@@ -187,18 +191,18 @@ def test_a_resolution_replaces_the_one_before(database, unique, opened):
 
 def test_a_token_is_good_until_it_ends(database, unique):
     with database.writing() as session:
-        before = keys.num_valid(session, NOW)
+        before = keys.count_valid(session, NOW)
         key = KeyView(unique, "a", frozenset({"read", "ingest"}), NOW, NOW + HOUR, None)
         keys.add(session, key, f"hash {unique}")
-        assert keys.by_hash(session, f"hash {unique}").scopes == {"read", "ingest"}
-        assert keys.by_hash(session, f"HASH {unique}") is None
-        assert keys.num_valid(session, NOW) == before + 1
-        assert keys.num_valid(session, NOW + HOUR) == before
+        assert keys.find_by_hash(session, f"hash {unique}").scopes == {"read", "ingest"}
+        assert keys.find_by_hash(session, f"HASH {unique}") is None
+        assert keys.count_valid(session, NOW) == before + 1
+        assert keys.count_valid(session, NOW + HOUR) == before
         assert keys.revoke(session, unique, NOW)
         assert keys.revoke(session, unique, NOW + HOUR)
         assert not keys.revoke(session, "key_none", NOW)
-        assert keys.by_hash(session, f"hash {unique}").revoked_at == NOW
-        assert keys.num_valid(session, NOW) == before
+        assert keys.find_by_hash(session, f"hash {unique}").revoked_at == NOW
+        assert keys.count_valid(session, NOW) == before
 
 
 def test_a_subscription_and_its_messages(database, unique, opened):
@@ -210,16 +214,16 @@ def test_a_subscription_and_its_messages(database, unique, opened):
         subscribe(session, unique + "events", events=["incident.failed"])
 
         def wanting(incident):
-            found = subscriptions.wanting(session, incident, "incident.ready")
+            found = subscriptions.list_wanting(session, incident, "incident.ready")
             return {one.id for one in found if one.id.startswith(unique)}
 
         assert wanting(incident_id) == {unique, unique + "one"}
         assert wanting(other) == {unique}
-        assert unique + "one" in {one.id for one in subscriptions.listing(session)}
+        assert unique + "one" in {one.id for one in subscriptions.list_subscriptions(session)}
         subscriptions.set_failing(session, unique, NOW, NOW + HOUR)
         subscriptions.set_failing(session, unique, NOW + HOUR, None)
         assert subscriptions.find(session, unique).failing_since == NOW
-        assert subscriptions.not_before(session, unique) is None
+        assert subscriptions.find_not_before(session, unique) is None
         subscriptions.set_failing(session, unique, None, None)
         assert subscriptions.find(session, unique).failing_since is None
         subscriptions.disable(session, unique, "gone", NOW)
@@ -227,7 +231,7 @@ def test_a_subscription_and_its_messages(database, unique, opened):
         for name in ("a", "a", "b"):
             send(session, unique + name, unique, incident_id, now=NOW)
         send(session, unique + "a", unique, incident_id, now=NOW + HOUR)
-        assert [one.id for one in deliveries.pending(session, unique)] == [
+        assert [one.id for one in deliveries.list_pending(session, unique)] == [
             unique + "a",
             unique + "b",
         ]
@@ -245,14 +249,14 @@ def test_a_message_is_tried_given_up_and_sent_again(database, unique, opened):
         tried = DeliveryAttempt(DeliveryState.PENDING, NOW + HOUR, 500, "no", 3, NOW)
         for name in (unique, "whd_none"):
             deliveries.record(session, name, tried, NOW)
-        deliveries.all_due(session, unique, NOW)
+        deliveries.make_all_due(session, unique, NOW)
         session.expire_all()
         found = deliveries.find(session, unique)
         assert (found.attempts, found.next_at, found.last_status) == (1, NOW, 500)
         deliveries.give_up_all(session, unique, "gone")
         session.expire_all()
         assert deliveries.find(session, unique).state is DeliveryState.FAILED
-        assert deliveries.pending(session, unique) == []
+        assert deliveries.list_pending(session, unique) == []
         again = deliveries.send_again(session, unique, NOW)
         assert (again.state, again.attempts, again.body) == (DeliveryState.PENDING, 0, b"first")
         assert deliveries.send_again(session, "whd_none", NOW) is None
@@ -264,7 +268,7 @@ def test_a_message_is_tried_given_up_and_sent_again(database, unique, opened):
 def test_a_nodes_history(database, unique, opened):
     bad, fine = f"{unique}-bad", f"{unique}-fine"
     with database.writing() as session:
-        assert nodes.history(session, bad, NOW) is None
+        assert nodes.read_history(session, bad, NOW) is None
     for k in range(3):
         incident_id = opened(f"{unique}-{k}", cluster="c", now=NOW - k * HOUR)
         _, made = uploaded(database, incident_id, "f")
@@ -282,13 +286,15 @@ def test_a_nodes_history(database, unique, opened):
         }
         noise = {**row, "role": "noise", "code": 13}  # fmt: skip
         with database.writing() as session:
-            jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [bad, fine, ""], NOW)
+            jobs.note_nodes_seen(
+                session, jobs.cluster_of(session, incident_id), [bad, fine, ""], NOW
+            )
             answer(session, incident_id, 1, [suspect(1, bad), suspect(2, fine, role="affected")])
             readings = [Reading(made["f"], b"", [row, row, noise, {**row, "node": fine}])]
             evidence.add_readings(session, incident_id, readings)
     with database.reading() as session:
-        found, other = nodes.history(session, bad, NOW), nodes.history(session, fine, NOW)
-        late = nodes.history(session, bad, NOW + timedelta(days=31))
+        found, other = nodes.read_history(session, bad, NOW), nodes.read_history(session, fine, NOW)
+        late = nodes.read_history(session, bad, NOW + timedelta(days=31))
     assert [one["job_id"] for one in found["incidents"]] == [f"{unique}-{k}" for k in range(3)]
     [error] = found["errors"]
     assert (error["code"], error["count"], error["incidents"]) == (79, 12, 3)
@@ -309,10 +315,10 @@ def test_of_a_flood_the_newest_rows_are_counted(database, unique, opened, monkey
            "text": "t", "count": 1, "node": unique}  # fmt: skip
     rows = [{**row, "code": k // 4, "at": f"2026-11-21T00:00:{k:02}Z"} for k in range(12)]
     with database.writing() as session:
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [unique], NOW)
+        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [unique], NOW)
         evidence.add_readings(session, incident_id, [Reading(made["f"], b"", rows)])
     with database.reading() as session:
-        errors = nodes.history(session, unique, NOW)["errors"]
+        errors = nodes.read_history(session, unique, NOW)["errors"]
     assert [(one["code"], one["count"]) for one in errors] == [(2, 4), (1, 1)]
 
 
@@ -325,7 +331,7 @@ def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique,
     by_facts = opened(unique + "2", now=day, facts={"rank_to_node": {"0": f"{unique}-facts"}})
     with database.reading() as session:
         for name, wanted in ((f"{unique}-file", by_file), (f"{unique}-facts", by_facts)):
-            of_nodes = node_notices.incidents_of_nodes
+            of_nodes = node_notices.list_incidents_of_nodes
             assert of_nodes(session, [name, "x"], NOW, None) == ([wanted], {name})
             assert of_nodes(session, [name], NOW + timedelta(days=50), None) == ([], set())
             assert of_nodes(session, [name], NOW, "another") == ([], set())
@@ -335,24 +341,24 @@ def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique,
 def test_counts_say_how_long_work_waits(database, unique, opened):
     with database.writing() as session:
         session.execute(Base.metadata.tables["work"].delete())
-        assert backlog.counts(session, NOW)["oldest_due_s"] == 0.0
+        assert backlog.summarize_work(session, NOW)["oldest_due_s"] == 0.0
         work.enqueue(session, WorkKind.NOTIFY, "a", NOW)
         work.enqueue(session, WorkKind.NOTIFY, "b", NOW + HOUR)
-        assert backlog.counts(session, NOW - HOUR)["oldest_due_s"] == 0.0
-        found = backlog.counts(session, NOW + timedelta(seconds=7))
+        assert backlog.summarize_work(session, NOW - HOUR)["oldest_due_s"] == 0.0
+        found = backlog.summarize_work(session, NOW + timedelta(seconds=7))
         assert (found["oldest_due_s"], found["work"]) == (7.0, {("notify", "waiting"): 2})
-        assert heard(session, NOW).last_at is None
+        assert read_activity(session, NOW).last_at is None
         work.claim(session, WorkKind.NOTIFY, "me", NOW, 60.0)
-        said = heard(session, NOW)
+        said = read_activity(session, NOW)
         assert (said.running, said.owners, said.last_at) == (1, ("me",), NOW)
-        assert heard(session, NOW + HOUR).running == 0
+        assert read_activity(session, NOW + HOUR).running == 0
 
 
 def test_acts_are_listed_newest_first(database, unique):
     with database.writing() as session:
         for k in range(3):
             audit.note(session, "me", f"act {k}", unique, NOW + timedelta(days=99), {"k": k})
-        assert [one.action for one in audit.listing(session, 2)] == ["act 2", "act 1"]
+        assert [one.action for one in audit.list_acts(session, 2)] == ["act 2", "act 1"]
 
 
 # What a person says, asks for, or has erased is not of every incident.
@@ -375,10 +381,10 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         settling.settle(session, old, NOW)
         if resolved:
             resolutions.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
-        found = retention.old_incidents(session, NOW + HOUR)
+        found = retention.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
-        assert old not in retention.old_incidents(session, NOW)
-        uploads = retention.old_uploads(session, NOW + HOUR)
+        assert old not in retention.list_old_incidents(session, NOW)
+        uploads = retention.list_old_uploads(session, NOW + HOUR)
         [mine] = [one for one in uploads if artifacts.upload_of(session, one.id)[0] == old]
         retention.forget_blob(session, mine.id)
         assert artifacts.upload_of(session, mine.id) == (old, None)

@@ -32,7 +32,7 @@ def added(database, opened, job: str, *rows: dict, cluster: str | None = None, n
 
 def jobs(database, text: str) -> list[str]:
     with database.reading() as session:
-        return [one.job_id for one in search.incidents_of_job(session, text, None, 20)]
+        return [one.job_id for one in search.find_incidents_of_job(session, text, None, 20)]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_rows_are_found_in_their_span_alone_one_an_incident(database, opened, un
     first = added(database, opened, f"{unique}-1", row(f"{unique} lost"), row(f"{unique} LOST"))
     second = added(database, opened, f"{unique}-2", row(f"{unique} lost"), row("other"))
     with database.reading() as session:
-        last = search.newest_row(session)
-        where = search.text_has(session, f"{unique} lost")
-        found = search.evidence_in(session, where, None, last)
+        last = search.find_newest_row(session)
+        where = search.build_text_condition(session, f"{unique} lost")
+        found = search.find_evidence(session, where, None, last)
         assert [(one.incident_id, one.count) for one in found] == [(second, 1), (first, 2)]
-        assert search.evidence_in(session, where, None, last - 4) == []
-        assert search.evidence_in(session, where, None, last + search.SPAN) == []
-        assert search.came_at(session, 0) is not None
-        assert search.came_at(session, last) is None
+        assert search.find_evidence(session, where, None, last - 4) == []
+        assert search.find_evidence(session, where, None, last + search.SPAN) == []
+        assert search.find_arrival_time(session, 0) is not None
+        assert search.find_arrival_time(session, last) is None
 
 
 def test_a_code_is_of_its_kind(database, opened, unique) -> None:
@@ -81,13 +81,15 @@ def test_a_code_is_of_its_kind(database, opened, unique) -> None:
         row("c", kind="xid", code=479),
     )  # fmt: skip
     with database.reading() as session:
-        last = search.newest_row(session)
-        [found] = search.evidence_in(session, search.code_is("xid", 47), None, last)
+        last = search.find_newest_row(session)
+        [found] = search.find_evidence(session, search.build_code_condition("xid", 47), None, last)
     assert (found.incident_id, found.text, found.count) == (incident, "a", 1)
 
 
 def walked(session, text: str, older: int | None = None) -> service.Walked:
-    return service.walk(session, search.text_has(session, text), None, "evidence", text, older)
+    return service.walk(
+        session, search.build_text_condition(session, text), None, "evidence", text, older
+    )
 
 
 @pytest.mark.parametrize("span", [1, 3, 1000])
@@ -121,8 +123,8 @@ def test_rows_that_were_deleted_cost_no_question(database, opened, unique, monke
             with database.writing() as session:
                 session.execute(delete(Evidence).where(Evidence.incident_id == incident))
     spans = []
-    look = search.evidence_in
-    monkeypatch.setattr(search, "evidence_in", lambda *a: spans.append(a[-1]) or look(*a))
+    look = search.find_evidence
+    monkeypatch.setattr(search, "find_evidence", lambda *a: spans.append(a[-1]) or look(*a))
     monkeypatch.setattr(search, "SPAN", 10)
     monkeypatch.setattr(service, "SECONDS", 600.0)
     with database.reading() as session:

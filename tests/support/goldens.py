@@ -20,7 +20,7 @@ from unittest.mock import patch
 from benchmarks.table import aligned
 from simulator.incidents.scenarios import SCENARIOS
 from simulator.incidents.whole import Wish, simulate_incident
-from triage.analysis.explain import without
+from triage.analysis.explain import drop_artifact
 from triage.formats.gather import gather
 from triage.render.data import wire
 from triage.render.terminal import explained, text
@@ -98,7 +98,7 @@ def read_once(path: Path) -> Iterator[None]:
     Placing logs on one clock may leave notes in them, so that each gets a copy of its own.
     """
     inputs, dumps, logs, facts, notes = gather(path, None)
-    found = lambda *_, **__: (inputs, dumps, without(logs, None), facts, list(notes))  # noqa: E731
+    found = lambda *_, **__: (inputs, dumps, drop_artifact(logs, None), facts, list(notes))  # noqa: E731
     with patch("triage.formats.gather.gather", found):
         yield
 

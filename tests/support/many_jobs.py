@@ -16,7 +16,7 @@ from simulator.incidents.whole import Wish, simulate_incident
 from simulator.kinds import KINDS
 from simulator.timeline import Pulls
 from triage.domain.evidence import EvidenceRole
-from triage.signatures.registry import all_signatures
+from triage.signatures.registry import load_all_signatures
 
 # Kinds of which nothing that was collected says that the job stopped.
 RUNS: Final = ("healthy", "healthy-live", "straggler", "slow-gpu", "slow-link", "slow-stage",
@@ -195,7 +195,7 @@ def fatal_lines() -> list[str]:
 def lines_with(roles: tuple[EvidenceRole, ...], *, weak: bool = True) -> list[str]:
     return [
         line
-        for one in all_signatures()
+        for one in load_all_signatures()
         if one.role in roles and one.kind in ("python", "cuda", "nccl", "elastic")
         if weak or not one.weak
         for line in one.matches

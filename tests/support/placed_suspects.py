@@ -25,7 +25,7 @@ def contradictions(suspects: Sequence[Suspect], placement: Placement) -> list[st
 @contextmanager
 def suspects_held_to_placement() -> Iterator[None]:
     """Within it, an answer that contradicts who sits where is an error."""
-    made = verdict.suspects_of
+    made = verdict.build_suspects
 
     def checked(named: Sequence[Belief], placement: Placement) -> tuple[Suspect, ...]:
         suspects = made(named, placement)
@@ -34,8 +34,8 @@ def suspects_held_to_placement() -> Iterator[None]:
             assert not wrong, f"a suspect contradicts the seats: {'; '.join(wrong)}"
         return suspects
 
-    verdict.suspects_of = checked
+    verdict.build_suspects = checked
     try:
         yield
     finally:
-        verdict.suspects_of = made
+        verdict.build_suspects = made

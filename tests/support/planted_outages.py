@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from triage.statistics.away.steps import Away, away
+from triage.statistics.away.steps import Away, cut_outages
 
 KINDS: Final = ("alone", "long_tail", "bursts", "batches", "drifting", "all_of_it")
 LONGEST_DAYS: Final = 150.0
@@ -38,7 +38,7 @@ def planted_outages(
         start, lasted = np.append(start, together), np.append(lasted, as_long)
     end = start + np.minimum(lasted, LONGEST_DAYS)
     within = (end > 0) & (start < days)
-    return away(start[within], end[within], days)
+    return cut_outages(start[within], end[within], days)
 
 
 def drifting(chance: np.random.Generator, expected: float, days: float) -> Floats:

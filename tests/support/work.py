@@ -6,17 +6,17 @@ import orjson
 
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import to_exact_json
-from triage.domain.job import job_from_dict
+from triage.domain.job import make_job
 from triage.domain.states import WorkKind
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.report import evidence_rows, study_of
+from triage.report import build_study, list_evidence_rows
 from triage.sandbox.child import state_of
 from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
 from triage.sandbox.readers import Readers
-from triage.server.work import runner_of
+from triage.server.work import make_runner
 from triage.services.context import Context
 from triage.signatures.own.own_signatures import own_from_bytes
 
@@ -36,7 +36,7 @@ class ReadersHere:
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
         facts, _ = parse_job(facts_json)
         return [
-            Extracted(pack(one), to_exact_json(evidence_rows(one, facts)), *state_of(one))
+            Extracted(pack(one), to_exact_json(list_evidence_rows(one, facts)), *state_of(one))
             for one in Extractor(own_from_bytes(own)).extract(inputs, ranks)
         ]
 
@@ -47,9 +47,9 @@ class ReadersHere:
         *,
         deadline_s: float,
     ) -> Analysis:
-        facts = job_from_dict(orjson.loads(known.facts_json))
+        facts = make_job(orjson.loads(known.facts_json))
         facts = facts.with_record(known.standings, known.starts)
-        study = study_of(
+        study = build_study(
             map(unpack, packed),
             facts,
             list(known.refused),
@@ -71,11 +71,11 @@ class ReadersHere:
 
 def do_one(ctx: Context, readers: Readers, kind: WorkKind) -> bool:
     """Do the next row of this kind; whether there was one."""
-    return runner_of(ctx, readers).run_once(kind)
+    return make_runner(ctx, readers).run_once(kind)
 
 
 def do_all(ctx: Context, readers: Readers, *kinds: WorkKind) -> None:
     """Do everything of these kinds that is due, and what becomes due by it."""
-    runner = runner_of(ctx, readers)
+    runner = make_runner(ctx, readers)
     while any(runner.run_once(kind) for kind in kinds):
         pass

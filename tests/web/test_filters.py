@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.web.filters import timed
+from triage.web.filters import format_timed
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from triage.web.filters import timed
     ],
 )  # fmt: skip
 def test_times_in_sentences_are_elements_and_all_else_is_escaped(sentence: str, shown: str) -> None:
-    assert timed(sentence) == shown
+    assert format_timed(sentence) == shown

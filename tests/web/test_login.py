@@ -154,7 +154,7 @@ def test_a_session_ends_everywhere_at_once(
     else:
         hours = 13 if end == "old" else 2
         moment = datetime.now(UTC) + timedelta(hours=hours)
-        monkeypatch.setattr(sessions, "utc_now", lambda: moment)
+        monkeypatch.setattr(sessions, "read_utc_now", lambda: moment)
     assert copied.get("/incidents").status == 303
 
 

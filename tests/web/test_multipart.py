@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.errors import BadRequest, TooLarge
-from triage.web.multipart import boundary_of, parts_of
+from triage.web.multipart import iterate_parts, parse_boundary
 
 BOUNDARY = "----WebKitFormBoundaryqHxlB"
 MARK = f"--{BOUNDARY}".encode()
@@ -37,7 +37,7 @@ class Cut:
 
 def taken(data: bytes, seed: int = 0, most: int = 1 << 16, size: int = 1 << 16) -> list[tuple]:
     found = []
-    for part in parts_of(Cut(data, seed, most), BOUNDARY):
+    for part in iterate_parts(Cut(data, seed, most), BOUNDARY):
         content = b""
         while piece := part.read(size):
             content += piece
@@ -72,7 +72,7 @@ def test_any_content_comes_back(contents: list[bytes], seed: int, most: int) -> 
 
 def test_what_is_not_read_of_a_part_is_skipped() -> None:
     data = form(("a", "a", b"x" * 300_000), ("b", None, b"y"))
-    names = [part.name for part in parts_of(io.BytesIO(data), BOUNDARY)]
+    names = [part.name for part in iterate_parts(io.BytesIO(data), BOUNDARY)]
     assert names == ["a", "b"]
 
 
@@ -90,10 +90,10 @@ def test_names_come_back_as_they_were_written() -> None:
 
 
 def test_a_field_that_is_too_long_is_refused() -> None:
-    for part in parts_of(io.BytesIO(form(("a", None, b"x" * 99))), BOUNDARY):
+    for part in iterate_parts(io.BytesIO(form(("a", None, b"x" * 99))), BOUNDARY):
         with pytest.raises(TooLarge):
             part.text(98)
-    for part in parts_of(io.BytesIO(form(("a", None, b"x" * 99))), BOUNDARY):
+    for part in iterate_parts(io.BytesIO(form(("a", None, b"x" * 99))), BOUNDARY):
         assert part.text(99) == "x" * 99
 
 
@@ -107,7 +107,7 @@ def test_a_header_without_an_end_is_refused_before_it_fills_memory() -> None:
 
     body = Endless()
     with pytest.raises(BadRequest, match="no end of its header"):
-        list(parts_of(body, BOUNDARY))
+        list(iterate_parts(body, BOUNDARY))
     assert body.total < 1 << 20
 
 
@@ -129,6 +129,6 @@ def test_a_header_without_an_end_is_refused_before_it_fills_memory() -> None:
 def test_the_boundary_is_read_or_refused(kind: str, found: str | None) -> None:
     if found is None:
         with pytest.raises(BadRequest):
-            boundary_of(kind)
+            parse_boundary(kind)
     else:
-        assert boundary_of(kind) == found
+        assert parse_boundary(kind) == found

@@ -30,7 +30,7 @@ def test_the_manifest_tells_all_that_lies_there(folder: Path) -> None:
 
 
 def test_every_asset_is_there_and_has_an_address_of_its_own() -> None:
-    addresses = {assets.address(name) for name in assets.FILES}
+    addresses = {assets.make_address(name) for name in assets.FILES}
     assert len(addresses) == len(assets.FILES)
     used = set(re.findall(r"asset\('([^']+)'\)", "".join(p.read_text() for p in TEMPLATES)))
     assert used == set(assets.FILES)

@@ -17,7 +17,7 @@ import pytest
 from tests.support.servers import postgres_database, redis_prefix
 from tests.support.waiting import eventually
 from tests.workers.running import environment
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.server.supervisor import Supervisor
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
@@ -128,7 +128,7 @@ def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Databa
 
 def beating(database: Database) -> int:
     with database.reading() as session:
-        return beats.num_beating(session, utc_now())
+        return beats.count_beating(session, read_utc_now())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -148,7 +148,7 @@ def test_a_process_of_its_own_that_stands_still_ends(
         process.send_signal(signal.SIGUSR2)
         assert process.wait(60) == 1
         with database.reading() as session:
-            assert len(beats.names_at(session, os.uname().nodename)) == 1, "nobody said goodbye"
+            assert len(beats.list_names(session, os.uname().nodename)) == 1, "nobody said goodbye"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -180,4 +180,4 @@ def test_a_process_that_ends_well_and_one_that_was_killed_are_forgotten(
 
 def names(database: Database) -> list[str]:
     with database.reading() as session:
-        return beats.names_at(session, os.uname().nodename)
+        return beats.list_names(session, os.uname().nodename)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from triage.cli.http_server import GuardedProtocol, HttpServer, bind, server_config
-from triage.cli.service import address_of, is_loopback
+from triage.cli.http_server import GuardedProtocol, HttpServer, bind, build_server_config
+from triage.cli.service import format_listen_address, is_loopback
 from triage.errors import UsageError
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n"
@@ -33,7 +33,7 @@ def answering() -> Iterator[tuple[str, int]]:
     ready, stopping = threading.Event(), threading.Event()
     with bind("127.0.0.1", 0) as sock:
         host, port = sock.getsockname()
-        server: uvicorn.Server = HttpServer(server_config(app), ready.set, stopping.set)
+        server: uvicorn.Server = HttpServer(build_server_config(app), ready.set, stopping.set)
         thread = threading.Thread(target=server.run, args=[[sock]])
         thread.start()
         assert ready.wait(60)
@@ -152,6 +152,8 @@ def test_a_host_that_is_none_is_refused_in_words() -> None:
 
 def test_the_address_can_be_used_as_it_is_printed() -> None:
     with bind("::1", 0) as sock:
-        assert address_of("::1", sock) == f"http://[::1]:{sock.getsockname()[1]}"
+        assert format_listen_address("::1", sock) == f"http://[::1]:{sock.getsockname()[1]}"
     with bind("127.0.0.1", 0) as sock:
-        assert address_of("127.0.0.1", sock) == f"http://127.0.0.1:{sock.getsockname()[1]}"
+        assert (
+            format_listen_address("127.0.0.1", sock) == f"http://127.0.0.1:{sock.getsockname()[1]}"
+        )

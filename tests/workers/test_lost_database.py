@@ -8,13 +8,13 @@ from pathlib import Path
 from tests.support.waiting import eventually
 from tests.workers.running import call, serving, triage, upload
 from triage.store.blobs.folder import FolderBlobs
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 
 
 def days_old(blobs: FolderBlobs, num: int) -> set[str]:
     """Blobs of three days ago."""
     for _ in range(num):
-        blob = blobs.begin(new_id("blob", datetime.now(UTC) - timedelta(days=3)))
+        blob = blobs.begin(make_id("blob", datetime.now(UTC) - timedelta(days=3)))
         blob.write(b"bytes")
         blob.commit()
     return set(blobs.keys())

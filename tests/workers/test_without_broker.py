@@ -35,7 +35,7 @@ def test_what_is_held_goes_back_when_the_worker_stops_meanwhile(
         end.wait(60)
 
     runner = Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1")
-    monkeypatch.setattr(without_broker, "runner_of", lambda *_: runner)
+    monkeypatch.setattr(without_broker, "make_runner", lambda *_: runner)
     monkeypatch.setattr(without_broker, "LOOK_EVERY_S", 0.05)
     with ctx.database.writing() as session:
         table.enqueue(session, NOTIFY, "sub_1", datetime.now(UTC))
@@ -63,7 +63,7 @@ def test_it_ends_when_the_broker_is_back(
         done.extend(claim.keys)
 
     runner = Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1")
-    monkeypatch.setattr(without_broker, "runner_of", lambda *_: runner)
+    monkeypatch.setattr(without_broker, "make_runner", lambda *_: runner)
     monkeypatch.setattr(without_broker, "LOOK_EVERY_S", 0.05)
     with ctx.database.writing() as session:
         table.enqueue(session, NOTIFY, "sub_1", datetime.now(UTC))

@@ -30,7 +30,7 @@ from tests.workers.running import (
 )
 from triage.domain.states import WorkKind
 from triage.queue import wakeups as queue
-from triage.queue.wakeups import waiting_messages
+from triage.queue.wakeups import count_waiting_messages
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.database.migrate import migrate
@@ -190,13 +190,13 @@ def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
         announce(address, "4711", expected_artifacts=100)
         assert [upload(address, "4711", rank) for rank in range(8)] == [201] * 8
         running(log, "scheduler started")
-        eventually(lambda: (waiting_messages(known, WorkKind.PARSE) or 0) >= 8)
+        eventually(lambda: (count_waiting_messages(known, WorkKind.PARSE) or 0) >= 8)
         # Early sweeps may cross the wake-ups of the API; each later one finds the same messages.
         before, lying = -1, 0
         for _ in range(40):
             if before == lying:
                 break
             time.sleep(3)
-            before, lying = lying, waiting_messages(known, WorkKind.PARSE) or 0
+            before, lying = lying, count_waiting_messages(known, WorkKind.PARSE) or 0
         assert before == lying
         assert 8 <= lying <= 16

@@ -13,20 +13,20 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.actions.services import decide
-from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, how_it_stands
+from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, read_actuator_view
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
-from triage.api.access import Scope, actor_of, caller_of
-from triage.api.answers.json import as_json, page_of_rows
-from triage.api.description.described import json_body
+from triage.api.access import Scope, get_actor, get_caller
+from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import page
 from triage.api.requests.body import read_whole
-from triage.api.requests.cursors import after_time, time_cursor
-from triage.api.requests.idempotency import Keeper, once
+from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
+from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.paths import name_in_path
-from triage.api.requests.shapes import flag_in, only, text_in
-from triage.api.requests.strict_json import object_from
+from triage.api.requests.shapes import check_keys, flag_in, get_text
+from triage.api.requests.strict_json import parse_object
 from triage.api.requests.values import (
     Cursor,
     IncidentRef,
@@ -34,13 +34,13 @@ from triage.api.requests.values import (
     Name,
     PathName,
     Wait,
-    listed,
-    one_id,
-    one_name,
-    one_of,
+    check_id,
+    check_name,
+    check_one_of,
+    make_schema_of,
 )
 from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
-from triage.api.routers.incidents import incident_of
+from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.acting import ASKED_FOR, ActionState, ActMode, Verb
@@ -50,7 +50,7 @@ from triage.services.context import Context
 
 _LISTED: Final = "GET /v1/actions lists them"
 _KEEP_S: Final = 5.0
-_State = Annotated[str, one_of(*ActionState), listed(*ActionState)]
+_State = Annotated[str, check_one_of(*ActionState), make_schema_of(*ActionState)]
 
 reading = Routes("/v1", "actions", Scope.READ)
 asking = Routes("/v1", "actions", Scope.ADMIN)
@@ -70,15 +70,15 @@ def list_actions(
     limit: Limit = 50,
 ) -> Response:
     """What waits for a person, what was done, and what became of it."""
-    of_cluster, before = caller_of(request).asks(cluster), after_time("actions", cursor)
+    of_cluster, before = get_caller(request).asks(cluster), parse_time_cursor("actions", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = acts.listing(
+        rows = acts.list_node_acts(
             session, before=before, limit=limit + 1, cluster=of_cluster, incident_id=incident,
             node=node, state=state,
         )  # fmt: skip
 
     def cursor_of(row: NodeActView) -> str:
-        return time_cursor("actions", row.created_at, row.id)
+        return make_time_cursor("actions", row.created_at, row.id)
 
     return page_of_rows(request, rows, limit, cursor_of, NodeActView.to_dict)
 
@@ -86,28 +86,28 @@ def list_actions(
 @reading.get("/actions/{id}", "One act on a node", ("The act.", NodeActView), refuses=(404,))
 def one_action(request: Request, id: str) -> Response:  # noqa: A002
     """How it stands, with the node before and after."""
-    action_id = one_id(id, "act", _LISTED)
+    action_id = check_id(id, "act", _LISTED)
     with state_of(request).context.database.reading() as session:
         found = acts.find(session, action_id)
-    if found is None or not caller_of(request).sees(found.cluster):
+    if found is None or not get_caller(request).sees(found.cluster):
         raise NotFound("there is no such act", hint=_LISTED)
-    return as_json(found.to_dict())
+    return make_json_response(found.to_dict())
 
 
 @reading.get("/actuator", "How acting stands", ("The actuator.", ActuatorView), refuses=(404,))
 def actuator(request: Request) -> Response:
     """Mode, budget, what waits, and whether it is halted."""
     ctx = state_of(request).context
-    if not caller_of(request).sees(ctx.settings.act_cluster or None):
+    if not get_caller(request).sees(ctx.settings.act_cluster or None):
         raise NotFound("no actuator acts on the token's cluster", hint="ask without a bound token")
-    return as_json(how_it_stands(ctx).to_dict())
+    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @asking.post(
     "/incidents/{id}/actions",
     "Act on the convicted nodes of an incident",
     {202: ("What is carried out, or would be.", AskedActs)},
-    body=json_body("NewAction"),
+    body=describe_json_body("NewAction"),
     repeatable=True,
     refuses=(404,),
 )
@@ -116,34 +116,34 @@ async def act(request: Request, id: str) -> Response:  # noqa: A002
     convicted; `dry_run` says what would be done; `approve` also goes beyond the budget.
     """
     ctx = state_of(request).context
-    incident_id = one_id(id, "incident", INCIDENTS_LISTED)
+    incident_id = check_id(id, "incident", INCIDENTS_LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def run(keeper: Keeper) -> Response:
         with ctx.database.reading() as session:
-            incident_of(request, session, incident_id)
-        wish = _wish_in(object_from(body))
+            find_incident(request, session, incident_id)
+        wish = _parse_wish(parse_object(body))
 
         def keep(session: Session, asked: AskedActs) -> None:
-            keeper.answer(session, as_json(asked.to_dict(), 202))
+            keeper.answer(session, make_json_response(asked.to_dict(), 202))
 
-        asked = decide.ask(ctx, incident_id, wish, actor_of(request), also=keep)
-        return as_json(asked.to_dict(), 202)
+        asked = decide.ask(ctx, incident_id, wish, get_actor(request), also=keep)
+        return make_json_response(asked.to_dict(), 202)
 
-    return await to_thread.run_sync(once, request, body, run)
+    return await to_thread.run_sync(answer_once, request, body, run)
 
 
-def _wish_in(body: dict[str, object]) -> ActWish:
+def _parse_wish(body: dict[str, object]) -> ActWish:
     """Raises :class:`Unprocessable` for a body that is no wish."""
-    only(body, ("verb", "node", "dry_run", "approve"), ("verb",))
-    verb, node = text_in(body, "verb"), text_in(body, "node")
+    check_keys(body, ("verb", "node", "dry_run", "approve"), ("verb",))
+    verb, node = get_text(body, "verb"), get_text(body, "node")
     if verb not in ASKED_FOR:
         raise Unprocessable(
             "the verb is not known",
             hint=f"give one of {', '.join(ASKED_FOR)}",
             places=(Place("body/verb", "not a verb"),),
         )
-    named = None if node is None else one_name(node, "body/node")
+    named = None if node is None else check_name(node, "body/node")
     dry_run, approve = flag_in(body, "dry_run"), flag_in(body, "approve")
     return ActWish(Verb(verb), named, dry_run=dry_run, approve=approve)
 
@@ -155,15 +155,15 @@ def _add_decision(
 
     def decided(request: Request, id: str) -> Response:  # noqa: A002
         ctx: Context = state_of(request).context
-        action_id = one_id(id, "act", _LISTED)
+        action_id = check_id(id, "act", _LISTED)
 
         def run(keeper: Keeper) -> Response:
             def keep(session: Session, one: NodeActView) -> None:
-                keeper.answer(session, as_json(one.to_dict()))
+                keeper.answer(session, make_json_response(one.to_dict()))
 
-            return as_json(do(ctx, action_id, actor_of(request), also=keep).to_dict())
+            return make_json_response(do(ctx, action_id, get_actor(request), also=keep).to_dict())
 
-        return once(request, b"", run)
+        return answer_once(request, b"", run)
 
     decided.__name__, decided.__doc__ = word, about
     asking.post(
@@ -190,7 +190,7 @@ _add_decision(
     "/actuator/halt",
     "Stop acting on nodes",
     {200: ("The actuator, halted.", ActuatorView)},
-    body=json_body("HaltRequest"),
+    body=describe_json_body("HaltRequest"),
 )
 async def halt(request: Request) -> Response:
     """Nothing more is done to nodes until it is resumed."""
@@ -198,10 +198,10 @@ async def halt(request: Request) -> Response:
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def run() -> Response:
-        asked = object_from(body)
-        only(asked, ("reason",), ())
-        decide.halt(ctx, actor_of(request), text_in(asked, "reason") or "")
-        return as_json(how_it_stands(ctx).to_dict())
+        asked = parse_object(body)
+        check_keys(asked, ("reason",), ())
+        decide.halt(ctx, get_actor(request), get_text(asked, "reason") or "")
+        return make_json_response(read_actuator_view(ctx).to_dict())
 
     return await to_thread.run_sync(run)
 
@@ -215,8 +215,8 @@ async def halt(request: Request) -> Response:
 def resume(request: Request) -> Response:
     """Acts that proved wrong before are not counted again."""
     ctx = state_of(request).context
-    decide.resume(ctx, actor_of(request))
-    return as_json(how_it_stands(ctx).to_dict())
+    decide.resume(ctx, get_actor(request))
+    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @launching.get(
@@ -239,12 +239,12 @@ async def launch(
     `status` are in the words of NVRx's attribution service.
     """
     state = state_of(request)
-    asked = (state.context, caller_of(request), name_in_path("job_id", job_id), cluster, node)
+    asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster, node)
     found = await to_thread.run_sync(on_launch, *asked)
     if wait_s > 0 and found.status is LaunchStatus.IN_FLIGHT and found.incident_id is not None:
         await state.watch.settled(found.incident_id, wait_s)
         found = await to_thread.run_sync(on_launch, *asked)
-    return as_json(found.to_dict())
+    return make_json_response(found.to_dict())
 
 
 class ActGauges(Collector):
@@ -283,7 +283,7 @@ class ActGauges(Collector):
     def _read(self) -> None:
         try:
             with self.ctx.database.reading() as session:
-                self.acts = acts.num_by_state(session)
+                self.acts = acts.count_acts_by_state(session)
                 self.halted = self.ctx.acting.halted(session, self.ctx.settings) is not None
         except TriageError:
             return

@@ -15,18 +15,18 @@ _LINK: Final = "link:"
 _IN_NAMES: Final = frozenset(".,'’@()_+&/")
 
 
-def reason_of(incident_id: str, category: Category, confidence: float) -> str:
+def format_act_reason(incident_id: str, category: Category, confidence: float) -> str:
     """The reason that stands at the scheduler: one word, so that other tools can read it."""
     return f"triage:{incident_id}:{category}:{confidence:.2f}"
 
 
-def incident_in(reason: str) -> str | None:
+def parse_reason_incident(reason: str) -> str | None:
     """The incident of a reason of ours; None for the words of others, who are left alone."""
     match = _REASON.match(reason)
     return match["incident"] if match else None
 
 
-def over_link(name: str) -> str | None:
+def parse_link_name(name: str) -> str | None:
     """Who decides by the link of a message, as it is kept: ``link:NAME``; None for what is no name.
 
     It is what somebody typed. A name has a letter or digit, at most 100 characters, and none that
@@ -39,7 +39,7 @@ def over_link(name: str) -> str | None:
     return f"{_LINK}{name}" if proper and named and len(name) <= MAX_PERSON else None
 
 
-def who(by: str) -> str:
+def describe_decider(by: str) -> str:
     """Who decided, for people: nobody checks the name that came over a link."""
     if not by.startswith(_LINK):
         return by

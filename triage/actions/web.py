@@ -6,15 +6,15 @@ from anyio import to_thread
 from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
-from triage.actions.names import MAX_PERSON, over_link
+from triage.actions.names import MAX_PERSON, parse_link_name
 from triage.actions.services import decide
-from triage.actions.services.acts import decided
+from triage.actions.services.acts import make_decided_conflict
 from triage.actions.services.links import is_signed
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
-from triage.api.requests.values import known_query, one_id
+from triage.api.requests.values import check_id, check_query
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.acting import ActionState
 from triage.errors import NotFound, Unprocessable
 from triage.services.context import Context
@@ -29,7 +29,7 @@ _FEW = 10
 
 
 @router.get(
-    "/{id}/decide", name="page_decide", dependencies=[Depends(known_query("until", "proof"))]
+    "/{id}/decide", name="page_decide", dependencies=[Depends(check_query("until", "proof"))]
 )
 def decide_page(
     request: Request,
@@ -38,11 +38,13 @@ def decide_page(
     proof: Annotated[str, Query()] = "",
 ) -> Response:
     """The page behind the link of a message; it decides nothing by itself."""
-    one = _signed_act(request, id, until, proof)
-    return page(request, "actions_decide.html", act=one, until=until, proof=proof, now=utc_now())
+    one = _load_signed_act(request, id, until, proof)
+    return page(
+        request, "actions_decide.html", act=one, until=until, proof=proof, now=read_utc_now()
+    )
 
 
-@router.post("/{id}/decide", name="page_decided", dependencies=[Depends(known_query())])
+@router.post("/{id}/decide", name="page_decided", dependencies=[Depends(check_query())])
 async def decide_by_link(request: Request, id: str) -> Response:  # noqa: A002
     """A person pressed a button on that page."""
     fields = await read_form(request, signed=False)
@@ -50,8 +52,8 @@ async def decide_by_link(request: Request, id: str) -> Response:  # noqa: A002
     decisions = {"approve": decide.approve, "refuse": decide.refuse}
 
     def run() -> NodeActView:
-        one = _signed_act(request, id, fields.get("until", ""), fields.get("proof", ""))
-        actor = over_link(fields.get("name", ""))
+        one = _load_signed_act(request, id, fields.get("until", ""), fields.get("proof", ""))
+        actor = parse_link_name(fields.get("name", ""))
         if actor is None:
             raise Unprocessable(
                 "say who you are",
@@ -63,30 +65,32 @@ async def decide_by_link(request: Request, id: str) -> Response:  # noqa: A002
         return decision(state_of(request).context, one.id, actor)
 
     done = await to_thread.run_sync(run)
-    return page(request, "actions_decide.html", act=done, until="", proof="", now=utc_now())
+    return page(request, "actions_decide.html", act=done, until="", proof="", now=read_utc_now())
 
 
-def _signed_act(request: Request, action_id: str, until: str, proof: str) -> NodeActView:
+def _load_signed_act(request: Request, action_id: str, until: str, proof: str) -> NodeActView:
     """The act of a link. Raises :class:`NotFound` for a link that is none of ours, or has ended,
     and :class:`Conflict` for an act that is decided.
     """
     with state_of(request).context.database.reading() as session:
-        one = acts.find(session, one_id(action_id, "act", ""))
-        if one is None or not is_signed(session, one, until, proof, utc_now()):
+        one = acts.find(session, check_id(action_id, "act", ""))
+        if one is None or not is_signed(session, one, until, proof, read_utc_now()):
             raise NotFound(
                 "this link is not one of ours, or it has ended",
                 hint="`triage act list` shows what waits; the newest message has the newest link",
             )
     if one.state is not ActionState.PROPOSED:
-        raise decided(one)
+        raise make_decided_conflict(one)
     return one
 
 
 def list_acts(ctx: Context, cluster: str | None) -> Acts:
     """For the overview: what waits, what was done last, and whether it is halted."""
     with ctx.database.reading() as session:
-        waiting = acts.listing(session, cluster=cluster, state=ActionState.PROPOSED, limit=_FEW)
-        newest = acts.listing(session, cluster=cluster, limit=_FEW)
+        waiting = acts.list_node_acts(
+            session, cluster=cluster, state=ActionState.PROPOSED, limit=_FEW
+        )
+        newest = acts.list_node_acts(session, cluster=cluster, limit=_FEW)
         why = ctx.acting.halted(session, ctx.settings)
     acts_on = ctx.settings.act_cluster
     others = [one for one in newest if one.state is not ActionState.PROPOSED]
@@ -94,7 +98,7 @@ def list_acts(ctx: Context, cluster: str | None) -> Acts:
     return Acts(waiting, others, halted)
 
 
-def of_incident(ctx: Context, incident_id: str) -> list[NodeActView]:
+def list_acts_of_incident(ctx: Context, incident_id: str) -> list[NodeActView]:
     """Acts of an incident, the first first; none where acting is off and nothing was done."""
     with ctx.database.reading() as session:
-        return acts.of_incident(session, incident_id)
+        return acts.list_incident_acts(session, incident_id)

@@ -11,7 +11,7 @@ import httpx2
 from anyio import to_thread
 
 from triage.client import Client
-from triage.client.transport import JsonObject, json_of, refusal
+from triage.client.transport import JsonObject, make_refusal_error, parse_json_object
 from triage.errors import (
     Conflict,
     NotAllowed,
@@ -58,9 +58,9 @@ class WithinService:
         """The object at ``path``."""
         params = {key: value for key, value in (query or {}).items() if value is not None}
         answer = await self.http.get(path, params=params)
-        body = json_of(answer)
+        body = parse_json_object(answer)
         if not answer.is_success or body is None:
-            raise refusal(answer, body or {})
+            raise make_refusal_error(answer, body or {})
         return body
 
 
@@ -75,7 +75,7 @@ _UNKNOWN: Final = (
 _NOT_YET: Final = "There is no answer yet, files still come in: ask again in half a minute."
 
 
-def sentence_of(error: TriageError) -> str:
+def describe_agent_error(error: TriageError) -> str:
     """What an agent reads of an error."""
     match error:
         case NoToken():

@@ -37,7 +37,7 @@ _RESTARTS: Final[Mapping[str, str]] = {
 }
 
 
-def incident_of(wire: Wire, quotes: Quotes) -> shapes.Incident:
+def convert_incident(wire: Wire, quotes: Quotes) -> shapes.Incident:
     """``GET /v1/incidents/{id}``."""
     resolution = wire.get("resolution")
     cluster = wire.get("cluster")
@@ -52,7 +52,7 @@ def incident_of(wire: Wire, quotes: Quotes) -> shapes.Incident:
     )
 
 
-def verdict_of(wire: Wire, quotes: Quotes) -> shapes.Verdict:
+def convert_verdict(wire: Wire, quotes: Quotes) -> shapes.Verdict:
     """``verdict`` of a report; its own sentence names nodes and errors, and is quoted."""
     quotes.text(wire["summary"], "the verdict in words")
     return shapes.Verdict(
@@ -65,7 +65,7 @@ def verdict_of(wire: Wire, quotes: Quotes) -> shapes.Verdict:
     )
 
 
-def suspect_of(wire: Wire, quotes: Quotes) -> shapes.Suspect:
+def convert_suspect(wire: Wire, quotes: Quotes) -> shapes.Suspect:
     """One of ``suspects`` of a report."""
     return shapes.Suspect(
         position=wire["position"],
@@ -92,7 +92,7 @@ def restart_of(wire: Wire | None, quotes: Quotes) -> shapes.Restart | None:
     )
 
 
-def seen_first_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.SeenFirst]:
+def convert_seen_first(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.SeenFirst]:
     """The first of ``symptoms`` of a report."""
     return [
         shapes.SeenFirst(
@@ -111,7 +111,9 @@ def seen_first_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.SeenFirst
     ]
 
 
-def evidence_of(suspects: Sequence[Wire], most: int, quotes: Quotes) -> list[shapes.Evidence]:
+def collect_evidence_reasons(
+    suspects: Sequence[Wire], most: int, quotes: Quotes
+) -> list[shapes.Evidence]:
     """The first reasons of suspects, those of the best first; each once."""
     reasons = [(one["node"], reason) for one in suspects for reason in one["because"]]
     return [
@@ -127,7 +129,7 @@ def evidence_of(suspects: Sequence[Wire], most: int, quotes: Quotes) -> list[sha
     ]
 
 
-def coverage_of(wire: Wire | None) -> shapes.Coverage | None:
+def convert_coverage(wire: Wire | None) -> shapes.Coverage | None:
     """``coverage`` of a report, counted."""
     if wire is None:
         return None
@@ -142,7 +144,7 @@ def coverage_of(wire: Wire | None) -> shapes.Coverage | None:
     )
 
 
-def wanted_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.Wanted]:
+def convert_wanted(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.Wanted]:
     """``wanted`` of a report or an incident."""
     return [
         shapes.Wanted(
@@ -154,7 +156,7 @@ def wanted_of(wire: Sequence[Wire], quotes: Quotes) -> list[shapes.Wanted]:
     ]
 
 
-def not_known_of(coverage: shapes.Coverage | None, wanted: Sequence[Wire]) -> list[str]:
+def list_unknowns(coverage: shapes.Coverage | None, wanted: Sequence[Wire]) -> list[str]:
     """What the answer does not rest on, in sentences."""
     if coverage is None:
         return ["Nothing has been read yet."]
@@ -178,7 +180,7 @@ def not_known_of(coverage: shapes.Coverage | None, wanted: Sequence[Wire]) -> li
     return sentences
 
 
-def steps_of(
+def compose_next_step(
     verdict: shapes.Verdict | None,
     restart: shapes.Restart | None,
     *,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents.asking import Asker
-from triage.agents.server import Analyse, Run, server_of, tools_of
+from triage.agents.server import Analyse, Run, build_mcp_server, map_tools
 from triage.agents.shapes import OfFiles
 from triage.agents.turns import Turns
 
@@ -25,10 +25,10 @@ class Answering:
 
     def answer(self, body: bytes, ask: Asker, analyse: Run, caller: str) -> Response:
         """What answers one message, which was read already."""
-        tools = tools_of(ask, Analyse(OfFiles, HOW, analyse))
+        tools = map_tools(ask, Analyse(OfFiles, HOW, analyse))
         return OneMessage(
             StreamableHTTPSessionManager(
-                server_of(tools, self.turns, caller),
+                build_mcp_server(tools, self.turns, caller),
                 json_response=True,
                 stateless=True,
                 max_request_body_size=max(1, len(body)),

@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from triage.agents.asking import Asker, ToolRefused
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
-from triage.agents.server import Analyse, server_of, tools_of
+from triage.agents.server import Analyse, build_mcp_server, map_tools
 from triage.agents.shapes import JobAnswer, OfPaths
 from triage.agents.turns import Turns
 
@@ -21,10 +21,10 @@ from triage.agents.turns import Turns
 def serve_stdio(ask: Asker | None) -> None:
     """Answer on stdin and stdout; without ``ask``, about files of this machine alone."""
     analyse = Analyse(OfPaths, "Reads paths on this machine, and sends nothing.", _analyse_paths)
-    tools = tools_of(ask, analyse)
+    tools = map_tools(ask, analyse)
 
     async def serve() -> None:
-        server = server_of(tools, Turns(), "stdio")
+        server = build_mcp_server(tools, Turns(), "stdio")
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
@@ -37,8 +37,10 @@ _DEADLINE_S: Final = 300.0
 async def _analyse_paths(asked: OfPaths) -> JobAnswer:
     """The answer on files of this machine. Raises :class:`ToolRefused`."""
     await anyio.to_thread.run_sync(_check, asked.paths)
-    report = await _printed("analyze", asked.paths)
-    hangs_on = (await _printed("explain", asked.paths))["hangs_on"] if asked.explain else ()
+    report = await _run_and_parse_output("analyze", asked.paths)
+    hangs_on = (
+        (await _run_and_parse_output("explain", asked.paths))["hangs_on"] if asked.explain else ()
+    )
     return answer_of_report(report, Quotes(), hangs_on=hangs_on)
 
 
@@ -55,7 +57,7 @@ def _check(paths: Sequence[str]) -> None:
             )
 
 
-async def _printed(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
+async def _run_and_parse_output(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
     """What the command prints about the files."""
     line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--"]
     try:

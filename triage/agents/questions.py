@@ -9,22 +9,22 @@ from triage.agents import shapes
 from triage.agents.asking import Asker
 from triage.agents.fields import (
     Wire,
-    coverage_of,
-    evidence_of,
-    incident_of,
-    not_known_of,
+    collect_evidence_reasons,
+    compose_next_step,
+    convert_coverage,
+    convert_incident,
+    convert_seen_first,
+    convert_suspect,
+    convert_verdict,
+    convert_wanted,
+    list_unknowns,
     restart_of,
-    seen_first_of,
-    steps_of,
-    suspect_of,
-    verdict_of,
-    wanted_of,
 )
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.domain.counts import count
 from triage.domain.report_wire import answer_of_report as answer_in
 from triage.errors import NotFound
-from triage.render.words.next_step import next_step_of
+from triage.render.words.next_step import build_next_step
 
 _MAX_SUSPECTS: Final = 3
 _MAX_REASONS: Final = 4
@@ -38,7 +38,7 @@ _SOURCES: Final = {
 
 async def what_stopped_this_job(ask: Asker, asked: shapes.OfJob) -> shapes.JobAnswer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
-    wire = await _incident_asked_for(ask, asked)
+    wire = await _find_asked_incident(ask, asked)
     report = await _report_of(ask, wire)
     return answer_of_report(report, Quotes(), wire)
 
@@ -47,31 +47,31 @@ def answer_of_report(
     report: Wire | None, quotes: Quotes, wire: Wire | None = None, hangs_on: Sequence[Wire] = ()
 ) -> shapes.JobAnswer:
     """A report (None before the first verdict) and its incident, where it is of one."""
-    incident = None if wire is None else incident_of(wire, quotes)
+    incident = None if wire is None else convert_incident(wire, quotes)
     suspects = [] if report is None else report["suspects"]
     wanted = () if report is None else report.get("wanted", ())
-    verdict = None if report is None else verdict_of(report["verdict"], quotes)
+    verdict = None if report is None else convert_verdict(report["verdict"], quotes)
     restart = None if report is None else restart_of(report.get("restart"), quotes)
-    coverage = coverage_of(None if report is None else report["coverage"])
-    shown = [suspect_of(one, quotes) for one in suspects[:_MAX_SUSPECTS]]
-    seen = [] if report is None else seen_first_of(report.get("symptoms", ()), quotes)
+    coverage = convert_coverage(None if report is None else report["coverage"])
+    shown = [convert_suspect(one, quotes) for one in suspects[:_MAX_SUSPECTS]]
+    seen = [] if report is None else convert_seen_first(report.get("symptoms", ()), quotes)
     return shapes.JobAnswer(
-        summary=_summary_of(verdict, shown, restart, incident),
-        next_step=steps_of(
+        summary=_compose_summary(verdict, shown, restart, incident),
+        next_step=compose_next_step(
             verdict,
             restart,
             provisional=incident is not None and incident.provisional,
             named=bool(shown),
         ),
-        not_known=not_known_of(coverage, wanted),
+        not_known=list_unknowns(coverage, wanted),
         incident=incident,
         verdict=verdict,
         suspects=shown,
         restart=restart,
         seen_first=seen,
-        evidence=evidence_of(suspects, _MAX_REASONS, quotes),
+        evidence=collect_evidence_reasons(suspects, _MAX_REASONS, quotes),
         coverage=coverage,
-        commands=_commands_of(report),
+        commands=_list_safe_commands(report),
         hangs_on=[
             shapes.Dependence(
                 without=_SOURCES.get(one["source"], "another source"),
@@ -85,7 +85,7 @@ def answer_of_report(
     )
 
 
-def _commands_of(report: Wire | None) -> list[shapes.Command]:
+def _list_safe_commands(report: Wire | None) -> list[shapes.Command]:
     """What to type, made anew without a name of the report: ``NODE`` is the first suspect's node
     and ``JOB`` the job.
     """
@@ -100,11 +100,11 @@ def _commands_of(report: Wire | None) -> list[shapes.Command]:
     answer = answer_in({**known, "verdict": verdict, "suspects": suspects})
     return [
         shapes.Command(where=one.where, command=one.command, why=one.why)
-        for one in next_step_of(answer).commands
+        for one in build_next_step(answer).commands
     ]
 
 
-def _summary_of(
+def _compose_summary(
     verdict: shapes.Verdict | None,
     suspects: list[shapes.Suspect],
     restart: shapes.Restart | None,
@@ -128,25 +128,25 @@ def _summary_of(
 
 async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> shapes.NodeReasons:
     """The reasons for one node of an answer."""
-    wire = await _incident_asked_for(ask, asked)
+    wire = await _find_asked_incident(ask, asked)
     report = await _report_of(ask, wire)
     quotes = Quotes()
     suspects = [] if report is None else report["suspects"]
     places = [index for index, one in enumerate(suspects) if one["node"] == asked.node]
-    incident, node = incident_of(wire, quotes), quotes.name(asked.node)
+    incident, node = convert_incident(wire, quotes), quotes.name(asked.node)
     if not places:
         return shapes.NodeReasons(
             summary="The node is no suspect of this incident.",
             next_step="Ask what stopped the job: the answer names the suspects.",
-            not_known=not_known_of(coverage_of(report and report["coverage"]), ()),
+            not_known=list_unknowns(convert_coverage(report and report["coverage"]), ()),
             incident=incident, node=node, suspect=None, before_next=None, evidence=[], earlier=[],
             untrusted_log_text=quotes.shown(),
         )  # fmt: skip
     place = places[0]
-    suspect = suspect_of(suspects[place], quotes)
+    suspect = convert_suspect(suspects[place], quotes)
     rest = suspects[place + 1 :]
     before = round(suspects[place]["score"] - rest[0]["score"], 2) if rest else None
-    reasons = evidence_of([suspects[place]], MAX_QUOTES, quotes)
+    reasons = collect_evidence_reasons([suspects[place]], MAX_QUOTES, quotes)
     of_node = [one for one in wire.get("repeats", ()) if one["node"] == asked.node]
     earlier = [
         shapes.Repeat(incident_id=one["incident_id"], node=node, at=one["at"])
@@ -164,8 +164,8 @@ async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> sh
             "Read the cited lines in the files themselves before acting;"
             " ask what would change the answer where the confidence is below 0.9."
         ),
-        not_known=not_known_of(
-            coverage_of(report and report["coverage"]),
+        not_known=list_unknowns(
+            convert_coverage(report and report["coverage"]),
             [one for one in wire.get("wanted", ()) if one["node"] == asked.node],
         ),
         incident=incident,
@@ -180,16 +180,18 @@ async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> sh
 
 async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shapes.Changes:
     """What is missing, and how close the next place is."""
-    wire = await _incident_asked_for(ask, asked)
+    wire = await _find_asked_incident(ask, asked)
     report = await _report_of(ask, wire)
     quotes = Quotes()
-    incident = incident_of(wire, quotes)
-    verdict = None if report is None else verdict_of(report["verdict"], quotes)
-    shown = [suspect_of(one, quotes) for one in ([] if report is None else report["suspects"][:2])]
+    incident = convert_incident(wire, quotes)
+    verdict = None if report is None else convert_verdict(report["verdict"], quotes)
+    shown = [
+        convert_suspect(one, quotes) for one in ([] if report is None else report["suspects"][:2])
+    ]
     first, second = (*shown, None, None)[:2]
     asked_for = wire.get("wanted", ())
-    wanted = wanted_of(asked_for, quotes)
-    coverage = coverage_of(None if report is None else report["coverage"])
+    wanted = convert_wanted(asked_for, quotes)
+    coverage = convert_coverage(None if report is None else report["coverage"])
     lead = f"the next place is {first.confidence - second.confidence:.2f} behind" if (
         first and second) else "there is no second place"  # fmt: skip
     if incident.provisional:
@@ -201,7 +203,7 @@ async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shape
     return shapes.Changes(
         summary=f"Wanted: {count(len(asked_for), 'file')}; {lead}.",
         next_step=step,
-        not_known=not_known_of(coverage, asked_for),
+        not_known=list_unknowns(coverage, asked_for),
         incident=incident,
         verdict=verdict,
         first=first,
@@ -311,7 +313,7 @@ async def fleet_summary(ask: Asker, asked: shapes.OfFleet) -> shapes.FleetSummar
     )
 
 
-async def _incident_asked_for(ask: Asker, asked: shapes.OfJob) -> Wire:
+async def _find_asked_incident(ask: Asker, asked: shapes.OfJob) -> Wire:
     """The incident that is meant: by its id, else the newest of the job."""
     known = asked.incident_id
     if known is None:

@@ -52,7 +52,7 @@ class Quotes:
         """The reference of a quoted text; ``of`` says what it is. None where nothing is left of
         it, or the answer holds as many as it may.
         """
-        quoted = cleaned(str(text or ""), _MAX_BYTES)
+        quoted = clean_quote(str(text or ""), _MAX_BYTES)
         if not quoted or len(self.texts) >= MAX_QUOTES:
             return None
         ref = f"text-{len(self.texts) + 1}"
@@ -80,7 +80,7 @@ class Quotes:
             if len(self.names) >= MAX_QUOTES:
                 return "untrusted:not-shown"
             ref = f"untrusted:name-{len(self.names) + 1}"
-            quoted = self.between_marks(cleaned(name, _MAX_NAME_BYTES))
+            quoted = self.between_marks(clean_quote(name, _MAX_NAME_BYTES))
             known = self.names[name] = Quote(ref=ref, of="name", text=quoted)
         return known.ref
 
@@ -95,7 +95,7 @@ class Quotes:
         )
 
 
-def cleaned(text: str, max_bytes: int) -> str:
+def clean_quote(text: str, max_bytes: int) -> str:
     r"""``text`` on one line, in at most ``max_bytes`` bytes of JSON.
 
     Terminal commands, controls, marks of direction and of no width are removed; signs of
@@ -106,19 +106,19 @@ def cleaned(text: str, max_bytes: int) -> str:
     """
     # Wide and styled forms first: what they stand for counts.
     text = unicodedata.normalize("NFKC", _ANSI.sub("", text[: 8 * max_bytes]))
-    kept = " ".join("".join(map(_seen, text)).translate(_MARKUP).split())
-    if _size_of(kept) <= max_bytes:
+    kept = " ".join("".join(map(_show_char, text)).translate(_MARKUP).split())
+    if _measure_json_bytes(kept) <= max_bytes:
         return kept
-    sizes = accumulate(map(_size_of, kept), initial=3)
+    sizes = accumulate(map(_measure_json_bytes, kept), initial=3)
     return f"{kept[: sum(size <= max_bytes for size in sizes) - 1].rstrip()}..."
 
 
-def _seen(char: str) -> str:
+def _show_char(char: str) -> str:
     category = unicodedata.category(char)
     if char in "\t\n\v\f\r" or category in _SPACES:
         return " "
     return "" if category in _HIDDEN else char
 
 
-def _size_of(text: str) -> int:
+def _measure_json_bytes(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode()) - 2

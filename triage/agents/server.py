@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from triage.agents import questions, shapes
-from triage.agents.asking import Asker, ToolRefused, sentence_of
+from triage.agents.asking import Asker, ToolRefused, describe_agent_error
 from triage.agents.turns import Turns
 from triage.errors import TriageError
 from triage.version import __version__
@@ -65,13 +65,13 @@ class Tool:
             name=self.name,
             title=self.title,
             description=self.description,
-            input_schema=_input_schema(self.takes),
-            output_schema=_output_schema(self.gives),
+            input_schema=_build_input_schema(self.takes),
+            output_schema=_build_output_schema(self.gives),
             annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
 
 
-def tools_of(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
+def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
     """The tools by name: those of the service where one is asked, and that for files."""
     tools: list[Tool] = []
     if ask is not None:
@@ -131,7 +131,7 @@ def tools_of(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
     return {tool.name: tool for tool in tools}
 
 
-def server_of(tools: dict[str, Tool], turns: Turns, caller: str) -> Server[dict[str, Any]]:
+def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Server[dict[str, Any]]:
     """A server that answers one caller; ``turns`` are shared by all servers of the process."""
 
     async def list_tools(
@@ -149,14 +149,14 @@ def server_of(tools: dict[str, Tool], turns: Turns, caller: str) -> Server[dict[
             )
         try:
             async with turns.turn(caller):
-                return result_of(await _answer_of(tool, params.arguments or {}))
+                return make_tool_result(await _answer_of(tool, params.arguments or {}))
         except ToolRefused as refused:
-            return _refusal_of(str(refused))
+            return _make_tool_refusal(str(refused))
         except TriageError as error:
-            return _refusal_of(sentence_of(error))
+            return _make_tool_refusal(describe_agent_error(error))
         except Exception:
             log.exception("the tool %s failed", tool.name)
-            return _refusal_of(
+            return _make_tool_refusal(
                 "This server failed at the question: ask once more, then tell a person, who finds"
                 " why in its log."
             )
@@ -176,11 +176,11 @@ async def _answer_of(tool: Tool, arguments: dict[str, Any]) -> shapes.ShortAnswe
     try:
         asked = tool.takes.model_validate(arguments)
     except ValidationError as error:
-        raise ToolRefused(_wrong(tool, error)) from None
+        raise ToolRefused(_describe_wrong_arguments(tool, error)) from None
     return await tool.run(asked)
 
 
-def _wrong(tool: Tool, error: ValidationError) -> str:
+def _describe_wrong_arguments(tool: Tool, error: ValidationError) -> str:
     """Which arguments are wrong, by names that the tool has; never what was sent."""
     known = tool.takes.model_fields
     named = {str(one["loc"][0]) for one in error.errors() if one["loc"]}
@@ -192,7 +192,7 @@ def _wrong(tool: Tool, error: ValidationError) -> str:
     return f"{tool.name} takes either job_id or incident_id: give one of them."
 
 
-def result_of(answer: shapes.ShortAnswer) -> mcp.CallToolResult:
+def make_tool_result(answer: shapes.ShortAnswer) -> mcp.CallToolResult:
     """The answer; its sentences and, as JSON, its names are text for clients that show no other."""
     known = f" Not known: {' '.join(answer.not_known)}" if answer.not_known else ""
     sentences = f"{answer.summary} Next step: {answer.next_step}{known}"
@@ -203,7 +203,7 @@ def result_of(answer: shapes.ShortAnswer) -> mcp.CallToolResult:
     )
 
 
-def _refusal_of(sentence: str) -> mcp.CallToolResult:
+def _make_tool_refusal(sentence: str) -> mcp.CallToolResult:
     return mcp.CallToolResult(content=[mcp.TextContent(type="text", text=sentence)], is_error=True)
 
 
@@ -214,13 +214,13 @@ _Json = dict[str, Any]
 _NULL: Final[_Json] = {"type": "null"}
 
 
-def _input_schema(takes: type[BaseModel]) -> _Json:
+def _build_input_schema(takes: type[BaseModel]) -> _Json:
     """The whole schema of the arguments, without what repeats their names."""
     schema = takes.model_json_schema()
-    return _bare(schema, schema.pop("$defs", {}))
+    return _strip_schema(schema, schema.pop("$defs", {}))
 
 
-def _bare(schema: _Json, shared: _Json) -> _Json:
+def _strip_schema(schema: _Json, shared: _Json) -> _Json:
     """A schema with ``shared`` definitions in their places, without titles and defaults of null.
 
     An argument that may be left out need not be sent as null, so null is not listed.
@@ -234,26 +234,26 @@ def _bare(schema: _Json, shared: _Json) -> _Json:
     left_out = {"title", *(["description"] if "properties" in schema else [])}
     kept = {k: v for k, v in schema.items() if k not in left_out and (k, v) != ("default", None)}
     if "items" in kept:
-        kept["items"] = _bare(kept["items"], shared)
+        kept["items"] = _strip_schema(kept["items"], shared)
     if "properties" in kept:
-        kept["properties"] = {k: _bare(v, shared) for k, v in kept["properties"].items()}
+        kept["properties"] = {k: _strip_schema(v, shared) for k, v in kept["properties"].items()}
     return kept
 
 
-def _output_schema(gives: type[BaseModel]) -> _Json:
+def _build_output_schema(gives: type[BaseModel]) -> _Json:
     """The fields of an answer that its names alone do not explain, one level deep."""
     properties = gives.model_json_schema(mode="serialization")["properties"]
     return {
         "type": "object",
         "properties": {
-            name: {"type": _types_of(properties[name]), "description": one.description}
+            name: {"type": _get_json_types(properties[name]), "description": one.description}
             for name, one in gives.model_fields.items()
             if one.description
         },
     }
 
 
-def _types_of(schema: _Json) -> str | list[str]:
+def _get_json_types(schema: _Json) -> str | list[str]:
     """The JSON types of a field; one that refers to a model is an object."""
     types = [one.get("type", "object") for one in schema.get("anyOf", [schema])]
     return types[0] if len(types) == 1 else types

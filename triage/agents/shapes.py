@@ -255,7 +255,7 @@ class JobAnswer(ShortAnswer):
     def names(self) -> dict[str, list[str]]:
         """Suspects, best first, and what to take out of service."""
         cordon = [] if self.verdict is None else self.verdict.cordon
-        return {"suspects": _nodes_of(self.suspects), "cordon": cordon}
+        return {"suspects": _list_distinct_nodes(self.suspects), "cordon": cordon}
 
 
 class Repeat(Shape):
@@ -334,7 +334,7 @@ class Changes(ShortAnswer):
     def names(self) -> dict[str, list[str]]:
         """The first two suspects, and the nodes that files are wanted of."""
         both = [one for one in (self.first, self.next) if one is not None]
-        return {"suspects": _nodes_of(both), "wanted": _nodes_of(self.wanted)}
+        return {"suspects": _list_distinct_nodes(both), "wanted": _list_distinct_nodes(self.wanted)}
 
 
 class Figure(Shape):
@@ -378,9 +378,9 @@ class FleetSummary(ShortAnswer):
 
     def names(self) -> dict[str, list[str]]:
         """The nodes that stand out."""
-        return {"worst_nodes": _nodes_of(self.worst_nodes)}
+        return {"worst_nodes": _list_distinct_nodes(self.worst_nodes)}
 
 
-def _nodes_of(places: Sequence[Suspect | Wanted | NodeStanding]) -> list[str]:
+def _list_distinct_nodes(places: Sequence[Suspect | Wanted | NodeStanding]) -> list[str]:
     """Their nodes, each once, in their order."""
     return list(dict.fromkeys(one.node for one in places if one.node is not None))

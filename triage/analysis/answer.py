@@ -4,55 +4,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from triage.analysis.coverage import coverage_of
+from triage.analysis.coverage import build_coverage
 from triage.analysis.dump_view import DumpView, view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
-from triage.analysis.facts.health_events import reports_before_the_stop
-from triage.analysis.facts.odd_node import odd_messages
+from triage.analysis.facts.health_events import judge_reports
+from triage.analysis.facts.odd_node import find_odd_messages
 from triage.analysis.facts.of_the_job import (
-    contradictions,
-    held_end,
-    of_its_gpus,
-    of_its_processes,
-    strange_nodes,
-    without_teardown,
+    drop_contradicted_end,
+    drop_teardown,
+    find_strange_nodes,
+    list_contradictions,
+    mark_other_gpus,
+    mark_other_processes,
 )
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
-from triage.analysis.facts.stated_time import stated
+from triage.analysis.facts.stated_time import state_time
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
-from triage.analysis.joining.missing import missing
+from triage.analysis.joining.missing import find_missing
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
-from triage.analysis.joining.timeline import timeline
-from triage.analysis.joining.verdict import timed_out
-from triage.analysis.joining.wanted import wanted_files
-from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.joining.timeline import build_timeline
+from triage.analysis.joining.verdict import has_watchdog_timeout
+from triage.analysis.joining.wanted import list_wanted_files
+from triage.analysis.joining.zones_of_roots import align_to_stop
 from triage.analysis.live.behind_the_end import stops_behind_the_end
-from triage.analysis.live.beside_dumps import beside_dumps, with_logs
-from triage.analysis.live.beside_log import LooksTaken, beside_log
+from triage.analysis.live.beside_dumps import weigh_beside_dumps, with_logs
+from triage.analysis.live.beside_log import LooksTaken, weigh_beside_log
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.gpus.from_telemetry import idle_gpus, looks_of_telemetry
-from triage.analysis.live.jobs import looks_move, notes_of_looks
-from triage.analysis.live.look_times import local_clock, with_times_of_folders
+from triage.analysis.live.gpus.from_telemetry import idle_gpus, make_looks_of_telemetry
+from triage.analysis.live.jobs import are_looks_moving, list_notes
+from triage.analysis.live.look_times import find_local_clock, with_times_of_folders
 from triage.analysis.live.placement import with_places
-from triage.analysis.live.registry import claims_of_looks
+from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.live.stacks.report import classes_for_report
 from triage.analysis.placement.topology import JobTopology
-from triage.analysis.progress import job_progress
+from triage.analysis.progress import measure_progress
 from triage.analysis.progress.idle import beside_idle_gpus
-from triage.analysis.registry import claims_of_detectors
+from triage.analysis.registry import find_detector_claims
 from triage.analysis.restart.cause import stop_cause
 from triage.analysis.restart.decide import restart_of
-from triage.analysis.slow.slow_job import slow_job
-from triage.analysis.symptoms import symptoms_of
-from triage.analysis.telemetry.evidence import telemetry_evidence
+from triage.analysis.slow.slow_job import explain_slow_job
+from triage.analysis.symptoms import list_symptoms
+from triage.analysis.telemetry.evidence import make_telemetry_evidence
 from triage.analysis.waiting import picture
 from triage.analysis.waiting.case import Case
-from triage.analysis.watchdogs.claims import claims_of_watchdogs, collectives_of_watchdogs
-from triage.analysis.watchdogs.positions import GroupPositions, positions_of
+from triage.analysis.watchdogs.claims import find_watchdog_claims, list_watchdog_collectives
+from triage.analysis.watchdogs.positions import GroupPositions, find_positions
 from triage.domain.category import Action
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
@@ -101,21 +101,21 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     """The view of the dumps and the evidence weighed together."""
     if view is not None and view.is_ambiguous:
         facts = facts if view.has_map else facts.without_ranks()
-        logs = _without_ranks(logs)
+        logs = _drop_rank_numbers(logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
-    of_dumps = tuple(claims_of_detectors(case)) if case is not None else ()
+    of_dumps = tuple(find_detector_claims(case)) if case is not None else ()
     dated = replace(dated, fleet=with_places(dated.fleet, logs.looks))
-    nodes = _nodes_of(view, facts, dated)
-    sampled = looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
+    nodes = _find_job_nodes(view, facts, dated)
+    sampled = make_looks_of_telemetry(dated.logs.telemetry, dated.fleet, nodes)
     progress = beside_idle_gpus(
-        job_progress(dated.logs.files, facts.failed_at_ns),
+        measure_progress(dated.logs.files, facts.failed_at_ns),
         idle_gpus(dated.logs.telemetry, dated.fleet, nodes),
     )
-    progress = held_end(progress, dated, facts)
-    beside = beside_log(
+    progress = drop_contradicted_end(progress, dated, facts)
+    beside = weigh_beside_log(
         [*with_times_of_folders(logs.looks, logs.files), *sampled], progress, dated.logs.files
     )
     looks = LiveCase(
@@ -123,25 +123,25 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         dated.fleet,
         facts.world_size or (case.snapshot.membership.world_size if case is not None else None),
         dumps=case is not None,
-        stopped=(case is not None and case.live.stopped) or timed_out(dated.evidence),
+        stopped=(case is not None and case.live.stopped) or has_watchdog_timeout(dated.evidence),
         moving=case is not None and case.in_flight,
     )
-    of_looks = claims_of_looks(looks)
+    of_looks = find_look_claims(looks)
     if beside.moment is LooksTaken.BEHIND_ITS_END:
         # With exit code 0 its processes ended by themselves, whatever held them up before.
         stops = [] if facts.exit_code == 0 else stops_behind_the_end(looks, of_looks)
         beside = beside.decided(stopped=bool(stops))
         looks = replace(looks, looks=beside.looks)
-        of_looks = stops or claims_of_looks(looks)
-    beside = replace(beside, job_moves=looks_move(looks))
-    findings = (*of_dumps, *beside_dumps(of_looks, of_dumps, case))
-    dated = replace(dated, notes=(*dated.notes, *beside.notes, *notes_of_looks(looks)))
+        of_looks = stops or find_look_claims(looks)
+    beside = replace(beside, job_moves=are_looks_moving(looks))
+    findings = (*of_dumps, *weigh_beside_dumps(of_looks, of_dumps, case))
+    dated = replace(dated, notes=(*dated.notes, *beside.notes, *list_notes(looks)))
     dated = replace(
         dated,
-        evidence=without_teardown(dated, progress),
-        notes=(*dated.notes, *contradictions(dated, progress, facts)),
+        evidence=drop_teardown(dated, progress),
+        notes=(*dated.notes, *list_contradictions(dated, progress, facts)),
     )
-    strange, strangers = strange_nodes(dated, facts)
+    strange, strangers = find_strange_nodes(dated, facts)
     signs = DumpSigns(
         case,
         all_entered=bool(of_dumps) and not any(claim.ranks for claim in of_dumps),
@@ -149,23 +149,23 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     )
     ours = [row for row in dated.evidence if row.node not in strange]
     last = progress.last if progress is not None else None
-    looked = _seen_on(looks, beside.looks, dated.logs.files)
+    looked = _find_nodes_seen_alive(looks, beside.looks, dated.logs.files)
     stop = find_stop(signs, ours, facts, at, last, looked)
     watchdogs: tuple[GroupPositions, ...] = ()
     if all(claim.is_gap for claim in of_dumps):
         # What records show of the ranks says more than what their watchdogs print.
-        watchdogs = tuple(positions_of(ours, looks.world_size or dated.fleet.world_size))
-        findings = (*findings, *claims_of_watchdogs(watchdogs))
-    rows, moved = in_zone_of_the_stop(dated.evidence, stop)
-    ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
-    ours, not_its_gpus = of_its_gpus(ours, facts, dated.fleet)
-    ours = reports_before_the_stop(ours, stop, dated.fleet)
+        watchdogs = tuple(find_positions(ours, looks.world_size or dated.fleet.world_size))
+        findings = (*findings, *find_watchdog_claims(watchdogs))
+    rows, moved = align_to_stop(dated.evidence, stop)
+    ours = mark_other_processes([row for row in rows if row.node not in strange], dated.fleet)
+    ours, not_its_gpus = mark_other_gpus(ours, facts, dated.fleet)
+    ours = judge_reports(ours, stop, dated.fleet)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     slower = None if progress is None else progress.slowed
-    measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
+    measured = make_telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
     notes = (*dated.notes, *moved, *strangers, *not_its_gpus)
     dated = replace(dated, evidence=(*ours, *measured), notes=notes)
-    odd = odd_messages(dated.logs, stop, dated.evidence)
+    odd = find_odd_messages(dated.logs, stop, dated.evidence)
     rows_and_odd = (*dated.evidence, *odd)
     sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
@@ -184,19 +184,21 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     )
 
 
-def _seen_on(case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]) -> dict[str, int]:
+def _find_nodes_seen_alive(
+    case: LiveCase, looks: Sequence[Look], files: Sequence[LogFile]
+) -> dict[str, int]:
     """Node -> when processes of the job were first looked at on it; looks without a time are taken
     with the logs beside them.
     """
     nodes = {one.node for one in case.picture.ranks if one.node is not None}
-    clock = local_clock(files)
+    clock = find_local_clock(files)
     times = [ns for look in looks if look.stacks and (ns := clock.time_of(look)) is not None]
     ends = [file.last_at_ns for file in files if file.last_at_ns is not None]
     first = min(times) if times else max(ends, default=None)
     return dict.fromkeys(nodes, first) if first is not None else {}
 
 
-def _without_ranks(logs: LogSet) -> LogSet:
+def _drop_rank_numbers(logs: LogSet) -> LogSet:
     """The logs where a rank number may be of one of several worlds: no line says which."""
     rows = [
         replace(row, rank=None, peer=None if (row.peer or "").startswith("rank ") else row.peer)
@@ -206,14 +208,16 @@ def _without_ranks(logs: LogSet) -> LogSet:
     return replace(logs, evidence=rows, notes=[*logs.notes, note])
 
 
-def nothing_usable(weighed: Weighing, logs: LogSet) -> bool:
+def is_nothing_usable(weighed: Weighing, logs: LogSet) -> bool:
     """Whether there is neither a dump that can be used nor a line of a log."""
     return weighed.view is None and not any(file.lines for file in logs.files)
 
 
 def require_usable(weighed: Weighing, logs: LogSet) -> None:
-    """Raise :class:`NothingToAnalyze` where :func:`nothing_usable`: somebody chose these files."""
-    if nothing_usable(weighed, logs):
+    """Raise :class:`NothingToAnalyze` where :func:`is_nothing_usable`: somebody chose these
+    files.
+    """
+    if is_nothing_usable(weighed, logs):
         why = min(weighed.unused, key=lambda refusal: (refusal.artifact, refusal.why))
         raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
 
@@ -230,17 +234,17 @@ def answer_of(
     view, decision = weighed.view, weighed.joined.decision
     case = view.case if view is not None else None
     suspects = with_history(decision.suspects, facts.standings)
-    lacks = missing_of(weighed, logs)
+    lacks = list_missing(weighed, logs)
     world_size = view.membership.world_size if view is not None else None
     num_nodes = len(weighed.nodes) or None
     collectives = (
-        picture.collectives_at_frontier(case, decision.heard)
+        picture.list_frontier_collectives(case, decision.heard)
         if case
-        else collectives_of_watchdogs(weighed.watchdogs, decision.heard)
+        else list_watchdog_collectives(weighed.watchdogs, decision.heard)
     )
-    slow = None if case is None else _slow_of(case, world_size)
+    slow = None if case is None else _explain_slowness(case, world_size)
     verdict = decision.verdict if slow is None else with_slowness(decision.verdict, slow)
-    at, of_time = stated(verdict.at, weighed.dated.evidence, weighed.stop, facts.failed_at_ns)
+    at, of_time = state_time(verdict.at, weighed.dated.evidence, weighed.stop, facts.failed_at_ns)
     verdict = replace(verdict, at=at)
     return Answer(
         job=JobFacts(
@@ -251,20 +255,20 @@ def answer_of(
         verdict=verdict,
         suspects=suspects,
         victims=decision.victims,
-        coverage=coverage_of(
+        coverage=build_coverage(
             view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes, *of_time]
         ),
         collectives=collectives,
         ranks=picture.rank_states(case, decision.heard) if case else (),
-        waits=picture.condense(case, decision.heard) if case else Waits(),
-        timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
+        waits=picture.condense_graph(case, decision.heard) if case else Waits(),
+        timeline=build_timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
         missing=lacks,
         progress=weighed.progress,
         stacks=classes_for_report(weighed.stacks),
-        wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
+        wanted=list_wanted_files(case, lacks, suspects, weighed.dated.fleet),
         slow_job=slow,
         restart=restart_of(verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts),
-        symptoms=symptoms_of(
+        symptoms=list_symptoms(
             verdict,
             suspects,
             weighed.dated.evidence,
@@ -276,11 +280,11 @@ def answer_of(
     )
 
 
-def _slow_of(case: Case, world_size: int | None) -> SlowJob | None:
+def _explain_slowness(case: Case, world_size: int | None) -> SlowJob | None:
     """What makes a job slow that moves; None of one that hangs."""
     if case.moving or (case.graph.places and not case.in_flight):
         return None
-    return slow_job(case.snapshot, world_size or 0)
+    return explain_slow_job(case.snapshot, world_size or 0)
 
 
 def with_slowness(verdict: Verdict, slow: SlowJob) -> Verdict:
@@ -291,9 +295,9 @@ def with_slowness(verdict: Verdict, slow: SlowJob) -> Verdict:
     return replace(verdict, summary=summary, action=Action.INVESTIGATE)
 
 
-def missing_of(weighed: Weighing, logs: LogSet) -> Missing:
+def list_missing(weighed: Weighing, logs: LogSet) -> Missing:
     """What would make the answer surer."""
-    return missing(
+    return find_missing(
         weighed.view.case if weighed.view is not None else None,
         logs.files,
         weighed.dated.evidence,
@@ -302,7 +306,7 @@ def missing_of(weighed: Weighing, logs: LogSet) -> Missing:
     )
 
 
-def _nodes_of(view: DumpView | None, facts: Job, dated: DatedEvidence) -> frozenset[str]:
+def _find_job_nodes(view: DumpView | None, facts: Job, dated: DatedEvidence) -> frozenset[str]:
     """The nodes of the job: those that ``job.json`` lists, else those that anything was left of."""
     fleet = dated.fleet
     ranks = view.case.snapshot.world if view is not None else ()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from triage.analysis.dump_view import DumpView
-from triage.analysis.snapshots.finished import TELLING_UNITS, units_compared
+from triage.analysis.snapshots.finished import TELLING_UNITS, choose_units_compared
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import SILENCED
 from triage.domain.rank_digest import RankDigest
@@ -17,7 +17,7 @@ _MAX_NOTES = 40
 _TEXTS = (LogKind.KERNEL, LogKind.JOB)
 
 
-def coverage_of(
+def build_coverage(
     view: DumpView | None,
     dumps: DumpSet,
     logs: LogSet,
@@ -40,9 +40,9 @@ def coverage_of(
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     if view is not None and view.worlds:
-        all_notes = [*_notes_of_worlds(view.worlds), *all_notes]
+        all_notes = [*_list_world_notes(view.worlds), *all_notes]
     all_notes += _log_notes(logs)
-    all_notes += _silenced_notes(logs)
+    all_notes += _list_silenced_notes(logs)
     all_notes += _own_notes(logs)
     all_notes = list(dict.fromkeys(all_notes))
     if len(all_notes) > _MAX_NOTES:
@@ -62,7 +62,7 @@ def coverage_of(
     )
 
 
-def _notes_of_worlds(worlds: Sequence[str]) -> list[str]:
+def _list_world_notes(worlds: Sequence[str]) -> list[str]:
     """What each of several worlds comes to; the answer is about the first."""
     first, *others = worlds
     return [
@@ -88,7 +88,7 @@ def _log_notes(logs: LogSet) -> list[str]:
     return notes
 
 
-def _silenced_notes(logs: LogSet) -> list[str]:
+def _list_silenced_notes(logs: LogSet) -> list[str]:
     """Lines of ours that a team has silenced, by signature and reason."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in logs.evidence:
@@ -145,7 +145,7 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:
         all_notes.append("nothing says which rank is on which node: give a job.json with the nodes")
-    all_notes += _version_notes(digests)
+    all_notes += _list_version_notes(digests)
     odd: dict[str, list[str]] = {}
     for digest in digests:
         for note in digest.notes:
@@ -153,7 +153,7 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
     for note, artifacts in sorted(odd.items()):
         where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
         all_notes.append(f"{where}: {note}")
-    compared = units_compared(len(digests))
+    compared = choose_units_compared(len(digests))
     if compared < TELLING_UNITS and not case.graph.ends:
         all_notes.append(
             f"of {len(digests):,} dumps the newest {compared} operations of each were compared: who"
@@ -167,7 +167,7 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
     return all_notes
 
 
-def _version_notes(digests: Sequence[RankDigest]) -> list[str]:
+def _list_version_notes(digests: Sequence[RankDigest]) -> list[str]:
     versions: dict[str, int] = {}
     for digest in digests:
         text = digest.version or "older than 1.0"

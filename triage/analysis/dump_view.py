@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.analysis.registry import claims_of_detectors
+from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
-from triage.analysis.snapshots.groups import Group, Membership, default_ranks, resolve_groups
+from triage.analysis.snapshots.groups import Group, Membership, find_default_ranks, resolve_groups
 from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
-from triage.analysis.snapshots.worlds import place_text, sets_by_world, shares_ranks
+from triage.analysis.snapshots.worlds import has_shared_ranks, place_text, split_by_world
 from triage.analysis.waiting.case import Case, build_case
-from triage.analysis.waiting.live import ranks_text
+from triage.analysis.waiting.live import format_ranks
 from triage.analysis.waiting.waits import wait_graph
 from triage.domain.arrays import I64, Flags
 from triage.domain.category import VerdictKind
@@ -24,7 +24,7 @@ from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.dump_set import DumpSet
-from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
+from triage.parsers.flight_recorder.naming import parse_node, rank_in_name
 
 # Folders that hold dumps without naming a node.
 _PLAIN_FOLDERS = frozenset(
@@ -62,13 +62,13 @@ def view_dumps(
 
     Of several worlds the view is of the one that stopped most surely, the latest of such.
     """
-    digests, late = _before(dumps.digests, at)
-    worlds = sets_by_world(digests)
+    digests, late = _select_dumps_before(dumps.digests, at)
+    worlds = split_by_world(digests)
     if len(worlds) == 1:
         only, aside = _view_world(digests, dumps, facts)
         return only, (*aside, *late)
-    is_ambiguous = shares_ranks(worlds)
-    mapped = _world_of_map(worlds, facts) if is_ambiguous else worlds
+    is_ambiguous = has_shared_ranks(worlds)
+    mapped = _select_mapped_world(worlds, facts) if is_ambiguous else worlds
     views = []
     unused: tuple[Refused, ...] = ()
     for world in worlds:
@@ -77,16 +77,20 @@ def view_dumps(
         unused += aside
         if view is not None:
             views.append((_state_of(view.case), world, replace(view, has_map=has_map)))
-    views.sort(key=lambda one: (one[0].weight, _ended_at(one[1]), len(one[1])), reverse=True)
+    views.sort(
+        key=lambda one: (one[0].weight, _find_world_end_ns(one[1]), len(one[1])), reverse=True
+    )
     sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
 
 
-def _world_of_map(worlds: Sequence[list[RankDigest]], facts: Job) -> Sequence[list[RankDigest]]:
+def _select_mapped_world(
+    worlds: Sequence[list[RankDigest]], facts: Job
+) -> Sequence[list[RankDigest]]:
     """The world that the map of ranks is of: the only one of its size, where there is one."""
     size = facts.world_size or len(facts.rank_to_node)
-    fitting = [world for world in worlds if len(default_ranks(world[0]) or ()) == size]
+    fitting = [world for world in worlds if len(find_default_ranks(world[0]) or ()) == size]
     return fitting if len(fitting) == 1 else ()
 
 
@@ -100,10 +104,10 @@ class _WorldState:
 
 def _state_of(case: Case) -> _WorldState:
     """How a world stands, by its dumps alone."""
-    claims = claims_of_detectors(case)
+    claims = find_detector_claims(case)
     if claims:
         claim = max(claims, key=lambda one: (_WEIGHTS.get(one.kind, 1), one.strength))
-        who = ranks_text(claim.ranks) if claim.ranks else "all ranks"
+        who = format_ranks(claim.ranks) if claim.ranks else "all ranks"
         return _WorldState(_WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
     if case.moving and not case.in_flight:
         return _WorldState(0.5, "its dumps are of different moments and contradict each other")
@@ -120,7 +124,7 @@ _WEIGHTS: Final = {
 }
 
 
-def _ended_at(world: Sequence[RankDigest]) -> int:
+def _find_world_end_ns(world: Sequence[RankDigest]) -> int:
     """When the last operation of a world was issued."""
     return max((digest.last_created_ns or 0 for digest in world), default=0)
 
@@ -134,23 +138,23 @@ def _view_world(
     if not selection.digests:
         return None, unused
     membership = resolve_groups(selection.digests, selection.ranks, facts.world_size)
-    node_of = _node_map(selection.digests, selection.ranks, facts)
+    node_of = _make_node_map(selection.digests, selection.ranks, facts)
     snapshot = build_snapshot(
         selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
     )
     moving = _set_apart(snapshot)
-    snapshot.unread = _unread_ranks(dumps, snapshot.index_of)
+    snapshot.unread = _list_unread_ranks(dumps, snapshot.index_of)
     case = build_case(snapshot, wait_graph(snapshot), moving=moving)
     return DumpView(case, selection, membership), unused
 
 
-def _unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
+def _list_unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
     """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
     ranks = {rank_in_name(refused.artifact) for refused in dumps.refused}
     return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
-def _before(
+def _select_dumps_before(
     digests: Sequence[RankDigest], at: datetime | None
 ) -> tuple[list[RankDigest], list[Refused]]:
     """Dumps whose record begins no later than ``at``; the others are set aside."""
@@ -166,7 +170,7 @@ def _before(
     return kept, late
 
 
-def _node_map(
+def _make_node_map(
     digests: Sequence[RankDigest], ranks: Sequence[int], facts: Job
 ) -> Callable[[int], str | None]:
     """Rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
@@ -175,7 +179,7 @@ def _node_map(
     by_name: dict[int, str] = {}
     folders: dict[int, str] = {}
     for digest, rank in zip(digests, ranks, strict=True):
-        node = node_in_name(digest.artifact)
+        node = parse_node(digest.artifact)
         if node is not None:
             by_name[rank] = node
         parent = digest.artifact.rpartition("/")[0].rpartition("/")[2]
@@ -207,13 +211,13 @@ def _set_apart(snapshot: Snapshot) -> bool:
     """
     apart: list[int] = []
     while True:
-        degrees = _contradictions(snapshot, set(apart))
+        degrees = _count_contradictions(snapshot, set(apart))
         worst = int(degrees.max(initial=0))
         if worst == 0:
             break
         marked = np.flatnonzero(degrees == worst)
         if len(marked) > 1 and worst == 1:
-            marked = _older_of(snapshot, marked)
+            marked = _select_older(snapshot, marked)
         apart.extend(marked.tolist())
     if not apart:
         return False
@@ -237,18 +241,18 @@ def _set_apart(snapshot: Snapshot) -> bool:
     return moving
 
 
-def _contradictions(snapshot: Snapshot, without: set[int]) -> I64:
+def _count_contradictions(snapshot: Snapshot, without: set[int]) -> I64:
     """Per digest, how many peers' records contradict its own."""
     degrees = np.zeros(len(snapshot.digests), np.int64)
     gone = np.zeros(len(snapshot.digests) + 1, np.bool_)
     gone[list(without)] = True
     for group in snapshot.groups:
-        for digest, count in _in_group(snapshot, group, gone):
+        for digest, count in _list_in_group(snapshot, group, gone):
             degrees[digest] += count
     return degrees
 
 
-def _in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
+def _list_in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
     rows = snapshot.rows(group.index)
     digest = snapshot.member_digest[rows]
     issued = snapshot.issued[rows]
@@ -264,7 +268,7 @@ def _in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I
     yield digest, ahead_of_me + behind_me
 
 
-def _older_of(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
+def _select_older(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
     """Of two that contradict each other alone, the one whose record ends earlier."""
     ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
     return marked[[int(np.argmin(ends))]]

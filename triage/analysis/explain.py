@@ -10,28 +10,34 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from triage.analysis.answer import Weighing, missing_of, require_usable, weigh_incident, weigh_view
-from triage.analysis.facts.find_stop import begun_to_wait
-from triage.analysis.facts.stated_time import stated
+from triage.analysis.answer import (
+    Weighing,
+    list_missing,
+    require_usable,
+    weigh_incident,
+    weigh_view,
+)
+from triage.analysis.facts.find_stop import find_wait_start_ns
+from triage.analysis.facts.stated_time import state_time
 from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
 from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
-from triage.analysis.joining.hangs_on import Dependence, hangs_on
+from triage.analysis.joining.hangs_on import Dependence, find_dependences
 from triage.analysis.joining.join import Ranking
 from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
-from triage.analysis.joining.witness_words import witness_words
-from triage.analysis.joining.wording import because_of
+from triage.analysis.joining.witness_words import describe_witness
+from triage.analysis.joining.wording import build_reasons
 from triage.analysis.restart.cause import stop_cause
 from triage.analysis.restart.decide import restart_of
-from triage.analysis.waiting.case import timestamp
+from triage.analysis.waiting.case import make_timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict
 from triage.domain.restart import Restart
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
@@ -109,9 +115,9 @@ class Explanation:
             "verdict": self.verdict.to_dict(),
             "from_dumps": self.from_dumps,
             "stop": {
-                "start": iso_utc(timestamp(self.stop.start_ns)),
+                "start": format_iso_utc(make_timestamp(self.stop.start_ns)),
                 "start_known": self.start_known,
-                "end": iso_utc(timestamp(self.stop.end_ns)),
+                "end": format_iso_utc(make_timestamp(self.stop.end_ns)),
                 "end_known": self.end_known,
                 "trouble": self.stop.trouble,
             },
@@ -173,20 +179,20 @@ def explain_from(
     Raises :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
     # Placing logs on one clock may leave notes in them: every weighing gets its own.
-    weighed = weigh_incident(dumps, without(logs, None), facts, at)
+    weighed = weigh_incident(dumps, drop_artifact(logs, None), facts, at)
     require_usable(weighed, logs)
 
     def again(artifact: str | None) -> Ranking:
         view = None if artifact is None else weighed.view
-        return weigh_view(view, without(logs, artifact), facts, at).joined
+        return weigh_view(view, drop_artifact(logs, artifact), facts, at).joined
 
     def once_more(with_dumps: bool, left: LogSet) -> Decision:
         return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
-    start, end = _how_known(weighed, facts, at)
-    explanation = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
+    start, end = _explain_times(weighed, facts, at)
+    explanation = explain(weighed, load_model(), again, list_missing(weighed, logs), start, end)
     beliefs = weighed.joined.beliefs
-    hangs = hangs_on(
+    hangs = find_dependences(
         weighed.joined.decision,
         beliefs[0].hypothesis if beliefs else None,
         logs,
@@ -204,7 +210,7 @@ def explain_from(
     return replace(explanation, hangs_on=hangs, restart=restart)
 
 
-def without(logs: LogSet, artifact: str | None) -> LogSet:
+def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
     """A copy of ``logs`` as if one file had not been there."""
     return replace(
         logs,
@@ -230,10 +236,10 @@ def explain(
     ranked, decision = weighed.joined.beliefs, weighed.joined.decision
     best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
     from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
-    at, _ = stated(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
+    at, _ = state_time(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
     return Explanation(
         verdict=replace(decision.verdict, at=at),
-        node=_first_node(decision),
+        node=_get_first_node(decision),
         from_dumps=from_dumps,
         stop=weighed.stop,
         start_known=start_known,
@@ -247,26 +253,26 @@ def explain(
                 belief.hypothesis.in_no_node,
                 belief.probability,
                 belief.log_odds,
-                _lead(belief, best),
-                _parts_of(belief, weighed.stop, model),
-                because_of(belief.hypothesis, belief.hypothesis.node),
+                _compute_lead(belief, best),
+                _list_terms(belief, weighed.stop, model),
+                build_reasons(belief.hypothesis, belief.hypothesis.node),
                 belief.bounds,
             )
             for belief in ranked[:_MAX_PLACES]
         ),
-        trials=tuple(_trials_of(weighed, again, from_dumps=from_dumps)),
+        trials=tuple(_make_trials(weighed, again, from_dumps=from_dumps)),
         missing=missing,
     )
 
 
-def _lead(belief: Belief, best: Sequence[float]) -> float | None:
+def _compute_lead(belief: Belief, best: Sequence[float]) -> float | None:
     """How far it is before the best of the others; negative when it is behind."""
     if len(best) < 2 or not belief.features:
         return None
     return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
 
 
-def _trials_of(
+def _make_trials(
     weighed: Weighing, again: Callable[[str | None], Ranking], *, from_dumps: bool
 ) -> Iterator[Trial]:
     """The verdict without each artifact that the first place rests on, then without dumps."""
@@ -275,29 +281,29 @@ def _trials_of(
     top = weighed.joined.beliefs[0].hypothesis
     for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:_MAX_TRIALS]:
         other = again(artifact).decision
-        yield Trial(artifact, _first_node(other), other.verdict)
+        yield Trial(artifact, _get_first_node(other), other.verdict)
     if weighed.dated.evidence and (from_dumps or top.claims):
         other = again(None).decision
-        yield Trial(None, _first_node(other), other.verdict)
+        yield Trial(None, _get_first_node(other), other.verdict)
 
 
-def _first_node(decision: Decision) -> str | None:
+def _get_first_node(decision: Decision) -> str | None:
     return decision.suspects[0].node if decision.suspects else None
 
 
-def _how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, str]:
+def _explain_times(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, str]:
     """In words: what says when the job stopped, and what says when it was given up."""
     stop, evidence = weighed.stop, weighed.dated.evidence
     case = weighed.view.case if weighed.view is not None else None
     if stop.start_ns is None:
         start = "nothing says when"
-    elif stop.start_ns == begun_to_wait(case, weighed.dated.ahead_of_rank):
+    elif stop.start_ns == find_wait_start_ns(case, weighed.dated.ahead_of_rank):
         start = "the dumps: then the first ranks entered what they never left"
     elif not stop.known:
         start = "a guess: the last error in the logs, since none of them tells of the job"
     elif stop.start_ns == stop.moved_ns:
         start = "the last progress that the job printed"
-    elif place := _printed_at(evidence, stop.start_ns):
+    elif place := _find_printed_line(evidence, stop.start_ns):
         start = f"the first line of a process that fails, {place}"
     else:
         start = "the watchdogs: when they gave up, less the time that they had waited"
@@ -308,12 +314,12 @@ def _how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str,
     elif stop.end_ns == facts.failed_at_ns:
         end = "as job.json says"
     else:
-        place = _printed_at(evidence, stop.end_ns)
+        place = _find_printed_line(evidence, stop.end_ns)
         end = f"the last line of a process that fails{f', {place}' if place else ''}"
     return start, end
 
 
-def _printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
+def _find_printed_line(evidence: Sequence[Evidence], at_ns: int) -> str:
     """``artifact:line`` of the line that was printed at a time; nothing without one."""
     places = sorted(
         (row.artifact, row.line or 0)
@@ -323,12 +329,12 @@ def _printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def _parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Term, ...]:
+def _list_terms(belief: Belief, stop: Stop, model: Model) -> tuple[Term, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
         Term(
             name,
-            witness_words(name, belief.hypothesis, stop) or _WORDS.get(name, name),
+            describe_witness(name, belief.hypothesis, stop) or _WORDS.get(name, name),
             model.weights.get(name, 0.0) * value,
         )
         for name, value in belief.features.items()

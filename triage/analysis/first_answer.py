@@ -44,7 +44,7 @@ def weigh_sample(
     num_dumps = len(dumps.digests)
     if num_dumps < (MANY if many is None else many):
         return None
-    weighed = weigh_incident(replace(dumps, digests=sampled(dumps.digests)), logs, facts, at)
+    weighed = weigh_incident(replace(dumps, digests=sample_digests(dumps.digests)), logs, facts, at)
     decision = weighed.joined.decision
     if decision.verdict.kind not in _STOPPED:
         return None
@@ -52,7 +52,7 @@ def weigh_sample(
         return None
     note = (
         f"a first answer: where all {num_dumps:,} dumps stand, and the past operations of"
-        f" {num_chosen(num_dumps):,} of them; the settled answer compares all"
+        f" {count_chosen(num_dumps):,} of them; the settled answer compares all"
     )
     return weighed, (note,)
 
@@ -93,14 +93,14 @@ class _UnreadHistory:
         return NOTHING
 
 
-def num_chosen(num_digests: int) -> int:
+def count_chosen(num_digests: int) -> int:
     """How many histories are read of so many."""
     return min(num_digests, max(_LEAST, ceil(_SHARE * num_digests)))
 
 
-def sampled(digests: Sequence[RankDigest]) -> list[RankDigest]:
+def sample_digests(digests: Sequence[RankDigest]) -> list[RankDigest]:
     """The same digests; the histories of all but a hundredth of them unread."""
-    read = chosen(digests, num_chosen(len(digests)))
+    read = choose_digests(digests, count_chosen(len(digests)))
     return [
         digest
         if index in read
@@ -111,11 +111,11 @@ def sampled(digests: Sequence[RankDigest]) -> list[RankDigest]:
     ]
 
 
-def chosen(digests: Sequence[RankDigest], count: int) -> frozenset[int]:
+def choose_digests(digests: Sequence[RankDigest], count: int) -> frozenset[int]:
     """Indices of ``count`` digests: one of each class, then a second one; small classes first."""
     classes: dict[Hashable, list[int]] = {}
     for index, digest in enumerate(digests):
-        classes.setdefault(_standing(digest), []).append(index)
+        classes.setdefault(_get_standing(digest), []).append(index)
 
     def turn(index: int) -> tuple[int, int, str]:
         digest = digests[index]
@@ -129,7 +129,7 @@ def chosen(digests: Sequence[RankDigest], count: int) -> frozenset[int]:
     return frozenset(row[-1] for row in sorted(ranked)[:count])
 
 
-def _standing(digest: RankDigest) -> Hashable:
+def _get_standing(digest: RankDigest) -> Hashable:
     """Where a rank stands in groups of each kind, and in which operation it waits."""
     columns = digest.streams.values[:, [S_LAST, S_PENDING, S_FINISHED, S_DONE, S_P2P]].tolist()
     kinds = [desc for _, desc in digest.stream_names]

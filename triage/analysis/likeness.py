@@ -49,9 +49,9 @@ class Likeness:
         return ", ".join(f"{words} +{share:.2f}" for words, share in self.terms)
 
 
-def likeness(report: _Report, other: _Report) -> Likeness:
+def compare_reports(report: _Report, other: _Report) -> Likeness:
     """How alike two reports ``triage.report/1`` are; the order of the two does not matter."""
-    compared = list(_compared(report, other))
+    compared = list(_compare_features(report, other))
     possible = sum(WEIGHTS[name] for name, *_ in compared)
     terms = [
         (f"same {words}", WEIGHTS[name] * share / possible)
@@ -62,9 +62,9 @@ def likeness(report: _Report, other: _Report) -> Likeness:
     return Likeness(min(1.0, sum(share for _, share in terms)), tuple(terms))
 
 
-def _compared(report: _Report, other: _Report) -> Iterator[tuple[str, float, str]]:
+def _compare_features(report: _Report, other: _Report) -> Iterator[tuple[str, float, str]]:
     """(feature, share in common, words) of the features that at least one report has."""
-    mine, theirs = _features(report), _features(other)
+    mine, theirs = _collect_features(report), _collect_features(other)
     for name in WEIGHTS:
         either = mine[name] | theirs[name]
         both = mine[name] & theirs[name]
@@ -74,7 +74,7 @@ def _compared(report: _Report, other: _Report) -> Iterator[tuple[str, float, str
             yield name, len(both) / len(either), spoken
 
 
-def _features(report: _Report) -> dict[str, Set[str]]:
+def _collect_features(report: _Report) -> dict[str, Set[str]]:
     verdict = report["verdict"]
     foremost = [one for one in report["suspects"] if one["role"] != "affected"][:1]
     because = [reason for one in foremost for reason in one["because"]]

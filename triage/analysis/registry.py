@@ -51,7 +51,7 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def claims_of_detectors(case: Case) -> list[Finding]:
+def find_detector_claims(case: Case) -> list[Finding]:
     """What the detectors claim: one per end of the graph, in their order; strongest first."""
     claims: list[Finding] = []
     claimed: set[int] = set()
@@ -60,7 +60,7 @@ def claims_of_detectors(case: Case) -> list[Finding]:
             continue
         findings = list(detector.run(case))
         if detector.is_gap and claimed:
-            findings = [_as_gap(finding) for finding in findings]
+            findings = [_mark_as_gap(finding) for finding in findings]
         claims += [f for f in findings if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in findings if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
@@ -69,7 +69,7 @@ def claims_of_detectors(case: Case) -> list[Finding]:
     )
 
 
-def _as_gap(finding: Finding) -> Finding:
+def _mark_as_gap(finding: Finding) -> Finding:
     """A missing file where the records show a fault of their own: a gap, not a second one."""
     return replace(
         finding, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH

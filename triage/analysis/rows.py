@@ -9,20 +9,20 @@ from typing import Any, Final
 
 from triage.analysis.facts.on_one_clock import on_one_clock
 from triage.analysis.live.rows import look_rows
-from triage.analysis.waiting.case import Case, timestamp
+from triage.analysis.waiting.case import Case, make_timestamp
 from triage.domain.evidence import Evidence, Kind
-from triage.domain.hardware import HardwareKind, PartIdentity, part_identity
+from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.logset import LogSet
 from triage.parsers.telemetry.file import TelemetryFile
 
 
-def undated_rows_of(
+def list_undated_rows(
     dumps: DumpSet,
     logs: LogSet,
     facts: Job,
@@ -32,26 +32,26 @@ def undated_rows_of(
     """The rows of files that were not weighed: they are dated here."""
     # Without a line there is nothing to date, and nobody to be seated for it.
     dated = on_one_clock(logs, case, facts, None).evidence if logs.evidence else ()
-    return rows_of(dumps, logs, refused, dated)
+    return list_rows(dumps, logs, refused, dated)
 
 
-def rows_of(
+def list_rows(
     dumps: DumpSet, logs: LogSet, refused: Sequence[Refused], evidence: Iterable[Evidence]
 ) -> list[dict[str, Any]]:
     """One row a dump, a refused file and a row of ``evidence``, by file and line."""
     rows = [_dump_row(digest) for digest in dumps.digests]
-    rows += [_refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
-    rows += [_telemetry_row(item) for item in logs.telemetry]
+    rows += [_make_refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
+    rows += [_make_telemetry_row(item) for item in logs.telemetry]
     rows += look_rows(logs.looks)
-    rows += [_evidence_row(row) for row in evidence]
+    rows += [_make_evidence_row(row) for row in evidence]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 
 
-def _evidence_row(row: Evidence) -> dict[str, Any]:
+def _make_evidence_row(row: Evidence) -> dict[str, Any]:
     """A row of evidence; with ``parts`` where it names hardware by its maker's identity."""
     parts = [
         {"kind": str(part.kind), "identity": part.identity, "slot": part.slot}
-        for part in _parts_named(row)
+        for part in _list_named_parts(row)
     ]
     return {**row.to_row(), "parts": parts} if parts else row.to_row()
 
@@ -76,9 +76,9 @@ def _dump_row(digest: RankDigest) -> dict[str, Any]:
     return {
         "artifact": digest.artifact,
         "line": None,
-        "at": iso_utc(timestamp(digest.last_created_ns)),
+        "at": format_iso_utc(make_timestamp(digest.last_created_ns)),
         "clock": "wall",
-        "node": node_in_name(digest.artifact),
+        "node": parse_node(digest.artifact),
         "rank": digest.rank if digest.rank >= 0 else None,
         "kind": "fr",
         "code": None,
@@ -95,7 +95,7 @@ def _dump_row(digest: RankDigest) -> dict[str, Any]:
     }
 
 
-def _telemetry_row(file: TelemetryFile) -> dict[str, Any]:
+def _make_telemetry_row(file: TelemetryFile) -> dict[str, Any]:
     """A file of telemetry as one row: what was measured, of how much, and when."""
     grid = file.grid
     series = grid.series if grid is not None else ()
@@ -109,7 +109,7 @@ def _telemetry_row(file: TelemetryFile) -> dict[str, Any]:
     return {
         "artifact": file.artifact,
         "line": None,
-        "at": iso_utc(timestamp(grid.start_ns if grid is not None else None)),
+        "at": format_iso_utc(make_timestamp(grid.start_ns if grid is not None else None)),
         "clock": "wall" if grid is not None else "none",
         "node": next(iter(nodes)) if len(nodes) == 1 else None,
         "rank": None,
@@ -121,17 +121,19 @@ def _telemetry_row(file: TelemetryFile) -> dict[str, Any]:
         "signature": "telemetry.samples",
         "text": text,
         "count": 1,
-        "last_at": iso_utc(timestamp(grid.end_ns if grid is not None else None)),
+        "last_at": format_iso_utc(make_timestamp(grid.end_ns if grid is not None else None)),
         "form": str(file.form),
         "samples": file.samples,
         "metrics": metrics,
-        **({"parts": _gpus_named(file)} if file.gpus else {}),
+        **({"parts": _list_named_gpus(file)} if file.gpus else {}),
     }
 
 
-def _gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
+def _list_named_gpus(file: TelemetryFile) -> list[dict[str, str]]:
     """The GPUs whose UUIDs labels name, each with its node."""
-    parts = ((node, part_identity(HardwareKind.GPU, uuid, gpu)) for node, gpu, uuid in file.gpus)
+    parts = (
+        (node, make_part_identity(HardwareKind.GPU, uuid, gpu)) for node, gpu, uuid in file.gpus
+    )
     return [
         {"kind": str(part.kind), "identity": part.identity, "slot": part.slot, "node": node}
         for node, part in parts
@@ -139,7 +141,7 @@ def _gpus_named(file: TelemetryFile) -> list[dict[str, str]]:
     ]
 
 
-def _refused_row(refused: Refused) -> dict[str, Any]:
+def _make_refused_row(refused: Refused) -> dict[str, Any]:
     return {
         "artifact": refused.artifact,
         "line": None,
@@ -179,28 +181,30 @@ _OF_THE_DRIVER: Final = {
 }
 
 
-def _parts_named(row: Evidence) -> tuple[PartIdentity, ...]:
+def _list_named_parts(row: Evidence) -> tuple[PartIdentity, ...]:
     """The parts that a row names of its own node; none where it only quotes, or names none."""
     if row.kind in _KINDS or row.family == _OF_A_CHECK:
-        return tuple(_named(row))
+        return tuple(_list_named(row))
     return ()
 
 
-def _named(row: Evidence) -> Iterator[PartIdentity]:
+def _list_named(row: Evidence) -> Iterator[PartIdentity]:
     told = [(name, kind) for name, kind in _FIELDS if name in row.fields]
     told += [_OF_THE_DRIVER[row.signature]] if row.signature in _OF_THE_DRIVER else []
     for name, kind in told:
-        part = part_identity(kind, row.fields.get(name) or "", _slot_of(row, kind))
+        part = make_part_identity(kind, row.fields.get(name) or "", _find_slot(row, kind))
         if part is not None:
             yield part
     beside = _SERIAL_BESIDE.search(row.text) if "gpu_uuid" in row.fields else None
     if beside is not None and "gpu_serial" not in row.fields:
-        part = part_identity(HardwareKind.GPU_BOARD, beside[1], _slot_of(row, HardwareKind.GPU))
+        part = make_part_identity(
+            HardwareKind.GPU_BOARD, beside[1], _find_slot(row, HardwareKind.GPU)
+        )
         if part is not None:
             yield part
 
 
-def _slot_of(row: Evidence, kind: HardwareKind) -> str:
+def _find_slot(row: Evidence, kind: HardwareKind) -> str:
     if kind is HardwareKind.NIC:
         return row.fields.get("adapter") or row.fields.get("hca") or ""
     if kind in (HardwareKind.GPU, HardwareKind.GPU_BOARD):

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.facts.stop import JOB_KINDS, Stop, When, of_a_process
-from triage.analysis.waiting.case import timestamp
+from triage.analysis.facts.stop import JOB_KINDS, Stop, When, is_by_process
+from triage.analysis.waiting.case import make_timestamp
 from triage.analysis.watchdogs.positions import GroupPositions
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.next_step import Symptom
 from triage.domain.progress import JobProgress
 from triage.domain.report import CollectiveAtFrontier, Suspect, Verdict
-from triage.signatures.numbers import small
+from triage.signatures.numbers import parse_small_number
 
 # Categories that name no cause.
 _UNKNOWN: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE, Category.STRAGGLER})
@@ -22,7 +22,7 @@ _Key = tuple[str, str | None, int | None, str | None]
 _MAX_SYMPTOMS: Final = 5
 
 
-def symptoms_of(
+def list_symptoms(
     verdict: Verdict,
     suspects: Sequence[Suspect],
     rows: Sequence[Evidence],
@@ -43,16 +43,16 @@ def symptoms_of(
     )
     gave_up = [row for row in failing if Trait.TIMEOUT in row.traits]
     others = [row for row in failing if Trait.TIMEOUT not in row.traits]
-    found = list(_each_once(gave_up, groups))[:_MAX_TIMEOUTS]
+    found = list(_list_each_once(gave_up, groups))[:_MAX_TIMEOUTS]
     told = {(one.seq_id, one.pg) for one in found}
     found += [
         one
-        for one in _each_once(others, groups)
+        for one in _list_each_once(others, groups)
         if one.seq_id is None or (one.seq_id, one.pg) not in told
     ]
     if not found:
-        found = [_of_dumps(one) for one in collectives[:1]]
-    found += _of_steps(progress)
+        found = [_make_dump_symptom(one) for one in collectives[:1]]
+    found += _list_step_symptoms(progress)
     return tuple(found[:_MAX_SYMPTOMS])
 
 
@@ -61,10 +61,12 @@ def _is_symptom(row: Evidence) -> bool:
     if row.kind in (Kind.PROGRESS, Kind.IDENTITY, Kind.TEMPLATE) or Trait.TEARDOWN in row.traits:
         return False
     failing = row.role in (EvidenceRole.CONSEQUENCE, EvidenceRole.ROOT)
-    return failing and (row.kind in JOB_KINDS or of_a_process(row))
+    return failing and (row.kind in JOB_KINDS or is_by_process(row))
 
 
-def _each_once(rows: Sequence[Evidence], groups: Sequence[GroupPositions]) -> Iterator[Symptom]:
+def _list_each_once(
+    rows: Sequence[Evidence], groups: Sequence[GroupPositions]
+) -> Iterator[Symptom]:
     """The first row of each kind, operation and group; ``num_ranks`` are those of all its rows."""
     first: dict[_Key, Evidence] = {}
     ranks: dict[_Key, set[int]] = {}
@@ -91,7 +93,7 @@ def _each_once(rows: Sequence[Evidence], groups: Sequence[GroupPositions]) -> It
 
 def _number_in(row: Evidence) -> int | None:
     """The number of the operation that a line tells of."""
-    return small(row.fields.get("seq_id") or row.fields.get("at_work"))
+    return parse_small_number(row.fields.get("seq_id") or row.fields.get("at_work"))
 
 
 def _group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:
@@ -106,7 +108,7 @@ def _group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions
     return None
 
 
-def _of_dumps(one: CollectiveAtFrontier) -> Symptom:
+def _make_dump_symptom(one: CollectiveAtFrontier) -> Symptom:
     """Where ranks wait by their records."""
     waiting = len(one.waiting)
     many = f"{waiting} ranks wait" if waiting != 1 else "1 rank waits"
@@ -120,11 +122,14 @@ def _of_dumps(one: CollectiveAtFrontier) -> Symptom:
     )
 
 
-def _of_steps(progress: JobProgress | None) -> Iterator[Symptom]:
+def _list_step_symptoms(progress: JobProgress | None) -> Iterator[Symptom]:
     """That the steps ended, or became slower."""
     change = None if progress is None else progress.stopped or progress.slowed
     if change is not None:
         since = change.since
         yield Symptom(
-            text=change.text, artifact=since.artifact, line=since.line, at=timestamp(since.at_ns)
+            text=change.text,
+            artifact=since.artifact,
+            line=since.line,
+            at=make_timestamp(since.at_ns),
         )

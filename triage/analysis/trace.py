@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.analysis.clocks.rank_clocks import node_clocks
+from triage.analysis.clocks.rank_clocks import measure_node_clocks
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.case import Case
 from triage.domain.arrays import I64
@@ -54,7 +54,7 @@ class Operation:
 class Trace:
     """``operations`` by rank and start. ``streams`` names (rank, stream); ``nodes`` the ranks.
 
-    ``ahead_ms`` is by how much a node's clock was set back. ``_left_out`` are sentences.
+    ``ahead_ms`` is by how much a node's clock was set back. ``_note_left_out`` are sentences.
     """
 
     operations: tuple[Operation, ...]
@@ -77,20 +77,20 @@ def trace_of(
     if limit < 1 or not last_s > 0:
         raise UsageError("a trace needs last_s above 0 and a limit of 1 or more")
     snapshot = case.snapshot
-    chosen = _telling_ranks(case, answer) if ranks is None else sorted(set(ranks))
+    chosen = _choose_ranks(case, answer) if ranks is None else sorted(set(ranks))
     indices = [snapshot.index_of[rank] for rank in chosen if rank in snapshot.index_of]
     if not indices:
         raise UsageError("not one of these ranks left a dump; name others, or none at all")
-    ahead_ns = node_clocks(snapshot, snapshot.node_of)
+    ahead_ns = measure_node_clocks(snapshot, snapshot.node_of)
     last = [_last_times(snapshot, index, ahead_ns) for index in indices]
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
     issued, newest = (max(column) for column in zip(*last, strict=True))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
-    columns, before = _in_window(snapshot, indices, ahead_ns, start_ns)
+    columns, before = _select_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
     kept = np.argsort(columns.created, kind="stable")[cut:]
     dumped_ns = _end_of_record(answer, newest)
-    operations = [_operation(case, columns, int(k), dumped_ns) for k in kept]
+    operations = [_make_operation(case, columns, int(k), dumped_ns) for k in kept]
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
     operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
@@ -104,11 +104,11 @@ def trace_of(
         roles={s.rank: s.state for s in answer.ranks if s.state in ("culprit", "possible")},
         start_ns=min(one.start_ns for one in operations),
         dumped_ns=dumped_ns,
-        left_out=tuple(_left_out(left, before, cut, last_s, limit)),
+        left_out=tuple(_note_left_out(left, before, cut, last_s, limit)),
     )
 
 
-def _left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
+def _note_left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
     sentences = []
     if ranks:
         sentences.append(f"{ranks:,} ranks (name them with ranks=)")
@@ -119,7 +119,7 @@ def _left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> l
     return sentences
 
 
-def _telling_ranks(case: Case, answer: Answer) -> list[int]:
+def _choose_ranks(case: Case, answer: Answer) -> list[int]:
     """Suspects, then members of the groups in question, then ranks spread over the job."""
     snapshot = case.snapshot
     ranks = [rank for suspect in answer.suspects for rank in suspect.ranks[:_PEERS_A_GROUP]]
@@ -167,7 +167,7 @@ class _Columns:
     wait_us: NDArray[np.int32]
 
 
-def _in_window(
+def _select_window(
     snapshot: Snapshot, indices: Sequence[int], ahead_ns: dict[str, int], start_ns: int
 ) -> tuple[_Columns, int]:
     """Dated operations from ``start_ns`` on, and how many are earlier.
@@ -181,7 +181,7 @@ def _in_window(
         dated = np.flatnonzero(past.created != MISSING)
         offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
         created = past.created[dated].astype(np.int64) - offset
-        until = _next_issue(past.stream[dated], created)
+        until = _find_next_issue_ns(past.stream[dated], created)
         open_ = (past.flags[dated] & FINISHED) == 0
         near = (created >= start_ns) | open_
         before += int((~near).sum())
@@ -198,7 +198,7 @@ def _in_window(
     return _Columns(*(np.concatenate(column) for column in zip(*parts, strict=True))), before
 
 
-def _next_issue(stream: NDArray[np.int16], created: I64) -> I64:
+def _find_next_issue_ns(stream: NDArray[np.int16], created: I64) -> I64:
     """When the next operation of the same stream was issued; far away for the last."""
     until = np.full(len(created), np.iinfo(np.int64).max)
     for number in np.unique(stream):
@@ -208,7 +208,7 @@ def _next_issue(stream: NDArray[np.int16], created: I64) -> I64:
     return until
 
 
-def _operation(case: Case, columns: _Columns, k: int, dumped_ns: int) -> Operation:
+def _make_operation(case: Case, columns: _Columns, k: int, dumped_ns: int) -> Operation:
     snapshot = case.snapshot
     index = int(columns.index[k])
     rank = int(snapshot.ranks[index])

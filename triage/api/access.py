@@ -33,7 +33,7 @@ class Scope(StrEnum):
 EVERYBODY: Final = Caller("local", frozenset(Scope))
 
 
-def admitted(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitable[None]]:
+def admit_scope(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitable[None]]:
     """A dependency that lets a request through whose token reaches so far.
 
     Raises :class:`NoToken`, :class:`NotAllowed`, and, for routes that are ``paced``,
@@ -46,10 +46,10 @@ def admitted(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitab
             check_local(request)
             caller = EVERYBODY
         else:
-            caller = await checked(request, scope)
+            caller = await check_token(request, scope)
         admit_caller(request, caller)
         if paced:
-            state.pace.take(actor_of(request))
+            state.pace.take(get_actor(request))
 
     return check
 
@@ -62,17 +62,17 @@ def admit_caller(request: Request, caller: Caller) -> None:
         state_of(request).last_use.note(caller.key_id)
 
 
-def caller_of(request: Request) -> Caller:
+def get_caller(request: Request) -> Caller:
     """Whose request it is that was admitted."""
     return cast("Caller", request.scope["triage.caller"])
 
 
-def actor_of(request: Request) -> str:
+def get_actor(request: Request) -> str:
     """The id of the token of an admitted request, for the record of who did what."""
     return cast("str", request.scope["triage.key_id"])
 
 
-async def checked(request: Request, scope: Scope) -> Caller:
+async def check_token(request: Request, scope: Scope) -> Caller:
     """Who asks, by the request's token.
 
     Raises :class:`NoToken` without a valid one, :class:`NotAllowed` where its scopes do not reach.

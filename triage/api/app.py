@@ -20,7 +20,7 @@ from starlette.types import ExceptionHandler
 from triage.api.answers.problems import answer_refusal
 from triage.api.answers.refusals import MethodNotAllowed
 from triage.api.description import docs_page
-from triage.api.description.openapi import described
+from triage.api.description.openapi import describe_app
 from triage.api.description.shapes import Source
 from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
@@ -32,14 +32,14 @@ from triage.api.request_middleware import RequestMiddleware
 from triage.api.routes import Routes
 from triage.api.state import ApiState
 from triage.api.watch import Watch
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
 from triage.queue.wakeups import PipeWakeups
 from triage.services.context import Context
 from triage.services.rate_limiter import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
-from triage.store.work.backlog import counts
+from triage.store.work.backlog import summarize_work
 
 # Threads that answer reads and hooks; uploads have their own.
 _THREADS: Final = 16
@@ -83,7 +83,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
 
     def read_counts() -> dict[str, Any]:
         with ctx.database.reading() as session:
-            return counts(session, utc_now())
+            return summarize_work(session, read_utc_now())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -109,7 +109,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         pace=RateLimiter(ctx.settings.requests_per_minute),
         token_lookup=TokenLookup(ctx),
         last_use=LastUse(ctx),
-        gate=gate_of(ctx),
+        gate=make_gate(ctx),
         watch=Watch(settled),
         readiness=Readiness(ctx),
     )
@@ -118,16 +118,16 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         app.include_router(router)
     app.add_api_route("/openapi.json", _openapi_file, methods=["GET"], include_in_schema=False)
     docs_page.add_to(app)
-    app.add_exception_handler(Refusal, cast("ExceptionHandler", _refused))
-    app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _invalid))
-    app.add_exception_handler(HTTPException, cast("ExceptionHandler", _unrouted))
-    app.openapi = lambda: described(app, parts.shapes)  # type: ignore[method-assign]
+    app.add_exception_handler(Refusal, cast("ExceptionHandler", _answer_refusal))
+    app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _answer_invalid))
+    app.add_exception_handler(HTTPException, cast("ExceptionHandler", _answer_unrouted))
+    app.openapi = lambda: describe_app(app, parts.shapes)  # type: ignore[method-assign]
     app.add_middleware(Linger)
     app.add_middleware(RequestMiddleware, metrics=metrics)
     return app
 
 
-def gate_of(ctx: Context) -> AdmissionGate:
+def make_gate(ctx: Context) -> AdmissionGate:
     """The gate of uploads; it minds the line of unread ones where readers need the processors."""
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
     beside = isinstance(ctx.wakeups, PipeWakeups)
@@ -141,11 +141,11 @@ def _openapi_file(request: Request) -> Response:
     return Response(orjson.dumps(request.app.openapi()), media_type="application/json")
 
 
-async def _refused(request: Request, refusal: Refusal) -> Response:
+async def _answer_refusal(request: Request, refusal: Refusal) -> Response:
     return answer_refusal(request, refusal)
 
 
-async def _invalid(request: Request, error: RequestValidationError) -> Response:
+async def _answer_invalid(request: Request, error: RequestValidationError) -> Response:
     places = tuple(
         Place("/".join(str(part) for part in one["loc"]), one["msg"].removeprefix("Value error, "))
         for one in error.errors()[:20]
@@ -160,10 +160,10 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
     )
 
 
-async def _unrouted(request: Request, error: HTTPException) -> Response:
+async def _answer_unrouted(request: Request, error: HTTPException) -> Response:
     """What the router itself refuses: no such path, or not this method."""
     if error.status_code == _NOT_ALLOWED:
-        allowed = _methods_at(request)
+        allowed = _list_methods(request)
         return answer_refusal(
             request, MethodNotAllowed(f"{request.method} is not answered here", allowed)
         )
@@ -175,9 +175,9 @@ async def _unrouted(request: Request, error: HTTPException) -> Response:
     return answer_refusal(request, BadRequest(str(error.detail), hint="/docs lists all routes"))
 
 
-def _methods_at(request: Request) -> tuple[str, ...]:
+def _list_methods(request: Request) -> tuple[str, ...]:
     found: set[str] = set()
-    for route in _every_route(request.app):
+    for route in _list_routes(request.app):
         if route.path_regex.match(request.scope["path"]):
             found |= route.methods or set()
     if "GET" in found:
@@ -185,7 +185,7 @@ def _methods_at(request: Request) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _every_route(app: FastAPI) -> list[APIRoute]:
+def _list_routes(app: FastAPI) -> list[APIRoute]:
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
     parts: Parts = app.state.parts
     for router in parts.routers:

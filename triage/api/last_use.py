@@ -11,10 +11,10 @@ from typing import Final
 import structlog
 from anyio import to_thread
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import TriageError
 from triage.services.context import Context
-from triage.services.tokens import used_tokens
+from triage.services.tokens import note_used_tokens
 
 log = structlog.get_logger(__name__)
 _EVERY_S: Final = 60.0
@@ -54,6 +54,6 @@ class LastUse:
             await asyncio.sleep(self.gather_s)
             used, self.waiting = self.waiting, set()
             try:
-                await to_thread.run_sync(used_tokens, self.ctx, used, utc_now())
+                await to_thread.run_sync(note_used_tokens, self.ctx, used, read_utc_now())
             except TriageError as error:
                 log.warning("last use of tokens not written", tokens=len(used), why=str(error))

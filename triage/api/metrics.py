@@ -97,10 +97,10 @@ class Rows(Collector):
             "triage_database_up", "Whether the database answers.", value=float(answers)
         )
         for name, value in counts.items():
-            yield _gauge(name, value)
+            yield _make_gauge(name, value)
 
 
-def _gauge(name: str, value: object) -> GaugeMetricFamily:
+def _make_gauge(name: str, value: object) -> GaugeMetricFamily:
     """``{"ready": 3}`` by state; ``{("parse", "waiting"): 2}`` by kind and state; or one number."""
     label = f"triage_{name}"
     said = name.replace("_", " ")

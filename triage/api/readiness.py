@@ -12,18 +12,18 @@ from typing import Annotated, Final, Literal
 
 from anyio import CapacityLimiter, move_on_after, to_thread
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups, PipeWakeups
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, owner_of
-from triage.services.tokens import ending_tokens
-from triage.store.database.migrate import current_revision, head_revision
-from triage.store.work.backlog import counts
-from triage.store.work.beats import silent
-from triage.store.work.waiting import num_waiting
-from triage.store.work.worker_activity import heard
+from triage.services.retention.ownership import ADOPT, find_owner
+from triage.services.tokens import list_ending_tokens
+from triage.store.database.migrate import head_revision, read_current_revision
+from triage.store.work.backlog import summarize_work
+from triage.store.work.beats import list_silent
+from triage.store.work.waiting import count_waiting
+from triage.store.work.worker_activity import read_activity
 
 # The route is open to everybody; the parts are asked at most this often.
 _KEEP_S: Final = 2.0
@@ -96,7 +96,7 @@ class Readiness:
     def database(self) -> tuple[str, str]:
         """Whether it answers, and is at the revision of this release."""
         self.ctx.database.check()
-        present, newest = current_revision(self.ctx.database), head_revision()
+        present, newest = read_current_revision(self.ctx.database), head_revision()
         if present != newest:
             return "fail", f"at revision {present}, not {newest}: run `triage migrate`"
         return "ok", ""
@@ -104,7 +104,7 @@ class Readiness:
     def blobs(self) -> tuple[str, str]:
         """Whether bytes can be written, and whether the store is ours alone."""
         self.ctx.blobs.check()
-        owner = owner_of(self.ctx)
+        owner = find_owner(self.ctx)
         return ("warn", f"{owner.words}: {ADOPT}") if owner.strangers else ("ok", "")
 
     def broker(self) -> tuple[str, str]:
@@ -119,7 +119,7 @@ class Readiness:
     def surroundings(self) -> tuple[str, str]:
         """Whether work waits for something that we stand on."""
         with self.ctx.database.reading() as session:
-            waits = num_waiting(session)
+            waits = count_waiting(session)
         if waits:
             return "warn", "; ".join(one.words("piece of work") for one in waits)
         return "ok", ""
@@ -132,11 +132,11 @@ class Readiness:
 
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""
-        now = utc_now()
+        now = read_utc_now()
         try:
             with self.ctx.database.reading() as session:
-                oldest_s = float(counts(session, now)["oldest_due_s"])
-                acts, standing = heard(session, now), silent(session, now)
+                oldest_s = float(summarize_work(session, now)["oldest_due_s"])
+                acts, standing = read_activity(session, now), list_silent(session, now)
         except TriageError as error:
             return "warn", str(error)
         silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
@@ -150,7 +150,7 @@ class Readiness:
 
     def tokens(self) -> tuple[str, str]:
         """Whether none ends soon; which ones it is, only their owner is told."""
-        ending = len(ending_tokens(self.ctx))
+        ending = len(list_ending_tokens(self.ctx))
         if ending:
             return (
                 "warn",

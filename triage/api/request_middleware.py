@@ -14,10 +14,10 @@ import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triage.api.answers.problems import INTERNAL_TITLE, problem
+from triage.api.answers.problems import INTERNAL_TITLE, make_problem
 from triage.api.answers.refusals import ClientGone
 from triage.api.metrics import Metrics
-from triage.api.requests.paths import host_and_path, routed_path
+from triage.api.requests.paths import normalize_path, split_target
 from triage.errors import BadRequest, Place
 
 log = structlog.get_logger("triage.api")
@@ -46,20 +46,22 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        inner = _prepared(scope)
+        inner = _prepare_scope(scope)
         # For what others log on the way; each request is a task, and a context, of its own.
         structlog.contextvars.bind_contextvars(request_id=inner["triage.request_id"])
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
-            await (_smuggled if _says_two_lengths(scope) else self.app)(inner, receive, answer)
+            await (_refuse_smuggled if _has_two_lengths(scope) else self.app)(
+                inner, receive, answer
+            )
         except ClientGone:
             answer.status = answer.status or _CLIENT_GONE
         except Exception:
             log.exception("request failed", request_id=inner["triage.request_id"])
             if answer.status:
                 raise
-            failed = problem(
+            failed = make_problem(
                 Request(inner), 500, INTERNAL_TITLE, "the service failed at this request",
                 hint="send it again; its request_id stands in the service's log",
             )  # fmt: skip
@@ -87,14 +89,14 @@ class RequestMiddleware:
         )
 
 
-def _says_two_lengths(scope: Scope) -> bool:
+def _has_two_lengths(scope: Scope) -> bool:
     """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
     return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
-async def _smuggled(scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse_smuggled(scope: Scope, receive: Receive, send: Send) -> None:
     """The refusal of a request that ends in two places; what follows it is not read."""
-    refused = problem(
+    refused = make_problem(
         Request(scope), 400, BadRequest.title,
         "the request has a Content-Length and comes in chunks",
         hint="send one of the two headers", headers={"Connection": "close"},
@@ -136,10 +138,10 @@ class Answer:
         await self.send(message)
 
 
-def _prepared(scope: Scope) -> dict[str, Any]:
+def _prepare_scope(scope: Scope) -> dict[str, Any]:
     """The scope with what the routes need; the server keeps its own."""
     target = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogateescape")
-    host, raw = host_and_path(target)
+    host, raw = split_target(target)
     headers = scope["headers"]
     if host is not None:  # then it counts, and not the header
         headers = [(b"host", host), *(one for one in headers if one[0] != b"host")]
@@ -148,7 +150,7 @@ def _prepared(scope: Scope) -> dict[str, Any]:
     return {
         **scope,
         "method": "GET" if scope["method"] == "HEAD" else scope["method"],
-        "path": routed_path(raw),
+        "path": normalize_path(raw),
         "raw_path": raw,
         "headers": headers,
         "triage.request_id": request_id

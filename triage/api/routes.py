@@ -7,11 +7,11 @@ from typing import Any, Final, Protocol, TypeVar
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
-from triage.api.description.described import Answers, answers
+from triage.api.access import Scope, admit_scope
+from triage.api.description.described import Answers, describe_answers
 from triage.api.description.shapes import Source
 from triage.api.requests.idempotency import PARAMETER
-from triage.api.requests.values import known_query
+from triage.api.requests.values import check_query
 
 # 429 beyond the rate of a token, and of wrong tokens from one address.
 _OF_A_TOKEN: Final = (401, 403, 422, 429)
@@ -43,7 +43,7 @@ class Routes:
     def __init__(self, prefix: str, tag: str, scope: Scope | None, *, paced: bool = True) -> None:
         self.scope = scope
         self.shapes: list[Source] = []
-        admission = [] if scope is None else [Depends(admitted(scope, paced=paced))]
+        admission = [] if scope is None else [Depends(admit_scope(scope, paced=paced))]
         self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=admission)
 
     def get(
@@ -105,7 +105,7 @@ class Routes:
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
-            strict = known_query(*_query_of(path, handler))
+            strict = check_query(*_query_of(path, handler))
             self.router.add_api_route(
                 path,
                 handler,
@@ -113,7 +113,7 @@ class Routes:
                 status_code=next(iter(ok)),
                 summary=summary,
                 dependencies=[] if self.scope is None else [Depends(strict)],
-                responses=answers(*refuses, ok=ok, forms=forms),
+                responses=describe_answers(*refuses, ok=ok, forms=forms),
                 response_class=Response,
                 openapi_extra=described,
             )

@@ -1,6 +1,6 @@
 """``triage analyze``: files in, the answer out."""
 
-from triage.cli.interrupt import stopped_at_once
+from triage.cli.interrupt import stop_at_once
 from triage.cli.options import (
     Format,
     JobFile,
@@ -10,9 +10,9 @@ from triage.cli.options import (
     Signatures,
     StoppedAt,
     Top,
-    existing,
+    require_existing,
 )
-from triage.cli.output import check_folder, emit, reading, rendered
+from triage.cli.output import check_folder, emit, render_answer, show_reading_progress
 
 HELP = """
 Say which rank, node or GPU stopped the job, and why.
@@ -43,12 +43,12 @@ def analyze(
     signatures: Signatures = None,
 ) -> None:
     """Analyse ``paths`` and print the answer; ``HELP`` is what people read of it."""
-    inputs = existing(paths, job)
+    inputs = require_existing(paths, job)
     if output is not None:
         check_folder(output)
 
-    with stopped_at_once(), reading() as progress:
+    with stop_at_once(), show_reading_progress() as progress:
         from triage.report import analyze as run
 
         report = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
-    emit(rendered(report.answer, format_, top, to_file=output is not None), output)
+    emit(render_answer(report.answer, format_, top, to_file=output is not None), output)

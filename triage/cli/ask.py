@@ -40,7 +40,7 @@ class _Limits(TypedDict, total=False):
 
 
 @contextmanager
-def asking(
+def open_client(
     url: str, token_file: str | None, ca_file: str | None, **limits: Unpack[_Limits]
 ) -> Iterator["Client"]:
     """A client of the service; what is refused raises UsageError with the command that helps.

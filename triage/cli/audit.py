@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 from triage.errors import UsageError
 
 HELP = """
@@ -36,19 +36,19 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Lines at most.")] = 100,
 ) -> int:
     """List acts; the help stands in ``HELP``."""
-    with service_context() as ctx:
-        from triage.domain.wire import iso_utc
-        from triage.render.words.clean import one_line
-        from triage.services.hooks.times import moment
-        from triage.store.access.audit import listing
+    with open_service_context() as ctx:
+        from triage.domain.wire import format_iso_utc
+        from triage.render.words.clean import format_one_line
+        from triage.services.hooks.times import parse_moment
+        from triage.store.access.audit import list_acts
 
-        at = None if since is None else moment(since)
+        at = None if since is None else parse_moment(since)
         if since is not None and at is None:
             raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
         with ctx.database.reading() as session:
-            acts = listing(session, limit, actor=actor, action=action, subject=subject, since=at)
+            acts = list_acts(session, limit, actor=actor, action=action, subject=subject, since=at)
         for act in acts:
             detail = json.dumps(act.detail, ensure_ascii=False, default=str) if act.detail else ""
-            line = f"{iso_utc(act.at)}  {act.actor}  {act.action}  {act.subject}  {detail}"
-            typer.echo(one_line(line).rstrip())
+            line = f"{format_iso_utc(act.at)}  {act.actor}  {act.action}  {act.subject}  {detail}"
+            typer.echo(format_one_line(line).rstrip())
     return 0

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from triage.cli.interrupt import TIDY_S, stopped_at_once
+from triage.cli.interrupt import TIDY_S, stop_at_once
 from triage.collectors.options import OPTIONS, Misuse
 from triage.errors import UsageError
 
@@ -32,53 +32,53 @@ service does not have everything; 2 wrong usage; 130 interrupted by Ctrl-C.
 """
 
 
-def _option(name: str) -> Any:  # noqa: ANN401 - typer's own type
+def _make_option(name: str) -> Any:  # noqa: ANN401 - typer's own type
     option = OPTIONS[name]
     sentence = f"{option.help[:1].upper()}{option.help[1:]}."
     return typer.Option(name, metavar=option.metavar or None, help=sentence)
 
 
 def collect(
-    url: Annotated[str, _option("--url")] = "",
-    token_file: Annotated[str | None, _option("--token-file")] = None,
-    job_id: Annotated[str | None, _option("--job-id")] = None,
-    node: Annotated[str | None, _option("--node")] = None,
-    cluster: Annotated[str | None, _option("--cluster")] = None,
-    attempt: Annotated[str | None, _option("--attempt")] = None,
-    incident: Annotated[str | None, _option("--incident")] = None,
-    fr: Annotated[list[str] | None, _option("--fr")] = None,
-    logs: Annotated[list[str] | None, _option("--logs")] = None,
-    literal: Annotated[list[str] | None, _option("--literal")] = None,
-    kernel_log: Annotated[str | None, _option("--kernel-log")] = None,
-    no_kernel_log: Annotated[bool, _option("--no-kernel-log")] = False,
-    since: Annotated[str | None, _option("--since")] = None,
-    shared: Annotated[str, _option("--shared")] = "auto",
-    digest: Annotated[bool, _option("--digest")] = False,
-    wait_for_wanted: Annotated[float | None, _option("--wait-for-wanted")] = None,
-    only_with_dumps: Annotated[bool, _option("--only-with-dumps")] = False,
-    wait_for_dumps: Annotated[float, _option("--wait-for-dumps")] = 0.0,
-    deadline: Annotated[float, _option("--deadline")] = 60.0,
-    max_bytes: Annotated[str, _option("--max-bytes")] = "1G",
-    max_log_bytes: Annotated[str, _option("--max-log-bytes")] = "64M",
-    spool: Annotated[str | None, _option("--spool")] = None,
-    spool_max_bytes: Annotated[str, _option("--spool-max-bytes")] = "4G",
-    flush_spool: Annotated[bool, _option("--flush-spool")] = False,
-    dry_run: Annotated[bool, _option("--dry-run")] = False,
-    strict: Annotated[bool, _option("--strict")] = False,
-    no_compress: Annotated[bool, _option("--no-compress")] = False,
-    ca_file: Annotated[str | None, _option("--ca-file")] = None,
-    insecure: Annotated[bool, _option("--insecure")] = False,
+    url: Annotated[str, _make_option("--url")] = "",
+    token_file: Annotated[str | None, _make_option("--token-file")] = None,
+    job_id: Annotated[str | None, _make_option("--job-id")] = None,
+    node: Annotated[str | None, _make_option("--node")] = None,
+    cluster: Annotated[str | None, _make_option("--cluster")] = None,
+    attempt: Annotated[str | None, _make_option("--attempt")] = None,
+    incident: Annotated[str | None, _make_option("--incident")] = None,
+    fr: Annotated[list[str] | None, _make_option("--fr")] = None,
+    logs: Annotated[list[str] | None, _make_option("--logs")] = None,
+    literal: Annotated[list[str] | None, _make_option("--literal")] = None,
+    kernel_log: Annotated[str | None, _make_option("--kernel-log")] = None,
+    no_kernel_log: Annotated[bool, _make_option("--no-kernel-log")] = False,
+    since: Annotated[str | None, _make_option("--since")] = None,
+    shared: Annotated[str, _make_option("--shared")] = "auto",
+    digest: Annotated[bool, _make_option("--digest")] = False,
+    wait_for_wanted: Annotated[float | None, _make_option("--wait-for-wanted")] = None,
+    only_with_dumps: Annotated[bool, _make_option("--only-with-dumps")] = False,
+    wait_for_dumps: Annotated[float, _make_option("--wait-for-dumps")] = 0.0,
+    deadline: Annotated[float, _make_option("--deadline")] = 60.0,
+    max_bytes: Annotated[str, _make_option("--max-bytes")] = "1G",
+    max_log_bytes: Annotated[str, _make_option("--max-log-bytes")] = "64M",
+    spool: Annotated[str | None, _make_option("--spool")] = None,
+    spool_max_bytes: Annotated[str, _make_option("--spool-max-bytes")] = "4G",
+    flush_spool: Annotated[bool, _make_option("--flush-spool")] = False,
+    dry_run: Annotated[bool, _make_option("--dry-run")] = False,
+    strict: Annotated[bool, _make_option("--strict")] = False,
+    no_compress: Annotated[bool, _make_option("--no-compress")] = False,
+    ca_file: Annotated[str | None, _make_option("--ca-file")] = None,
+    insecure: Annotated[bool, _make_option("--insecure")] = False,
 ) -> None:
     """Collect and send; ``HELP`` is what people read of it."""
     # The parameters are named as the options of the collector's own command are.
     given = Namespace(**locals())
-    from triage.collectors.command import options_of, run
+    from triage.collectors.command import list_options, run
 
     try:
-        options = options_of(given)
+        options = list_options(given)
     except Misuse as error:
         raise UsageError(str(error)) from error
-    with stopped_at_once(TIDY_S):
+    with stop_at_once(TIDY_S):
         status = run(options, os.environ)
     if status:
         raise typer.Exit(status)

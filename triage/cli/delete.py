@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 
 HELP = """
 Erase an incident, or one of its files, for good.
@@ -31,7 +31,7 @@ def incident(
     reason: _Reason,
 ) -> int:
     """Erase an incident with all its files. Other files of the job open a new one."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.retention.erase import delete_incident
 
         delete_incident(ctx, incident_id, "local", reason)
@@ -45,7 +45,7 @@ def artifact(
     reason: _Reason,
 ) -> int:
     """Erase one file. Its incident is answered again without it."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.retention.erase import delete_artifact
 
         of = delete_artifact(ctx, artifact_id, "local", reason)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_packages
+from triage.cli.extras import require_service_packages
 
 HELP = """
 Check everything the service depends on, and say what to do.
@@ -21,7 +21,7 @@ def doctor(
     ] = False,
 ) -> int:
     """Examine; the help stands in ``HELP``."""
-    with service_packages():
+    with require_service_packages():
         from triage.actions.services.hooks import ActingOnNodes
         from triage.logging import configure_logging
         from triage.services.doctor import Health, examine

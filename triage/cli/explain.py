@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.interrupt import stopped_at_once
+from triage.cli.interrupt import stop_at_once
 from triage.cli.options import (
     JobFile,
     Paths,
@@ -12,9 +12,15 @@ from triage.cli.options import (
     StoppedAt,
     TextOrJson,
     check_top,
-    existing,
+    require_existing,
 )
-from triage.cli.output import columns, emit, encoded, reading, wants_colour
+from triage.cli.output import (
+    emit,
+    encode_output,
+    get_output_columns,
+    should_use_colour,
+    show_reading_progress,
+)
 
 HELP = """
 Say why each suspect stands where it stands.
@@ -50,9 +56,9 @@ def explain(
     signatures: Signatures = None,
 ) -> None:
     """Explain the answer on ``paths``; ``HELP`` is what people read of it."""
-    inputs = existing(paths, job)
+    inputs = require_existing(paths, job)
 
-    with stopped_at_once(), reading() as progress:
+    with stop_at_once(), show_reading_progress() as progress:
         from triage.report import explain as run
 
         explanation = run(inputs, job=job, at=at, progress=progress, signatures=signatures)
@@ -62,5 +68,7 @@ def explain(
     if format_ is TextOrJson.JSON:
         emit(explained.render_json(explanation, top=top))
         return
-    text = explained.render(explanation, colour=wants_colour(), width=columns(), top=top)
-    emit(encoded(text))
+    text = explained.render(
+        explanation, colour=should_use_colour(), width=get_output_columns(), top=top
+    )
+    emit(encode_output(text))

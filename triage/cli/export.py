@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.options import since_time
+from triage.cli.options import parse_since_time
 from triage.errors import UsageError
 
 HELP = """
@@ -50,7 +50,7 @@ def export(
     token = token_from(token_file or os.environ.get("TRIAGE_TOKEN_FILE") or None, os.environ)
     if token.why:
         raise UsageError(token.why)
-    begin = None if since is None else since_time(since)
+    begin = None if since is None else parse_since_time(since)
     with open_store(url, token=token.value or None, ca_file=ca_file) as store:
         num_rows = store.export(folder, since=begin, cluster=cluster, limit=limit)
     for name, number in num_rows.items():

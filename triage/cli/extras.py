@@ -24,7 +24,7 @@ _NOT_IN_THE_WHEEL: Final = ("models", "workers", "migrations")
 
 
 @contextmanager
-def service_packages() -> Iterator[None]:
+def require_service_packages() -> Iterator[None]:
     """Imports of the service happen in here; a missing package raises UsageError.
 
     What is written in here, and by every process that is started in here, is for this user
@@ -50,9 +50,9 @@ def service_packages() -> Iterator[None]:
 
 
 @contextmanager
-def service_context() -> "Iterator[Context]":
+def open_service_context() -> "Iterator[Context]":
     """The service's context, closed at the end; imports of the service may happen in here too."""
-    with service_packages():
+    with require_service_packages():
         from triage.logging import configure_logging
         from triage.server.context import open_context
         from triage.services.schema import prepare_schema

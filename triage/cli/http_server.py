@@ -181,7 +181,7 @@ class HttpServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server_config(app: Any) -> uvicorn.Config:  # noqa: ANN401 - an ASGI application
+def build_server_config(app: Any) -> uvicorn.Config:  # noqa: ANN401 - an ASGI application
     """How this application is served."""
     return uvicorn.Config(
         app,

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.cli.options import Rows, since_time
-from triage.cli.output import columns, emit, print_lines
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.options import Rows, parse_since_time
+from triage.cli.output import emit, get_output_columns, print_lines
 
 HELP = """
 List the incidents of a service, newest first.
@@ -56,8 +56,8 @@ def incidents(
     ca_file: CaFile = None,
 ) -> None:
     """List; the help stands in ``HELP``."""
-    after = None if since is None else since_time(since)
-    with asking(url, token_file, ca_file) as client:
+    after = None if since is None else parse_since_time(since)
+    with open_client(url, token_file, ca_file) as client:
         filters = {
             "job_id": job_id,
             "cluster": cluster,
@@ -73,6 +73,8 @@ def incidents(
 
         emit(b"".join(map(encode_line, rows[:limit])))
         return
-    from triage.render.terminal.listing import incident_lines
+    from triage.render.terminal.listing import format_incident_lines
 
-    print_lines(incident_lines(rows[:limit], more=len(rows) > limit, width=columns()))
+    print_lines(
+        format_incident_lines(rows[:limit], more=len(rows) > limit, width=get_output_columns())
+    )

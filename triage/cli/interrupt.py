@@ -24,7 +24,7 @@ _TIDY: Final = b"\r\x1b[2K\x1b[?25h"
 
 
 @contextmanager
-def stopped_at_once(tidy_s: float = 0.0) -> Iterator[None]:
+def stop_at_once(tidy_s: float = 0.0) -> Iterator[None]:
     """While it is held, an interrupt ends the process within a moment, in one sentence.
 
     Where something has to be tidied up, the main thread has ``tidy_s`` for it. Where interrupts

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from triage.cli.interrupt import TIDY_S, stopped_at_once
+from triage.cli.interrupt import TIDY_S, stop_at_once
 from triage.cli.options import Format, ReportFormat, Top
 from triage.collectors.live.options import LIVE_OPTIONS
 
@@ -31,30 +31,30 @@ Exit status: 0 analysed or sent, whatever was found; 1 not sent;
 """
 
 
-def _option(name: str, *, flag: bool = False) -> Any:  # noqa: ANN401 - typer's own type
+def _make_option(name: str, *, flag: bool = False) -> Any:  # noqa: ANN401 - typer's own type
     option = LIVE_OPTIONS[name]
     sentence = f"{option.help[:1].upper()}{option.help[1:]}."
     return typer.Option(name, metavar=None if flag else option.metavar, help=sentence)
 
 
 def live(
-    job: Annotated[str | None, _option("--job")] = None,
-    pid: Annotated[int | None, _option("--pid")] = None,
-    all_nodes: Annotated[bool, _option("--all-nodes", flag=True)] = False,
-    nodes: Annotated[str | None, _option("--nodes")] = None,
-    via: Annotated[str, _option("--via")] = "auto",
-    out: Annotated[str | None, _option("--out")] = None,
-    looks: Annotated[int, _option("--looks")] = 2,
-    budget: Annotated[float, _option("--budget")] = 30.0,
-    max_bytes: Annotated[str, _option("--max-bytes")] = "256M",
-    without: Annotated[list[str] | None, _option("--without")] = None,
-    node: Annotated[str | None, _option("--node")] = None,
-    cluster: Annotated[str | None, _option("--cluster")] = None,
-    send: Annotated[bool, _option("--send", flag=True)] = False,
-    url: Annotated[str, _option("--url")] = "",
-    token_file: Annotated[str | None, _option("--token-file")] = None,
-    ca_file: Annotated[str | None, _option("--ca-file")] = None,
-    every: Annotated[float, _option("--every")] = 0.0,
+    job: Annotated[str | None, _make_option("--job")] = None,
+    pid: Annotated[int | None, _make_option("--pid")] = None,
+    all_nodes: Annotated[bool, _make_option("--all-nodes", flag=True)] = False,
+    nodes: Annotated[str | None, _make_option("--nodes")] = None,
+    via: Annotated[str, _make_option("--via")] = "auto",
+    out: Annotated[str | None, _make_option("--out")] = None,
+    looks: Annotated[int, _make_option("--looks")] = 2,
+    budget: Annotated[float, _make_option("--budget")] = 30.0,
+    max_bytes: Annotated[str, _make_option("--max-bytes")] = "256M",
+    without: Annotated[list[str] | None, _make_option("--without")] = None,
+    node: Annotated[str | None, _make_option("--node")] = None,
+    cluster: Annotated[str | None, _make_option("--cluster")] = None,
+    send: Annotated[bool, _make_option("--send", flag=True)] = False,
+    url: Annotated[str, _make_option("--url")] = "",
+    token_file: Annotated[str | None, _make_option("--token-file")] = None,
+    ca_file: Annotated[str | None, _make_option("--ca-file")] = None,
+    every: Annotated[float, _make_option("--every")] = 0.0,
     format_: ReportFormat = Format.TEXT,
     top: Top = None,
 ) -> None:
@@ -63,5 +63,5 @@ def live(
     arguments = Namespace(**locals())
     from triage.cli.live_pull import pull
 
-    with stopped_at_once(TIDY_S):
+    with stop_at_once(TIDY_S):
         pull(arguments, format_, top)

@@ -11,9 +11,9 @@ from pathlib import Path
 import typer
 
 from triage.cli.options import Format
-from triage.cli.output import emit, reading, rendered
+from triage.cli.output import emit, render_answer, show_reading_progress
 from triage.collectors.capture import end_all
-from triage.collectors.live.command import fill, options_of, say
+from triage.collectors.live.command import fill, print_to_stderr, read_options
 from triage.collectors.live.folder import stamp_text
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.send import send_folder
@@ -29,32 +29,32 @@ _STANDS = "hang"
 def pull(arguments: Namespace, format_: Format, top: int | None) -> None:
     """Do what the options of ``triage live`` say. Raises :class:`UsageError`."""
     try:
-        options = options_of(arguments)
+        options = read_options(arguments)
         if options.every_s:
             _serve(options)
         elif options.out == "-":
             raise UsageError("--out - is for python3 -m triage.collectors live; name a folder")
         else:
-            _once(options, format_, top)
+            _pull_once(options, format_, top)
     except Misuse as error:
         raise UsageError(str(error)) from error
     finally:
         end_all()
 
 
-def _once(options: LiveOptions, format_: Format, top: int | None) -> None:
-    root = options.out or _new_folder()
+def _pull_once(options: LiveOptions, format_: Format, top: int | None) -> None:
+    root = options.out or _make_pull_folder()
     fill(options, os.environ, root)
-    say(f"wrote {root}")
+    print_to_stderr(f"wrote {root}")
     if options.send:
-        status = send_folder(options, os.environ, root, say)
+        status = send_folder(options, os.environ, root, print_to_stderr)
         if status:
             raise typer.Exit(status)
         return
-    emit(rendered(_answer_of(root), format_, top, to_file=False))
+    emit(render_answer(_answer_of(root), format_, top, to_file=False))
 
 
-def _new_folder() -> str:
+def _make_pull_folder() -> str:
     """A folder in the working directory, or, where that cannot be written, in the temporary one."""
     name = f"triage-live-{stamp_text(time.time())}"
     here = os.getcwd()
@@ -62,7 +62,7 @@ def _new_folder() -> str:
 
 
 def _answer_of(root: str) -> Answer:
-    with reading() as progress:
+    with show_reading_progress() as progress:
         return analyze([Path(root)], progress=progress).answer
 
 
@@ -73,31 +73,33 @@ def _serve(options: LiveOptions) -> None:
     before, told = None, None
     while True:
         began = time.monotonic()
-        with _polled(options) as (root, found):
+        with _poll_job(options) as (root, found):
             if found is None:
                 told = None
             elif found == before and found != told:
-                say(f"two polls agree: {found[0]}")
-                told = found if send_folder(options, os.environ, root, say) == 0 else None
+                print_to_stderr(f"two polls agree: {found[0]}")
+                told = (
+                    found if send_folder(options, os.environ, root, print_to_stderr) == 0 else None
+                )
             before = found
         time.sleep(max(1.0, options.every_s - (time.monotonic() - began)))
 
 
 @contextmanager
-def _polled(options: LiveOptions) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+def _poll_job(options: LiveOptions) -> Iterator[tuple[str, tuple[str, ...] | None]]:
     """A folder of this moment, and what stands in the job: None while it moves or is not there."""
     with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
         try:
             fill(options, os.environ, root)
             answer = _answer_of(root)
         except (Misuse, TriageError, OSError) as error:
-            say(str(error))
+            print_to_stderr(str(error))
             yield root, None
             return
-        yield root, _standing(answer)
+        yield root, _get_standing_hang(answer)
 
 
-def _standing(answer: Answer) -> tuple[str, ...] | None:
+def _get_standing_hang(answer: Answer) -> tuple[str, ...] | None:
     """Kind, category and first suspect of a job that hangs."""
     verdict = answer.verdict
     if verdict.kind != _STANDS:

@@ -41,7 +41,7 @@ from triage.cli import (
 )
 from triage.errors import TriageError
 from triage.fleet.cli import commands as fleet
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.version import __version__
 
 _HELP = """
@@ -162,15 +162,15 @@ def _run(arguments: list[str]) -> int:
         status = app(arguments, prog_name="triage", standalone_mode=False)
     except TriageError as error:
         text, hint = str(error), getattr(error, "hint", "")
-        return _say(f"{text}: {hint}" if hint and hint not in text else text, 2)
+        return _print_sentence(f"{text}: {hint}" if hint and hint not in text else text, 2)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted", 130)
+        return _print_sentence("interrupted", 130)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0
     except BrokenPipeError:
         raise
     except MemoryError:
-        return _say("out of memory; give fewer files, or run it on a larger machine", 1)
+        return _print_sentence("out of memory; give fewer files, or run it on a larger machine", 1)
     except Exception as error:  # noqa: BLE001 - the edge: a person gets a sentence
         return _explain(error)
     return status if isinstance(status, int) else 0
@@ -182,17 +182,21 @@ def _explain(error: Exception) -> int:
     if callable(wording):
         context = getattr(error, "ctx", None)
         command = getattr(context, "command_path", "triage")
-        return _say(f"{str(wording()).rstrip('.')}. See '{command} --help'.", 2)
+        return _print_sentence(f"{str(wording()).rstrip('.')}. See '{command} --help'.", 2)
     if os.environ.get("TRIAGE_TRACEBACK"):
         raise error
     if isinstance(error, OSError):
-        return _say(f"{error.filename or 'cannot read or write'}: {error.strerror or error}", 2)
+        return _print_sentence(
+            f"{error.filename or 'cannot read or write'}: {error.strerror or error}", 2
+        )
     what = f"{type(error).__name__}: {error}"
-    return _say(f"internal error, please report it ({what}); TRIAGE_TRACEBACK=1 shows where", 1)
+    return _print_sentence(
+        f"internal error, please report it ({what}); TRIAGE_TRACEBACK=1 shows where", 1
+    )
 
 
-def _say(sentence: str, status: int) -> int:
-    sys.stderr.write(f"triage: {one_line(sentence)}\n")
+def _print_sentence(sentence: str, status: int) -> int:
+    sys.stderr.write(f"triage: {format_one_line(sentence)}\n")
     return status
 
 

@@ -3,8 +3,8 @@
 import os
 from contextlib import ExitStack
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.cli.extras import service_packages
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.extras import require_service_packages
 
 HELP = """
 Answer the questions of an agent, over stdio (MCP).
@@ -22,13 +22,13 @@ _SILENT_S = 20.0
 
 def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
     """Serve until the client goes; the help stands in ``HELP``."""
-    with service_packages(), ExitStack() as stack:
+    with require_service_packages(), ExitStack() as stack:
         from triage.agents.asking import OverUrl
         from triage.agents.over_stdio import serve_stdio
 
         ask = None
         if url or os.environ.get("TRIAGE_URL"):
             # An agent is told at once that it has to wait; it can do something else meanwhile.
-            client = asking(url, token_file, ca_file, timeout_s=_SILENT_S, tries=1)
+            client = open_client(url, token_file, ca_file, timeout_s=_SILENT_S, tries=1)
             ask = OverUrl(stack.enter_context(client))
         serve_stdio(ask)

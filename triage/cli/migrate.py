@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_packages
+from triage.cli.extras import require_service_packages
 
 HELP = """
 Bring the database to the newest revision, or to another.
@@ -30,19 +30,19 @@ def migrate(
     ] = False,
 ) -> int:
     """Migrate; the help stands in ``HELP``."""
-    with service_packages():
+    with require_service_packages():
         from triage.logging import configure_logging
         from triage.services.schema import bring_schema, keep_copy, refuse_loss
         from triage.settings import load_settings
         from triage.store.database.engine import open_database
-        from triage.store.database.migrate import current_revision
+        from triage.store.database.migrate import read_current_revision
 
         settings = load_settings()
         configure_logging(settings)
         database = open_database(settings)
         try:
-            before = current_revision(database) or "base"
-            refuse_loss(database, to, lambda what: yes_delete or _agreed(what))
+            before = read_current_revision(database) or "base"
+            refuse_loss(database, to, lambda what: yes_delete or _confirm_loss(what))
             copy = None if no_copy else keep_copy(database, to)
             after = bring_schema(database, to)
         finally:
@@ -53,6 +53,6 @@ def migrate(
         return 0
 
 
-def _agreed(what: str) -> bool:
+def _confirm_loss(what: str) -> bool:
     """Whether a person at a terminal says yes to a loss; without one, nobody does."""
     return sys.stdin.isatty() and typer.confirm(f"{what}. Do it?")

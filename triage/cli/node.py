@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.options import TextOrJson
-from triage.cli.output import columns, emit, print_lines
+from triage.cli.output import emit, get_output_columns, print_lines
 
 HELP = """
 Show the history of a node: its incidents and errors.
@@ -33,13 +33,13 @@ def node(
     ca_file: CaFile = None,
 ) -> None:
     """Show; the help stands in ``HELP``."""
-    with asking(url, token_file, ca_file) as client:
+    with open_client(url, token_file, ca_file) as client:
         history = client.node(name)
     if format_ is TextOrJson.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(history.to_dict()))
         return
-    from triage.render.terminal.listing import node_lines
+    from triage.render.terminal.listing import format_node_lines
 
-    print_lines(node_lines(history.to_dict(), history.summary, columns()))
+    print_lines(format_node_lines(history.to_dict(), history.summary, get_output_columns()))

@@ -39,7 +39,7 @@ class Rows(StrEnum):
     JSONL = "jsonl"
 
 
-def existing(paths: Sequence[Path], job: Path | None = None) -> list[Path]:
+def require_existing(paths: Sequence[Path], job: Path | None = None) -> list[Path]:
     """``paths`` as they are. Raises UsageError where one of them, or ``job``, is not there."""
     for path in [*paths, job] if job is not None else paths:
         try:
@@ -70,12 +70,12 @@ def parse_at(text: str) -> datetime:
         raise UsageError(f"--at {text!r} is no RFC 3339 time; give one like {example}") from None
 
 
-def since_time(text: str, option: str = "--since") -> datetime:
+def parse_since_time(text: str, option: str = "--since") -> datetime:
     """``6h`` ago or an RFC 3339 time. Raises UsageError, which names ``option``."""
-    from triage.collectors.options import Misuse, seconds_of
+    from triage.collectors.options import Misuse, parse_seconds
 
     try:
-        return datetime.fromtimestamp(seconds_of(text), UTC)
+        return datetime.fromtimestamp(parse_seconds(text), UTC)
     except Misuse as error:
         raise UsageError(f"{option}: {error}") from error
     except (ValueError, OverflowError, OSError) as error:

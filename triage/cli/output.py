@@ -44,7 +44,7 @@ def _write(target: Path, data: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), _mode(target))
+            os.fchmod(file.fileno(), _choose_mode(target))
         os.replace(name, target)
     except BaseException:
         with suppress(OSError):
@@ -52,7 +52,7 @@ def _write(target: Path, data: bytes) -> None:
         raise
 
 
-def _mode(target: Path) -> int:
+def _choose_mode(target: Path) -> int:
     """Permissions of the file that is replaced, else what a new file gets."""
     if target.exists():
         return target.stat().st_mode & 0o777
@@ -70,7 +70,7 @@ def check_folder(output: Path) -> None:
         raise UsageError(f"cannot write {output}: make the folder {folder} first")
 
 
-def rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: bool) -> bytes:
+def render_answer(answer: "Answer", format_: Format, top: int | None, *, to_file: bool) -> bytes:
     """``answer`` in the form asked for; colours and width are those of stdout."""
     if format_ is Format.JSON:
         from triage.render.data import wire
@@ -82,25 +82,25 @@ def rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: boo
         return html.render(answer, top=top).encode("utf-8")
     from triage.render.terminal import text
 
-    colour, width = wants_colour(to_file=to_file), columns(to_file=to_file)
-    return encoded(text.render(answer, colour=colour, width=width, top=top), to_file=to_file)
+    colour, width = should_use_colour(to_file=to_file), get_output_columns(to_file=to_file)
+    return encode_output(text.render(answer, colour=colour, width=width, top=top), to_file=to_file)
 
 
-def wants_colour(*, to_file: bool = False) -> bool:
+def should_use_colour(*, to_file: bool = False) -> bool:
     """Whether stdout is a terminal that wants colours; a file wants none."""
     if to_file or not sys.stdout.isatty():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def columns(*, to_file: bool = False) -> int:
+def get_output_columns(*, to_file: bool = False) -> int:
     """Columns to fill: the terminal's, at most 100; 80 into a file or a pipe."""
     if to_file or not sys.stdout.isatty():
         return _WIDTH
     return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
 
 
-def encoded(text: str, *, to_file: bool = False) -> bytes:
+def encode_output(text: str, *, to_file: bool = False) -> bytes:
     """``text`` in the encoding of stdout, UTF-8 for a file; what it cannot hold is escaped."""
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace")
@@ -108,14 +108,14 @@ def encoded(text: str, *, to_file: bool = False) -> bytes:
 
 def print_lines(lines: "Iterable[Line]") -> None:
     """Lines of text on stdout, in colour on a terminal that wants it."""
-    from triage.render.terminal.text import painted
+    from triage.render.terminal.text import paint_line
 
-    colour = wants_colour()
-    emit(encoded("".join(f"{painted(line, colour)}\n" for line in lines)))
+    colour = should_use_colour()
+    emit(encode_output("".join(f"{paint_line(line, colour)}\n" for line in lines)))
 
 
 @contextmanager
-def reading() -> Iterator[_Progress | None]:
+def show_reading_progress() -> Iterator[_Progress | None]:
     """A bar on stderr while files are read; None, and nothing shown, without a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -124,7 +124,7 @@ def reading() -> Iterator[_Progress | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    from triage.parsers.flight_recorder.jit import told_of_compiling
+    from triage.parsers.flight_recorder.jit import notify_of_compiling
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -133,5 +133,5 @@ def reading() -> Iterator[_Progress | None]:
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total or None, description=_READING)
 
-        with told_of_compiling(lambda: bar.update(task, description=_COMPILING)):
+        with notify_of_compiling(lambda: bar.update(task, description=_COMPILING)):
             yield show

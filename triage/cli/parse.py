@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from triage.cli.interrupt import stopped_at_once
-from triage.cli.options import Paths, Signatures, existing
+from triage.cli.interrupt import stop_at_once
+from triage.cli.options import Paths, Signatures, require_existing
 from triage.cli.output import emit
-from triage.render.words.clean import cells, encodable, one_line
+from triage.render.words.clean import count_cells, format_one_line, make_encodable
 
 HELP = """
 Print the evidence that was read out of each file.
@@ -53,14 +53,14 @@ def parse(
     signatures: Signatures = None,
 ) -> None:
     """Print the rows of ``paths``; ``HELP`` is what people read of it."""
-    inputs = existing(paths)
+    inputs = require_existing(paths)
 
-    with stopped_at_once():
+    with stop_at_once():
         from triage.report import read_rows
 
         rows = read_rows(inputs, signatures=signatures)
         if format_ is RowFormat.TEXT:
-            _emit_in_pieces(_text_lines(rows))
+            _emit_in_pieces(_format_text_lines(rows))
             return
         from triage.render.data.wire import encode_line
 
@@ -78,27 +78,27 @@ def _emit_in_pieces(lines: Iterable[bytes]) -> None:
     emit(b"".join(piece))
 
 
-def _text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+def _format_text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     for number, row in enumerate(rows):
         if number == 0:
-            yield _line([name for name, _ in _COLUMNS], "place", "text")
-        place = _shown(row.get("artifact"))
+            yield _format_line([name for name, _ in _COLUMNS], "place", "text")
+        place = _format_value(row.get("artifact"))
         if row.get("line") is not None:
             place += f":{row['line']}"
-        text = _shown(row.get("text"))
+        text = _format_value(row.get("text"))
         repeated = row.get("count")
         if isinstance(repeated, int) and repeated > 1:
             text += f" ({repeated} times)"
-        yield _line([_shown(row.get(name)) for name, _ in _COLUMNS], place, text)
+        yield _format_line([_format_value(row.get(name)) for name, _ in _COLUMNS], place, text)
 
 
-def _line(values: Iterable[str], place: str, text: str) -> bytes:
+def _format_line(values: Iterable[str], place: str, text: str) -> bytes:
     padded = (
-        value + " " * (width - cells(value))
+        value + " " * (width - count_cells(value))
         for value, (_, width) in zip(values, _COLUMNS, strict=True)
     )
     return f"{' '.join(padded)} {place}  {text}".rstrip().encode("utf-8") + b"\n"
 
 
-def _shown(value: object) -> str:
-    return "-" if value is None else encodable(one_line(str(value)))
+def _format_value(value: object) -> str:
+    return "-" if value is None else make_encodable(format_one_line(str(value)))

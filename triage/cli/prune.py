@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 
 HELP = """
 Remove incidents and files whose time to be kept is over.
@@ -33,7 +33,7 @@ def prune(
     ] = False,
 ) -> int:
     """Remove what is too old; the help stands in ``HELP``."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.incidents.retention import believe_clock
         from triage.services.incidents.retention import prune as remove
 

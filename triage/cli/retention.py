@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 
 HELP = """
 Say for how long incidents and files of a cluster are kept.
@@ -32,28 +32,28 @@ def set_days(
     ] = None,
 ) -> int:
     """Set both for one cluster; what is left out goes by the settings."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.incidents.retention import keep_for
 
         keep_for(ctx, cluster, days, blob_days, "local")
-    typer.echo(f"{cluster}: {_in_words(days)}, files {_in_words(blob_days)}")
+    typer.echo(f"{cluster}: {_describe_days(days)}, files {_describe_days(blob_days)}")
     return 0
 
 
 @app.command("list")
 def list_all() -> int:
     """List the clusters that have days of their own."""
-    with service_context() as ctx:
-        from triage.render.words.clean import one_line
+    with open_service_context() as ctx:
+        from triage.render.words.clean import format_one_line
         from triage.store.retention.periods import own_periods
 
         with ctx.database.reading() as session:
             found = own_periods(session)
     for one in found:
-        words = f"{_in_words(one.keep_days)}, files {_in_words(one.keep_blobs_days)}"
-        typer.echo(f"{one_line(one.cluster)}: {words}")
+        words = f"{_describe_days(one.keep_days)}, files {_describe_days(one.keep_blobs_days)}"
+        typer.echo(f"{format_one_line(one.cluster)}: {words}")
     return 0
 
 
-def _in_words(days: float | None) -> str:
+def _describe_days(days: float | None) -> str:
     return "as the settings say" if days is None else f"{days:g} days"

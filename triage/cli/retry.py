@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 from triage.errors import UsageError
 
 HELP = """
@@ -33,7 +33,7 @@ def retry(
         raise UsageError("say which: --incident ID, or --all")
     if signatures and incident is None:
         raise UsageError("--signatures reads the logs of one incident: name it by --incident ID")
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.incidents.retry import retry as again
 
         done = again(ctx, incident, all_logs=signatures)

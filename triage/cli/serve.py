@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_packages
+from triage.cli.extras import require_service_packages
 
 HELP = """
 Run the service: take uploads, analyse them, answer over HTTP.
@@ -54,7 +54,7 @@ def serve(
     ] = False,
 ) -> int:
     """Run the service; the help stands in ``HELP``."""
-    with service_packages():
+    with require_service_packages():
         from triage.cli.service import Options, run_service
 
         return run_service(Options(host, port, data_dir, workers, no_worker, open_access))

@@ -19,7 +19,7 @@ from typing import Final
 
 import structlog
 
-from triage.cli.http_server import HttpServer, bind, server_config
+from triage.cli.http_server import HttpServer, bind, build_server_config
 from triage.errors import Refusal, UsageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
@@ -28,10 +28,10 @@ from triage.server.supervisor import Supervisor
 from triage.services.context import Context
 from triage.services.retention.ownership import announce
 from triage.services.schema import prepare_schema
-from triage.services.tokens import any_token
+from triage.services.tokens import has_any_token
 from triage.settings import Settings, load_settings
 from triage.store.messages.seals import seal_rows
-from triage.store.private_files import private_file, private_folder
+from triage.store.private_files import make_file_private, make_private_folder
 
 log = structlog.get_logger(__name__)
 
@@ -65,12 +65,12 @@ def run_service(options: Options) -> int:
     with ExitStack() as stack:
         if settings.embedded_database or settings.embedded_broker:
             stack.enter_context(lock_data_dir(settings.data_dir))
-        supervisor = _supervisor_of(settings, options)
-        ctx = open_context(settings, _wakeups_of(settings, supervisor))
+        supervisor = _make_supervisor(settings, options)
+        ctx = open_context(settings, _make_wakeups(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
         seal_rows(ctx.database)
-        if not local and not any_token(ctx):
+        if not local and not has_any_token(ctx):
             raise UsageError(
                 f"{options.host} can be reached by others and there is no token yet:"
                 " `triage token create --scope admin --name NAME` first"
@@ -92,10 +92,10 @@ def _serve(
     end_child = threading.Thread(target=_stop_child, args=[supervisor], name="end-child")
 
     def ready() -> None:
-        sys.stdout.write(f"{address_of(options.host, sock)}\n")
+        sys.stdout.write(f"{format_listen_address(options.host, sock)}\n")
         sys.stdout.flush()
 
-    server = HttpServer(server_config(app), ready, end_child.start)
+    server = HttpServer(build_server_config(app), ready, end_child.start)
     # uvicorn raises its signals once more when it is done; by then they were heeded.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
@@ -122,7 +122,7 @@ def _stop_child(supervisor: Supervisor | None) -> None:
         supervisor.stop(_CHILD_STOP_S)
 
 
-def _supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
+def _make_supervisor(settings: Settings, options: Options) -> Supervisor | None:
     """The worker beside the API: always when it is embedded, else only when asked for."""
     if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
         return None
@@ -144,7 +144,7 @@ def _supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
     return Supervisor(command, environment)
 
 
-def _wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
+def _make_wakeups(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
     if not settings.embedded_broker:
         return CeleryWakeups(settings)
     return NoWakeups() if supervisor is None else PipeWakeups(supervisor.wake)
@@ -153,8 +153,8 @@ def _wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
 @contextmanager
 def lock_data_dir(folder: Path) -> Iterator[None]:
     """Hold the data directory: two services on one would each take the other's work for lost."""
-    lock = private_folder(folder) / "serve.lock"
-    private_file(lock)
+    lock = make_private_folder(folder) / "serve.lock"
+    make_file_private(lock)
     with lock.open("a+") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,7 +189,7 @@ def is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(address).is_loopback for address in addresses)
 
 
-def address_of(host: str, sock: socket.socket) -> str:
+def format_listen_address(host: str, sock: socket.socket) -> str:
     """The URL of a socket that listens on ``host``."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{sock.getsockname()[1]}"

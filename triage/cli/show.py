@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.options import Format, Output, ReportFormat, Top
-from triage.cli.output import emit, rendered
+from triage.cli.output import emit, render_answer
 from triage.errors import Conflict, UsageError
 
 HELP = """
@@ -35,9 +35,9 @@ def show(
     ca_file: CaFile = None,
 ) -> None:
     """Show; the help stands in ``HELP``."""
-    with asking(url, token_file, ca_file) as client:
+    with open_client(url, token_file, ca_file) as client:
         try:
             answer = client.incident(incident_id).report.answer
         except Conflict as error:
             raise UsageError(f"{error.detail}; triage watch {incident_id} waits for it") from error
-    emit(rendered(answer, format_, top, to_file=output is not None), output)
+    emit(render_answer(answer, format_, top, to_file=output is not None), output)

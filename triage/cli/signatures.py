@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ Result = TypeVar("Result")
 @app.command(help=_CHECK_HELP)
 def check(path: _File) -> int:
     """Check ``path``; ``_CHECK_HELP`` is what people read of it."""
-    from triage.render.words.clean import one_line
-    from triage.signatures.own.check import checked_from, files_below
+    from triage.render.words.clean import format_one_line
+    from triage.signatures.own.check import check_from_files, read_files_below
     from triage.signatures.own.faults import FaultySignatures
 
     try:
-        _, rows = checked_from(files_below(path))
+        _, rows = check_from_files(read_files_below(path))
     except FaultySignatures as error:
         for fault in error.faults:
-            typer.echo(one_line(str(fault)), err=True)
+            typer.echo(format_one_line(str(fault)), err=True)
         return 2
     width = max((len(row.id) for row in rows), default=0)
     typer.echo(f"{'name':<{width}}  hits  missed  before")
@@ -73,11 +73,11 @@ def check(path: _File) -> int:
 @app.command("list")
 def list_all() -> int:
     """List the files that were uploaded."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.store import signature_files
 
         with ctx.database.reading() as session:
-            found = signature_files.listing(session)
+            found = signature_files.list_files(session)
     for one in found:
         typer.echo(f"{one.name}: {one.num_signatures} entries, {one.updated_at:%Y-%m-%dT%H:%M:%SZ}")
     return 0
@@ -87,10 +87,12 @@ def list_all() -> int:
 def upload(path: _OneFile, name: _Name = "") -> int:
     """Upload a file. What comes from now on is read with it."""
     body = _head_of(path)
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.signatures.upload import keep_file
 
-        found = _with_all_faults(lambda: keep_file(ctx, name or _stem(path), body, "local"))
+        found = _with_all_faults(
+            lambda: keep_file(ctx, name or _get_default_name(path), body, "local")
+        )
     typer.echo(f"{found.name}: {found.num_signatures} entries are in force")
     return 0
 
@@ -98,7 +100,7 @@ def upload(path: _OneFile, name: _Name = "") -> int:
 @app.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list shows it.")]) -> int:
     """Remove an uploaded file. What comes from now on is read without it."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.signatures.upload import remove_file
 
         remove_file(ctx, name, "local")
@@ -133,19 +135,19 @@ def try_file(
     name: _Name = "",
 ) -> int:
     """Try ``path``; ``_TRY_HELP`` is what people read of it."""
-    from triage.cli.options import since_time
+    from triage.cli.options import parse_since_time
 
-    begin, body = since_time(since), _head_of(path)
-    with service_context() as ctx:
+    begin, body = parse_since_time(since), _head_of(path)
+    with open_service_context() as ctx:
         from triage.sandbox.pool import Sandbox
-        from triage.services.signatures.dry_run import dry_run
+        from triage.services.signatures.dry_run import try_signatures
 
         sizes = ctx.settings.parse_memory_bytes, ctx.settings.reader_resident_bytes
         with Sandbox(*sizes, warm=False) as readers:
             run = _with_all_faults(
-                lambda: dry_run(
+                lambda: try_signatures(
                     ctx, readers, body,
-                    name=name or _stem(path), since=begin, most=most, limit_s=limit_s,
+                    name=name or _get_default_name(path), since=begin, most=most, limit_s=limit_s,
                 )
             )  # fmt: skip
     _show_run(run)
@@ -153,7 +155,7 @@ def try_file(
 
 
 def _show_run(run: "DryRun") -> None:
-    from triage.render.words.clean import one_line
+    from triage.render.words.clean import format_one_line
 
     answers = "answer" if len(run.changes) == 1 else "answers"
     looked = f"{run.looked_at} incidents were read again"
@@ -170,26 +172,27 @@ def _show_run(run: "DryRun") -> None:
         f"this would have changed {len(run.changes)} {answers}; {'; '.join([looked, *left])}"
     )
     for one in run.changes:
-        typer.echo(f"{one.incident_id} (job {one_line(one.job_id)})")
+        typer.echo(f"{one.incident_id} (job {format_one_line(one.job_id)})")
         for side, answer in (("before", one.before), ("after", one.after)):
             cordon = ", ".join(answer["cordon"]) or "nobody"
             typer.echo(
-                f"  {side}: {answer['category']}, {answer['action']}, cordon {one_line(cordon)}:"
-                f" {one_line(answer['summary'])}"
+                f"  {side}: {answer['category']}, {answer['action']}, cordon"
+                f" {format_one_line(cordon)}:"
+                f" {format_one_line(answer['summary'])}"
             )
 
 
-def _stem(path: Path) -> str:
+def _get_default_name(path: Path) -> str:
     """The name under which a file is kept, unless another is given."""
     return path.stem.lower()
 
 
 def _head_of(path: Path) -> bytes:
-    from triage.signatures.own.check import files_below
+    from triage.signatures.own.check import read_files_below
 
     if path.is_dir():
         raise UsageError(f"{path} is a folder; give one file")
-    (data,) = files_below(path).values()
+    (data,) = read_files_below(path).values()
     return data
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 
 HELP = """
 Say whose the blob store is, and make it this database's again.
@@ -26,10 +26,10 @@ _Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say
 @app.command()
 def status() -> int:
     """Say whose the store is. Exit status: 0 this database's alone; 1 not."""
-    with service_context() as ctx:
-        from triage.services.retention.ownership import owner_of
+    with open_service_context() as ctx:
+        from triage.services.retention.ownership import find_owner
 
-        owner = owner_of(ctx)
+        owner = find_owner(ctx)
     typer.echo(owner.words or "the blob store is this database's alone")
     for mark in owner.strangers:
         typer.echo(f"  {mark}")
@@ -42,12 +42,12 @@ def adopt(yes: _Yes = False) -> int:
 
     A week later, blobs that this database does not know are deleted, unless they are many.
     """
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.errors import UsageError
         from triage.services.retention.ownership import adopt as take
-        from triage.services.retention.ownership import owner_of
+        from triage.services.retention.ownership import find_owner
 
-        owner = owner_of(ctx)
+        owner = find_owner(ctx)
         if owner.strangers and not yes:
             raise UsageError(
                 f"{owner.words}. With --yes the store is this database's alone, and a week later"
@@ -62,17 +62,17 @@ def adopt(yes: _Yes = False) -> int:
 @app.command()
 def sweep(yes: _Yes = False) -> int:
     """Delete blobs that no row has named for a week, however many they are."""
-    with service_context() as ctx:
-        from triage.clock import utc_now
+    with open_service_context() as ctx:
+        from triage.clock import read_utc_now
         from triage.errors import UsageError
-        from triage.services.retention.ownership import owning
-        from triage.services.retention.sweep import due_blobs
+        from triage.services.retention.ownership import require_ownership
+        from triage.services.retention.sweep import count_due_blobs
         from triage.services.retention.sweep import sweep as remove
 
-        owning(ctx)
+        require_ownership(ctx)
         if not yes:
-            num = due_blobs(ctx, utc_now())
+            num = count_due_blobs(ctx, read_utc_now())
             raise UsageError(f"{num:,} blobs would be deleted for good; --yes deletes them")
-        done = remove(ctx, utc_now(), any_number=True)
+        done = remove(ctx, read_utc_now(), any_number=True)
     typer.echo(f"removed {done.num_removed:,} of {done.num_blobs:,} blobs")
     return 0

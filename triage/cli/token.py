@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from triage.cli.extras import service_context
+from triage.cli.extras import open_service_context
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def create(
     ] = None,
 ) -> int:
     """Print a new token on stdout. It is shown only once."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.tokens import create_token, end_of
 
         made, token = create_token(
@@ -79,17 +79,17 @@ def create(
 @app.command("list")
 def list_all() -> int:
     """List all tokens with scopes and state, without their secrets."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.tokens import list_tokens
 
         for key in list_tokens(ctx):
-            typer.echo(_line_of(key))
+            typer.echo(_format_token_line(key))
     return 0
 
 
-def _line_of(key: "KeyView") -> str:
+def _format_token_line(key: "KeyView") -> str:
     """A token in a line: id, scopes, state, last use, name, bounds."""
-    from triage.render.words.clean import one_line
+    from triage.render.words.clean import format_one_line
 
     until = "" if key.expires_at is None else f"until {key.expires_at:%Y-%m-%d %H:%M}Z"
     state = "revoked" if key.revoked_at is not None else until or "good"
@@ -97,8 +97,8 @@ def _line_of(key: "KeyView") -> str:
     used = "never used" if key.last_used_at is None else f"used {key.last_used_at:%Y-%m-%d %H:%M}Z"
     scopes = ",".join(sorted(key.scopes))
     bounds = {"cluster": key.cluster, "nodes": key.node_pattern, "job": key.job_id}
-    bound = "".join(f"  {name}={one_line(value)}" for name, value in bounds.items() if value)
-    return f"{key.id}  {scopes:<12}  {state:<23}  {used:<22}  {one_line(key.name)}{bound}"
+    bound = "".join(f"  {name}={format_one_line(value)}" for name, value in bounds.items() if value)
+    return f"{key.id}  {scopes:<12}  {state:<23}  {used:<22}  {format_one_line(key.name)}{bound}"
 
 
 _KeyId = Annotated[
@@ -113,11 +113,11 @@ _Since = Annotated[
 @app.command()
 def show(key_id: _KeyId, since: _Since = None) -> int:
     """What a token is bound to, and what it has brought."""
-    with service_context() as ctx:
-        from triage.services.taint import brought_by
+    with open_service_context() as ctx:
+        from triage.services.taint import count_contribution
 
-        found = brought_by(ctx, key_id, _time_from(since))
-        typer.echo(_line_of(found.key))
+        found = count_contribution(ctx, key_id, _parse_zoned_time(since))
+        typer.echo(_format_token_line(found.key))
         for what, number in found.counts.items():
             typer.echo(f"{what.replace('_', ' ')}: {number:,}")
         typer.echo(f"incidents: {len(found.incidents):,}")
@@ -133,15 +133,15 @@ def taint(
     undo: Annotated[bool, typer.Option("--undo", help="Believe what it brought again.")] = False,
 ) -> int:
     """End a token, set apart all that it brought, and answer its incidents again."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services import taint as services
 
         if undo and since is not None:
             raise UsageError("--undo takes back all of it: leave --since out")
         if undo:
-            done = services.untaint(ctx, key_id, "local")
+            done = services.untaint_token(ctx, key_id, "local")
         else:
-            done = services.taint(ctx, key_id, "local", _time_from(since))
+            done = services.taint_token(ctx, key_id, "local", _parse_zoned_time(since))
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
@@ -150,10 +150,10 @@ def taint(
     return 0
 
 
-def _time_from(text: str | None) -> "datetime | None":
-    from triage.services.hooks.times import moment
+def _parse_zoned_time(text: str | None) -> "datetime | None":
+    from triage.services.hooks.times import parse_moment
 
-    at = None if text is None else moment(text)
+    at = None if text is None else parse_moment(text)
     if text is not None and at is None:
         raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
     return at
@@ -164,7 +164,7 @@ def revoke(
     key_id: _KeyId,
 ) -> int:
     """End a token at once."""
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.services.tokens import revoke_token
 
         revoke_token(ctx, key_id, "local")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.cli.interrupt import TIDY_S, stopped_at_once
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.interrupt import TIDY_S, stop_at_once
 from triage.cli.options import Format
-from triage.cli.output import emit, rendered
+from triage.cli.output import emit, render_answer
 
 if TYPE_CHECKING:
     from triage.client import Client, Incident
@@ -58,8 +58,8 @@ def watch(
     ca_file: CaFile = None,
 ) -> int:
     """Watch; the help stands in ``HELP``."""
-    with stopped_at_once(TIDY_S), asking(url, token_file, ca_file) as client:
-        with _screen() as shown:
+    with stop_at_once(TIDY_S), open_client(url, token_file, ca_file) as client:
+        with _open_screen() as shown:
             incident = follow(client, incident_id, timeout, shown)
         if incident is None:
             typer.echo(f"triage: no answer within {timeout:g} s; it goes on without us", err=True)
@@ -68,7 +68,7 @@ def watch(
             why = incident.reason or "no reason is known"
             typer.echo(f"triage: the analysis failed, by no fault of the files: {why}", err=True)
             return 1
-        emit(rendered(incident.report.answer, Format.TEXT, None, to_file=False))
+        emit(render_answer(incident.report.answer, Format.TEXT, None, to_file=False))
     return 0
 
 
@@ -98,24 +98,24 @@ def follow(
 
 def _state_lines(incident: "Incident", state: str) -> list[str]:
     """The state, and the answer so far."""
-    from triage.render.words.belief import belief
-    from triage.render.words.clean import one_line
+    from triage.render.words.belief import format_belief
+    from triage.render.words.clean import format_one_line
     from triage.render.words.ranges import condense
 
-    lines = [f"{incident.id}, job {one_line(incident.job_id, 30)}: {state}"]
+    lines = [f"{incident.id}, job {format_one_line(incident.job_id, 30)}: {state}"]
     verdict = incident.verdict
     if verdict is None:
         return lines
-    lines.append(f"  {one_line(verdict.summary, 300)}")
+    lines.append(f"  {format_one_line(verdict.summary, 300)}")
     for suspect in incident.report.answer.suspects[:_MAX_SUSPECTS]:
-        where = one_line(suspect.node or f"rank {condense(suspect.ranks, max_chars=20)}", 40)
-        facts = f"{suspect.category}, {belief(suspect.score)}, {suspect.role}"
+        where = format_one_line(suspect.node or f"rank {condense(suspect.ranks, max_chars=20)}", 40)
+        facts = f"{suspect.category}, {format_belief(suspect.score)}, {suspect.role}"
         lines.append(f"  {suspect.position}. {where}, {facts}")
     return lines
 
 
 @contextmanager
-def _screen() -> Iterator[_Screen]:
+def _open_screen() -> Iterator[_Screen]:
     """A view that is kept up to date on a terminal, else a line a change on stderr."""
     if not sys.stderr.isatty():
         yield Changes()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_packages
+from triage.cli.extras import require_service_packages
 
 WORKER_HELP = """
 Run a worker of the service, woken by Redis or RabbitMQ.
@@ -40,12 +40,12 @@ def worker(
     """Run a worker; the help stands in ``WORKER_HELP``."""
     options = ["--concurrency", str(concurrency), "--pool", pool]
     options += [word for name in kind or [] for word in ("--kind", name)]
-    with service_packages():
+    with require_service_packages():
         # By name: the library knows no worker.
         return int(importlib.import_module("workers.worker").main(options))
 
 
 def scheduler() -> int:
     """Run the scheduler; the help stands in ``SCHEDULER_HELP``."""
-    with service_packages():
+    with require_service_packages():
         return int(importlib.import_module("workers.scheduler").main())

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import quote
 
-from triage.client.incident import path_of
+from triage.client.incident import build_incident_path
 from triage.client.transport import Transport
 
 
@@ -24,7 +24,7 @@ class NodeActs:
     ) -> dict[str, Any]:
         """Act on the convicted nodes of an incident, or on ``node`` among them."""
         body = {"verb": verb, "node": node, "dry_run": dry_run, "approve": approve}
-        return self._transport.post(path_of(incident_id, "actions"), body)
+        return self._transport.post(build_incident_path(incident_id, "actions"), body)
 
     def find(self, action_id: str) -> dict[str, Any]:
         """One act."""

@@ -15,7 +15,7 @@ import zstandard
 
 from triage.errors import UsageError
 from triage.parsers.files.archive import PEEK_BYTES, is_tar, peek
-from triage.parsers.files.compression import compression_of
+from triage.parsers.files.compression import detect_compression
 
 _PIECE: Final = 1 << 20
 _BLOCK: Final = 512
@@ -38,34 +38,34 @@ class Bundle:
     def pieces(self) -> Iterator[bytes]:
         """The body, from its first byte on."""
         if self.tar is not None:
-            with _opened(self.tar) as file:
+            with _open_for_reading(self.tar) as file:
                 yield from iter(lambda: file.read(_PIECE), b"")
             return
         packer = zstandard.ZstdCompressor(level=3).compressobj()
-        for piece in tar_pieces(self.files):
+        for piece in iterate_tar_pieces(self.files):
             packed = packer.compress(piece)
             if packed:
                 yield packed
         yield packer.flush()
 
 
-def bundle_of(path: str | Path) -> Bundle:
+def gather_bundle(path: str | Path) -> Bundle:
     """The bundle of a folder, a file or a tar. Raises :class:`UsageError`."""
     start = Path(path)
     try:
         if start.is_dir():
-            files = tuple(_files_below(start))
+            files = tuple(_iterate_files_below(start))
             if not files:
                 raise UsageError(f"{start} holds no file; give the folder of one incident")
             return Bundle(files)
-        with _opened(start) as file:
-            ready = _looks_like_tar(file)
+        with _open_for_reading(start) as file:
+            ready = _is_tar_file(file)
     except OSError as error:
         raise UsageError(f"cannot read {start}: {error.strerror or error}") from error
     return Bundle(tar=start) if ready else Bundle(((start.name, start),))
 
 
-def _files_below(folder: Path) -> Iterator[tuple[str, Path]]:
+def _iterate_files_below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Regular files with their names from the folder on, in order; no link is followed."""
     for root, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
@@ -79,27 +79,27 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _looks_like_tar(file: IO[bytes]) -> bool:
+def _is_tar_file(file: IO[bytes]) -> bool:
     """Whether it is a tar, plain or below one layer of packing."""
     head = file.read(PEEK_BYTES)
-    compression = compression_of(head)
+    compression = detect_compression(head)
     return is_tar(peek(head, compression) if compression else head)
 
 
-def tar_pieces(files: tuple[tuple[str, Path], ...]) -> Iterator[bytes]:
+def iterate_tar_pieces(files: tuple[tuple[str, Path], ...]) -> Iterator[bytes]:
     """A tar of ``files``: the header of each, its bytes, zeros up to a whole block."""
     for name, path in files:
-        with _opened(path) as file:
+        with _open_for_reading(path) as file:
             size = os.fstat(file.fileno()).st_size
             header = tarfile.TarInfo(name)
             header.size, header.mode = size, 0o600
             yield header.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
-            yield from _exactly(file, size, path)
+            yield from _read_exact_bytes(file, size, path)
             yield bytes(-size % _BLOCK)
     yield bytes(2 * _BLOCK)
 
 
-def _opened(path: Path) -> io.BufferedReader:
+def _open_for_reading(path: Path) -> io.BufferedReader:
     """The file, open for reading. Raises :class:`UsageError`."""
     try:
         return path.open("rb")
@@ -107,7 +107,7 @@ def _opened(path: Path) -> io.BufferedReader:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _exactly(file: io.BufferedReader, size: int, path: Path) -> Iterator[bytes]:
+def _read_exact_bytes(file: io.BufferedReader, size: int, path: Path) -> Iterator[bytes]:
     """The first ``size`` bytes; what a file grows by meanwhile is not read."""
     left = size
     while left > 0:

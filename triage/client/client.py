@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from triage.client.acts import NodeActs
-from triage.client.bundle import bundle_of
-from triage.client.incident import ENDED, Incident, path_of
+from triage.client.bundle import gather_bundle
+from triage.client.incident import ENDED, Incident, build_incident_path
 from triage.client.node import PART_STAYS, NodeHistory
 from triage.client.transport import TRIES, ApiRequest, Transport
 from triage.errors import Conflict, NotAllowed, NotYet, UsageError
 from triage.fleet.client import Fleet
-from triage.render.data.tables import INCIDENTS, SENT, table
+from triage.render.data.tables import INCIDENTS, SENT, build_table
 
 if TYPE_CHECKING:
     from httpx2 import BaseTransport
@@ -84,7 +84,7 @@ class Client:
 
     def incident(self, incident_id: str | int) -> Incident:
         """One incident. Raises :class:`NotFound`."""
-        return Incident(self._transport, self._transport.get(path_of(str(incident_id))))
+        return Incident(self._transport, self._transport.get(build_incident_path(str(incident_id))))
 
     def incidents(
         self,
@@ -110,14 +110,16 @@ class Client:
             "state": state,
             "since": since,
         }
-        return table(map(_flat, self.incident_rows(filters, limit=limit)), INCIDENTS)
+        return build_table(
+            map(_flatten_incident, self.incident_rows(filters, limit=limit)), INCIDENTS
+        )
 
     def incident_rows(
         self, filters: Mapping[str, object] | None = None, *, limit: int | None = 1000
     ) -> list[dict[str, Any]]:
         """The same as plain dicts, as the service gives them; ``filters`` go by name."""
         query = {
-            name: _rfc_3339(value) if isinstance(value, datetime) else value
+            name: _format_rfc_3339(value) if isinstance(value, datetime) else value
             for name, value in (filters or {}).items()
         }
         return list(self._transport.pages("/v1/incidents", query, most=limit))
@@ -136,7 +138,9 @@ class Client:
         """Where a part is and was, by its UUID, serial number or GUID, or all parts of a node: a
         row a stay, the newest first, with the columns of ``PART_STAYS``.
         """
-        return table(self.hardware_facts(identity, node=node, cluster=cluster)["stays"], PART_STAYS)
+        return build_table(
+            self.hardware_facts(identity, node=node, cluster=cluster)["stays"], PART_STAYS
+        )
 
     def hardware_facts(
         self, identity: str | None = None, *, node: str | None = None, cluster: str | None = None
@@ -163,7 +167,7 @@ class Client:
         checkpoint costs it, ``restart_s`` a restart; ``top`` is how many nodes are named.
         Answers are fetched when they are first needed.
         """
-        period = _period_of(days, since, until)
+        period = _build_period_query(days, since, until)
         knobs = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s, "top": top}
         return Fleet(self._transport, {**period, "cluster": cluster}, knobs)
 
@@ -178,7 +182,7 @@ class Client:
         while True:
             left_s = max(0.0, end - time.monotonic())
             wait_s = min(_LONGEST_WAIT_S, int(left_s))
-            path = path_of(str(incident_id), "suspects")
+            path = build_incident_path(str(incident_id), "suspects")
             state = self._transport.get(path, {"wait_s": wait_s or None}, silent_s=wait_s)["state"]
             if state in ENDED:
                 return self.incident(incident_id)
@@ -233,7 +237,7 @@ class Client:
                 raise UsageError("upload needs a job_id or an incident")
             job_id = incident.job_id if isinstance(incident, Incident) else ""
             job_id = job_id or self.incident(str(joined)).job_id
-        bundle = bundle_of(path)
+        bundle = gather_bundle(path)
         uploaded = self._transport.send(
             ApiRequest(
                 "POST",
@@ -244,7 +248,7 @@ class Client:
             )
         )
         facts = self._facts_of(uploaded["incident_id"])
-        return Incident(self._transport, facts, _sent_table(uploaded["artifacts"]))
+        return Incident(self._transport, facts, _build_sent_table(uploaded["artifacts"]))
 
     def import_exposure(
         self,
@@ -305,7 +309,9 @@ class Client:
         """
         body = {"category": category, "node": node, "note": note}
         given = {key: value for key, value in body.items() if value is not None}
-        kept: dict[str, Any] = self._transport.post(path_of(str(incident_id), "resolution"), given)
+        kept: dict[str, Any] = self._transport.post(
+            build_incident_path(str(incident_id), "resolution"), given
+        )
         return kept
 
     def similar(
@@ -332,7 +338,7 @@ class Client:
 
     def _facts_of(self, incident_id: str) -> Mapping[str, Any]:
         try:
-            return self._transport.get(path_of(incident_id))
+            return self._transport.get(build_incident_path(incident_id))
         except NotAllowed:
             # A token of scope ingest may not read incidents.
             return {
@@ -342,31 +348,31 @@ class Client:
                 "provisional": True,
                 "revision": 0,
                 "verdict": None,
-                "created_at": _rfc_3339(datetime.now(UTC)),
+                "created_at": _format_rfc_3339(datetime.now(UTC)),
             }
 
     def __repr__(self) -> str:
         return f"<Client {self.url}>"
 
 
-def _rfc_3339(at: datetime) -> str:
+def _format_rfc_3339(at: datetime) -> str:
     """A time as the service reads it; without an offset it is UTC."""
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
-def _period_of(
+def _build_period_query(
     days: float, since: datetime | str | None, until: datetime | str | None
 ) -> dict[str, str | None]:
     """The period as the service reads it; by default the service's own last 30 days."""
-    end = _rfc_3339(until) if isinstance(until, datetime) else until
+    end = _format_rfc_3339(until) if isinstance(until, datetime) else until
     if since is None and (days != _DEFAULT_DAYS or end is not None):
         last = datetime.now(UTC) if end is None else datetime.fromisoformat(end)
         since = last - timedelta(days=days)
-    begin = _rfc_3339(since) if isinstance(since, datetime) else since
+    begin = _format_rfc_3339(since) if isinstance(since, datetime) else since
     return {"since": begin, "until": end}
 
 
-def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten_incident(facts: Mapping[str, Any]) -> dict[str, Any]:
     """An incident as one row of ``INCIDENTS``."""
     verdict = facts.get("verdict") or {}
     keys = ("kind", "category", "confidence", "summary", "cordon")
@@ -375,7 +381,7 @@ def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "cordon": row["cordon"] or [], "resolved_as": resolution.get("category")}
 
 
-def _sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
+def _build_sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
     """The files of an upload; a warning names those that were refused."""
     refused = [file for file in files if file["status"] >= 400]
     if refused:
@@ -385,4 +391,4 @@ def _sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
             f" {first['member']}: {first['reason']}",
             stacklevel=3,
         )
-    return table(files, SENT)
+    return build_table(files, SENT)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from triage.client.transport import Transport
-from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, reader_of
+from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, make_reader
 from triage.domain.report import Answer, Verdict
 from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, Unavailable
 from triage.render.data import frames
-from triage.render.data.tables import ARTIFACTS, EVIDENCE, REPEATS, table
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, REPEATS, build_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,7 +26,7 @@ ENDED = frozenset({IncidentState.READY, IncidentState.FAILED})
 """States in which nothing more happens by itself."""
 
 
-def path_of(incident_id: str, part: str = "") -> str:
+def build_incident_path(incident_id: str, part: str = "") -> str:
     """``/v1/incidents/ID/PART``, whatever stands in an id."""
     return f"/v1/incidents/{quote(incident_id, safe='')}{f'/{part}' if part else ''}"
 
@@ -103,7 +103,7 @@ class Incident:
     def verdict(self) -> Verdict | None:
         """The sentence and what follows from it; None before the first."""
         fields = self._facts.get("verdict")
-        return None if fields is None else cast("Verdict", reader_of(Verdict)(fields))
+        return None if fields is None else cast("Verdict", make_reader(Verdict)(fields))
 
     @property
     def report(self) -> "Report":
@@ -114,32 +114,34 @@ class Incident:
 
     def to_dict(self) -> dict[str, Any]:
         """The report ``triage.report/1`` as it came. Raises :class:`Conflict` before one."""
-        return self._fetched_once("report", lambda: self._transport.get(path_of(self.id, "report")))
+        return self._fetched_once(
+            "report", lambda: self._transport.get(build_incident_path(self.id, "report"))
+        )
 
     @property
     def suspects(self) -> "DataFrame":
         """Suspects, best first."""
-        return frames.suspects(self._answer_or_none)
+        return frames.build_suspect_frame(self._answer_or_none)
 
     @property
     def collectives(self) -> "DataFrame":
         """One row per operation at the frontier."""
-        return frames.collectives(self._answer_or_none)
+        return frames.build_collective_frame(self._answer_or_none)
 
     @property
     def timeline(self) -> "DataFrame":
         """The first error of each node beside the stop."""
-        return frames.timeline(self._answer_or_none)
+        return frames.build_timeline_frame(self._answer_or_none)
 
     @property
     def coverage(self) -> "DataFrame":
         """The files and lines that were read, and those that were not."""
-        return frames.coverage(self._answer_or_none)
+        return frames.build_coverage_frame(self._answer_or_none)
 
     @property
     def ranks(self) -> "DataFrame":
         """One row per expected rank: its state, and where it waits."""
-        return frames.ranks(self._answer_or_none)
+        return frames.build_rank_frame(self._answer_or_none)
 
     @property
     def evidence(self) -> "DataFrame":
@@ -154,7 +156,7 @@ class Incident:
     @property
     def repeats(self) -> "DataFrame":
         """Earlier incidents that convicted the same node, newest first, and by which part."""
-        return table(self._facts.get("repeats") or (), REPEATS)
+        return build_table(self._facts.get("repeats") or (), REPEATS)
 
     @property
     def plot(self) -> "ReportPictures":
@@ -163,7 +165,7 @@ class Incident:
 
     def refresh(self) -> "Incident":
         """Ask the service again; the same object."""
-        self._facts = dict(self._transport.get(path_of(self.id)))
+        self._facts = dict(self._transport.get(build_incident_path(self.id)))
         self._kept.clear()
         return self
 
@@ -179,7 +181,7 @@ class Incident:
         return self._fetched_once("answer", self._fetch_answer)
 
     def _fetch_answer(self) -> Answer:
-        stored = self._transport.get_bytes(path_of(self.id, "report"), MEDIA_TYPE)
+        stored = self._transport.get_bytes(build_incident_path(self.id, "report"), MEDIA_TYPE)
         return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
 
     def _answer_of_report(self) -> Answer:
@@ -187,7 +189,7 @@ class Incident:
         for _ in range(3):
             report = self.to_dict()
             try:
-                timeline = list(self._transport.pages(path_of(self.id, "timeline")))
+                timeline = list(self._transport.pages(build_incident_path(self.id, "timeline")))
             except Conflict:  # it was revised between two pages
                 self._kept.pop("report", None)
             else:
@@ -196,8 +198,8 @@ class Incident:
 
     def _rows(self, part: str, columns: Mapping[str, str]) -> "DataFrame":
         def fetch() -> "DataFrame":
-            rows = list(self._transport.pages(path_of(self.id, part)))
-            return table(({"count": 1, **row} for row in rows), columns)
+            rows = list(self._transport.pages(build_incident_path(self.id, part)))
+            return build_table(({"count": 1, **row} for row in rows), columns)
 
         return self._fetched_once(part, fetch).copy()
 
@@ -207,18 +209,18 @@ class Incident:
         return cast("T", self._kept[name])
 
     def _repr_html_(self) -> str:
-        from triage.render.page.notebook import fragment
-        from triage.render.pictures.markup import el
+        from triage.render.page.notebook import render_fragment
+        from triage.render.pictures.markup import make_element
 
         where = f"Incident {self.id} of job {self.job_id}, {self.state}"
         where += ", may still change" if self.provisional else ""
         where += f"; turned out to be {self.resolution['category']}" if self.resolution else ""
         if self.verdict is None:
             why = f": {self.reason}" if self.reason else "; no verdict yet"
-            return str(el("p", None, where + why))
+            return str(make_element("p", None, where + why))
         before = self._facts.get("repeats") or []
         again = f"Again: {before[0]['why']}" if before and before[0].get("why") else ""
-        return fragment(self._answer, *filter(None, (where, again)))
+        return render_fragment(self._answer, *filter(None, (where, again)))
 
     def __repr__(self) -> str:
         verdict = self.verdict

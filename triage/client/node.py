@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from triage.domain.counts import count
-from triage.render.data.tables import TIME, table
-from triage.render.words.clean import one_line
+from triage.render.data.tables import TIME, build_table
+from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,17 +90,17 @@ class NodeHistory:
     @property
     def incidents(self) -> "DataFrame":
         """The incidents that suspected it, with the columns of ``NODE_INCIDENTS``."""
-        return table(self._facts["incidents"], NODE_INCIDENTS)
+        return build_table(self._facts["incidents"], NODE_INCIDENTS)
 
     @property
     def errors(self) -> "DataFrame":
         """The errors of its logs, with the columns of ``NODE_ERRORS``."""
-        return table(self._facts["errors"], NODE_ERRORS)
+        return build_table(self._facts["errors"], NODE_ERRORS)
 
     @property
     def parts(self) -> "DataFrame":
         """Its parts, with the columns of ``NODE_PARTS``; of an older service there are none."""
-        return table(self._facts.get("parts") or (), NODE_PARTS)
+        return build_table(self._facts.get("parts") or (), NODE_PARTS)
 
     def to_dict(self) -> dict[str, Any]:
         """The history as the service gives it."""
@@ -114,17 +114,17 @@ class NodeHistory:
         text = f"culprit in {incidents} of the last {rate['window_days']} days"
         if rate.get("ratio") is not None:
             text += f", {rate['ratio']:,.1f} times the mean of {rate['fleet_nodes']:,} nodes"
-        return f"{one_line(self.node)}: {text}"
+        return f"{format_one_line(self.node)}: {text}"
 
     def _repr_html_(self) -> str:
-        from triage.render.page.notebook import html_table
-        from triage.render.pictures.markup import el
+        from triage.render.page.notebook import render_plain_table
+        from triage.render.pictures.markup import make_element
 
         head = ("when", "incident", "job", "role", "cause", "turned out to be")
         keys = ("created_at", "incident_id", "job_id", "role", "category", "resolved_as")
         rows = [tuple(row[key] for key in keys) for row in self._facts["incidents"][:10]]
-        summary = el("p", None, el("b", None, self.summary))
-        return str(el("div", None, summary, html_table(head, rows)))
+        summary = make_element("p", None, make_element("b", None, self.summary))
+        return str(make_element("div", None, summary, render_plain_table(head, rows)))
 
     def __repr__(self) -> str:
         return f"<NodeHistory {self.summary}>"

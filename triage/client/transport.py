@@ -68,13 +68,13 @@ class Transport:
         tries: int = TRIES,
         over: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url = _checked(url)
+        self.url = _check_service_url(url)
         headers = {
             "Accept": "application/json, application/problem+json",
             "User-Agent": f"nccl-triage/{__version__}",
         }
         if token:
-            headers["Authorization"] = f"Bearer {_one_word(token)}"
+            headers["Authorization"] = f"Bearer {_check_token_word(token)}"
         try:
             tls = ssl.create_default_context(cafile=ca_file)
         except OSError as error:
@@ -185,7 +185,7 @@ class Transport:
 
     def read(self, answer: httpx2.Response) -> JsonObject:
         """The object of an answer. Raises what it refuses with."""
-        body = json_of(answer)
+        body = parse_json_object(answer)
         if answer.is_success and body is not None:
             return body
         if answer.is_success:
@@ -196,7 +196,7 @@ class Transport:
         if answer.is_redirect:
             where = answer.headers.get("Location", "elsewhere")
             raise UsageError(f"the service is at {where}; give that as the address")
-        raise refusal(answer, body or {})
+        raise make_refusal_error(answer, body or {})
 
     def unreachable(self, error: httpx2.TransportError) -> Unavailable:
         """The error for a request that got no answer."""
@@ -210,7 +210,7 @@ class Transport:
         return _with_message(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
 
 
-def _checked(url: str) -> str:
+def _check_service_url(url: str) -> str:
     """The address without a slash at its end. Raises :class:`UsageError`."""
     try:
         parts = httpx2.URL(url)
@@ -225,14 +225,14 @@ def _checked(url: str) -> str:
     return str(parts).rstrip("/")
 
 
-def _one_word(token: str) -> str:
+def _check_token_word(token: str) -> str:
     """A token that can stand in a header. Raises :class:`UsageError`, which does not hold it."""
     if not all("!" <= char <= "~" for char in token):
         raise UsageError("the token must be one word of printable characters")
     return token
 
 
-def json_of(answer: httpx2.Response) -> JsonObject | None:
+def parse_json_object(answer: httpx2.Response) -> JsonObject | None:
     """The body where it is a JSON object, as all of the service's are, else None."""
     if "json" not in answer.headers.get("Content-Type", ""):
         return None
@@ -243,7 +243,7 @@ def json_of(answer: httpx2.Response) -> JsonObject | None:
     return body if isinstance(body, dict) else None
 
 
-def refusal(answer: httpx2.Response, problem: Mapping[str, Any]) -> Refusal:
+def make_refusal_error(answer: httpx2.Response, problem: Mapping[str, Any]) -> Refusal:
     """The error that a problem document stands for, with its detail, hint and places."""
     status = answer.status_code
     cls = _REFUSALS.get(status, Unavailable if status >= 500 else Unprocessable)
@@ -254,13 +254,15 @@ def refusal(answer: httpx2.Response, problem: Mapping[str, Any]) -> Refusal:
         cls(
             str(detail),
             hint=str(problem.get("hint") or ""),
-            places=tuple(Place(_where_of(one), str(one.get("message", ""))) for one in places),
+            places=tuple(
+                Place(_format_problem_place(one), str(one.get("message", ""))) for one in places
+            ),
             retry_after_s=_retry_after_s(answer),
         )
     )
 
 
-def _where_of(place: Mapping[str, Any]) -> str:
+def _format_problem_place(place: Mapping[str, Any]) -> str:
     """``body/rank``, ``query/limit``: the place of a problem document."""
     if place.get("parameter"):
         return f"{place.get('in', 'query')}/{place['parameter']}"

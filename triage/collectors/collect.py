@@ -25,9 +25,9 @@ from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import SHARED, Misuse, Options
 from triage.collectors.send import ACCEPTED, MEND, Answer
-from triage.collectors.shares import why_left
-from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
-from triage.collectors.surroundings import surroundings
+from triage.collectors.shares import explain_left
+from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
+from triage.collectors.surroundings import find_surroundings
 from triage.collectors.wanted import ask
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def listing(options: Options, environment: Mapping[str, str]) -> tuple[list[List
     deadline = Deadline(options.deadline_s)
     rows = []
     with tempfile.TemporaryDirectory(prefix="triage-collect-") as scratch:
-        context = SearchContext(options, surroundings(options, environment), scratch, deadline)
+        context = SearchContext(options, find_surroundings(options, environment), scratch, deadline)
         artifacts, notes = _search(context)
         for artifact in artifacts:
             try:
@@ -111,10 +111,10 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
     """Find, spool and send. Raises :class:`Misuse` for a call that is wrong."""
     began = time.monotonic()
     _check(options)
-    around = surroundings(options, environment)
+    around = find_surroundings(options, environment)
     endpoint = endpoint_of(options.url, ca_file=options.ca_file, insecure=options.insecure)
     token = token_from(options.token_file, environment)
-    spool = Spool(options.spool or default_folder(environment))
+    spool = Spool(options.spool or choose_default_folder(environment))
     notes, trouble = _warnings(endpoint, token), [token.why] if token.why else []
     drafts: list[tuple[Packed, str]] = []
     if not options.flush_spool:
@@ -282,7 +282,7 @@ def _search(context: SearchContext) -> tuple[list[Artifact], list[Skipped]]:
             if isinstance(item, Skipped):
                 notes.append(item)
                 continue
-            why = why_left(item, context)
+            why = explain_left(item, context)
             if why:
                 notes.append(Skipped(item.path, why, usual=True))
             elif item.path not in taken:

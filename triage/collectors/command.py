@@ -20,7 +20,7 @@ from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.deadline import Deadline
 from triage.collectors.files import literals_of
-from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, bytes_of, seconds_of
+from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, parse_bytes, parse_seconds
 from triage.collectors.send import ACCEPTED, REFUSED
 from triage.version import __version__
 
@@ -37,7 +37,7 @@ _NICENESS = 10
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv``, the process's own when None; its exit status."""
     try:
-        options = options_of(parser().parse_args(argv))
+        options = list_options(parser().parse_args(argv))
     except Misuse as error:
         return _misused(error)
     return run(options, os.environ)
@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def options_of(given: argparse.Namespace) -> Options:
+def list_options(given: argparse.Namespace) -> Options:
     """The arguments as :class:`Options`. Raises :class:`Misuse` for a size or time."""
     return Options(
         url=given.url,
@@ -112,17 +112,17 @@ def options_of(given: argparse.Namespace) -> Options:
         literals=literals_of(given.literal or (), [*(given.fr or ()), *(given.logs or ())]),
         kernel_log=given.kernel_log,
         no_kernel_log=given.no_kernel_log,
-        since=None if given.since is None else seconds_of(given.since),
+        since=None if given.since is None else parse_seconds(given.since),
         shared=given.shared,
         digest=given.digest,
         wait_for_wanted_s=given.wait_for_wanted,
         only_with_dumps=given.only_with_dumps,
         wait_for_dumps_s=given.wait_for_dumps,
         deadline_s=given.deadline,
-        max_bytes=bytes_of(given.max_bytes),
-        max_log_bytes=bytes_of(given.max_log_bytes),
+        max_bytes=parse_bytes(given.max_bytes),
+        max_log_bytes=parse_bytes(given.max_log_bytes),
         spool=given.spool,
-        spool_max_bytes=bytes_of(given.spool_max_bytes),
+        spool_max_bytes=parse_bytes(given.spool_max_bytes),
         flush_spool=given.flush_spool,
         dry_run=given.dry_run,
         strict=given.strict,

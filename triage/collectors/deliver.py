@@ -6,7 +6,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from triage.collectors.send import ACCEPTED, AGAIN, REFUSED, Answer, attempt
+from triage.collectors.send import ACCEPTED, AGAIN, REFUSED, Answer, try_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class Delivery:
     def _attempts(self, entry: Entry, deadline: Deadline, attempts: int) -> Answer:
         answer = Answer(AGAIN, "no time was left to send it")
         for turn in range(attempts):
-            answer = attempt(entry, self.endpoint, self.token, deadline)
+            answer = try_once(entry, self.endpoint, self.token, deadline)
             if answer.kind != AGAIN or turn + 1 == attempts:
                 break
             pause_s = wait_s(turn, answer.retry_after_s)

@@ -77,15 +77,15 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
 def path_of(prefix: str, label: Label) -> str:
     """The path and query of a bundle; names are quoted, ``/`` in them too."""
     asked = {key: value for key in _ASKED if (value := getattr(label, key))}
-    return _path(prefix, label.job_id, "bundle", asked)
+    return _build_path(prefix, label.job_id, "bundle", asked)
 
 
 def wanted_path(prefix: str, job_id: str, incident: str, node: str) -> str:
     """The path and query by which to ask what is wanted of a node."""
-    return _path(prefix, job_id, "wanted", {"incident": incident, "node": node})
+    return _build_path(prefix, job_id, "wanted", {"incident": incident, "node": node})
 
 
-def _path(prefix: str, job_id: str, name: str, asked: Mapping[str, str]) -> str:
+def _build_path(prefix: str, job_id: str, name: str, asked: Mapping[str, str]) -> str:
     query = urlencode(asked, quote_via=quote, safe="", errors="surrogateescape")
     path = f"{prefix}/v1/jobs/{quote(job_id, safe='', errors='surrogateescape')}/{name}"
     return f"{path}?{query}" if query else path

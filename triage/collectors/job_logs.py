@@ -31,7 +31,9 @@ class JobLogs:
         since = oldest(context, asked=bool(context.options.logs))
         folder = node_folder(context.surroundings.node)
         literals = context.options.literals
-        for match in search(_patterns(context), context.deadline, since=since, literals=literals):
+        for match in search(
+            _list_patterns(context), context.deadline, since=since, literals=literals
+        ):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -50,7 +52,7 @@ class JobLogs:
             )
 
 
-def _patterns(context: SearchContext) -> tuple[str, ...]:
+def _list_patterns(context: SearchContext) -> tuple[str, ...]:
     """The patterns to look for: those of ``--logs``, else what the environment names."""
     if context.options.logs:
         return context.options.logs

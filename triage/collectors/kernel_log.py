@@ -36,23 +36,23 @@ class KernelLog:
         if context.options.no_kernel_log:
             return
         if context.options.kernel_log is not None:
-            yield _artifact(context, context.options.kernel_log, named=True)
+            yield _make_artifact(context, context.options.kernel_log, named=True)
             return
-        for argv in _commands(context):
-            path, skipped = _printed(argv, context)
+        for argv in _list_commands(context):
+            path, skipped = _print_kernel_log(argv, context)
             if skipped is not None:
                 yield skipped
             if path:
-                yield _artifact(context, path, named=False)
+                yield _make_artifact(context, path, named=False)
                 return
         for path in _FILES:
             if os.access(path, os.R_OK):
-                yield _artifact(context, path, named=True)
+                yield _make_artifact(context, path, named=True)
                 return
         yield Skipped("kernel log", "neither journalctl, dmesg nor /var/log/kern.log gives one")
 
 
-def _commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
+def _list_commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
     """Commands that print the kernel log, the best first; only those that are there."""
     search = context.surroundings.environment.get("PATH", "")
     since = context.since
@@ -67,7 +67,7 @@ def _commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
         yield (ring,)
 
 
-def _printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped | None]:
+def _print_kernel_log(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped | None]:
     """The scratch file with the output of ``argv``, empty where there is none; and what failed."""
     deadline = context.deadline.part(min(1.0, COMMAND_S / max(context.deadline.left_s(), 0.001)))
     handle, path = tempfile.mkstemp(dir=context.scratch, prefix="kernel-")
@@ -77,7 +77,7 @@ def _printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skippe
     return path if got.size_bytes else "", skipped
 
 
-def _artifact(context: SearchContext, path: str, *, named: bool) -> Artifact:
+def _make_artifact(context: SearchContext, path: str, *, named: bool) -> Artifact:
     """``path`` as this node's kernel log; never shared, and of any owner."""
     return Artifact(
         kind=KERNEL_LOG,

@@ -127,7 +127,7 @@ class Options(NamedTuple):
     insecure: bool = False
 
 
-def bytes_of(text: str) -> int:
+def parse_bytes(text: str) -> int:
     """``64M``, ``1GiB`` or ``4096`` in bytes, powers of 1024. Raises :class:`Misuse`."""
     match = _SIZE.fullmatch(text.strip())
     if match is None or not int(match[1]):
@@ -135,7 +135,7 @@ def bytes_of(text: str) -> int:
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
-def seconds_of(text: str, now: float | None = None) -> float:
+def parse_seconds(text: str, now: float | None = None) -> float:
     """``6h`` before ``now``, ``@1700000000`` or an RFC 3339 time, in seconds since the epoch.
 
     A time without offset is UTC. Raises :class:`Misuse`.

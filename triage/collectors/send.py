@@ -56,12 +56,12 @@ class Answer(NamedTuple):
     refused: tuple[tuple[str, str], ...] = ()
 
 
-def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) -> Answer:
+def try_once(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) -> Answer:
     """Send ``entry`` once. Never raises for what the network or the service does."""
     if deadline.passed():
         return Answer(AGAIN, "no time was left to send it")
     try:
-        with connected(endpoint, deadline) as connection:
+        with open_connection(endpoint, deadline) as connection:
             whole = _post(entry, connection, endpoint, token)
             answer = _read(connection, whole)
         if answer.kind != ACCEPTED and deadline.passed():
@@ -69,12 +69,12 @@ def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) 
             raise TimeoutError
         return answer
     except (OSError, http.client.HTTPException) as error:
-        why = "the deadline has passed" if deadline.passed() else _why(error)
+        why = "the deadline has passed" if deadline.passed() else _explain_error(error)
         return Answer(AGAIN, f"{endpoint.host}:{endpoint.port}: {why}")
 
 
 @contextmanager
-def connected(endpoint: Endpoint, deadline: Deadline) -> Iterator[http.client.HTTPConnection]:
+def open_connection(endpoint: Endpoint, deadline: Deadline) -> Iterator[http.client.HTTPConnection]:
     """An open connection, which is cut at the deadline. Raises OSError."""
     connection = endpoint.connect(min(_CONNECT_S, deadline.left_s()))
     cutter: threading.Timer | None = None
@@ -91,7 +91,7 @@ def connected(endpoint: Endpoint, deadline: Deadline) -> Iterator[http.client.HT
         connection.close()
 
 
-def common_headers(token: Token) -> dict[str, str]:
+def make_common_headers(token: Token) -> dict[str, str]:
     """What each request says of itself and of who asks."""
     headers = {
         "Accept": "application/json, application/problem+json",
@@ -112,7 +112,7 @@ def _post(
     connection.putheader("Content-Length", str(entry.size_bytes))
     if label.encoding:
         connection.putheader("Content-Encoding", label.encoding)
-    for name, value in common_headers(token).items():
+    for name, value in make_common_headers(token).items():
         connection.putheader(name, value)
     connection.endheaders()
     entry.file.seek(entry.offset)
@@ -145,12 +145,12 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
     if 200 <= status < 300:
         if not whole:
             return Answer(AGAIN, f"{status} before the whole body was sent")
-        incident = _text(fields.get("incident_id"))
+        incident = _get_text(fields.get("incident_id"))
         if not incident:
             # A login page of a proxy says 200 too, and so does an answer that was cut.
             return Answer(MEND, f"{status}, but not from the service; is --url right?")
-        return Answer(ACCEPTED, "", incident, refused=_members(fields))
-    text = _problem(status, response.reason, fields)
+        return Answer(ACCEPTED, "", incident, refused=_list_refused(fields))
+    text = _describe_problem(status, response.reason, fields)
     if status in TRY_LATER or status >= 500:
         wait_s = retry_after_s(response.getheader("Retry-After"))
         return Answer(AGAIN, text, retry_after_s=wait_s)
@@ -173,28 +173,28 @@ def retry_after_s(text: str | None) -> float | None:
     return None
 
 
-def _problem(status: int, reason: str, answer: dict[str, object]) -> str:
+def _describe_problem(status: int, reason: str, answer: dict[str, object]) -> str:
     """A problem document as one sentence: what is wrong, and what to do."""
-    detail = _text(answer.get("detail")) or _text(answer.get("title")) or one_line(reason)
-    hint = _text(answer.get("hint"))
+    detail = _get_text(answer.get("detail")) or _get_text(answer.get("title")) or one_line(reason)
+    hint = _get_text(answer.get("hint"))
     return f"{status} {detail}" + (f" ({hint})" if hint else "")
 
 
-def _members(answer: dict[str, object]) -> tuple[tuple[str, str], ...]:
+def _list_refused(answer: dict[str, object]) -> tuple[tuple[str, str], ...]:
     """Members that the service did not take; those it took are not worth a word."""
     rows = answer.get("artifacts")
     return tuple(
-        (_text(row.get("member")), _text(row.get("reason")))
+        (_get_text(row.get("member")), _get_text(row.get("reason")))
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict) and isinstance(row.get("status"), int) and row["status"] >= 400
     )
 
 
-def _text(value: object) -> str:
+def _get_text(value: object) -> str:
     return one_line(value) if isinstance(value, str) else ""
 
 
-def _why(error: Exception) -> str:
+def _explain_error(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return f"the name cannot be resolved: {error.strerror}"
     # A class of its own before Python 3.10.

@@ -23,7 +23,7 @@ def is_shared(path: str, context: SearchContext) -> bool:
     return bool(on_network(os.path.dirname(path)))
 
 
-def why_left(artifact: Artifact, context: SearchContext) -> str:
+def explain_left(artifact: Artifact, context: SearchContext) -> str:
     """Why this node does not send a shared ``artifact``; empty where it does."""
     if not artifact.shared or context.options.shared == "send":
         return ""

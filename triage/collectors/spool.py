@@ -218,7 +218,7 @@ class Spool:
             os.close(handle)
 
 
-def default_folder(environment: Mapping[str, str]) -> str:
+def choose_default_folder(environment: Mapping[str, str]) -> str:
     """``/var/spool/triage`` where this user may write it, else below the user's state folder."""
     if os.geteuid() == 0:
         return _SYSTEM_FOLDER

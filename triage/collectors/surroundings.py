@@ -58,7 +58,7 @@ class Surroundings(NamedTuple):
     environment: Mapping[str, str]
 
 
-def surroundings(options: Options, environment: Mapping[str, str]) -> Surroundings:
+def find_surroundings(options: Options, environment: Mapping[str, str]) -> Surroundings:
     """What ``options`` say, else the environment. Raises :class:`Misuse` without a job id."""
     job_id = options.job_id or environment.get("SLURM_JOB_ID") or ""
     node = (
@@ -76,17 +76,17 @@ def surroundings(options: Options, environment: Mapping[str, str]) -> Surroundin
     return Surroundings(
         job_id=job_id,
         node=node,
-        cluster=_named("--cluster", options.cluster, environment, _CLUSTER),
-        attempt=_named("--attempt", options.attempt, environment, _ATTEMPT),
-        homes=_homes(environment, user),
+        cluster=_choose_name("--cluster", options.cluster, environment, _CLUSTER),
+        attempt=_choose_name("--attempt", options.attempt, environment, _ATTEMPT),
+        homes=_list_homes(environment, user),
         owner=user if os.geteuid() == 0 else None,
         started_at=_number(environment.get("SLURM_JOB_START_TIME")),
-        first=None if not nodes else first_of(nodes) == node,
+        first=None if not nodes else get_first_node(nodes) == node,
         environment=environment,
     )
 
 
-def first_of(nodes: str) -> str:
+def get_first_node(nodes: str) -> str:
     """The first node of a Slurm host list; the text itself where it is none."""
     match = _FIRST.match(nodes)
     return nodes if match is None else "".join(part or "" for part in match.groups())
@@ -117,11 +117,11 @@ def on_network(path: str, mounts: str = _MOUNTS) -> str:
 def _check_name(option: str, name: str) -> None:
     if not name and option == "--job-id":
         raise Misuse("the job is unknown: give --job-id, or set SLURM_JOB_ID")
-    if not name or _unfit(name):
+    if not name or _is_unfit(name):
         raise Misuse(f"{option} must have 1 to 256 characters, without control characters")
 
 
-def _named(
+def _choose_name(
     option: str, value: str | None, environment: Mapping[str, str], names: tuple[str, ...]
 ) -> str:
     """The option's value, else that of the first of these variables that can be a name."""
@@ -129,14 +129,14 @@ def _named(
         _check_name(option, value)
         return value
     values = (environment.get(name, "") for name in names)
-    return next((one for one in values if one and not _unfit(one)), "")
+    return next((one for one in values if one and not _is_unfit(one)), "")
 
 
-def _unfit(name: str) -> bool:
+def _is_unfit(name: str) -> bool:
     return len(name) > 256 or _CONTROL.search(name) is not None
 
 
-def _homes(environment: Mapping[str, str], user: int | None) -> tuple[str, ...]:
+def _list_homes(environment: Mapping[str, str], user: int | None) -> tuple[str, ...]:
     """The home of the job's user, then that of this process."""
     homes = []
     if user is not None:

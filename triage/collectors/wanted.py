@@ -16,8 +16,8 @@ from triage.collectors.endpoint import wanted_path
 from triage.collectors.send import (
     MAX_ANSWER,
     TRY_LATER,
-    common_headers,
-    connected,
+    make_common_headers,
+    open_connection,
     retry_after_s,
 )
 
@@ -72,9 +72,9 @@ def ask(
 ) -> WantedOfNode:
     """Ask once. Nothing is wanted by a service of an earlier release, or one that is away."""
     try:
-        with connected(endpoint, deadline) as connection:
+        with open_connection(endpoint, deadline) as connection:
             path = wanted_path(endpoint.prefix, job_id, incident, node)
-            connection.request("GET", path, headers=common_headers(token))
+            connection.request("GET", path, headers=make_common_headers(token))
             response = connection.getresponse()
             body = response.read(MAX_ANSWER)
     except (OSError, http.client.HTTPException):
@@ -96,14 +96,14 @@ def _read(answer: dict[str, object]) -> WantedOfNode:
     files = [
         one
         for row in (rows if isinstance(rows, list) else [])[:_MOST_FILES]
-        if isinstance(row, dict) and (one := _file(row)) is not None
+        if isinstance(row, dict) and (one := _parse_file(row)) is not None
     ]
     if isinstance(again_s, bool) or not isinstance(again_s, (int, float)) or not again_s >= 0:
         return WantedOfNode(tuple(files), None)
     return WantedOfNode(tuple(files), max(_SOONEST_S, min(float(again_s), 3600.0)))
 
 
-def _file(row: dict[str, object]) -> Wanted | None:
+def _parse_file(row: dict[str, object]) -> Wanted | None:
     kind, rank, name = row.get("kind"), row.get("rank"), row.get("filename")
     if not isinstance(kind, str) or kind not in _KINDS:
         return None

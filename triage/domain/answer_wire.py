@@ -52,29 +52,29 @@ def answer_from_bytes(data: bytes, *, pictures: bool = True) -> Answer:
     fields_by_name = from_exact_json(plain)
     if not pictures and isinstance(fields_by_name, dict):
         fields_by_name = {k: v for k, v in fields_by_name.items() if k not in _PICTURED}
-    answer: Answer = reader_of(Answer)(fields_by_name)
+    answer: Answer = make_reader(Answer)(fields_by_name)
     return answer
 
 
 @cache
-def reader_of(wanted: _Hint) -> _Read:
+def make_reader(wanted: _Hint) -> _Read:
     """What makes a value of a type out of its JSON."""
     origin: _Hint = get_origin(wanted)
     if origin in (Union, types.UnionType):
-        inner = reader_of(next(one for one in get_args(wanted) if one is not types.NoneType))
+        inner = make_reader(next(one for one in get_args(wanted) if one is not types.NoneType))
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        return _tuple_of(reader_of(get_args(wanted)[0]))
+        return _make_tuple_reader(make_reader(get_args(wanted)[0]))
     if isinstance(wanted, type) and issubclass(wanted, StrEnum):
-        return _choice_of(wanted)
+        return _make_choice_reader(wanted)
     if wanted is datetime:
-        return _time_of
+        return _read_time
     if hasattr(wanted, "__dataclass_fields__"):
-        return _dataclass_of(wanted)
-    return _plain_of(wanted)
+        return _make_dataclass_reader(wanted)
+    return _make_plain_reader(wanted)
 
 
-def _tuple_of(inner: _Read) -> _Read:
+def _make_tuple_reader(inner: _Read) -> _Read:
     def read(value: Json) -> Json:
         if not isinstance(value, list):
             raise Corrupt("a stored answer holds no list where one belongs")
@@ -83,7 +83,7 @@ def _tuple_of(inner: _Read) -> _Read:
     return read
 
 
-def _choice_of(wanted: type[StrEnum]) -> _Read:
+def _make_choice_reader(wanted: type[StrEnum]) -> _Read:
     names = {str(one): one for one in wanted}
 
     def read(value: Json) -> Json:
@@ -95,14 +95,14 @@ def _choice_of(wanted: type[StrEnum]) -> _Read:
     return read
 
 
-def _time_of(value: Json) -> datetime:
+def _read_time(value: Json) -> datetime:
     try:
         return datetime.fromisoformat(value)
     except (TypeError, ValueError) as error:
         raise Corrupt(f"a stored answer holds a time that is none: {error}") from error
 
 
-def _plain_of(wanted: type) -> _Read:
+def _make_plain_reader(wanted: type) -> _Read:
     allowed = (int, float) if wanted is float else (wanted,)
 
     def read(value: Json) -> Json:
@@ -113,9 +113,9 @@ def _plain_of(wanted: type) -> _Read:
     return read
 
 
-def _dataclass_of(wanted: _Hint) -> _Read:
+def _make_dataclass_reader(wanted: _Hint) -> _Read:
     hints = get_type_hints(wanted)
-    readers = {one.name: reader_of(hints[one.name]) for one in fields(wanted)}
+    readers = {one.name: make_reader(hints[one.name]) for one in fields(wanted)}
     needed = {
         one.name
         for one in fields(wanted)

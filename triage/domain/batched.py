@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def split_into_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items, ``size`` at a time.
 
     >>> list(batched("abc", 2))

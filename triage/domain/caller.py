@@ -59,22 +59,22 @@ class Caller:
         Raises :class:`NotAllowed`, which says which bound is in the way and what to do.
         """
         if self.cluster is not None and (cluster or self.cluster) != self.cluster:
-            raise _outside("cluster", self.cluster, f"this is of the cluster {cluster!r}")
+            raise _make_not_allowed("cluster", self.cluster, f"this is of the cluster {cluster!r}")
         if self.job_id is not None and job_id != self.job_id:
             of = "no one job" if job_id is None else f"the job {job_id!r}"
-            raise _outside("job", self.job_id, f"this is of {of}")
+            raise _make_not_allowed("job", self.job_id, f"this is of {of}")
         if self.node_pattern is not None:
             self._check_nodes(self.node_pattern, nodes)
         return cluster or self.cluster
 
     def _check_nodes(self, pattern: str, nodes: Iterable[str | None] | None) -> None:
         if nodes is None:
-            raise _outside("nodes", pattern, "this says something of whole jobs")
+            raise _make_not_allowed("nodes", pattern, "this says something of whole jobs")
         for node in nodes:
             if node is None:
-                raise _outside("nodes", pattern, "this does not say which node it is of")
+                raise _make_not_allowed("nodes", pattern, "this does not say which node it is of")
             if not fnmatchcase(node, pattern):
-                raise _outside("nodes", pattern, f"this is of the node {node!r}")
+                raise _make_not_allowed("nodes", pattern, f"this is of the node {node!r}")
 
     def sees(self, cluster: str | None) -> bool:
         """Whether it may know of what is of this cluster; None is of no cluster."""
@@ -98,10 +98,10 @@ class Caller:
         """
         if self.cluster is not None and not self.sees(cluster):
             of = f"the cluster {cluster!r}" if cluster else "no cluster"
-            raise _outside("cluster", self.cluster, f"this is of {of}")
+            raise _make_not_allowed("cluster", self.cluster, f"this is of {of}")
 
 
-def _outside(what: str, bound: str, this: str) -> NotAllowed:
+def _make_not_allowed(what: str, bound: str, this: str) -> NotAllowed:
     return NotAllowed(
         f"the token is bound to the {what} {bound!r}, and {this}",
         hint="use a token that reaches it: `triage token create` has --cluster, --node-pattern"

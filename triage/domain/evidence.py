@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Final, TypedDict
 
 from triage.domain.category import HARDWARE, Category
-from triage.domain.wire import Time, iso_utc
+from triage.domain.wire import Time, format_iso_utc
 
 
 class Clock(StrEnum):
@@ -233,7 +233,7 @@ class Evidence:
     @property
     def at(self) -> datetime | None:
         """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
-        return _moment(self.at_ns)
+        return _make_moment(self.at_ns)
 
     @property
     def last_line(self) -> int | None:
@@ -287,7 +287,7 @@ class Evidence:
         return {
             "artifact": self.artifact,
             "line": self.line,
-            "at": iso_utc(self.at),
+            "at": format_iso_utc(self.at),
             "clock": str(self.stamp.clock),
             "node": self.node,
             "rank": self.rank,
@@ -300,7 +300,7 @@ class Evidence:
             "signature": self.signature,
             "text": self.text,
             "count": self.count,
-            "last_at": iso_utc(_moment(self.last_at_ns)),
+            "last_at": format_iso_utc(_make_moment(self.last_at_ns)),
             "uptime_s": None if self.stamp.uptime_ns is None else self.stamp.uptime_ns / 1e9,
             "weak": self.weak,
             "blame": str(self.blame),
@@ -330,7 +330,7 @@ class EvidenceRow(TypedDict):
     text: str
 
 
-def _moment(ns: int | None) -> datetime | None:
+def _make_moment(ns: int | None) -> datetime | None:
     """``ns`` since the epoch as an aware UTC time."""
     if ns is None:
         return None

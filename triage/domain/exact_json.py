@@ -27,10 +27,10 @@ def to_exact_json(value: object) -> bytes:
     try:
         return _FAST + orjson.dumps(value)
     except TypeError:
-        return _SLOW + json.dumps(value, default=_orjson_like, allow_nan=False).encode("ascii")
+        return _SLOW + json.dumps(value, default=_encode_dataclass, allow_nan=False).encode("ascii")
 
 
-def _orjson_like(value: object) -> object:
+def _encode_dataclass(value: object) -> object:
     """A dataclass by its fields; a time as text."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}

@@ -54,7 +54,7 @@ class Statement:
     state: FactsState = FactsState.USED
 
 
-def added(facts: Mapping[str, Any], statement: Statement) -> dict[str, Any]:
+def add_statement(facts: Mapping[str, Any], statement: Statement) -> dict[str, Any]:
     """The facts with one more statement; ``statement`` is the newest."""
     if statement.state is FactsState.USED and statement.source in _HOOKS:
         return {**facts, **statement.facts}
@@ -63,17 +63,17 @@ def added(facts: Mapping[str, Any], statement: Statement) -> dict[str, Any]:
     return dict(facts)
 
 
-def merged(statements: Iterable[Statement]) -> dict[str, Any]:
+def merge_statements(statements: Iterable[Statement]) -> dict[str, Any]:
     """The facts that these statements, oldest first, come to."""
     facts: dict[str, Any] = {}
     for statement in statements:
-        facts = added(facts, statement)
+        facts = add_statement(facts, statement)
     return facts
 
 
-def contradicted(facts: Mapping[str, Any], statement: Statement) -> tuple[str, ...]:
+def list_contradicted(facts: Mapping[str, Any], statement: Statement) -> tuple[str, ...]:
     """The keys by which a statement would change what the answer of these facts rests on."""
-    after = added(facts, replace(statement, state=FactsState.USED))
+    after = add_statement(facts, replace(statement, state=FactsState.USED))
     return tuple(sorted(key for key in _DECISIVE if facts.get(key) != after.get(key)))
 
 
@@ -85,10 +85,10 @@ def state_when_settled(facts: Mapping[str, Any], statement: Statement) -> FactsS
     """
     if statement.caller.corrects or not facts:
         return FactsState.USED
-    return FactsState.CONFLICT if contradicted(facts, statement) else FactsState.LATE
+    return FactsState.CONFLICT if list_contradicted(facts, statement) else FactsState.LATE
 
 
-def still_conflicts(
+def is_still_in_conflict(
     facts: Mapping[str, Any], statement: Statement, withdrawn: Iterable[Mapping[str, Any]]
 ) -> bool:
     """Whether a conflict is one without the statements that were ``withdrawn``.
@@ -96,4 +96,4 @@ def still_conflicts(
     What it says in the place of those counts from then on.
     """
     open_again = {key for one in withdrawn for key in one}
-    return any(key in facts or key not in open_again for key in contradicted(facts, statement))
+    return any(key in facts or key not in open_again for key in list_contradicted(facts, statement))

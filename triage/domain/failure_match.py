@@ -54,7 +54,7 @@ class Candidate:
         return abs(((self.failed_at or self.created_at) - at).total_seconds())
 
 
-def for_failure(
+def find_for_failure(
     candidates: Iterable[Candidate],
     attempt: str,
     failed_at: datetime | None,
@@ -72,7 +72,7 @@ def for_failure(
     if failed_at is None:
         unsettled = [one for one in fitting if one.settled_at is None]
         orphans = [one for one in fitting if _is_orphan(one, now - _ADOPTED_WITHIN, now)]
-        return _best(unsettled or orphans, attempt, _newest_first)
+        return _choose_best(unsettled or orphans, attempt, _get_newest_key)
     same = [
         one
         for one in fitting
@@ -82,10 +82,10 @@ def for_failure(
     ]
     open_ones = [one for one in fitting if one.settled_at is None and one.failed_at is None]
     orphans = [one for one in fitting if _is_orphan(one, failed_at, now)]
-    return _best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))
+    return _choose_best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))
 
 
-def for_files(
+def find_for_files(
     candidates: Iterable[Candidate],
     attempt: str,
     written_at: datetime | None,
@@ -102,7 +102,7 @@ def for_files(
     fitting = [
         one
         for one in candidates
-        if _takes_attempt(one, attempt)
+        if _is_open_to_attempt(one, attempt)
         and (
             one.settled_at is None
             or one.settled_at >= ended_after
@@ -110,12 +110,12 @@ def for_files(
         )
     ]
     if written_at is None:
-        return _best(fitting, attempt, _newest_first)
+        return _choose_best(fitting, attempt, _get_newest_key)
     at = written_at
-    return _best(fitting, attempt, lambda one: one.apart_s(at))
+    return _choose_best(fitting, attempt, lambda one: one.apart_s(at))
 
 
-def _takes_attempt(one: Candidate, attempt: str) -> bool:
+def _is_open_to_attempt(one: Candidate, attempt: str) -> bool:
     """Whether files of this attempt may lie in the incident.
 
     Slurm names the attempt of a requeued job, not of a job that started once. So files that name
@@ -136,11 +136,11 @@ def _is_orphan(one: Candidate, failed_at: datetime, now: datetime) -> bool:
     )
 
 
-def _newest_first(one: Candidate) -> float:
+def _get_newest_key(one: Candidate) -> float:
     return -one.created_at.timestamp()
 
 
-def _best(
+def _choose_best(
     fitting: Iterable[Candidate], attempt: str, distance: Callable[[Candidate], float]
 ) -> str | None:
     """The id of the one that names the attempt, and among several of the least distance."""

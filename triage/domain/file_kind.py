@@ -18,6 +18,6 @@ DECLARED = tuple(kind for kind in FileKind if kind is not FileKind.JOB_JSON)
 LOGS = frozenset({FileKind.KERNEL_LOG, FileKind.JOB_LOG})
 
 
-def file_kind(name: str | None) -> FileKind | None:
+def get_file_kind(name: str | None) -> FileKind | None:
     """The kind of this name; None for no name, and for one that another release wrote."""
     return next((kind for kind in FileKind if kind == name), None)

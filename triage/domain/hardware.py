@@ -68,16 +68,16 @@ class PartIdentity:
         return f"{word} {self.identity}"
 
 
-def part_identity(kind: HardwareKind, text: str, slot: str = "") -> PartIdentity | None:
+def make_part_identity(kind: HardwareKind, text: str, slot: str = "") -> PartIdentity | None:
     """The part with this identity; None where the text is a placeholder or none at all."""
-    identity = identity_of(kind, text)
+    identity = normalize_identity(kind, text)
     if identity is None:
         return None
     place = slot.strip()
     return PartIdentity(kind, identity, place if _SERIAL.fullmatch(place[:_MAX_SLOT]) else "")
 
 
-def identity_of(kind: HardwareKind, text: str) -> str | None:
+def normalize_identity(kind: HardwareKind, text: str) -> str | None:
     """The identity in one spelling; None for a placeholder, and for what no maker prints.
 
     >>> identity_of(HardwareKind.NIC, "0x5E2C:4B00:0343:A588")
@@ -85,12 +85,17 @@ def identity_of(kind: HardwareKind, text: str) -> str | None:
     >>> identity_of(HardwareKind.CHASSIS, "To be filled by O.E.M.")
     """
     text = text.strip(" \t./")
-    if not text or len(text) > MAX_IDENTITY or _SERIAL.fullmatch(text) is None or _no_number(text):
+    if (
+        not text
+        or len(text) > MAX_IDENTITY
+        or _SERIAL.fullmatch(text) is None
+        or _is_placeholder(text)
+    ):
         return None
-    return _READ.get(kind, _serial)(text)
+    return _READ.get(kind, _normalize_serial)(text)
 
 
-def _no_number(text: str) -> bool:
+def _is_placeholder(text: str) -> bool:
     plain = _MARKS.sub("", text.lower())
     digits = plain.removeprefix("gpu").removeprefix("0x")
     return (
@@ -101,21 +106,21 @@ def _no_number(text: str) -> bool:
     )
 
 
-def _serial(text: str) -> str | None:
+def _normalize_serial(text: str) -> str | None:
     return " ".join(text.split()).upper() if len(text) >= _LEAST else None
 
 
-def _gpu(text: str) -> str | None:
+def _normalize_gpu(text: str) -> str | None:
     found = _GPU.fullmatch(text.lower())
     return None if found is None else f"GPU-{found[1]}"
 
 
-def _nic(text: str) -> str | None:
+def _normalize_nic(text: str) -> str | None:
     found = _GUID.fullmatch(text.lower())
-    return _serial(text) if found is None else found[1].replace(":", "")
+    return _normalize_serial(text) if found is None else found[1].replace(":", "")
 
 
 _READ: Final[dict[HardwareKind, Callable[[str], str | None]]] = {
-    HardwareKind.GPU: _gpu,
-    HardwareKind.NIC: _nic,
+    HardwareKind.GPU: _normalize_gpu,
+    HardwareKind.NIC: _normalize_nic,
 }

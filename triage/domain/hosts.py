@@ -38,13 +38,13 @@ def expand(expression: str) -> list[str]:
     if len(expression) > _MAX_CHARS:
         raise ValueError(f"the host list is longer than {_MAX_CHARS:,} characters")
     nodes: list[str] = []
-    for item in _items(expression):
+    for item in _get_items(expression):
         room = MAX_HOSTS - len(nodes)
-        nodes.extend(_hosts_of(item, room))
+        nodes.extend(_expand_item(item, room))
     return list(dict.fromkeys(nodes))
 
 
-def host_list(names: Iterable[str]) -> str:
+def format_host_list(names: Iterable[str]) -> str:
     """The names as one Slurm host list that :func:`expand` reads back, in their order.
 
     Names that follow each other and differ by the number at their end share brackets.
@@ -65,17 +65,17 @@ def host_list(names: Iterable[str]) -> str:
                 ranges.append((digits, digits))
         else:
             parts.append((stem, [(digits, digits)] if digits else []))
-    return ",".join(stem + _bracket_of(ranges) for stem, ranges in parts)
+    return ",".join(stem + _format_bracket(ranges) for stem, ranges in parts)
 
 
-def _bracket_of(ranges: list[tuple[str, str]]) -> str:
+def _format_bracket(ranges: list[tuple[str, str]]) -> str:
     if not ranges:
         return ""
     shown = [first if first == last else f"{first}-{last}" for first, last in ranges]
     return shown[0] if len(shown) == 1 and "-" not in shown[0] else f"[{','.join(shown)}]"
 
 
-def _items(expression: str) -> Iterator[str]:
+def _get_items(expression: str) -> Iterator[str]:
     """What stands between the commas outside of brackets."""
     start, depth = 0, 0
     for place, char in enumerate(expression):
@@ -95,7 +95,7 @@ def _items(expression: str) -> Iterator[str]:
         yield expression[start:].strip()
 
 
-def _hosts_of(item: str, room: int) -> list[str]:
+def _expand_item(item: str, room: int) -> list[str]:
     choices: list[list[str]] = []
     num_hosts, place = 1, 0
     while place < len(item):
@@ -103,7 +103,7 @@ def _hosts_of(item: str, room: int) -> list[str]:
         if match is None or match.end() == place:
             raise ValueError(f"{item[:80]!r} is no host list")
         place = match.end()
-        numbers = [""] if match[2] is None else _numbers_of(match[2], room)
+        numbers = [""] if match[2] is None else _expand_numbers(match[2], room)
         num_hosts *= len(numbers)
         if num_hosts > room:
             raise ValueError(f"the host list names more than {MAX_HOSTS:,} hosts")
@@ -111,7 +111,7 @@ def _hosts_of(item: str, room: int) -> list[str]:
     return ["".join(parts) for parts in product(*choices)]
 
 
-def _numbers_of(ranges: str, room: int) -> list[str]:
+def _expand_numbers(ranges: str, room: int) -> list[str]:
     found: list[str] = []
     for one in ranges.split(","):
         match = _RANGE.fullmatch(one.strip())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from triage.domain.restart import EarlierEnd, EarlierStarts, restarts_in, seconds_in
+from triage.domain.restart import EarlierEnd, EarlierStarts, parse_restarts, read_seconds
 from triage.domain.standing import Prior
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
@@ -48,7 +48,7 @@ class Job:
     @property
     def failed_at_ns(self) -> int | None:
         """``failed_at`` in ns since the epoch; UTC where it names no zone, None for no time."""
-        at_s = seconds_of(self.failed_at)
+        at_s = parse_seconds(self.failed_at)
         return None if at_s is None else int(at_s * 1e9)
 
     @property
@@ -56,7 +56,7 @@ class Job:
         """``started_at`` in ns since the epoch; UTC where it names no zone, None for no time, and
         where it lies behind the end.
         """
-        at_s = None if self.ran_s is None and self.failed_at_ns else seconds_of(self.started_at)
+        at_s = None if self.ran_s is None and self.failed_at_ns else parse_seconds(self.started_at)
         return None if at_s is None else int(at_s * 1e9)
 
     @property
@@ -118,7 +118,7 @@ class Job:
         return self._mates.get(node, {}).get(rank)
 
 
-def bus_id(text: str) -> str | None:
+def normalize_bus_id(text: str) -> str | None:
     """A PCI bus id as ``dddd:bb:dd`` in lower case; None when it is none."""
     match = _BUS_ID.fullmatch(text.strip())
     if match is None:
@@ -127,7 +127,7 @@ def bus_id(text: str) -> str | None:
     return f"{domain:04x}:{match['bus'].lower()}:{match['device'].lower()}"
 
 
-def seconds_of(text: object) -> float | None:
+def parse_seconds(text: object) -> float | None:
     """A time in seconds since the epoch; UTC where it names no zone, None for what is no time."""
     try:
         moment = datetime.fromisoformat(text.strip() if isinstance(text, str) else "")
@@ -151,35 +151,35 @@ _RESTART_COUNTS: Final = (
 )  # fmt: skip
 
 
-def _restarts_of(raw: Mapping[str, Any]) -> int | None:
+def _parse_restarts(raw: Mapping[str, Any]) -> int | None:
     """The largest count of restarts that can be one; a name of an attempt is none."""
-    counts = [restarts_in(raw.get(key)) for key in _RESTART_COUNTS]
+    counts = [parse_restarts(raw.get(key)) for key in _RESTART_COUNTS]
     return max((count for count in counts if count is not None), default=None)
 
 
-def _ran_of(raw: Mapping[str, Any]) -> float | None:
+def _compute_ran_s(raw: Mapping[str, Any]) -> float | None:
     """Seconds from ``started_at`` to ``failed_at``; None where clocks contradict each other."""
-    start, end = seconds_of(raw.get("started_at")), seconds_of(raw.get("failed_at"))
-    return None if start is None or end is None else seconds_in(end - start)
+    start, end = parse_seconds(raw.get("started_at")), parse_seconds(raw.get("failed_at"))
+    return None if start is None or end is None else read_seconds(end - start)
 
 
-def _positive(value: object) -> int | None:
+def _get_positive(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000:
         return value
     return None
 
 
-def _names(value: object) -> tuple[str, ...]:
+def _list_names(value: object) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(one for one in value if isinstance(one, str) and 0 < len(one) <= 256)
     return ()
 
 
-def unreadable(raw: Mapping[str, Any]) -> dict[str, str]:
+def list_unreadable(raw: Mapping[str, Any]) -> dict[str, str]:
     """The fields of a ``job.json`` that cannot be read as they are: field -> why, as a clause."""
     readable: dict[str, tuple[bool, str]] = {
         **{
-            key: (_positive(raw.get(key)) is not None, "is no positive integer")
+            key: (_get_positive(raw.get(key)) is not None, "is no positive integer")
             for key in ("world_size", "gpus_per_node")
         },
         "nodes": (isinstance(raw.get("nodes"), list), "is no list of names"),
@@ -195,9 +195,11 @@ def unreadable(raw: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def job_from_dict(raw: dict[str, Any]) -> Job:
+def make_job(raw: dict[str, Any]) -> Job:
     """``job.json`` as a :class:`Job`. Unusable values are named in ``problems``, never fatal."""
-    problems = [f'job.json: "{key}" {why} and is not used' for key, why in unreadable(raw).items()]
+    problems = [
+        f'job.json: "{key}" {why} and is not used' for key, why in list_unreadable(raw).items()
+    ]
     rank_to_node: dict[int, str] = {}
     table = raw.get("rank_to_node")
     for key, node in table.items() if isinstance(table, dict) else ():
@@ -207,7 +209,7 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
             problems.append('job.json: "rank_to_node" holds a row that is no rank and node')
     buses = raw.get("gpu_bus_ids")
     gpu_bus_ids = {
-        node: tuple(bus_id(one) or one[:40] for one in _names(listed))
+        node: tuple(normalize_bus_id(one) or one[:40] for one in _list_names(listed))
         for node, listed in (buses.items() if isinstance(buses, dict) else ())
     }
     leaves = raw.get("leaf_switch")
@@ -216,9 +218,9 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
     failed_at, started_at = raw.get("failed_at"), raw.get("started_at")
     return Job(
         job_id=str(job_id)[:256] if isinstance(job_id, str | int) else None,
-        world_size=_positive(raw.get("world_size")),
-        gpus_per_node=_positive(raw.get("gpus_per_node")),
-        nodes=_names(raw.get("nodes")),
+        world_size=_get_positive(raw.get("world_size")),
+        gpus_per_node=_get_positive(raw.get("gpus_per_node")),
+        nodes=_list_names(raw.get("nodes")),
         rank_to_node=rank_to_node,
         gpu_bus_ids=gpu_bus_ids,
         leaf_switch={
@@ -228,8 +230,8 @@ def job_from_dict(raw: dict[str, Any]) -> Job:
         },
         failed_at=failed_at if isinstance(failed_at, str) else None,
         exit_code=exit_code if type(exit_code) is int else None,
-        restarts=_restarts_of(raw),
-        ran_s=_ran_of(raw),
+        restarts=_parse_restarts(raw),
+        ran_s=_compute_ran_s(raw),
         started_at=started_at if isinstance(started_at, str) else None,
         problems=tuple(dict.fromkeys(problems)),
     )

@@ -5,7 +5,7 @@ import re
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+def make_natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """A key to sort names by: their numbers as numbers, what stands between as text."""
     return tuple(
         (1, int(part), part) if index % 2 else (0, 0, part)

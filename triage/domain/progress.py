@@ -67,7 +67,7 @@ class ProgressPoint:
         """Its object in the JSON of a report."""
         return {
             "step": self.step,
-            "at": utc_text(self.at_ns),
+            "at": format_utc(self.at_ns),
             "artifact": self.artifact,
             "line": self.line,
         }
@@ -95,8 +95,8 @@ class Change:
             "kind": str(self.kind),
             "text": self.text,
             "since": self.since.to_dict(),
-            "before": _finite(self.before),
-            "after": _finite(self.after),
+            "before": _get_finite(self.before),
+            "after": _get_finite(self.after),
             "lasting": self.lasting,
         }
 
@@ -202,9 +202,9 @@ class JobProgress:
             "last": None if self.last is None else self.last.to_dict(),
             "total_steps": self.total,
             "ended": None if self.ended is None else self.ended.to_dict(),
-            "until": utc_text(self.until_ns),
-            "step_s": _rounded(self.step_s),
-            "silent_s": _rounded(self.silent_s),
+            "until": format_utc(self.until_ns),
+            "step_s": _round_value(self.step_s),
+            "silent_s": _round_value(self.silent_s),
             "changes": [one.to_dict() for one in self.changes],
             "slow_ranks": [one.to_dict() for one in self.slow_ranks],
         }
@@ -241,16 +241,16 @@ class JobProgress:
         return self.change(*_DIVERGING)
 
 
-def _finite(value: float | None) -> float | None:
+def _get_finite(value: float | None) -> float | None:
     """A number that JSON can hold; None for the others."""
     return value if value is not None and abs(value) < float("inf") else None
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_value(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def utc_text(ns: int | None) -> str | None:
+def format_utc(ns: int | None) -> str | None:
     """``ns`` since the epoch as RFC 3339 text in UTC; None for no time and absurd ones."""
     if ns is None or not 0 < ns < 4_102_444_800_000_000_000:
         return None

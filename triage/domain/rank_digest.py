@@ -261,20 +261,20 @@ class Past(NamedTuple):
     @property
     def any_finished(self) -> bool:
         """Whether one of them is finished."""
-        return any_finished(self.flags)
+        return is_any_finished(self.flags)
 
     @property
     def any_fresh(self) -> bool:
         """Whether one of them is finished, and no watchdog has retired it."""
-        return any_fresh(self.flags)
+        return is_any_fresh(self.flags)
 
 
-def any_finished(flags: _U8) -> bool:
+def is_any_finished(flags: _U8) -> bool:
     """Whether one of the operations with these flags is finished."""
     return bool(np.bitwise_or.reduce(flags) & FINISHED)
 
 
-def any_fresh(flags: _U8) -> bool:
+def is_any_fresh(flags: _U8) -> bool:
     """Whether one of them is finished, and no watchdog has retired it."""
     return bool(((flags & (FINISHED | RETIRED_BIT)) == FINISHED).any())
 

@@ -15,7 +15,7 @@ from triage.domain.next_step import NextStep, Symptom
 from triage.domain.progress import ChangeKind, JobProgress
 from triage.domain.restart import Restart
 from triage.domain.slow import SlowJob
-from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire
+from triage.domain.wire import UNSENT, Rounded, Share, WireForm, convert_to_wire
 
 SCHEMA: Final = "triage.report/1"
 MAX_REASONS = 8
@@ -289,7 +289,7 @@ class Answer(WireForm):
         step = {} if self.next_step is None else {"next_step": self.next_step.to_dict()}
         seen = [one.to_dict() for one in self.symptoms]
         symptoms = {"symptoms": seen} if seen else {}
-        first = {**as_wire(self), **step, **symptoms, **restart}
+        first = {**convert_to_wire(self), **step, **symptoms, **restart}
         return {**first, **slow, **self.course(), **wanted, **stacks}
 
     def course(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from triage.domain.answer_wire import reader_of
+from triage.domain.answer_wire import make_reader
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import SCHEMA, Answer, JobFacts, Verdict
 from triage.errors import Corrupt
@@ -31,25 +31,25 @@ def answer_of_report(
         raise Corrupt(f"no {SCHEMA}: its schema is {report.get('schema')!r}")
     known = {**report, "collectives": report.get("groups", []), "timeline": list(timeline)}
     if isinstance(known.get("progress"), Mapping):
-        known["progress"] = _progress_of_report(known["progress"])
+        known["progress"] = _read_progress(known["progress"])
     slow = known.get("slow")
     if isinstance(slow, Mapping) and "parts" in slow:
         known["slow_job"] = slow
-    answer: Answer = reader_of(Answer)(known)
+    answer: Answer = make_reader(Answer)(known)
     return answer
 
 
-def _progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
+def _read_progress(told: Mapping[str, Any]) -> dict[str, Any]:
     """The course of the job under the names of its fields, times in ns."""
 
     def point(raw: object) -> dict[str, Any] | None:
-        return {**raw, "at_ns": _ns_of(raw.get("at"))} if isinstance(raw, Mapping) else None
+        return {**raw, "at_ns": _parse_ns(raw.get("at"))} if isinstance(raw, Mapping) else None
 
     return {
         **told,
         "said": told.get("text", ""),
         "total": told.get("total_steps"),
-        "until_ns": _ns_of(told.get("until")),
+        "until_ns": _parse_ns(told.get("until")),
         **{name: point(told.get(name)) for name in ("first", "last", "ended")},
         "changes": [{**one, "since": point(one.get("since"))} for one in told.get("changes", ())],
         "slow_ranks": [
@@ -58,7 +58,7 @@ def _progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ns_of(text: object) -> int | None:
+def _parse_ns(text: object) -> int | None:
     """RFC 3339 text as ns since the epoch; None for anything else."""
     if not isinstance(text, str):
         return None

@@ -64,7 +64,7 @@ class EarlierStarts:
     ends: tuple[EarlierEnd, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Its object in JSON, which :func:`starts_from` reads."""
+        """Its object in JSON, which :func:`read_starts` reads."""
         return {
             "restarts": self.restarts,
             "ran_s": self.ran_s,
@@ -79,7 +79,7 @@ NO_STARTS: Final = EarlierStarts()
 """Where nothing is known of earlier starts."""
 
 
-def starts_from(raw: Mapping[str, Any]) -> EarlierStarts:
+def read_starts(raw: Mapping[str, Any]) -> EarlierStarts:
     """What :meth:`EarlierStarts.to_dict` wrote; what cannot be, such as a negative number of
     restarts or of seconds, is not known.
 
@@ -90,8 +90,8 @@ def starts_from(raw: Mapping[str, Any]) -> EarlierStarts:
     """
     ends = raw.get("ends")
     return EarlierStarts(
-        restarts_in(raw.get("restarts")),
-        seconds_in(raw.get("ran_s")),
+        parse_restarts(raw.get("restarts")),
+        read_seconds(raw.get("ran_s")),
         tuple(_end_from(one) for one in ends[:MAX_ENDS] if isinstance(one, Mapping))
         if isinstance(ends, Sequence) and not isinstance(ends, str)
         else (),
@@ -104,11 +104,11 @@ def _end_from(raw: Mapping[str, Any]) -> EarlierEnd:
     return EarlierEnd(
         Category(category) if isinstance(category, str) and category in set(Category) else None,
         tuple(node for node in named if isinstance(node, str)),
-        seconds_in(raw.get("ran_s")),
+        read_seconds(raw.get("ran_s")),
     )
 
 
-def restarts_in(value: object) -> int | None:
+def parse_restarts(value: object) -> int | None:
     """A number of restarts, also as text; None for what is none."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 8:
         value = int(value)
@@ -117,7 +117,7 @@ def restarts_in(value: object) -> int | None:
     return None
 
 
-def seconds_in(value: object) -> float | None:
+def read_seconds(value: object) -> float | None:
     """A time that a start can have run; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None

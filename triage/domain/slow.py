@@ -76,6 +76,6 @@ class SlowJob(WireForm):
         return "; ".join([f"slowdown {self.slowdown:.2f}", *(one.text for one in self.parts[:3])])
 
 
-def gpu_hours_per_day(share: float, num_gpus: int) -> float:
+def compute_gpu_hours_per_day(share: float, num_gpus: int) -> float:
     """What a share of every step costs a day, while the job runs."""
     return share * num_gpus * 24.0

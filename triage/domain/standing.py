@@ -287,7 +287,7 @@ NO_STANDINGS: Final[Mapping[str, Prior]] = MappingProxyType({})
 """Where nothing is known beforehand."""
 
 
-def prior_from(raw: Mapping[str, Any]) -> Prior | None:
+def read_prior(raw: Mapping[str, Any]) -> Prior | None:
     """The prior that :meth:`Prior.to_dict` wrote; None for anything else."""
     grade, text = raw.get("grade"), raw.get("text")
     if not isinstance(text, str) or not isinstance(grade, str) or grade not in set(Grade):

@@ -86,17 +86,17 @@ class WireForm:
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form: plain values under the names of the fields."""
-        return as_wire(self)
+        return convert_to_wire(self)
 
 
-def as_wire(value: object) -> dict[str, Any]:
+def convert_to_wire(value: object) -> dict[str, Any]:
     """A dataclass as dicts, lists, numbers and text; what is not a finite number is null."""
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} is no dataclass")
-    return {key: plain(getattr(value, name)) for key, name, plain in _writers(type(value))}
+    return {key: plain(getattr(value, name)) for key, name, plain in _make_writers(type(value))}
 
 
-def iso_utc(at: datetime | None) -> str | None:
+def format_iso_utc(at: datetime | None) -> str | None:
     """``at`` as RFC 3339 text in UTC with milliseconds, None as None.
 
     A time without a zone is one of a place that nobody knows, and stays without ``Z``.
@@ -109,51 +109,51 @@ def iso_utc(at: datetime | None) -> str | None:
 
 
 @cache
-def wire_fields(cls: type) -> tuple[WireField, ...]:
+def list_wire_fields(cls: type) -> tuple[WireField, ...]:
     """What a dataclass sends, in order."""
     hints = get_type_hints(cls, include_extras=True)
     names = getattr(cls, "WIRE", ()) or tuple(one.name for one in fields(cls))
     found = []
     for name in names:
-        hint = hints[name] if name in hints else _of_property(cls, name)
-        notes = notes_of(hint)
+        hint = hints[name] if name in hints else _get_property_hint(cls, name)
+        notes = list_notes(hint)
         if UNSENT not in notes:
             key = next((note.name for note in notes if isinstance(note, Key)), name)
             found.append(WireField(key, name, hint))
     return tuple(found)
 
 
-def notes_of(hint: _Hint) -> tuple[Any, ...]:
+def list_notes(hint: _Hint) -> tuple[Any, ...]:
     """What ``Annotated`` says beside the type."""
     origin: _Hint = get_origin(hint)
     return get_args(hint)[1:] if origin is Annotated else ()
 
 
-def _of_property(cls: type, name: str) -> _Hint:
+def _get_property_hint(cls: type, name: str) -> _Hint:
     getter = getattr(cls, name).fget
     hint = get_type_hints(getter, include_extras=True)["return"]
     return Annotated[hint, getter.__doc__] if getter.__doc__ else hint
 
 
 @cache
-def _writers(cls: type) -> list[tuple[str, str, Callable[[Any], Any]]]:
-    return [(one.key, one.attribute, _writer(one.hint)) for one in wire_fields(cls)]
+def _make_writers(cls: type) -> list[tuple[str, str, Callable[[Any], Any]]]:
+    return [(one.key, one.attribute, _make_writer(one.hint)) for one in list_wire_fields(cls)]
 
 
-def _writer(hint: _Hint) -> Callable[[Any], Any]:
-    for note in notes_of(hint):
+def _make_writer(hint: _Hint) -> Callable[[Any], Any]:
+    for note in list_notes(hint):
         if isinstance(note, Rounded):
             return note.of
         if isinstance(note, SentAs):
-            return _as_it_is
-    return _plain
+            return _keep_as_is
+    return _make_plain
 
 
-def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - JSON already
+def _keep_as_is(value: Any) -> Any:  # noqa: ANN401 - JSON already
     return list(value) if isinstance(value, tuple) else value
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+def _make_plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int):
@@ -161,9 +161,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, datetime):
-        return iso_utc(value)
+        return format_iso_utc(value)
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(one) for key, one in value.items()}
+        return {str(_make_plain(key)): _make_plain(one) for key, one in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    return as_wire(value) if is_dataclass(value) else value
+        return [_make_plain(one) for one in value]
+    return convert_to_wire(value) if is_dataclass(value) else value

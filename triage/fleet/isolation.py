@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
-from triage.domain.hosts import MAX_HOSTS, expand, host_list, is_host_name
+from triage.domain.hosts import MAX_HOSTS, expand, format_host_list, is_host_name
 from triage.errors import UsageError
 
 OUTCOMES: Final = ("pass", "fail", "not_run")
@@ -140,7 +140,7 @@ class Plan:
     @cached_property
     def posterior(self) -> Posterior:
         """How likely each node is bad, by all results."""
-        return posterior_of(np.array(self.weights), self.tests, self.rates)
+        return compute_posterior(np.array(self.weights), self.tests, self.rates)
 
     @cached_property
     def bad_nodes(self) -> tuple[int, ...]:
@@ -161,18 +161,20 @@ class Plan:
         return bool(self.tests) and self.others <= 1 - CERTAINTY
 
 
-def posterior_of(weights: F64, tests: Sequence[tuple[I64, bool]], rates: TestRates) -> Posterior:
+def compute_posterior(
+    weights: F64, tests: Sequence[tuple[I64, bool]], rates: TestRates
+) -> Posterior:
     """The posterior of nodes whose prior odds are as ``weights`` are."""
     recall = min(rates.recall, 1 - _SMALLEST_RATE)
     false_alarm = max(rates.false_alarm, _SMALLEST_RATE)
-    prior = prior_probabilities(weights)
+    prior = compute_prior_probabilities(weights)
     bad, good = prior.copy(), 1 - prior
     for members, failed in tests:
         if not failed:
             bad[members] *= 1 - recall
     log_none = float((np.log(good) - np.log(bad + good)).sum())
     bad /= bad + good
-    parts = list(_connected([members for members, failed in tests if failed]))
+    parts = list(_iterate_connected([members for members, failed in tests if failed]))
     for part in parts:
         for start in range(0, len(part), TOGETHER):
             together = part[start : start + TOGETHER]
@@ -188,7 +190,7 @@ def posterior_of(weights: F64, tests: Sequence[tuple[I64, bool]], rates: TestRat
     return Posterior(bad / total, math.exp(log_factor + log_none) / total, is_exact)
 
 
-def prior_probabilities(weights: F64) -> F64:
+def compute_prior_probabilities(weights: F64) -> F64:
     """Probabilities, one per node, that are ``EXPECTED`` in sum; odds are as ``weights`` are.
 
     At most half of the nodes that have a weight above 0 are expected to be bad.
@@ -203,7 +205,7 @@ def prior_probabilities(weights: F64) -> F64:
     return np.asarray(scaled / (1 + scaled))
 
 
-def _connected(tests: Sequence[I64]) -> Iterator[list[I64]]:
+def _iterate_connected(tests: Sequence[I64]) -> Iterator[list[I64]]:
     """Tests that share nodes, directly or over others, together; in their order."""
     parts: list[tuple[set[int], list[int]]] = []
     for place, members in enumerate(tests):
@@ -231,14 +233,14 @@ def _sum_failures(
     # From the last node back: how likely the tests that are not triggered are false alarms.
     after = [np.power(false_alarm, num_tests - num_triggered.astype(np.float64))]
     for node in range(len(tests) - 1, 0, -1):
-        if_bad = _trigger(after[-1], tests[node], recall, ahead=True)
+        if_bad = _update_triggered(after[-1], tests[node], recall, ahead=True)
         step = (1 - p_bad[node]) * after[-1] + p_bad[node] * if_bad
         after.append(step / step.max())
     before = np.zeros(1 << num_tests)
     before[0] = 1.0
     log_sum, found = 0.0, np.zeros(len(tests))
     for node, later in enumerate(reversed(after)):
-        if_bad = p_bad[node] * _trigger(before, tests[node], recall, ahead=False)
+        if_bad = p_bad[node] * _update_triggered(before, tests[node], recall, ahead=False)
         if_good = (1 - p_bad[node]) * before
         found[node] = (if_bad @ later) / (if_bad @ later + if_good @ later)
         total = float((if_bad + if_good).sum())
@@ -247,7 +249,7 @@ def _sum_failures(
     return log_sum + math.log(float(before @ after[0])), found
 
 
-def _trigger(states: F64, tests: Sequence[int], recall: float, *, ahead: bool) -> F64:
+def _update_triggered(states: F64, tests: Sequence[int], recall: float, *, ahead: bool) -> F64:
     """Weights of the sets of triggered tests after a bad node went through its ``tests``.
 
     With ``ahead``, the mean of what comes later over the sets that it leads to.
@@ -301,14 +303,14 @@ def add_round(plan: Plan) -> Plan:
     for group in plan.groups:
         position[list(group.nodes)] = np.arange(len(group.nodes))
         tested[list(group.nodes)] |= group.outcome != "not_run"
-    groups = next_groups(plan.posterior, plan.bad_nodes, tested, position, plan.rates)
+    groups = choose_next_groups(plan.posterior, plan.bad_nodes, tested, position, plan.rates)
     made = tuple(
         Group(f"g{number}", group) for number, group in enumerate(groups, len(plan.groups) + 1)
     )
     return replace(plan, rounds=(*plan.rounds, made)) if made else plan
 
 
-def next_groups(
+def choose_next_groups(
     posterior: Posterior, named: Collection[int], tested: Flags, position: I64, rates: TestRates
 ) -> list[tuple[int, ...]]:
     """The members of each group, ascending; the most suspect group first; none where none tells.
@@ -350,7 +352,7 @@ def next_groups(
         wanted = min(wanted, len(rest) // size, room)
         if wanted == 1 and not groups and posterior.nobody < 0.5:
             # A test of all suspects at once fails for sure: some of them tell something.
-            groups = [_half_of(bad, rest, size) or (rest if idle else [])]
+            groups = [_choose_half(bad, rest, size) or (rest if idle else [])]
         else:
             groups += _cut(bad, rest, wanted, size)
     found = [tuple(sorted(group)) for group in groups if group]
@@ -396,7 +398,7 @@ def _cut(bad: F64, rest: list[int], num_groups: int, size: int) -> Iterator[list
         start, done = end, float(summed[end - 1])
 
 
-def _half_of(bad: F64, rest: list[int], size: int) -> list[int]:
+def _choose_half(bad: F64, rest: list[int], size: int) -> list[int]:
     """The first or the last of ``rest`` (falling) that hold a bad node half of the time."""
     sizes = np.arange(size, len(rest))
     if not len(sizes):
@@ -425,7 +427,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     decided = ("bad" if plan.bad_nodes else "clean") if plan.is_decided else "undecided"
 
     def names(nodes: Iterable[int]) -> str:
-        return host_list(plan.nodes[node] for node in nodes)
+        return format_host_list(plan.nodes[node] for node in nodes)
 
     def rows(nodes: Iterable[int]) -> list[dict[str, Any]]:
         return [
@@ -445,7 +447,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "others": round(plan.others, 4),
         "nobody": round(plan.posterior.nobody, 4),
         "exclude": names(sorted([*plan.bad_nodes, *suspects])),
-        "notes": list(_notes(plan)),
+        "notes": list(_iterate_notes(plan)),
         "rounds": [
             [{"id": one.id, "nodelist": names(one.nodes), "outcome": one.outcome} for one in groups]
             for groups in plan.rounds
@@ -456,7 +458,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _notes(plan: Plan) -> Iterator[str]:
+def _iterate_notes(plan: Plan) -> Iterator[str]:
     """What a reader must know before relying on the answer."""
     if not plan.posterior.exact:
         yield "so many failed groups share nodes that the probabilities are approximate"

@@ -4,7 +4,7 @@ from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.dumps import DumpReader, is_dump
-from triage.formats.extractor import operations_of
+from triage.formats.extractor import describe_operations
 from triage.formats.node_digest import read_node_digest, write_node_digest
 
 
@@ -20,7 +20,7 @@ def digest_of(reader: DumpReader, data: bytes, name: str) -> bytes:
     digest = reader.dump(reader.decoder(), data, name)
     if not isinstance(digest, RankDigest):
         raise ArtifactError(digest.why if isinstance(digest, Refused) else "no dump")
-    made = write_node_digest(name, len(data), digest, operations_of([digest], reader.shared))
+    made = write_node_digest(name, len(data), digest, describe_operations([digest], reader.shared))
     read_node_digest(made)  # what the service would refuse is not sent
     if len(made) >= len(data):
         raise ArtifactError("its digest is no smaller")

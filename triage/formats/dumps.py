@@ -19,27 +19,27 @@ from triage.errors import ArtifactError
 from triage.formats.flight_recorder import (
     FLIGHT_RECORDER,
     NODE_DIGEST,
-    holds_communicators,
-    what_instead,
+    describe_foreign_content,
+    has_communicators,
 )
 from triage.formats.format import Head
-from triage.formats.node_digest import node_interned, read_node_digest
-from triage.parsers.extract.history import OPEN_HISTORIES, packed, wide
+from triage.formats.node_digest import make_node_interned, read_node_digest
+from triage.parsers.extract.history import OPEN_HISTORIES, get_wide_numbers, pack_past
 from triage.parsers.files.archive import (
     HEAD_BYTES,
     PEEK_BYTES,
     expand,
     is_tar,
+    list_tar_members,
     peek,
-    tar_members,
 )
-from triage.parsers.files.compression import Expansion, compression_of
+from triage.parsers.files.compression import Expansion, detect_compression
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.dump_set import HOLDS_NONE, DumpSet, list_alike
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
-from triage.parsers.flight_recorder.naming import named_as_dump, rank_in_name
+from triage.parsers.flight_recorder.naming import is_named_as_dump, rank_in_name
 from triage.parsers.flight_recorder.shared import Shared
 
 # Longer than any compressed file of nothing.
@@ -67,7 +67,7 @@ class DumpReader:
         self.large = threading.Lock()
         self.digests = 0
         self.from_nodes = threading.Lock()
-        self.interned = node_interned()
+        self.interned = make_node_interned()
 
     def decoder(self) -> Decoder:
         """The decoder of this thread. One that grew with a large dump is made again."""
@@ -83,7 +83,7 @@ class DumpReader:
         """Drop what the dumps so far had in common; buffers stay. For one thread alone."""
         self.shared = Shared()
         self.digests = 0
-        self.interned = node_interned()
+        self.interned = make_node_interned()
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is not None:
             known.share(self.shared)
@@ -107,7 +107,7 @@ class DumpReader:
         decoder = self.decoder()
         with file.path.open("rb", buffering=0) as source:
             first = head = source.read(HEAD_BYTES)
-            compression = compression_of(head)
+            compression = detect_compression(head)
             if compression:
                 source.seek(0)
                 first = peek(source.read(PEEK_BYTES), compression)
@@ -135,7 +135,7 @@ class DumpReader:
                 whole = self.whole(source, file.size_bytes)
                 yield from self.outcomes(decoder, whole, file.artifact)
                 return
-        yield from _no_dump(file.artifact, first)
+        yield from _read_as_log(file.artifact, first)
 
     def whole(self, source: io.FileIO, size: int) -> memoryview:
         """The file's bytes in this thread's buffer."""
@@ -150,7 +150,7 @@ class DumpReader:
     def archive(self, file: InputFile, compression: str | None) -> Iterator[_Outcome]:
         """The outcomes of a tar's members."""
         decoder = self.decoder()
-        for member in tar_members(file.path, compression, self.bounds, _read_here):
+        for member in list_tar_members(file.path, compression, self.bounds, _read_here):
             artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
             if member.why is not None:
                 yield Refused(artifact, member.why)
@@ -161,7 +161,7 @@ class DumpReader:
             elif is_dump(member.data[:HEAD_BYTES], artifact):
                 yield from self.outcomes(decoder, member.data, artifact)
             else:
-                yield from _no_dump(artifact, member.data[:HEAD_BYTES])
+                yield from _read_as_log(artifact, member.data[:HEAD_BYTES])
 
     def outcomes(
         self, decoder: Decoder, data: bytes | memoryview, artifact: str
@@ -169,9 +169,11 @@ class DumpReader:
         """The digest of a dump; one that tells of communicators is read by their reader as well,
         and by it alone where the recorder holds nothing: an empty record is no healthy rank.
         """
-        communicators = holds_communicators(data)
+        communicators = has_communicators(data)
         outcome = self.dump(decoder, data, artifact)
-        if not communicators or not (isinstance(outcome, RankDigest) and _holds_nothing(outcome)):
+        if not communicators or not (
+            isinstance(outcome, RankDigest) and _is_empty_recorder(outcome)
+        ):
             yield outcome
         if communicators:
             yield artifact
@@ -200,7 +202,7 @@ class DumpReader:
                 if self.interned.listed <= self.interned.max_listed:
                     raise
                 # Other files may have used up what all may list together: by itself, then.
-                self.interned = node_interned()
+                self.interned = make_node_interned()
                 digest, operations = read_node_digest(data, self.interned)
         for signature, operation in operations.items():
             self.shared.operations.setdefault(signature, operation)
@@ -212,24 +214,24 @@ class DumpReader:
         if self.digests <= OPEN_HISTORIES:
             return digest
         highest = digest.streams.values[:, S_LAST]
-        return replace(digest, history=packed(digest.history.read(), wide(highest)))
+        return replace(digest, history=pack_past(digest.history.read(), get_wide_numbers(highest)))
 
 
-def _holds_nothing(digest: RankDigest) -> bool:
+def _is_empty_recorder(digest: RankDigest) -> bool:
     """Whether a recorder was empty, and counted nothing before."""
     return digest.num_entries == 0 and not digest.counters
 
 
-def _no_dump(artifact: str, head: bytes) -> Iterator[_Outcome]:
+def _read_as_log(artifact: str, head: bytes) -> Iterator[_Outcome]:
     """A file that is none of ours: read as a log, with a word where its name says otherwise.
 
     What stands in the place of a file that was not fetched is no log either.
     """
-    instead = what_instead(head) if named_as_dump(artifact) else None
+    instead = describe_foreign_content(head) if is_named_as_dump(artifact) else None
     if instead is not None:
         yield Refused(artifact, instead)
         return
-    if named_as_dump(artifact):
+    if is_named_as_dump(artifact):
         yield Refused(artifact, f"named like a dump, and {HOLDS_NONE}")
     yield artifact
 
@@ -263,7 +265,7 @@ def read_dumps(
     result = DumpSet(operations=shared.operations)
     batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
     done = 0
-    for batch, outcomes in ordered(reader, batches, threads or os.cpu_count() or 1):
+    for batch, outcomes in decode_in_order(reader, batches, threads or os.cpu_count() or 1):
         for outcome in outcomes:
             if isinstance(outcome, JobFile):
                 result.job_files.append(outcome)
@@ -280,7 +282,7 @@ def read_dumps(
     return result
 
 
-def ordered(
+def decode_in_order(
     reader: DumpReader, batches: Sequence[Sequence[InputFile]], threads: int
 ) -> Iterable[tuple[Sequence[InputFile], list[_Outcome]]]:
     """Outcomes batch by batch in the given order, some batches ahead."""

@@ -15,7 +15,7 @@ from triage.parsers.files.job_file import MAX_JOB_BYTES, JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.logs.catalogue import catalogue_of
+from triage.parsers.logs.catalogue import build_catalogue
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.progress.series import JobSteps
@@ -32,13 +32,13 @@ class Extractor:
     def __init__(self, own: OwnSignatures = NO_OWN) -> None:
         self.dumps = DumpReader(Shared(), DEFAULT_LIMITS)
         # With templates, for the node that prints what no other does.
-        lines = LineReader(catalogue_of(own), DEFAULT_BOUNDS, templates=True)
+        lines = LineReader(build_catalogue(own), DEFAULT_BOUNDS, templates=True)
         self.lines = lines
         self.streams = StreamReader(lines)
 
     def use(self, own: OwnSignatures) -> None:
         """Read with these own signatures from now on."""
-        self.lines.catalogue = catalogue_of(own)
+        self.lines.catalogue = build_catalogue(own)
 
     def extract(
         self, files: Sequence[InputFile], ranks: Mapping[str, int] | None = None
@@ -67,19 +67,19 @@ class Extractor:
             else:
                 foreign.append(found)
         if file.artifact in foreign and is_job_file(file.artifact):
-            job_files += _plain_job_file(file)
+            job_files += _read_plain_job_file(file)
         logs: list[Outcome] = []
         refused_logs: list[Refused] = []
         for log in self.streams.files([file], frozenset(foreign)):
             if isinstance(log, Refused):
                 refused_logs.append(log)
             else:
-                logs.append(log if rank is None else _of_rank(log, rank))
+                logs.append(log if rank is None else _assign_log_to_rank(log, rank))
         return Extract(
             artifact=file.artifact,
             size_bytes=file.size_bytes,
             digests=tuple(digests),
-            operations=operations_of(digests, self.dumps.shared),
+            operations=describe_operations(digests, self.dumps.shared),
             logs=tuple(logs),
             refused=tuple(refused),
             refused_logs=tuple(refused_logs),
@@ -88,7 +88,7 @@ class Extractor:
         )
 
 
-def _plain_job_file(file: InputFile) -> list[JobFile]:
+def _read_plain_job_file(file: InputFile) -> list[JobFile]:
     """A ``job.json`` that lies beside the artifacts; one that cannot be read is none."""
     if file.size_bytes > MAX_JOB_BYTES:
         return []
@@ -98,7 +98,7 @@ def _plain_job_file(file: InputFile) -> list[JobFile]:
         return []
 
 
-def _of_rank(log: Outcome, rank: int) -> Outcome:
+def _assign_log_to_rank(log: Outcome, rank: int) -> Outcome:
     """The log of one rank's own process: what names no rank was printed by this one."""
     if log.file.kind is not LogKind.JOB:
         return log
@@ -108,16 +108,16 @@ def _of_rank(log: Outcome, rank: int) -> Outcome:
     ]
     file = log.file
     if file.progress is not None:
-        file = replace(file, progress=_of_one_rank(file.progress, rank))
+        file = replace(file, progress=_assign_steps_to_rank(file.progress, rank))
     return replace(log, file=file, rows=rows)
 
 
-def _of_one_rank(progress: JobSteps, rank: int) -> JobSteps:
+def _assign_steps_to_rank(progress: JobSteps, rank: int) -> JobSteps:
     steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
     return replace(progress, steps=tuple(steps))
 
 
-def operations_of(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:
+def describe_operations(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:
     """What the decoder put in words for these digests, whatever else it has read."""
     found: dict[int, OpDescription] = {}
     for digest in digests:

@@ -11,7 +11,7 @@ from typing import Final
 
 from triage.domain.file_kind import FileKind
 from triage.formats.format import Head
-from triage.parsers.flight_recorder.naming import might_be_dump, named_as_dump
+from triage.parsers.flight_recorder.naming import is_named_as_dump, may_be_dump
 
 # How the digest of a dump begins that a node sends in its place.
 NODE_DIGEST: Final = b"triage-digest "
@@ -56,15 +56,15 @@ class _DumpFormat:
         start = data.lstrip()[:1]
         if start in (b"{", b"["):
             known = _JSON_DUMP.search(data) is not None and _OTHERS.search(data) is None
-            return known or named_as_dump(head.name)
+            return known or is_named_as_dump(head.name)
         unwritten = not data or data[0] in (0, 0x80) or not data.isascii()
-        return unwritten and might_be_dump(head.name)
+        return unwritten and may_be_dump(head.name)
 
 
 FLIGHT_RECORDER: Final = _DumpFormat()
 
 
-def holds_communicators(data: bytes | memoryview) -> bool:
+def has_communicators(data: bytes | memoryview) -> bool:
     """Whether a JSON dump tells the states of communicators beside the recorder's entries."""
     return bytes(data[:64]).lstrip()[:1] == b"{" and _STATES.search(data) is not None
 
@@ -87,7 +87,7 @@ _INSTEAD: Final = (
 _SAYS: Final = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
 
 
-def what_instead(data: bytes) -> str | None:
+def describe_foreign_content(data: bytes) -> str | None:
     """What stands where a dump should, with its own words; None for what may be a log."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     for pattern, what in _INSTEAD:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.parsers.logs.join import Outcome
-from triage.parsers.logs.layout import Layout, layout_of
+from triage.parsers.logs.layout import Layout, detect_layout
 from triage.parsers.logs.source import LogStream
 
 # Each log of a job of 16,384 ranks is asked whether it is a report of checks. Words are looked
@@ -21,7 +21,7 @@ ReadLines = Callable[[LogStream], Outcome]
 """Reads a stream as the lines of a log."""
 
 
-def plain(text: str) -> str:
+def strip_decoration(text: str) -> str:
     """``text`` without byte-order mark, colours and carriage returns at line ends.
 
     Its lines keep their numbers.
@@ -50,7 +50,7 @@ class Head:
     @cached_property
     def plain_text(self) -> str:
         """:attr:`text` without byte-order mark, colours and carriage returns at line ends."""
-        return plain(self.text)
+        return strip_decoration(self.text)
 
     @cached_property
     def searched(self) -> bytes:
@@ -66,7 +66,7 @@ class Head:
     @cached_property
     def layout(self) -> Layout:
         """How its lines are laid out, if it is a log."""
-        return layout_of(self.data)
+        return detect_layout(self.data)
 
 
 class Format(Protocol):

@@ -63,7 +63,9 @@ class FormatTable(Generic[AnyFormat]):
         return [self.rows[k] for k in sorted(places)]
 
 
-def first_claim(rows: Iterable[AnyFormat], raw: Head, decoded: Head | None) -> AnyFormat | None:
+def find_first_claim(
+    rows: Iterable[AnyFormat], raw: Head, decoded: Head | None
+) -> AnyFormat | None:
     """The first of ``rows`` that claims a file; of one that is no text only binary ones can."""
     for row in rows:
         head = raw if row.binary else decoded

@@ -8,12 +8,12 @@ from triage.domain.job import Job
 from triage.errors import NothingToAnalyze
 from triage.formats.dumps import read_dumps
 from triage.formats.streams import read_logs
-from triage.parsers.files.compression import MAGIC_BYTES, compression_of
+from triage.parsers.files.compression import MAGIC_BYTES, detect_compression
 from triage.parsers.files.inputs import InputFile, Inputs, find_inputs
-from triage.parsers.files.job_file import job_of_archive, load_job
+from triage.parsers.files.job_file import load_job, read_job_of_archive
 from triage.parsers.flight_recorder.dump_set import DumpSet
-from triage.parsers.flight_recorder.jit import MOST_PLAIN_BYTES, little_to_read
-from triage.parsers.logs.catalogue import catalogue_of
+from triage.parsers.flight_recorder.jit import MOST_PLAIN_BYTES, prefer_python_for_little
+from triage.parsers.logs.catalogue import build_catalogue
 from triage.parsers.logs.join import MOST_COUNTED_BYTES
 from triage.parsers.logs.logset import LogSet
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
@@ -31,16 +31,16 @@ def gather(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[Inputs, DumpSet, LogSet, Job, list[str]]:
     """Everything that is read before any judgement, with what is known of the job."""
-    inputs = find_inputs(_as_paths(paths))
+    inputs = find_inputs(_convert_to_paths(paths))
     facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
     files = [file for file in inputs.files if file.path != job_file]
     dumps, logs = read_all(files, inputs, progress, own)
     if dumps.job_files and job_file is None:
-        facts, notes = job_of_archive(dumps.job_files)
+        facts, notes = read_job_of_archive(dumps.job_files)
     return inputs, dumps, logs, facts, notes
 
 
-def _as_paths(paths: Paths) -> list[Path]:
+def _convert_to_paths(paths: Paths) -> list[Path]:
     if isinstance(paths, str | Path):
         return [Path(paths)]
     return [Path(path) for path in paths]
@@ -53,11 +53,11 @@ def read_all(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[DumpSet, LogSet]:
     """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
-    with little_to_read(_likely_size(files) <= MOST_PLAIN_BYTES):
+    with prefer_python_for_little(_estimate_unpacked_size(files) <= MOST_PLAIN_BYTES):
         return _read_each(files, inputs, progress, own)
 
 
-def _likely_size(files: Sequence[InputFile]) -> int:
+def _estimate_unpacked_size(files: Sequence[InputFile]) -> int:
     """How many bytes are to be read, about: packed ones are several."""
     size = sum(file.size_bytes for file in files)
     if size > MOST_PLAIN_BYTES:
@@ -68,7 +68,7 @@ def _likely_size(files: Sequence[InputFile]) -> int:
 def _is_packed(file: InputFile) -> bool:
     try:
         with file.path.open("rb") as stream:
-            return compression_of(stream.read(MAGIC_BYTES)) is not None
+            return detect_compression(stream.read(MAGIC_BYTES)) is not None
     except OSError:
         return False
 
@@ -87,16 +87,18 @@ def _read_each(
             files,
             frozenset(dumps.foreign),
             templates=size_bytes <= MOST_COUNTED_BYTES,
-            catalogue=catalogue_of(own),
+            catalogue=build_catalogue(own),
         )
     else:  # the catalogue alone takes half a second to make
         logs = LogSet()
     if not dumps.digests and not any(file.lines for file in logs.files):
-        raise NothingToAnalyze(_why_nothing(inputs, dumps, logs, files))
+        raise NothingToAnalyze(_explain_nothing_found(inputs, dumps, logs, files))
     return dumps, logs
 
 
-def _why_nothing(inputs: Inputs, dumps: DumpSet, logs: LogSet, files: Sequence[InputFile]) -> str:
+def _explain_nothing_found(
+    inputs: Inputs, dumps: DumpSet, logs: LogSet, files: Sequence[InputFile]
+) -> str:
     refused = sorted([*dumps.refused, *logs.refused, *inputs.refused], key=lambda r: r.artifact)
     wanted = (
         "point at the flight-recorder dumps that PyTorch wrote (comm_lib_trace_rank_* or"

@@ -47,7 +47,7 @@ def write_node_digest(artifact: str, size_bytes: int, digest: RankDigest, operat
     return b"%s%d %d\n" % (NODE_DIGEST, FORM, DECODER) + pack(extract, compact=True)
 
 
-def node_interned() -> Interned:
+def make_node_interned() -> Interned:
     """What many digests from nodes may share: the ranks of large groups are listed in each."""
     return Interned(max_listed=_MAX_LISTED, max_bytes=_MAX_PLAIN_BYTES)
 
@@ -57,7 +57,8 @@ def read_node_digest(
 ) -> tuple[RankDigest, dict[int, OpDescription]]:
     """The digest, and the words for its operations, of a file of :func:`write_node_digest`.
 
-    ``interned`` is of :func:`node_interned`, shared by files that are read one after the other.
+    ``interned`` is of :func:`make_node_interned`, shared by files that are read one after the
+    other.
     Raises :class:`Corrupt` or :class:`Forbidden`, with what is wrong and what to do.
     """
     first = _FIRST_LINE.match(data)
@@ -74,22 +75,22 @@ def read_node_digest(
     body = data[first.end() :]
     if not body.startswith((COMPACT, COMPACT_TIMED)):
         raise Corrupt(f"a digest of no known version: {_SEND_RAW}", offset=first.end())
-    interned = interned or node_interned()
+    interned = interned or make_node_interned()
     try:
         extract = unpack(body, interned)
     except ArtifactError as error:
         raise Corrupt(f"a digest that cannot be read ({error}): {_SEND_RAW}") from error
-    if len(extract.digests) != 1 or not _holds_digest_alone(extract):
+    if len(extract.digests) != 1 or not _has_digest_alone(extract):
         raise Corrupt(f"a digest that holds something else beside: {_SEND_RAW}")
     digest = extract.digests[0]
     operations = dict(extract.operations)
-    why = _fault_in(digest, interned) or _fault_in_operations(digest, operations)
+    why = _find_digest_fault(digest, interned) or _find_operations_fault(digest, operations)
     if why:
         raise Corrupt(f"a digest whose {why} is none that a dump gives: {_SEND_RAW}")
     return digest, operations
 
 
-def _holds_digest_alone(extract: Extract) -> bool:
+def _has_digest_alone(extract: Extract) -> bool:
     return not (
         extract.logs
         or extract.refused
@@ -99,64 +100,69 @@ def _holds_digest_alone(extract: Extract) -> bool:
     )
 
 
-def _fault_in(digest: RankDigest, interned: Interned) -> str:
+def _find_digest_fault(digest: RankDigest, interned: Interned) -> str:
     """What of a digest no dump gives; empty for nothing."""
     tests: tuple[tuple[str, Callable[[RankDigest], bool]], ...] = (
-        ("numbers", _numbers_fit),
-        ("text", _texts_fit),
-        ("groups", lambda digest: _groups_fit(digest, interned)),
-        ("operations", _tables_fit),
+        ("numbers", _are_numbers_valid),
+        ("text", _are_texts_valid),
+        ("groups", lambda digest: _are_groups_valid(digest, interned)),
+        ("operations", _are_tables_valid),
     )
     return next((name for name, fits in tests if not fits(digest)), "")
 
 
-def _whole(value: object, least: int, most: int = (1 << 63) - 1) -> bool:
+def _is_whole_number(value: object, least: int, most: int = (1 << 63) - 1) -> bool:
     return type(value) is int and least <= value <= most
 
 
-def _moment(value: object) -> bool:
-    return value is None or _whole(value, MISSING + 1)
+def _is_moment(value: object) -> bool:
+    return value is None or _is_whole_number(value, MISSING + 1)
 
 
-def _text(value: object, most: int = _MAX_TEXT) -> bool:
+def _is_bounded_text(value: object, most: int = _MAX_TEXT) -> bool:
     return isinstance(value, str) and len(value) <= most
 
 
-def _maybe_text(value: object) -> bool:
-    return value is None or _text(value)
+def _is_optional_text(value: object) -> bool:
+    return value is None or _is_bounded_text(value)
 
 
-def _numbers_fit(digest: RankDigest) -> bool:
+def _are_numbers_valid(digest: RankDigest) -> bool:
     counts = (digest.pending_total, digest.num_entries)
     flags = (digest.gaps, digest.eventless, digest.has_entries, digest.block_open)
     moments = (digest.first_created_ns, digest.last_created_ns, digest.last_stamp_ns)
     return (
-        all(_whole(count, 0, DEFAULT_LIMITS.entries) for count in counts)
+        all(_is_whole_number(count, 0, DEFAULT_LIMITS.entries) for count in counts)
         and digest.pending_total >= len(digest.pending)
-        and _whole(digest.first_record_id, MISSING)
-        and _whole(digest.max_gap_ns, 0)
+        and _is_whole_number(digest.first_record_id, MISSING)
+        and _is_whole_number(digest.max_gap_ns, 0)
         and all(type(flag) is bool for flag in flags)
-        and all(map(_moment, moments))
-        and (digest.last_unit is None or all(_whole(part, MISSING) for part in digest.last_unit))
+        and all(map(_is_moment, moments))
+        and (
+            digest.last_unit is None
+            or all(_is_whole_number(part, MISSING) for part in digest.last_unit)
+        )
     )
 
 
-def _texts_fit(digest: RankDigest) -> bool:
+def _are_texts_valid(digest: RankDigest) -> bool:
     return (
-        _text(digest.artifact, _MAX_DESCRIPTION)
-        and all(map(_maybe_text, (digest.version, digest.comm_lib, digest.partial)))
-        and all(map(_maybe_text, (part for names in digest.stream_names for part in names)))
+        _is_bounded_text(digest.artifact, _MAX_DESCRIPTION)
+        and all(map(_is_optional_text, (digest.version, digest.comm_lib, digest.partial)))
+        and all(map(_is_optional_text, (part for names in digest.stream_names for part in names)))
         and len(digest.notes) <= _MAX_NOTES
-        and all(map(_text, digest.notes))
+        and all(map(_is_bounded_text, digest.notes))
         and len(digest.stack) <= _MAX_FRAMES
         and all(
-            _text(frame.name) and _text(frame.filename) and type(frame.line) is int
+            _is_bounded_text(frame.name)
+            and _is_bounded_text(frame.filename)
+            and type(frame.line) is int
             for frame in digest.stack
         )
     )
 
 
-def _groups_fit(digest: RankDigest, interned: Interned) -> bool:
+def _are_groups_valid(digest: RankDigest, interned: Interned) -> bool:
     def distinct(ranks: tuple[int, ...] | None) -> bool:
         # By its place: what is shared lives on in ``interned``.
         key = id(ranks)
@@ -165,18 +171,22 @@ def _groups_fit(digest: RankDigest, interned: Interned) -> bool:
     return (
         len(digest.groups) <= _MAX_ROWS
         and len(digest.counters) <= _MAX_ROWS
-        and all(_text(part) for row in digest.groups for part in (row.key, row.name, row.desc))
-        and all(distinct(row.ranks) for row in digest.groups)
-        and all(_text(row.key) for row in digest.counters)
         and all(
-            _moment(part)
+            _is_bounded_text(part)
+            for row in digest.groups
+            for part in (row.key, row.name, row.desc)
+        )
+        and all(distinct(row.ranks) for row in digest.groups)
+        and all(_is_bounded_text(row.key) for row in digest.counters)
+        and all(
+            _is_moment(part)
             for row in digest.counters
             for part in (row.enqueued, row.started, row.completed)
         )
     )
 
 
-def _tables_fit(digest: RankDigest) -> bool:
+def _are_tables_valid(digest: RankDigest) -> bool:
     past = digest.history.read()
     flags, lasted = past.flags, past.lasted_us
     return (
@@ -189,14 +199,17 @@ def _tables_fit(digest: RankDigest) -> bool:
     )
 
 
-def _fault_in_operations(digest: RankDigest, operations: dict[int, OpDescription]) -> str:
+def _find_operations_fault(digest: RankDigest, operations: dict[int, OpDescription]) -> str:
     """As :func:`fault_in`, for the words of operations: of those that a dump describes."""
     described = set(digest.pending.sig[:DESCRIBED_UNITS].tolist())
     if digest.last_unit is not None:
         described.add(digest.last_unit.sig)
     for signature, one in operations.items():
         words = (one.op, one.sizes, one.dtypes, one.output_sizes)
-        fits = all(_text(word, _MAX_DESCRIPTION) for word in words) and type(one.uneven) is bool
+        fits = (
+            all(_is_bounded_text(word, _MAX_DESCRIPTION) for word in words)
+            and type(one.uneven) is bool
+        )
         if signature not in described or not fits:
             return "description of an operation"
     return ""

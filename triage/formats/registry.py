@@ -10,7 +10,7 @@ from typing import Final
 from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Format, Head, StreamFormat
-from triage.formats.format_table import FormatTable, first_claim
+from triage.formats.format_table import FormatTable, find_first_claim
 from triage.formats.health import (
     agents,
     amd,
@@ -111,13 +111,13 @@ def identify_stream(
     if stored is not None:
         kind = None if stored in LOGS else stored
         rows = sorted(rows, key=lambda row: row.kind is not kind)
-    return first_claim(rows, raw, decoded)
+    return find_first_claim(rows, raw, decoded)
 
 
 def identify_checks(data: bytes) -> CheckFormat | None:
     """The format of a report of checks that begins with ``data``; None for none of these."""
     head = Head(data)
-    return first_claim(ALL_CHECKS.candidates(head), head, head)
+    return find_first_claim(ALL_CHECKS.candidates(head), head, head)
 
 
 def identify_telemetry(data: bytes) -> TelemetryFormat | None:
@@ -126,7 +126,7 @@ def identify_telemetry(data: bytes) -> TelemetryFormat | None:
     return next((row for row in TELEMETRY if row.claims(head)), None)
 
 
-def kind_of(row: Format, head: Head) -> FileKind:
+def get_stored_kind(row: Format, head: Head) -> FileKind:
     """What a file of this format is stored as."""
     if row.kind is not None:
         return row.kind

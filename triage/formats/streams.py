@@ -13,7 +13,7 @@ from triage.formats.format import Head
 from triage.formats.live.nccl_tools import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
-from triage.parsers.logs.catalogue import Catalogue, standard
+from triage.parsers.logs.catalogue import Catalogue, get_standard
 from triage.parsers.logs.join import Outcome, join_logs
 from triage.parsers.logs.logset import LogSet
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader, LogBounds
@@ -82,7 +82,7 @@ def read_logs(
     well, where the logs are not too large for it. ``progress`` is called with (files
     done, files in all).
     """
-    reader = StreamReader(LineReader(catalogue or standard(), bounds, templates))
+    reader = StreamReader(LineReader(catalogue or get_standard(), bounds, templates))
     batches = [files[k : k + _FILES_PER_TASK] for k in range(0, len(files), _FILES_PER_TASK)]
     outcomes: list[Outcome] = []
     refused: list[Refused] = []

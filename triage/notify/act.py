@@ -6,7 +6,7 @@ from datetime import datetime
 
 from triage.notify import digest_slack
 from triage.notify.digest import Digest
-from triage.notify.generic import webhook
+from triage.notify.generic import build_webhook_request
 from triage.notify.message import Event
 from triage.notify.request import Kind, Request, Target
 
@@ -33,5 +33,5 @@ def render_act(notice: ActNotice, target: Target) -> Request | None:
         return digest_slack.render(digest, target, link_text="Open the act")
     if target.kind is Kind.GENERIC:
         data = {"headline": notice.headline, "action": dict(notice.facts), "url": notice.url}
-        return webhook(target, notice.event, notice.at, data)
+        return build_webhook_request(target, notice.event, notice.at, data)
     return None

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit, urlunsplit
 import orjson
 
 from triage.domain.report import Suspect, Verdict
-from triage.domain.wire import iso_utc
-from triage.notify.headline import headline
+from triage.domain.wire import format_iso_utc
+from triage.notify.headline import compose_headline
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
-from triage.notify.safe_text import plain, web_link
-from triage.notify.severity import severity
-from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_suspects
-from triage.render.words.belief import belief
+from triage.notify.safe_text import find_web_link, format_plain
+from triage.notify.severity import choose_severity
+from triage.notify.suspects import is_healthy, restart_of, select_top_suspects, sentence_of
+from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 
 STANDS_FOR = timedelta(days=1)
@@ -34,8 +34,8 @@ _Labels = tuple[tuple[str, str], ...]
 
 def render(message: Message, target: Target) -> Request | None:
     """The alerts that stand and those that end; None where there are neither."""
-    current = _alerts(message, message.verdict, message.suspects)
-    previous = _alerts(message, message.previous_verdict, message.previous_suspects)
+    current = _build_alerts(message, message.verdict, message.suspects)
+    previous = _build_alerts(message, message.previous_verdict, message.previous_suspects)
     if message.event is Event.FAILED:
         return None
     if message.event is Event.RESOLVED:
@@ -45,28 +45,34 @@ def render(message: Message, target: Target) -> Request | None:
         ended = {labels: notes for labels, notes in previous.items() if labels not in current}
     stands_until = message.at + STANDS_FOR
     body = [
-        *(_posted(message, labels, notes, stands_until) for labels, notes in standing.items()),
-        *(_posted(message, labels, notes, message.at) for labels, notes in ended.items()),
+        *(
+            _build_posted_alert(message, labels, notes, stands_until)
+            for labels, notes in standing.items()
+        ),
+        *(
+            _build_posted_alert(message, labels, notes, message.at)
+            for labels, notes in ended.items()
+        ),
     ]
     if not body:
         return None
-    return Request("POST", alerts_url(target.url), JSON, orjson.dumps(body))
+    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(body))
 
 
-def notice(target: Target, summary: str, at: datetime, url: str) -> Request:
+def build_notice_alert(target: Target, summary: str, at: datetime, url: str) -> Request:
     """An alert that is about no single incident; it ends by itself after an hour."""
     alert: dict[str, object] = {
         "labels": {"alertname": "TrainingJobsStopped", "severity": "critical"},
-        "annotations": {"summary": plain(summary, 400)},
-        "startsAt": iso_utc(at),
-        "endsAt": iso_utc(at + timedelta(hours=1)),
+        "annotations": {"summary": format_plain(summary, 400)},
+        "startsAt": format_iso_utc(at),
+        "endsAt": format_iso_utc(at + timedelta(hours=1)),
     }
-    link = web_link(url)
+    link = find_web_link(url)
     body = [{**alert, "generatorURL": link} if link else alert]
-    return Request("POST", alerts_url(target.url), JSON, orjson.dumps(body))
+    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(body))
 
 
-def alerts_url(url: str) -> str:
+def build_alerts_url(url: str) -> str:
     """``url`` with the path of the v2 API behind it, unless it is there already."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
@@ -75,23 +81,23 @@ def alerts_url(url: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _alerts(
+def _build_alerts(
     message: Message, verdict: Verdict | None, suspects: Sequence[Suspect]
 ) -> dict[_Labels, Mapping[str, str]]:
     """Annotations by labels, for a verdict and its suspects; nothing for a healthy job."""
     if verdict is None or is_healthy(verdict):
         return {}
-    top: tuple[Suspect | None, ...] = top_suspects(suspects) or (None,)
+    top: tuple[Suspect | None, ...] = select_top_suspects(suspects) or (None,)
     return {
-        _labels(message, verdict, suspect): _annotations(message, verdict, suspect)
+        _build_labels(message, verdict, suspect): _build_annotations(message, verdict, suspect)
         for suspect in reversed(top)  # of two ranks on an unknown node, the better one stays
     }
 
 
-def _labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> _Labels:
+def _build_labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> _Labels:
     labels = {
         "alertname": "TrainingJobStopped",
-        "severity": str(severity(verdict)),
+        "severity": str(choose_severity(verdict)),
         "category": verdict.category if suspect is None else suspect.category,
         "cluster": message.cluster or "",
         "incident": message.incident_id,
@@ -99,39 +105,41 @@ def _labels(message: Message, verdict: Verdict, suspect: Suspect | None) -> _Lab
         "node": "" if suspect is None else suspect.node or "",
     }
     # An empty label is no label to Alertmanager.
-    clean = {name: plain(value, _MAX_LABEL) for name, value in labels.items()}
+    clean = {name: format_plain(value, _MAX_LABEL) for name, value in labels.items()}
     return tuple((name, value) for name, value in clean.items() if value)
 
 
-def _annotations(message: Message, verdict: Verdict, suspect: Suspect | None) -> Mapping[str, str]:
+def _build_annotations(
+    message: Message, verdict: Verdict, suspect: Suspect | None
+) -> Mapping[str, str]:
     provisional = "Provisional: " if message.provisional else ""
     notes = {
-        "summary": plain(headline(message), 400),
-        "description": plain(f"{provisional}{verdict.summary}", 1000),
-        "confidence": belief(verdict.confidence if suspect is None else suspect.score),
-        "action": plain(verdict.action, 64),
-        "next_step": plain(message.next_step, 1000),
-        "restart": plain(restart_of(message), 1000),
-        "commands": "\n".join(plain(command, 300) for command in message.actions),
-        "coverage": plain(message.coverage_text, 300),
+        "summary": format_plain(compose_headline(message), 400),
+        "description": format_plain(f"{provisional}{verdict.summary}", 1000),
+        "confidence": format_belief(verdict.confidence if suspect is None else suspect.score),
+        "action": format_plain(verdict.action, 64),
+        "next_step": format_plain(message.next_step, 1000),
+        "restart": format_plain(restart_of(message), 1000),
+        "commands": "\n".join(format_plain(command, 300) for command in message.actions),
+        "coverage": format_plain(message.coverage_text, 300),
     }
     if suspect is not None:
-        notes["role"] = plain(suspect.role, 16)
-        notes["ranks"] = plain(condense(suspect.ranks, max_chars=60), 100)
+        notes["role"] = format_plain(suspect.role, 16)
+        notes["ranks"] = format_plain(condense(suspect.ranks, max_chars=60), 100)
         notes["because"] = "\n".join(
-            plain(sentence_of(reason), 400) for reason in suspect.because[:3]
+            format_plain(sentence_of(reason), 400) for reason in suspect.because[:3]
         )
     return {name: text for name, text in notes.items() if text}
 
 
-def _posted(
+def _build_posted_alert(
     message: Message, labels: _Labels, annotations: Mapping[str, str], ends_at: datetime
 ) -> dict[str, object]:
     alert: dict[str, object] = {
         "labels": dict(labels),
         "annotations": annotations,
-        "startsAt": iso_utc(message.at),
-        "endsAt": iso_utc(ends_at),
+        "startsAt": format_iso_utc(message.at),
+        "endsAt": format_iso_utc(ends_at),
     }
-    link = web_link(message.url)
+    link = find_web_link(message.url)
     return {**alert, "generatorURL": link} if link else alert

@@ -19,10 +19,10 @@ import orjson
 from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.own_events import AGENT, CHECK, SOURCE
 from triage.domain.report import Suspect, Verdict
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.notify.message import Event, Message
 from triage.notify.request import Request, Target
-from triage.notify.safe_text import plain, web_link
+from triage.notify.safe_text import find_web_link, format_plain
 from triage.notify.suspects import is_healthy
 
 STRUCTURED: Final = "application/cloudevents+json"
@@ -67,19 +67,21 @@ def render(message: Message, target: Target) -> Request | None:
     """The events of one message; None where no node is convicted or taken back."""
     if message.event not in _ANSWERS:
         return None
-    now = _convicted(message.verdict, message.suspects)
-    before = _convicted(message.previous_verdict, message.previous_suspects)
+    now = _map_convicted_nodes(message.verdict, message.suspects)
+    before = _map_convicted_nodes(message.previous_verdict, message.previous_suspects)
     if message.event is Event.RESOLVED:
         ended = {
-            node: one for node, one in {**before, **now}.items() if not _confirmed(message, node)
+            node: one
+            for node, one in {**before, **now}.items()
+            if not _is_confirmed_by_person(message, node)
         }
         standing: dict[str, Suspect] = {}
     else:
         standing = now
         ended = {node: one for node, one in before.items() if node not in now}
     events = [
-        *(_event_of(message, node, one, healthy=False) for node, one in standing.items()),
-        *(_event_of(message, node, one, healthy=True) for node, one in ended.items()),
+        *(_build_cloud_event(message, node, one, healthy=False) for node, one in standing.items()),
+        *(_build_cloud_event(message, node, one, healthy=True) for node, one in ended.items()),
     ]
     if not events:
         return None
@@ -88,7 +90,9 @@ def render(message: Message, target: Target) -> Request | None:
     return _request(target, BATCH, events)
 
 
-def _convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[str, Suspect]:
+def _map_convicted_nodes(
+    verdict: Verdict | None, suspects: tuple[Suspect, ...]
+) -> dict[str, Suspect]:
     """The convicted nodes of an answer, in its order."""
     if verdict is None or is_healthy(verdict):
         return {}
@@ -99,57 +103,59 @@ def _convicted(verdict: Verdict | None, suspects: tuple[Suspect, ...]) -> dict[s
     return found
 
 
-def _confirmed(message: Message, node: str) -> bool:
+def _is_confirmed_by_person(message: Message, node: str) -> bool:
     """Whether a person found that it was this node's hardware."""
     found = message.resolution or {}
     return found.get("node") == node and found.get("category") in HARDWARE
 
 
-def _event_of(message: Message, node: str, one: Suspect, *, healthy: bool) -> dict[str, object]:
+def _build_cloud_event(
+    message: Message, node: str, one: Suspect, *, healthy: bool
+) -> dict[str, object]:
     """One CloudEvent."""
-    moment = iso_utc(message.at) or ""
+    moment = format_iso_utc(message.at) or ""
     metadata = {
         "incident": message.incident_id,
         "job": message.job_id,
         "cluster": message.cluster or "",
         "category": one.category,
         "confidence": f"{one.score:.2f}",
-        "url": web_link(message.url) or "",
+        "url": find_web_link(message.url) or "",
     }
     health: dict[str, object] = {
         "version": 1,
         "agent": AGENT,
-        "componentClass": _class_of(one.category),
+        "componentClass": _get_component_class(one.category),
         "checkName": CHECK,
         "isFatal": not healthy,
         "isHealthy": healthy,
-        "message": plain(_words_of(message, one, healthy=healthy), 1000),
-        "recommendedAction": "NONE" if healthy else _recommended(message, one),
-        "errorCode": [] if healthy else [plain(one.category, 64)],
+        "message": format_plain(_compose_event_message(message, one, healthy=healthy), 1000),
+        "recommendedAction": "NONE" if healthy else _choose_recommended_action(message, one),
+        "errorCode": [] if healthy else [format_plain(one.category, 64)],
         "entitiesImpacted": [
-            {"entityType": "PCI", "entityValue": plain(gpu, 64)} for gpu in one.gpus
+            {"entityType": "PCI", "entityValue": format_plain(gpu, 64)} for gpu in one.gpus
         ],
-        "metadata": {key: plain(value, 256) for key, value in metadata.items() if value},
+        "metadata": {key: format_plain(value, 256) for key, value in metadata.items() if value},
         "generatedTimestamp": moment,
-        "nodeName": plain(node, 256),
+        "nodeName": format_plain(node, 256),
         "processingStrategy": "STORE_ONLY",
     }
     state = "healthy" if healthy else "unhealthy"
     return {
         "specversion": "1.0",
-        "id": plain(
+        "id": format_plain(
             f"{message.incident_id}/{message.revision}/{message.event}/{node}/{state}", 512
         ),
         "source": SOURCE,
         "type": _HEALTH,
-        "subject": plain(node, 256),
+        "subject": format_plain(node, 256),
         "time": moment,
         "datacontenttype": "application/json",
         "data": {"healthEvent": health},
     }
 
 
-def _words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
+def _compose_event_message(message: Message, one: Suspect, *, healthy: bool) -> str:
     if healthy and message.event is Event.RESOLVED:
         return "a person resolved the incident, and did not find this node to be the cause"
     if healthy:
@@ -158,7 +164,7 @@ def _words_of(message: Message, one: Suspect, *, healthy: bool) -> str:
     return f"stopped job {message.job_id} by {one.category} ({one.score:.2f}){reason}"
 
 
-def _recommended(message: Message, one: Suspect) -> str:
+def _choose_recommended_action(message: Message, one: Suspect) -> str:
     """NVSentinel's action for a suspect."""
     verdict = message.verdict
     if verdict is not None and verdict.category == one.category and verdict.action in _OF_ACTION:
@@ -166,7 +172,7 @@ def _recommended(message: Message, one: Suspect) -> str:
     return RECOMMENDED[one.category]
 
 
-def _class_of(category: Category) -> str:
+def _get_component_class(category: Category) -> str:
     """NVSentinel's class of a component."""
     return "GPU" if category in _OF_GPUS else _CLASSES.get(category, "Node")
 

@@ -17,9 +17,9 @@ import httpx2
 
 from triage.errors import Unprocessable
 from triage.notify.guard import Checked, Guard
-from triage.notify.pinned import pool
+from triage.notify.pinned import open_pinned_pool
 from triage.notify.request import Request
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.version import __version__
 
 MAX_RESPONSE_BYTES = 64 << 10
@@ -70,16 +70,16 @@ def send(
     try:
         checked = guard.check(request.url)
     except Unprocessable as refused:
-        return _failed(refused.detail, began)
+        return _make_failed_attempt(refused.detail, began)
     try:
-        return _exchange(request, checked, began, timeout_s, tls or _system_trust())
+        return _send_once(request, checked, began, timeout_s, tls or _load_system_trust())
     except (httpcore2.TimeoutException, TimeoutError):
-        return _failed(f"no complete answer within {timeout_s:g} s", began)
+        return _make_failed_attempt(f"no complete answer within {timeout_s:g} s", began)
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        return _failed(_why(error), began)
+        return _make_failed_attempt(_describe_error(error), began)
 
 
-def _exchange(
+def _send_once(
     request: Request, checked: Checked, began: float, timeout_s: float, tls: ssl.SSLContext
 ) -> Attempt:
     end = time.monotonic() + timeout_s
@@ -96,10 +96,10 @@ def _exchange(
         scheme=url.scheme, host=str(url.host), port=url.explicit_port, target=url.target
     )
     with (
-        pool(checked.addresses, end, tls) as client,
+        open_pinned_pool(checked.addresses, end, tls) as client,
         client.stream(request.method, address, headers=headers, content=request.body) as answer,
     ):
-        return _judged(answer, began, _read(answer))
+        return _judge_answer(answer, began, _read(answer))
 
 
 def _read(answer: httpcore2.Response) -> bytes:
@@ -115,7 +115,7 @@ def _read(answer: httpcore2.Response) -> bytes:
     return bytes(kept[:MAX_RESPONSE_BYTES])
 
 
-def _judged(answer: httpcore2.Response, began: float, body: bytes) -> Attempt:
+def _judge_answer(answer: httpcore2.Response, began: float, body: bytes) -> Attempt:
     status = answer.status
     ok = 200 <= status < 300
     error = None
@@ -129,18 +129,18 @@ def _judged(answer: httpcore2.Response, began: float, body: bytes) -> Attempt:
         error=error,
         retry_after_s=None if ok else _retry_after_s(answer),
         gone=status == 410,
-        latency_ms=_since_ms(began),
-        response_excerpt=one_line(body[:2_048].decode("utf-8", "replace"))[:_EXCERPT_CHARS],
+        latency_ms=_measure_elapsed_ms(began),
+        response_excerpt=format_one_line(body[:2_048].decode("utf-8", "replace"))[:_EXCERPT_CHARS],
     )
 
 
-def _failed(why: str, began: float) -> Attempt:
-    return Attempt(False, None, why, None, False, _since_ms(began), "")
+def _make_failed_attempt(why: str, began: float) -> Attempt:
+    return Attempt(False, None, why, None, False, _measure_elapsed_ms(began), "")
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """``connection refused``; the library's words, without an address."""
-    text = one_line(str(error)) or type(error).__name__
+    text = format_one_line(str(error)) or type(error).__name__
     return text[:300]
 
 
@@ -161,11 +161,11 @@ def _retry_after_s(answer: httpcore2.Response) -> float | None:
     return max(0.0, (at - datetime.now(UTC)).total_seconds())
 
 
-def _since_ms(began: float) -> int:
+def _measure_elapsed_ms(began: float) -> int:
     return int((time.monotonic() - began) * 1000)
 
 
 @lru_cache(maxsize=1)
-def _system_trust() -> ssl.SSLContext:
+def _load_system_trust() -> ssl.SSLContext:
     # Made once: loading the trusted certificates takes longer than most requests.
     return httpx2.create_ssl_context()

@@ -7,7 +7,7 @@ It is made once for each week, when the week ends, and sent to those who subscri
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.notify.message import Event, Wire, message_id
+from triage.notify.message import Event, Wire, derive_message_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,4 @@ class Digest:
 
 def digest_id(week: str, subscription_id: str) -> str:
     """``msg_`` and 32 hexadecimal digits: one for each week and subscription, and no other."""
-    return message_id("fleet", week, Event.FLEET_DIGEST, subscription_id)
+    return derive_message_id("fleet", week, Event.FLEET_DIGEST, subscription_id)

@@ -8,7 +8,7 @@ and no at sign, which JSON may write as escapes.
 import re
 from datetime import datetime
 
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.notify.message import Event, Message, Wire
 from triage.notify.request import JSON, Request, Target
 from triage.render.data.wire import encode_line
@@ -31,12 +31,12 @@ def render(message: Message, target: Target) -> Request:
     }
     if message.restart is not None:
         data["restart"] = message.restart.to_dict()
-    return webhook(target, message.event, message.at, data)
+    return build_webhook_request(target, message.event, message.at, data)
 
 
-def webhook(target: Target, event: Event, at: datetime, data: Wire) -> Request:
+def build_webhook_request(target: Target, event: Event, at: datetime, data: Wire) -> Request:
     """``{type, timestamp, data}`` without a character that begins markup or a mention."""
-    value = {"type": str(event), "timestamp": iso_utc(at), "data": data}
+    value = {"type": str(event), "timestamp": format_iso_utc(at), "data": data}
     body = encode_line(value).rstrip(b"\n")
     inactive = _ACTIVE.sub(lambda match: b"\\u%04x" % ord(match[0]), body)
     return Request("POST", target.url, JSON, inactive)

@@ -83,7 +83,7 @@ _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _LOW_32 = 0xFFFF_FFFF
 
 
-def address_of(text: str) -> _Address:
+def parse_resolved_address(text: str) -> _Address:
     """The answer of a resolver as an address; a mapped IPv4 address becomes an IPv4 one.
 
     Raises ``ValueError`` when it is none.
@@ -132,7 +132,7 @@ class Guard:
         names: set[str] = set()
         networks: list[IPv4Network | IPv6Network] = []
         for entry in filter(None, (text.strip().lower().removesuffix(".") for text in allow)):
-            network = _network(entry)
+            network = _parse_network(entry)
             if network is not None:
                 networks.append(network)
             elif _NAME.fullmatch(entry):
@@ -152,7 +152,9 @@ class Guard:
         """
         host = parse_url(url, where=where).host
         named = str(host) in self._names
-        return named or (not isinstance(host, str) and self._listed(address_of(str(host))))
+        return named or (
+            not isinstance(host, str) and self._listed(parse_resolved_address(str(host)))
+        )
 
     def check(self, url: str, *, where: str = "body/url") -> Checked:
         """The parts of ``url`` and the addresses to connect to.
@@ -169,20 +171,20 @@ class Guard:
                 listed or is_public(address)
                 for listed, address in zip(inside, addresses, strict=True)
             ):
-                raise _refused(where, _NOT_PUBLIC)
+                raise _make_refusal(where, _NOT_PUBLIC)
             if parsed.scheme != "https" and not all(inside):
-                raise _refused(where, "plain http is for receivers that are allow-listed")
+                raise _make_refusal(where, "plain http is for receivers that are allow-listed")
         return Checked(parsed, tuple(dict.fromkeys(map(str, addresses))))
 
     def _addresses(self, url: WebUrl, where: str) -> tuple[_Address, ...]:
         if not isinstance(url.host, str):
-            return (address_of(str(url.host)),)
+            return (parse_resolved_address(str(url.host)),)
         try:
-            addresses = tuple(map(address_of, self._resolve(url.host, url.port)))
+            addresses = tuple(map(parse_resolved_address, self._resolve(url.host, url.port)))
         except (OSError, ValueError, UnicodeError):
             addresses = ()
         if not addresses:
-            raise _refused(where, _NOT_PUBLIC)
+            raise _make_refusal(where, _NOT_PUBLIC)
         return addresses
 
     def _listed(self, address: _Address) -> bool:
@@ -217,14 +219,14 @@ def resolve_by_system(host: str, port: int) -> tuple[str, ...]:
     return answer
 
 
-def _network(entry: str) -> IPv4Network | IPv6Network | None:
+def _parse_network(entry: str) -> IPv4Network | IPv6Network | None:
     try:
         return ip_network(entry.removeprefix("[").removesuffix("]"), strict=False)
     except ValueError:
         return None
 
 
-def _refused(where: str, why: str) -> Unprocessable:
+def _make_refusal(where: str, why: str) -> Unprocessable:
     return Unprocessable(
         f"the address may not be called: {why}",
         hint="check the name; use a public https address, or let the operator name the host or"

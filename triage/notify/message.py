@@ -76,7 +76,7 @@ class Message:
     seen_first: tuple[str, ...] = ()
 
 
-def message_id(
+def derive_message_id(
     about: str | int, revision: str | int, event: Event, subscription_id: str | int
 ) -> str:
     """``msg_`` and 32 hexadecimal digits: the same for the same four, on every machine.

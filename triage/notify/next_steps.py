@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from triage.domain.counts import count
 from triage.domain.report import Answer, Coverage
-from triage.render.words.answer import symptom_sentence
-from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
+from triage.render.words.answer import describe_symptom
+from triage.render.words.next_step import (
+    cordon_commands,
+    describe_next_step,
+    list_inspection_commands,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on, and
+    """``describe_next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on,
+    and
     what was ``seen_first`` where no cause is known.
     """
 
@@ -23,20 +28,20 @@ class NextSteps:
     seen_first: tuple[str, ...] = ()
 
 
-def next_steps_of(answer: Answer) -> NextSteps:
+def collect_next_steps(answer: Answer) -> NextSteps:
     """The sentences of ``answer``.
 
     Commands that take nodes out where nodes are cordoned, else commands that only look.
     """
     return NextSteps(
-        next_step(answer),
-        cordon_commands(answer) or inspection_commands(answer),
-        coverage_text(answer.coverage),
-        tuple(map(symptom_sentence, answer.symptoms)),
+        describe_next_step(answer),
+        cordon_commands(answer) or list_inspection_commands(answer),
+        describe_coverage(answer.coverage),
+        tuple(map(describe_symptom, answer.symptoms)),
     )
 
 
-def coverage_text(coverage: Coverage) -> str:
+def describe_coverage(coverage: Coverage) -> str:
     """``63 of 64 dumps, 120,331 lines of logs; 1 file unreadable``."""
     read = []
     if coverage.dumps_read or coverage.ranks_expected:

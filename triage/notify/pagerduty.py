@@ -12,15 +12,15 @@ import hashlib
 from collections.abc import Sequence
 
 from triage.domain.report import Suspect, Verdict
-from triage.domain.wire import iso_utc
-from triage.notify.headline import headline
+from triage.domain.wire import format_iso_utc
+from triage.notify.headline import compose_headline
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
-from triage.notify.safe_text import plain, web_link
-from triage.notify.severity import severity
-from triage.notify.suspects import is_healthy, restart_of, sentence_of, top_suspects
+from triage.notify.safe_text import find_web_link, format_plain
+from triage.notify.severity import choose_severity
+from triage.notify.suspects import is_healthy, restart_of, select_top_suspects, sentence_of
 from triage.render.data.wire import encode_line
-from triage.render.words.belief import belief
+from triage.render.words.belief import format_belief
 
 EVENTS_URL = "https://events.pagerduty.com/v2/enqueue"
 MAX_SUMMARY = 1024
@@ -41,17 +41,19 @@ def render(message: Message, target: Target) -> Request | None:
         # An earlier revision may have paged; to resolve an alert that never was does nothing.
         revised = message.event is Event.REVISED
         return _request(target, _resolve(message, target)) if revised else None
-    return _request(target, _trigger(message, target, verdict, suspects))
+    return _request(target, _build_trigger(message, target, verdict, suspects))
 
 
-def notice(target: Target, summary: str, at: str, lines: Sequence[str], url: str) -> Request:
+def build_notice_page(
+    target: Target, summary: str, at: str, lines: Sequence[str], url: str
+) -> Request:
     """A page that is about no single incident; a person resolves it."""
     payload: dict[str, object] = {
-        "summary": plain(summary, MAX_SUMMARY),
+        "summary": format_plain(summary, MAX_SUMMARY),
         "source": "nccl-triage",
         "severity": "critical",
         "timestamp": at,
-        "custom_details": {"incidents": [plain(line, 400) for line in lines]},
+        "custom_details": {"incidents": [format_plain(line, 400) for line in lines]},
     }
     event: dict[str, object] = {
         "routing_key": target.routing_key or "",
@@ -60,28 +62,28 @@ def notice(target: Target, summary: str, at: str, lines: Sequence[str], url: str
         "client": "nccl-triage",
         "payload": payload,
     }
-    link = web_link(url)
+    link = find_web_link(url)
     return _request(target, {**event, "client_url": link} if link else event)
 
 
-def _trigger(
+def _build_trigger(
     message: Message, target: Target, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
-    link = web_link(message.url)
+    link = find_web_link(message.url)
     payload: dict[str, object] = {
-        "summary": plain(f"{headline(message)}. {verdict.summary}", MAX_SUMMARY),
-        "source": _source(message, suspects),
-        "severity": str(severity(verdict)),
-        "timestamp": iso_utc(message.at),
-        "component": plain(verdict.category, 64),
-        "group": plain(f"job {message.job_id}", 280),
-        "class": plain(verdict.kind, 64),
-        "custom_details": _details(message, verdict, suspects),
+        "summary": format_plain(f"{compose_headline(message)}. {verdict.summary}", MAX_SUMMARY),
+        "source": _choose_source(message, suspects),
+        "severity": str(choose_severity(verdict)),
+        "timestamp": format_iso_utc(message.at),
+        "component": format_plain(verdict.category, 64),
+        "group": format_plain(f"job {message.job_id}", 280),
+        "class": format_plain(verdict.kind, 64),
+        "custom_details": _build_details(message, verdict, suspects),
     }
     event: dict[str, object] = {
         "routing_key": target.routing_key or "",
         "event_action": "trigger",
-        "dedup_key": _key(message),
+        "dedup_key": _derive_dedup_key(message),
         "client": "nccl-triage",
         "payload": payload,
     }
@@ -95,51 +97,52 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
     return {
         "routing_key": target.routing_key or "",
         "event_action": "resolve",
-        "dedup_key": _key(message),
+        "dedup_key": _derive_dedup_key(message),
     }
 
 
-def _details(
+def _build_details(
     message: Message, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
-    restart = plain(restart_of(message), 1000)
+    restart = format_plain(restart_of(message), 1000)
     return {
-        "incident_id": plain(message.incident_id, 255),
-        "job_id": plain(message.job_id, 256),
-        "cluster": plain(message.cluster or "", 256),
+        "incident_id": format_plain(message.incident_id, 255),
+        "job_id": format_plain(message.job_id, 256),
+        "cluster": format_plain(message.cluster or "", 256),
         "revision": message.revision,
         "provisional": message.provisional,
-        "confidence": belief(verdict.confidence),
-        "action": plain(verdict.action, 64),
-        "next_step": plain(message.next_step, 1000),
+        "confidence": format_belief(verdict.confidence),
+        "action": format_plain(verdict.action, 64),
+        "next_step": format_plain(message.next_step, 1000),
         **({"restart": restart} if restart else {}),
-        "commands": [plain(command, 300) for command in message.actions],
-        "coverage": plain(message.coverage_text, 300),
+        "commands": [format_plain(command, 300) for command in message.actions],
+        "coverage": format_plain(message.coverage_text, 300),
         "suspects": [
             {
-                "node": None if suspect.node is None else plain(suspect.node, 256),
+                "node": None if suspect.node is None else format_plain(suspect.node, 256),
                 "ranks": list(suspect.ranks[:16]),
-                "gpus": [plain(gpu, 40) for gpu in suspect.gpus[:8]],
-                "category": plain(suspect.category, 64),
-                "role": plain(suspect.role, 16),
-                "score": belief(suspect.score),
+                "gpus": [format_plain(gpu, 40) for gpu in suspect.gpus[:8]],
+                "category": format_plain(suspect.category, 64),
+                "role": format_plain(suspect.role, 16),
+                "score": format_belief(suspect.score),
                 "because": [
-                    plain(sentence_of(reason), 400) for reason in suspect.because[:_MAX_REASONS]
+                    format_plain(sentence_of(reason), 400)
+                    for reason in suspect.because[:_MAX_REASONS]
                 ],
             }
-            for suspect in top_suspects(suspects)
+            for suspect in select_top_suspects(suspects)
         ],
-        "more_suspects": len(suspects) - len(top_suspects(suspects)),
+        "more_suspects": len(suspects) - len(select_top_suspects(suspects)),
     }
 
 
-def _source(message: Message, suspects: tuple[Suspect, ...]) -> str:
-    nodes = [suspect.node for suspect in top_suspects(suspects) if suspect.node]
+def _choose_source(message: Message, suspects: tuple[Suspect, ...]) -> str:
+    nodes = [suspect.node for suspect in select_top_suspects(suspects) if suspect.node]
     named = next(iter(nodes), None) or message.cluster or f"job {message.job_id}"
-    return plain(named, 256)
+    return format_plain(named, 256)
 
 
-def _key(message: Message) -> str:
+def _derive_dedup_key(message: Message) -> str:
     if len(message.incident_id) <= MAX_KEY:
         return message.incident_id
     return hashlib.sha256(message.incident_id.encode("utf-8", "backslashreplace")).hexdigest()

@@ -22,7 +22,9 @@ _SocketOptions = Iterable[
 ]
 
 
-def pool(addresses: tuple[str, ...], end: float, tls: ssl.SSLContext) -> httpcore2.ConnectionPool:
+def open_pinned_pool(
+    addresses: tuple[str, ...], end: float, tls: ssl.SSLContext
+) -> httpcore2.ConnectionPool:
     """A client for one request to ``addresses``, tried in turn until ``end``."""
     return httpcore2.ConnectionPool(
         ssl_context=tls,
@@ -52,7 +54,11 @@ class _Backend(httpcore2.NetworkBackend):
         for address in self._addresses:
             try:
                 stream = self._sockets.connect_tcp(
-                    address, port, min(_left(self._end), _CONNECT_S), None, socket_options
+                    address,
+                    port,
+                    min(_measure_time_left(self._end), _CONNECT_S),
+                    None,
+                    socket_options,
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failed = error
@@ -74,12 +80,12 @@ class _Stream(httpcore2.NetworkStream):
         self._end = end
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(self._end))
+        return self._stream.read(max_bytes, _measure_time_left(self._end))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         # A piece at a time, so that a receiver that reads one byte a second gains nothing.
         for start in range(0, len(buffer), 16_384):
-            self._stream.write(buffer[start : start + 16_384], _left(self._end))
+            self._stream.write(buffer[start : start + 16_384], _measure_time_left(self._end))
 
     def close(self) -> None:
         self._stream.close()
@@ -90,14 +96,14 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        left = _left(self._end)
+        left = _measure_time_left(self._end)
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._end)
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as its base class has it
         return self._stream.get_extra_info(info)
 
 
-def _left(end: float) -> float:
+def _measure_time_left(end: float) -> float:
     left = end - time.monotonic()
     if left <= 0:
         raise httpcore2.ReadTimeout("the time for the whole request is over")

@@ -57,7 +57,7 @@ _RECEIVERS: Mapping[Kind, Receiver] = {
 }
 
 
-def receiver(kind: Kind) -> Receiver:
+def get_receiver(kind: Kind) -> Receiver:
     """The receiver of this kind."""
     return _RECEIVERS[kind]
 

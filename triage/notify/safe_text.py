@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 _ELLIPSIS = "…"
 
@@ -34,18 +34,18 @@ _BRACKETS = str.maketrans({"<": "‹", ">": "›"})
 _WEB_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$%&'()*+,;=-]{1,2000}")
 
 
-def inert(text: str) -> str:
+def make_inert(text: str) -> str:
     """``text`` on one line that mentions nobody and links nowhere; ``<``, ``>``, ``&`` stay."""
-    line = one_line(_SEQUENCES.sub("", text[:_MOST_CHARS]))
-    return _LINKS.sub(_apart, line).translate(_LOOKALIKE)
+    line = format_one_line(_SEQUENCES.sub("", text[:_MOST_CHARS]))
+    return _LINKS.sub(_break_link, line).translate(_LOOKALIKE)
 
 
-def plain(text: str, limit: int) -> str:
+def format_plain(text: str, limit: int) -> str:
     """``text`` for receivers whose markup is not known, in at most ``limit`` characters.
 
     They hand it on to chats, mail and pages, so angle brackets become their look-alikes.
     """
-    return cut_chars(inert(text).translate(_BRACKETS), limit)
+    return cut_chars(make_inert(text).translate(_BRACKETS), limit)
 
 
 def cut_chars(text: str, limit: int) -> str:
@@ -61,7 +61,7 @@ def cut_chars(text: str, limit: int) -> str:
     return text[: max(end, 0)].rstrip() + _ELLIPSIS
 
 
-def escaped_to_fit(line: str, limit: int, escape: Callable[[str], str]) -> str:
+def escape_to_fit(line: str, limit: int, escape: Callable[[str], str]) -> str:
     """``line`` escaped, in at most ``limit`` characters; no escape is cut in two."""
     line = cut_chars(line, limit)
     whole, keep = escape(line), len(line)
@@ -71,7 +71,7 @@ def escaped_to_fit(line: str, limit: int, escape: Callable[[str], str]) -> str:
     return whole
 
 
-def commands_text(commands: Sequence[str], limit: int, safe: Callable[[str, int], str]) -> str:
+def format_commands(commands: Sequence[str], limit: int, safe: Callable[[str, int], str]) -> str:
     """Commands to copy, one a line, in about ``limit`` characters.
 
     Only whole commands are kept, as half of one is worse than none. ``safe(text, limit)`` is
@@ -87,12 +87,12 @@ def commands_text(commands: Sequence[str], limit: int, safe: Callable[[str, int]
     return "\n".join(kept)
 
 
-def web_link(url: str) -> str:
+def find_web_link(url: str) -> str:
     """``url`` if it is a plain web address, else nothing."""
     return url if _WEB_LINK.fullmatch(url) else ""
 
 
-def _apart(match: re.Match[str]) -> str:
+def _break_link(match: re.Match[str]) -> str:
     if match["scheme"]:
         return "[:]"
     return "] " if match["md"] else f"{match['www']}[.]"

@@ -24,7 +24,7 @@ _GIVE_UP_AFTER = timedelta(hours=90)
 _JITTER = 0.1
 
 
-def next_try(
+def schedule_next_try(
     attempts: int,
     now: datetime,
     retry_after_s: float | None,
@@ -43,7 +43,7 @@ def next_try(
     if attempts <= 0:
         delay_s = 0.0
     else:
-        delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * _jitter(message_id, attempts)
+        delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * _compute_jitter(message_id, attempts)
     if retry_after_s is not None:
         delay_s = max(delay_s, min(retry_after_s, _MAX_RETRY_AFTER_S))
     at = now + timedelta(seconds=delay_s)
@@ -81,26 +81,30 @@ def probe_at(receiver: ReceiverState, now: datetime) -> datetime:
     if receiver.tried_at is not None:
         # A clock that was set back must not put the probe off.
         at = min(receiver.tried_at, now) + timedelta(seconds=PROBE_EVERY_S)
-    return max(at, _not_before(receiver, now))
+    return max(at, _bound_not_before(receiver, now))
 
 
-def due_at(delivery: Pending, receiver: ReceiverState, now: datetime, *, oldest: bool) -> datetime:
+def compute_due_time(
+    delivery: Pending, receiver: ReceiverState, now: datetime, *, oldest: bool
+) -> datetime:
     """When ``delivery`` is due; ``oldest`` says that no other of its subscription is older."""
     at = delivery.next_at
     if _back_since(delivery, receiver):
         at = now
     elif receiver.failing and oldest:
         at = min(at, probe_at(receiver, now))
-    return max(at, _not_before(receiver, now))
+    return max(at, _bound_not_before(receiver, now))
 
 
-def due(pending: Iterable[Pending], receiver: ReceiverState, now: datetime) -> tuple[Pending, ...]:
+def select_due_deliveries(
+    pending: Iterable[Pending], receiver: ReceiverState, now: datetime
+) -> tuple[Pending, ...]:
     """The deliveries of one subscription to send now, the oldest first."""
     ordered = sorted(pending, key=lambda delivery: (delivery.created_at, delivery.delivery_id))
     return tuple(
         delivery
         for index, delivery in enumerate(ordered)
-        if due_at(delivery, receiver, now, oldest=index == 0) <= now
+        if compute_due_time(delivery, receiver, now, oldest=index == 0) <= now
     )
 
 
@@ -114,12 +118,12 @@ def _back_since(delivery: Pending, receiver: ReceiverState) -> bool:
     )
 
 
-def _not_before(receiver: ReceiverState, now: datetime) -> datetime:
+def _bound_not_before(receiver: ReceiverState, now: datetime) -> datetime:
     if receiver.not_before is None:
         return datetime.min.replace(tzinfo=now.tzinfo)
     return min(receiver.not_before, now + timedelta(seconds=_MAX_RETRY_AFTER_S))
 
 
-def _jitter(message_id: str, attempts: int) -> float:
+def _compute_jitter(message_id: str, attempts: int) -> float:
     digest = hashlib.sha256(f"{message_id}/{attempts}".encode()).digest()
     return 1 + _JITTER * (int.from_bytes(digest[:4]) / 0x7FFFFFFF - 1)

@@ -29,7 +29,7 @@ _BY_ACTION = {
 }
 
 
-def severity(verdict: Verdict) -> Severity:
+def choose_severity(verdict: Verdict) -> Severity:
     """By the action that the verdict asks for.
 
     ``critical`` only where a node is believed in as surely as a cordon asks for; a cause

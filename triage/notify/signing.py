@@ -36,11 +36,13 @@ def sign(secrets: Sequence[str], message_id: str, at: datetime, body: bytes) -> 
     return {
         "webhook-id": message_id,
         "webhook-timestamp": seconds,
-        "webhook-signature": " ".join(_signature(_key(secret), signed) for secret in secrets),
+        "webhook-signature": " ".join(
+            _compute_signature(_decode_key(secret), signed) for secret in secrets
+        ),
     }
 
 
-def new_secret() -> str:
+def make_signing_secret() -> str:
     """A fresh secret: ``whsec_`` and base64 of 32 random bytes."""
     return _PREFIX + base64.b64encode(randomness.token_bytes(_NEW_BYTES)).decode()
 
@@ -51,7 +53,7 @@ def check_secret(secret: str) -> str:
     Raises :class:`Unprocessable` otherwise; the message does not repeat the secret.
     """
     try:
-        _key(secret)
+        _decode_key(secret)
     except Unprocessable as wrong:
         raise Unprocessable(
             wrong.detail,
@@ -61,11 +63,11 @@ def check_secret(secret: str) -> str:
     return secret
 
 
-def _signature(key: bytes, signed: bytes) -> str:
+def _compute_signature(key: bytes, signed: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
 
 
-def _key(secret: str) -> bytes:
+def _decode_key(secret: str) -> bytes:
     text = secret.removeprefix(_PREFIX)
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)

@@ -12,22 +12,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triage.domain.report import Because, Suspect
-from triage.notify.headline import headline, where
+from triage.notify.headline import compose_headline, describe_suspect_place
 from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
-from triage.notify.safe_text import commands_text, plain
+from triage.notify.safe_text import format_commands, format_plain
 from triage.notify.slack_blocks import (
     MAX_CHARS,
     Block,
-    body,
-    context,
-    escaped,
-    header,
+    encode_slack_message,
+    escape_mrkdwn,
+    make_context_block,
+    make_header_block,
+    make_section_block,
     page_link,
-    section,
 )
-from triage.notify.suspects import place_of, restart_of, top_suspects
-from triage.render.words.belief import belief
+from triage.notify.suspects import place_of, restart_of, select_top_suspects
+from triage.render.words.belief import format_belief
 from triage.render.words.ranges import name_ranks
 
 _MAX_HEADER = 150
@@ -56,34 +56,36 @@ _BOUNDS = (
 def render(message: Message, target: Target) -> Request:
     """The message of any event, a healthy job too."""
     for bounds in _BOUNDS:
-        data = body(_notification(message, bounds), _blocks(message, bounds))
+        data = encode_slack_message(
+            _compose_notification(message, bounds), _list_blocks(message, bounds)
+        )
         if len(data.decode()) <= MAX_CHARS:
             break
     return Request("POST", target.url, JSON, data)
 
 
-def _notification(message: Message, bounds: _Bounds) -> str:
+def _compose_notification(message: Message, bounds: _Bounds) -> str:
     """What a phone's notification shows and a screen reader says: no block is read then."""
-    lines = [escaped(headline(message), 300)]
+    lines = [escape_mrkdwn(compose_headline(message), 300)]
     verdict = message.verdict
     if verdict is not None and message.event not in (Event.RESOLVED, Event.FAILED):
         sentences = (verdict.summary, message.next_step)
-        lines += [escaped(text, bounds.sentence // 2) for text in sentences if text]
+        lines += [escape_mrkdwn(text, bounds.sentence // 2) for text in sentences if text]
     return "\n".join(lines)
 
 
-def _blocks(message: Message, bounds: _Bounds) -> Iterator[Block]:
-    yield header(plain(headline(message), _MAX_HEADER))
+def _list_blocks(message: Message, bounds: _Bounds) -> Iterator[Block]:
+    yield make_header_block(format_plain(compose_headline(message), _MAX_HEADER))
     if message.event is Event.RESOLVED:
         note = (message.resolution or {}).get("note")
         if isinstance(note, str) and note:
-            yield section(escaped(note, bounds.sentence))
+            yield make_section_block(escape_mrkdwn(note, bounds.sentence))
     elif message.event is not Event.FAILED:
         yield from _answer(message, bounds)
     if message.coverage_text:
-        yield context(f"Coverage: {escaped(message.coverage_text, 300)}")
+        yield make_context_block(f"Coverage: {escape_mrkdwn(message.coverage_text, 300)}")
     link = page_link(message.url, "Open the incident")
-    yield link or context(f"Incident {escaped(message.incident_id, 300)}")
+    yield link or make_context_block(f"Incident {escape_mrkdwn(message.incident_id, 300)}")
 
 
 def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
@@ -91,40 +93,44 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
     if verdict is None:
         return
     if verdict.summary:
-        yield section(escaped(verdict.summary, bounds.sentence))
-    seen = [f"• {escaped(one, bounds.reason)}" for one in message.seen_first[: bounds.reasons]]
+        yield make_section_block(escape_mrkdwn(verdict.summary, bounds.sentence))
+    seen = [
+        f"• {escape_mrkdwn(one, bounds.reason)}" for one in message.seen_first[: bounds.reasons]
+    ]
     if seen:
-        yield section("\n".join(("*Seen first:*", *seen)))
-    for position, suspect in enumerate(top_suspects(suspects), start=1):
-        yield section(_suspect(position, suspect, bounds))
-    more = len(suspects) - len(top_suspects(suspects))
+        yield make_section_block("\n".join(("*Seen first:*", *seen)))
+    for position, suspect in enumerate(select_top_suspects(suspects), start=1):
+        yield make_section_block(_format_suspect(position, suspect, bounds))
+    more = len(suspects) - len(select_top_suspects(suspects))
     if more:
-        yield context(f"{more} more in the incident")
+        yield make_context_block(f"{more} more in the incident")
     # Behind the suspects: the sentence may speak of "the reasons above".
     if message.next_step:
-        yield section(f"*Next:* {escaped(message.next_step, bounds.sentence)}")
+        yield make_section_block(f"*Next:* {escape_mrkdwn(message.next_step, bounds.sentence)}")
     else:
-        yield section(f"*Action:* {escaped(verdict.action, 64)}")
+        yield make_section_block(f"*Action:* {escape_mrkdwn(verdict.action, 64)}")
     if restart := restart_of(message):
-        yield section(f"*Job:* {escaped(restart, bounds.sentence)}")
-    commands = commands_text(message.actions, bounds.commands, escaped)
+        yield make_section_block(f"*Job:* {escape_mrkdwn(restart, bounds.sentence)}")
+    commands = format_commands(message.actions, bounds.commands, escape_mrkdwn)
     if commands:
-        yield section(f"```\n{commands}\n```")
+        yield make_section_block(f"```\n{commands}\n```")
 
 
-def _suspect(position: int, suspect: Suspect, bounds: _Bounds) -> str:
+def _format_suspect(position: int, suspect: Suspect, bounds: _Bounds) -> str:
     parts = [
         suspect.category,
-        f"{suspect.role} {belief(suspect.score)}",
+        f"{suspect.role} {format_belief(suspect.score)}",
         "" if suspect.node is None else name_ranks(suspect.ranks, max_chars=40),
         f"GPU {' '.join(suspect.gpus[:2])}" if suspect.gpus else "",
     ]
-    head = f"*{position}. {escaped(where(suspect), 90)}*"
-    rest = escaped(", ".join(part for part in parts if part), 160)
-    reasons = [_reason(reason, bounds.reason) for reason in suspect.because[: bounds.reasons]]
+    head = f"*{position}. {escape_mrkdwn(describe_suspect_place(suspect), 90)}*"
+    rest = escape_mrkdwn(", ".join(part for part in parts if part), 160)
+    reasons = [
+        _format_reason(reason, bounds.reason) for reason in suspect.because[: bounds.reasons]
+    ]
     return "\n".join((f"{head}  {rest}", *reasons))
 
 
-def _reason(reason: Because, limit: int) -> str:
-    place = f" ({escaped(place_of(reason), 90)})" if place_of(reason) else ""
-    return f"• {escaped(reason.text, limit)}{place}"
+def _format_reason(reason: Because, limit: int) -> str:
+    place = f" ({escape_mrkdwn(place_of(reason), 90)})" if place_of(reason) else ""
+    return f"• {escape_mrkdwn(reason.text, limit)}{place}"

@@ -7,7 +7,7 @@ all the same (``<!channel>``) is escaped.
 import html
 from collections.abc import Iterable
 
-from triage.notify.safe_text import escaped_to_fit, inert, web_link
+from triage.notify.safe_text import escape_to_fit, find_web_link, make_inert
 from triage.render.data.wire import encode_line
 
 MAX_CHARS = 8_000
@@ -18,7 +18,7 @@ _MAX_LINK = 500
 Block = dict[str, object]
 
 
-def body(text: str, blocks: Iterable[Block]) -> bytes:
+def encode_slack_message(text: str, blocks: Iterable[Block]) -> bytes:
     """A whole message; ``text`` is what a phone's notification shows."""
     value = {
         "text": text,
@@ -29,35 +29,35 @@ def body(text: str, blocks: Iterable[Block]) -> bytes:
     return encode_line(value).rstrip(b"\n")
 
 
-def escaped(text: str, limit: int) -> str:
+def escape_mrkdwn(text: str, limit: int) -> str:
     """``text`` as mrkdwn that acts on nothing, at most ``limit`` characters, entities whole."""
-    return escaped_to_fit(inert(text), limit, _with_entities)
+    return escape_to_fit(make_inert(text), limit, _with_entities)
 
 
-def header(title: str) -> Block:
+def make_header_block(title: str) -> Block:
     """The title of a message; plain text."""
     return {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}
 
 
-def section(text: str) -> Block:
+def make_section_block(text: str) -> Block:
     """A paragraph."""
-    return {"type": "section", "text": _mrkdwn(text)}
+    return {"type": "section", "text": _make_mrkdwn(text)}
 
 
-def context(text: str) -> Block:
+def make_context_block(text: str) -> Block:
     """Small print."""
-    return {"type": "context", "elements": [_mrkdwn(text)]}
+    return {"type": "context", "elements": [_make_mrkdwn(text)]}
 
 
 def page_link(url: str, words: str) -> Block | None:
     """A paragraph that links to a page of ours; None where ``url`` is no plain, short address."""
-    link = web_link(url)
+    link = find_web_link(url)
     if not link or len(link) > _MAX_LINK:
         return None
-    return section(f"<{_with_entities(link)}|{words}>")
+    return make_section_block(f"<{_with_entities(link)}|{words}>")
 
 
-def _mrkdwn(text: str) -> Block:
+def _make_mrkdwn(text: str) -> Block:
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 

@@ -7,10 +7,10 @@ messages a minute what is new to a receiver is told together, once the minute is
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.notify import alertmanager, digest_slack, pagerduty
 from triage.notify.digest import Digest
-from triage.notify.generic import webhook
+from triage.notify.generic import build_webhook_request
 from triage.notify.message import Event
 from triage.notify.request import Kind, Request, Target
 
@@ -37,7 +37,9 @@ class Storm:
     @property
     def headline(self) -> str:
         """One line."""
-        return f"{self.num_incidents} more incidents since {iso_utc(self.since)}, told as one"
+        return (
+            f"{self.num_incidents} more incidents since {format_iso_utc(self.since)}, told as one"
+        )
 
 
 def render_storm(storm: Storm, target: Target) -> Request:
@@ -47,12 +49,12 @@ def render_storm(storm: Storm, target: Target) -> Request:
         week = Digest("", storm.since, storm.until, storm.headline, lines, {}, url=storm.url)
         return digest_slack.render(week, target, link_text="Open the incidents")
     if target.kind is Kind.PAGERDUTY:
-        at = iso_utc(storm.until) or ""
-        return pagerduty.notice(target, storm.headline, at, lines, storm.url)
+        at = format_iso_utc(storm.until) or ""
+        return pagerduty.build_notice_page(target, storm.headline, at, lines, storm.url)
     if target.kind is Kind.ALERTMANAGER:
-        return alertmanager.notice(target, storm.headline, storm.until, storm.url)
+        return alertmanager.build_notice_alert(target, storm.headline, storm.until, storm.url)
     data = {
-        "since": iso_utc(storm.since),
+        "since": format_iso_utc(storm.since),
         "num_incidents": storm.num_incidents,
         "incidents": [
             {"incident_id": one.incident_id, "job_id": one.job_id, "summary": one.summary}
@@ -60,4 +62,4 @@ def render_storm(storm: Storm, target: Target) -> Request:
         ],
         "url": storm.url,
     }
-    return webhook(target, Event.STORM, storm.until, data)
+    return build_webhook_request(target, Event.STORM, storm.until, data)

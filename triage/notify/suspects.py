@@ -17,7 +17,7 @@ def is_healthy(verdict: Verdict) -> bool:
     return verdict.kind == VerdictKind.HEALTHY or verdict.category == Category.NONE
 
 
-def top_suspects(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+def select_top_suspects(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     """The best three that may be the origin; those the cause only names come last."""
     origins = [suspect for suspect in suspects if suspect.role != Role.AFFECTED]
     return tuple(origins[:_MAX_TOP])

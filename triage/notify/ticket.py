@@ -13,11 +13,17 @@ import re
 from collections.abc import Iterator
 
 from triage.domain.report import Suspect
-from triage.notify.headline import headline, where
+from triage.notify.headline import compose_headline, describe_suspect_place
 from triage.notify.message import Message
-from triage.notify.safe_text import commands_text, escaped_to_fit, inert, plain, web_link
-from triage.notify.suspects import place_of, restart_of, top_suspects
-from triage.render.words.belief import belief
+from triage.notify.safe_text import (
+    escape_to_fit,
+    find_web_link,
+    format_commands,
+    format_plain,
+    make_inert,
+)
+from triage.notify.suspects import place_of, restart_of, select_top_suspects
+from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 
 MAX_CHARS = 32_000
@@ -32,54 +38,57 @@ _MARKUP = re.compile(r"([\\*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[#+=-]|
 _ISSUE = re.compile(r"#(?=\d)")
 
 
-def as_markdown(message: Message) -> str:
+def render_ticket_markdown(message: Message) -> str:
     """The whole incident, in at most ``MAX_CHARS`` characters; ends with a newline."""
-    above, below = "\n\n".join(_above(message)), "\n\n".join(_below(message))
+    above, below = (
+        "\n\n".join(_list_paragraphs_above(message)),
+        "\n\n".join(_list_paragraphs_below(message)),
+    )
     room = MAX_CHARS - len(above) - len(below) - len("\n\n\n\n\n")
-    table = _table(message.suspects, room)
+    table = _format_suspect_table(message.suspects, room)
     return "\n\n".join(part for part in (above, table, below) if part) + "\n"
 
 
-def escaped(text: str, limit: int) -> str:
+def escape_markdown(text: str, limit: int) -> str:
     """``text`` as Markdown that acts on nothing, at most ``limit`` characters, escapes whole."""
-    return escaped_to_fit(_ISSUE.sub("＃", inert(text)), limit, _escape)
+    return escape_to_fit(_ISSUE.sub("＃", make_inert(text)), limit, _escape)
 
 
 def _escape(line: str) -> str:
-    return html.escape(_MARKUP.sub(_backslashed, line), quote=False)
+    return html.escape(_MARKUP.sub(_add_backslash, line), quote=False)
 
 
-def _backslashed(match: re.Match[str]) -> str:
+def _add_backslash(match: re.Match[str]) -> str:
     # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
     return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
 
 
-def _above(message: Message) -> Iterator[str]:
-    yield f"**{escaped(headline(message), 400)}**"
+def _list_paragraphs_above(message: Message) -> Iterator[str]:
+    yield f"**{escape_markdown(compose_headline(message), 400)}**"
     resolution = message.resolution or {}
     note, node = resolution.get("note"), resolution.get("node")
     if resolution:
-        on = f" on {escaped(node, 120)}" if isinstance(node, str) and node else ""
-        what = f"Found to be: {escaped(str(resolution.get('category')), 80)}{on}."
-        yield f"{what} {escaped(note, 2_000)}" if isinstance(note, str) and note else what
+        on = f" on {escape_markdown(node, 120)}" if isinstance(node, str) and node else ""
+        what = f"Found to be: {escape_markdown(str(resolution.get('category')), 80)}{on}."
+        yield f"{what} {escape_markdown(note, 2_000)}" if isinstance(note, str) and note else what
     verdict, suspects = message.verdict, message.suspects
     if verdict is not None and verdict.summary:
-        yield escaped(verdict.summary, 2_000)
+        yield escape_markdown(verdict.summary, 2_000)
     if message.seen_first:
-        seen = (f"- {escaped(one, 600)}" for one in message.seen_first[:_REASONS])
+        seen = (f"- {escape_markdown(one, 600)}" for one in message.seen_first[:_REASONS])
         yield "\n".join(("Seen first:", "", *seen))
     if not suspects:
         yield "No suspects."
 
 
-def _table(suspects: tuple[Suspect, ...], room: int) -> str:
+def _format_suspect_table(suspects: tuple[Suspect, ...], room: int) -> str:
     """One row a suspect, as many as fit, and how many do not."""
     if not suspects:
         return ""
     lines = [_HEAD, "|---|---|---|---|---|---|---|"]
     room -= len(lines[0]) + len(lines[1]) + 40  # the line that says what is left out
     for position, suspect in enumerate(suspects, start=1):
-        row = _row(position, suspect)
+        row = _format_suspect_row(position, suspect)
         room -= len(row) + 1
         if room < 0:
             return "\n".join([*lines, "", f"{len(suspects) - position + 1} more in the incident."])
@@ -87,41 +96,43 @@ def _table(suspects: tuple[Suspect, ...], room: int) -> str:
     return "\n".join(lines)
 
 
-def _row(position: int, suspect: Suspect) -> str:
+def _format_suspect_row(position: int, suspect: Suspect) -> str:
     cells = (
         str(position),
-        escaped(suspect.node or "?", 120),
-        escaped(condense(suspect.ranks, max_chars=40), 80),
-        escaped(suspect.category, 80),
-        belief(suspect.score),
-        escaped(suspect.role, 40),
-        escaped(suspect.action, 80),
+        escape_markdown(suspect.node or "?", 120),
+        escape_markdown(condense(suspect.ranks, max_chars=40), 80),
+        escape_markdown(suspect.category, 80),
+        format_belief(suspect.score),
+        escape_markdown(suspect.role, 40),
+        escape_markdown(suspect.action, 80),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _below(message: Message) -> Iterator[str]:
+def _list_paragraphs_below(message: Message) -> Iterator[str]:
     verdict, suspects = message.verdict, message.suspects
-    reasons = [line for suspect in top_suspects(suspects) for line in _reasons(suspect)]
+    reasons = [
+        line for suspect in select_top_suspects(suspects) for line in _list_reason_items(suspect)
+    ]
     if reasons:
         yield "\n".join(reasons)
     if verdict is not None:
         step = message.next_step or verdict.action
-        yield f"Next: {escaped(step, 1_200)}"
+        yield f"Next: {escape_markdown(step, 1_200)}"
     if restart := restart_of(message):
-        yield f"Job: {escaped(restart, 1_200)}"
-    commands = commands_text(message.actions, 4_000, plain)
+        yield f"Job: {escape_markdown(restart, 1_200)}"
+    commands = format_commands(message.actions, 4_000, format_plain)
     if commands:
         yield f"```sh\n{commands}\n```"
     if message.coverage_text:
-        yield f"Coverage: {escaped(message.coverage_text, 400)}"
-    link = web_link(message.url)
+        yield f"Coverage: {escape_markdown(message.coverage_text, 400)}"
+    link = find_web_link(message.url)
     # In angle brackets, where no character of an address is markup.
-    yield f"<{link}>" if link else f"Incident {escaped(message.incident_id, 300)}"
+    yield f"<{link}>" if link else f"Incident {escape_markdown(message.incident_id, 300)}"
 
 
-def _reasons(suspect: Suspect) -> Iterator[str]:
-    name = escaped(where(suspect), 120)
+def _list_reason_items(suspect: Suspect) -> Iterator[str]:
+    name = escape_markdown(describe_suspect_place(suspect), 120)
     for reason in suspect.because[:_REASONS]:
-        place = f" ({escaped(place_of(reason), 160)})" if place_of(reason) else ""
-        yield f"- {name}: {escaped(reason.text, 600)}{place}"
+        place = f" ({escape_markdown(place_of(reason), 160)})" if place_of(reason) else ""
+        yield f"- {name}: {escape_markdown(reason.text, 600)}{place}"

@@ -21,7 +21,7 @@ _OF_FOLDERS: Final = frozenset(
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def waited_for(error: BaseException | None) -> str | None:
+def find_missing_service(error: BaseException | None) -> str | None:
     """What of our surroundings is not there; None where the error is not theirs."""
     if isinstance(error, Unavailable | StorageFull):
         return error.part or THIS_MACHINE

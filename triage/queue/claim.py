@@ -10,9 +10,9 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import Refusal, TriageError
-from triage.queue.blame import THIS_MACHINE, waited_for
+from triage.queue.blame import THIS_MACHINE, find_missing_service
 from triage.store.database.clock import follow_database
 from triage.store.database.engine import Database
 from triage.store.views import WorkView
@@ -53,14 +53,14 @@ class Claim:
         written when another worker holds a row by now.
         """
         with self.database.writing() as session:
-            now, owner = utc_now(), self.owner
+            now, owner = read_utc_now(), self.owner
             ended = [row for row in self.rows if row.key not in self.postponed]
             if not table.finish_all(session, ended, owner, now, again_at=again_at):
                 raise LeaseLost
             for row in self.rows:
                 error = self.postponed.get(row.key)
                 if error is not None:
-                    part = waited_for(error) or THIS_MACHINE
+                    part = find_missing_service(error) or THIS_MACHINE
                     waiting.put_off(session, [row], owner, now, str(error), part)
             yield session
         self.finished = True
@@ -96,9 +96,9 @@ class Lease:
             try:
                 with self.claim.database.writing() as session:
                     follow_database(session)
-                    until = utc_now() + timedelta(seconds=self.lease_s)
+                    until = read_utc_now() + timedelta(seconds=self.lease_s)
                     kept = [
-                        table.renew(session, row.id, self.claim.owner, until)
+                        table.renew_lease(session, row.id, self.claim.owner, until)
                         for row in self.claim.rows
                     ]
                 if not any(kept):

@@ -15,14 +15,14 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
-from triage.queue.blame import waited_for
+from triage.queue.blame import find_missing_service
 from triage.queue.claim import Claim, Lease, LeaseLost
 from triage.settings import Settings
 from triage.store.database.engine import Database
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.views import WorkView
 from triage.store.work import table, waiting
 
@@ -51,9 +51,9 @@ Handlers = Mapping[WorkKind, Handler]
 GivenUp = Mapping[WorkKind, Callable[[Session, str, str], None]]
 
 
-def new_owner() -> str:
+def make_owner_name() -> str:
     """The name of this process on the rows that it claims."""
-    return f"{socket.gethostname()}:{os.getpid()}:{new_id('w', utc_now())}"
+    return f"{socket.gethostname()}:{os.getpid()}:{make_id('w', read_utc_now())}"
 
 
 class Runner:
@@ -96,7 +96,7 @@ class Runner:
                 self._failed(rows, error)
             elif claim.finished:
                 self._release_waiting(claim)
-        if waited_for(error) is not None:
+        if find_missing_service(error) is not None:
             self.stopping.wait(REST_S)
         return True
 
@@ -105,13 +105,13 @@ class Runner:
         self.stopping.set()
         try:
             with self.database.writing() as session:
-                return table.release(session, self.owner, utc_now())
+                return table.release(session, self.owner, read_utc_now())
         except TriageError as error:
             log.warning("not given back, the leases run out", why=str(error))
             return 0
 
     def _claim(self, kind: WorkKind) -> Sequence[WorkView]:
-        lease_s, now = self.settings.lease_s, utc_now()
+        lease_s, now = self.settings.lease_s, read_utc_now()
         with self.database.writing() as session:
             first = table.claim(session, kind, self.owner, now, lease_s)
             if first is None or not self.handlers[kind].together:
@@ -130,8 +130,12 @@ class Runner:
         except LeaseLost:
             log.warning("the lease had run out, and another worker may have the work")
         except Exception as error:  # the edge: the item fails, the worker goes on
-            if waited_for(error) is not None or isinstance(error, TriageError):
-                log.warning("work failed", why=_words_of(error), waits_for=waited_for(error))
+            if find_missing_service(error) is not None or isinstance(error, TriageError):
+                log.warning(
+                    "work failed",
+                    why=_describe_work_error(error),
+                    waits_for=find_missing_service(error),
+                )
             else:
                 log.exception("work failed")
             return error
@@ -139,8 +143,8 @@ class Runner:
 
     def _failed(self, rows: Sequence[WorkView], error: Exception) -> None:
         """Have them wait for our surroundings, tried again later, or given up."""
-        part, why = waited_for(error), _words_of(error)
-        now, tries = utc_now(), self.settings.max_tries
+        part, why = find_missing_service(error), _describe_work_error(error)
+        now, tries = read_utc_now(), self.settings.max_tries
         try:
             if part is not None:
                 with self.database.writing() as session:
@@ -169,10 +173,10 @@ class Runner:
             log.info("our surroundings are back", part=part)
             try:
                 with self.database.writing() as session:
-                    waiting.release(session, part, utc_now())
+                    waiting.release(session, part, read_utc_now())
             except TriageError as error:
                 log.warning("what waits comes a little later", why=str(error))
 
 
-def _words_of(error: Exception) -> str:
+def _describe_work_error(error: Exception) -> str:
     return str(error) if isinstance(error, TriageError) else f"{type(error).__name__}: {error}"

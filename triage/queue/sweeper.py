@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import Jumps, steady_s, utc_now
+from triage.clock import Jumps, read_steady_s, read_utc_now
 from triage.domain.states import WorkKind
 from triage.queue.runner import GivenUp
 from triage.queue.wakeups import Wakeups
@@ -79,12 +79,12 @@ class Sweeper:
         if time.monotonic() >= self.enqueue_at:
             with self.database.writing() as session:
                 for enqueue in self.periodic:
-                    enqueue(session, utc_now())
+                    enqueue(session, read_utc_now())
             self.enqueue_at = time.monotonic() + _ENQUEUE_EVERY_S
-        if self.evenness.look(steady_s(), utc_now()):
+        if self.evenness.look(read_steady_s(), read_utc_now()):
             self.take_back()
         with self.database.reading() as session:
-            due = overdue.due(session, utc_now(), list(WorkKind), _MOST_WOKEN)
+            due = overdue.list_due(session, read_utc_now(), list(WorkKind), _MOST_WOKEN)
         for kind, number in Counter(due).items():
             self.wakeups.notify(kind, number)
         return len(due)
@@ -97,18 +97,18 @@ class Sweeper:
             return
         with self.database.writing() as session:
             follow_database(session)
-            doubt = watch_clock(session, utc_now(), self.jumps.look())
+            doubt = watch_clock(session, read_utc_now(), self.jumps.look())
         if doubt:
             log.warning("the clock is not to be believed", why=doubt)
         self.watch_at = time.monotonic() + _WATCH_EVERY_S
 
     def take_back(self) -> None:
         """Rows whose lease has run out wait again; those that cost too many are quarantined."""
-        now = utc_now()
+        now = read_utc_now()
         with self.database.reading() as session:
-            if not overdue.any_lost(session, now):
+            if not overdue.has_lost(session, now):
                 return
         with self.database.writing() as session:
-            for row in overdue.lost(session, now, self.settings.max_tries):
+            for row in overdue.reclaim_lost(session, now, self.settings.max_tries):
                 log.error("work quarantined", kind=str(row.kind), key=row.key, tries=row.tries)
                 self.given_up[row.kind](session, row.key, row.last_error or "workers lost")

@@ -36,7 +36,7 @@ MOST_WAITING: Final = 10_000
 _importing: Final = threading.Lock()
 
 
-def task_name(kind: WorkKind) -> str:
+def format_task_name(kind: WorkKind) -> str:
     """The name under which Celery knows the task of a kind of work."""
     return f"triage.{kind}"
 
@@ -113,7 +113,7 @@ class CeleryWakeups:
             return self.changed.wait_for(lambda: not self.waiting and not self.sending, timeout_s)
 
     def _send_all(self) -> None:
-        app = client(self.settings)
+        app = make_celery_client(self.settings)
         while True:
             with self.changed:
                 self.sending = 0
@@ -131,7 +131,7 @@ class CeleryWakeups:
                 producer = app.amqp.Producer(channel)
                 for kind in batch:
                     app.send_task(
-                        task_name(kind),
+                        format_task_name(kind),
                         producer=producer,
                         retry=False,
                         queue=queue_name(self.settings, kind),
@@ -163,15 +163,18 @@ class DedupWakeups:
 
     def notify(self, kind: WorkKind, number: int) -> None:
         """Wake for as many as the queue is short of; for all when nobody can say."""
-        held = waiting_messages(self.settings, kind) or 0
+        held = count_waiting_messages(self.settings, kind) or 0
         if held < number:
             self.inner.notify(kind, number - held)
 
 
-def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
+def count_waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
     """Wake-ups that lie in the broker's queue; None when the broker does not say."""
     try:
-        with client(settings).connection_for_write() as connection, connection.channel() as channel:
+        with (
+            make_celery_client(settings).connection_for_write() as connection,
+            connection.channel() as channel,
+        ):
             # Asked as it is made: a passive question misses Redis queues under a key prefix.
             name = queue_name(settings, kind)
             made = channel.queue_declare(queue=name, durable=True, auto_delete=False)
@@ -180,18 +183,20 @@ def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
         return None
 
 
-def client(settings: Settings) -> "Celery":
+def make_celery_client(settings: Settings) -> "Celery":
     """Celery as the sending side sees it: no tasks, no result backend."""
     with _importing:
         import kombu.entity  # noqa: F401 - here, so that no thread meets it half made
         from celery import Celery
 
     app = Celery("triage", set_as_current=False)
-    app.conf.update(celery_settings(settings, timeout_s=PATIENCE_S))
+    app.conf.update(build_celery_settings(settings, timeout_s=PATIENCE_S))
     return app
 
 
-def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Mapping[str, Any]:
+def build_celery_settings(
+    settings: Settings, *, timeout_s: float | None = None
+) -> Mapping[str, Any]:
     """What both sides of the broker must agree on; ``timeout_s`` is for the sender alone."""
     from kombu.entity import Exchange, Queue
 
@@ -203,12 +208,12 @@ def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Ma
     return {
         # Kombu warns of an address without a host, even where none is needed.
         "broker_url": "memory://here/" if settings.embedded_broker else settings.broker_url,
-        "broker_transport_options": _transport_options(settings, timeout_s),
+        "broker_transport_options": _build_transport_options(settings, timeout_s),
         "broker_connection_timeout": timeout_s or 4.0,
         "broker_heartbeat": _CONSUMER_S,
         "task_queues": queues,
         "task_routes": {
-            task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
+            format_task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
         },
         "task_default_queue": queue_name(settings, WorkKind.RETENTION),
         "task_default_exchange": settings.queue_prefix,
@@ -226,7 +231,7 @@ def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Ma
     }
 
 
-def _transport_options(settings: Settings, timeout_s: float | None) -> dict[str, Any]:
+def _build_transport_options(settings: Settings, timeout_s: float | None) -> dict[str, Any]:
     scheme = settings.broker_url.partition(":")[0]
     options: dict[str, Any] = {}
     if scheme.startswith("redis"):

@@ -6,12 +6,12 @@ Reports, incidents of a service and plain dicts ``triage.report/1`` are all take
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from triage.analysis.likeness import Likeness, likeness
-from triage.render.data.tables import SIMILAR, table
-from triage.render.page.notebook import html_table
-from triage.render.pictures.markup import el
-from triage.render.words.belief import belief
-from triage.render.words.clean import one_line
+from triage.analysis.likeness import Likeness, compare_reports
+from triage.render.data.tables import SIMILAR, build_table
+from triage.render.page.notebook import render_plain_table
+from triage.render.pictures.markup import make_element
+from triage.render.words.belief import format_belief
+from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,7 +50,7 @@ class Reported(Protocol):
 class Comparison:
     """What two incidents have in common and where they differ.
 
-    ``likeness`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
+    ``compare_reports`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
     ``suspects`` (columns ``TWO_SUSPECTS``) are DataFrames.
     """
 
@@ -61,27 +61,27 @@ class Comparison:
     @property
     def likeness(self) -> Likeness:
         """How much they are the same failure, and why."""
-        return likeness(self.a, self.b)
+        return compare_reports(self.a, self.b)
 
     @property
     def verdicts(self) -> "DataFrame":
         """The statements of both, one a row."""
-        return table(self.statement_rows(), SIDE_BY_SIDE)
+        return build_table(self.statement_rows(), SIDE_BY_SIDE)
 
     @property
     def suspects(self) -> "DataFrame":
         """Whom either suspects, one a row; those of ``a`` first."""
-        return table(self.suspect_rows(), TWO_SUSPECTS)
+        return build_table(self.suspect_rows(), TWO_SUSPECTS)
 
     def statement_rows(self) -> Iterator[dict[str, Any]]:
         """The rows of ``verdicts`` as dicts."""
-        a, b = _statements(self.a), _statements(self.b)
+        a, b = _collect_statements(self.a), _collect_statements(self.b)
         for what in a:
             yield {"what": what, "a": a[what], "b": b[what], "same": a[what] == b[what]}
 
     def suspect_rows(self) -> Iterator[dict[str, Any]]:
         """The rows of ``suspects`` as dicts; None where one does not suspect."""
-        mine, theirs = _by_name(self.a), _by_name(self.b)
+        mine, theirs = _map_suspects_by_name(self.a), _map_suspects_by_name(self.b)
         for who in dict.fromkeys((*mine, *theirs)):
             row: dict[str, Any] = {"who": who}
             for side, suspect in (("a", mine.get(who)), ("b", theirs.get(who))):
@@ -92,17 +92,22 @@ class Comparison:
     def _repr_html_(self) -> str:
         alike = self.likeness
         rows = [
-            (row["what"], _short(row["a"]), _short(row["b"]), "" if row["same"] else "differs")
+            (
+                row["what"],
+                _shorten_text(row["a"]),
+                _shorten_text(row["b"]),
+                "" if row["same"] else "differs",
+            )
             for row in self.statement_rows()
         ]
-        score = el("b", None, f"Likeness {belief(alike.score)}")
-        sentence = el("p", None, score, f": {alike.why or 'nothing in common'}")
-        tables = html_table(("", "a", "b", ""), rows)
-        return str(el("div", {"class": "triage-comparison"}, sentence, tables))
+        score = make_element("b", None, f"Likeness {format_belief(alike.score)}")
+        sentence = make_element("p", None, score, f": {alike.why or 'nothing in common'}")
+        tables = render_plain_table(("", "a", "b", ""), rows)
+        return str(make_element("div", {"class": "triage-comparison"}, sentence, tables))
 
     def __repr__(self) -> str:
         alike = self.likeness
-        return f"<Comparison {belief(alike.score)}: {alike.why or 'nothing in common'}>"
+        return f"<Comparison {format_belief(alike.score)}: {alike.why or 'nothing in common'}>"
 
 
 def compare(a: Reported | Mapping[str, Any], b: Reported | Mapping[str, Any]) -> Comparison:
@@ -130,18 +135,20 @@ def similar(
     rows = []
     for name, one in named:
         other = _report(one)
-        alike = likeness(wanted, other)
+        alike = compare_reports(wanted, other)
         if alike.score >= least:
-            rows.append({"name": name, "score": alike.score, "why": alike.why, **_about(other)})
+            rows.append(
+                {"name": name, "score": alike.score, "why": alike.why, **_summarize_report(other)}
+            )
     rows.sort(key=lambda row: (-row["score"], row["name"]))
-    return table(rows[:most], SIMILAR)
+    return build_table(rows[:most], SIMILAR)
 
 
 def _report(incident: Reported | Mapping[str, Any]) -> Mapping[str, Any]:
     return incident if isinstance(incident, Mapping) else incident.to_dict()
 
 
-def _about(report: Mapping[str, Any]) -> dict[str, Any]:
+def _summarize_report(report: Mapping[str, Any]) -> dict[str, Any]:
     verdict, suspects = report["verdict"], report["suspects"]
     return {
         "job_id": report["job"]["job_id"],
@@ -152,24 +159,24 @@ def _about(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _statements(report: Mapping[str, Any]) -> dict[str, str | None]:
+def _collect_statements(report: Mapping[str, Any]) -> dict[str, str | None]:
     """The statements of one report as text, by their names."""
     job, verdict, seen = report["job"], report["verdict"], report["coverage"]
     values = {
         "job": job["job_id"],
         "ranks": job["world_size"],
         **{key: verdict[key] for key in _VERDICT},
-        "confidence": belief(verdict["confidence"]),
-        "suspects": list(_by_name(report)),
+        "confidence": format_belief(verdict["confidence"]),
+        "suspects": list(_map_suspects_by_name(report)),
         "ranks that only wait": len(report["victims"]["ranks"]),
         "dumps read": seen["dumps_read"],
         "ranks without dump": len(seen["ranks_without_dump"]),
         "log lines read": seen["lines_read"],
     }
-    return {what: _text(value) for what, value in values.items()}
+    return {what: _format_text(value) for what, value in values.items()}
 
 
-def _text(value: object) -> str | None:
+def _format_text(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, list):
@@ -177,11 +184,11 @@ def _text(value: object) -> str | None:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _short(text: str | None) -> str:
-    return "unknown" if text is None else one_line(text, _CELL)
+def _shorten_text(text: str | None) -> str:
+    return "unknown" if text is None else format_one_line(text, _CELL)
 
 
-def _by_name(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _map_suspects_by_name(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The suspects by node, by ranks where the node is not known."""
     suspects: dict[str, Mapping[str, Any]] = {}
     for suspect in report["suspects"]:

@@ -34,11 +34,11 @@ import orjson
 from triage.analysis.placement.job_excerpts import JobExcerpts
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
-from triage.domain.file_kind import file_kind
+from triage.domain.file_kind import get_file_kind
 from triage.domain.job import Job
 from triage.domain.report import Refused
-from triage.domain.restart import starts_from
-from triage.domain.standing import Prior, prior_from
+from triage.domain.restart import read_starts
+from triage.domain.standing import Prior, read_prior
 from triage.domain.states import ArtifactState
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.digest import Interned
@@ -46,9 +46,9 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.report import DatedRow, evidence_rows, study_of
+from triage.report import DatedRow, build_study, list_evidence_rows
 from triage.sandbox.confinement.confine import confine
-from triage.sandbox.confinement.kernel import prctl
+from triage.sandbox.confinement.kernel import call_prctl
 from triage.sandbox.errors import OUT_OF_MEMORY
 from triage.sandbox.limits import restrict
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
@@ -106,7 +106,7 @@ def _end_with(parent: int) -> None:
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
 
@@ -133,7 +133,7 @@ class _Server:
         self.facts, self.job = b"", JobExcerpts(Job())
         self.own = b""
         self.since_given_back = 0
-        self.crashes = _asked_crashes()
+        self.crashes = _list_asked_crashes()
 
     def answer(self, request: bytes) -> bool:
         """One request. An error is an answer too; only lack of memory ends the process.
@@ -179,7 +179,7 @@ class _Server:
             self.extractor.use(own_from_bytes(own))
             self.own = own
         files = [
-            InputFile(Path(path), name, size, file_kind(kind))
+            InputFile(Path(path), name, size, get_file_kind(kind))
             for path, (name, size, _, kind) in zip(asked["paths"], asked["files"], strict=True)
         ]
         for file in files:
@@ -192,7 +192,7 @@ class _Server:
         parts = []
         told["states"] = states = []
         for extract in self.extractor.extract(files, ranks):
-            parts += [pack(extract), to_exact_json(evidence_rows(extract, near.of(extract)))]
+            parts += [pack(extract), to_exact_json(list_evidence_rows(extract, near.of(extract)))]
             states.append(state_of(extract))
         return parts
 
@@ -213,9 +213,9 @@ class _Server:
         notes = [*asked["notes"], *facts.problems]
         if problem:
             notes.append(f"what is known of the job {problem}; it is not used")
-        study = study_of(
+        study = build_study(
             extracts,
-            facts.with_record(_standings_of(asked["standings"]), starts_from(asked["starts"])),
+            facts.with_record(_decode_standings(asked["standings"]), read_starts(asked["starts"])),
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
@@ -259,9 +259,9 @@ def state_of(extract: Extract) -> tuple[str, str | None]:
     return ArtifactState.ANALYSED, None
 
 
-def _standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
+def _decode_standings(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
     """The priors as the parent sent them."""
-    return {node: prior for node, one in raw.items() if (prior := prior_from(one)) is not None}
+    return {node: prior for node, one in raw.items() if (prior := read_prior(one)) is not None}
 
 
 def _give_back_memory() -> None:
@@ -295,7 +295,7 @@ _CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
 _KEPT: Final[list[bytes]] = []
 
 
-def _asked_crashes() -> list[tuple[str, Callable[[], None]]]:
+def _list_asked_crashes() -> list[tuple[str, Callable[[], None]]]:
     """Which names bring this process down, and how; none outside of tests."""
     asked = os.environ.get(_CRASH_ON, "")
     pairs = [one.rpartition("=") for one in asked.split(",") if "=" in one]

@@ -24,7 +24,7 @@ class ReaderDied(TriageError):
         self.seconds = seconds
         self.peak_mib = peak_mib
         super().__init__(
-            f"the reader {_how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
+            f"the reader {_describe_process_end(code, memory_bytes)} after {seconds:.1f} s"
             f" (peak memory {peak_mib:,.0f} MiB)"
         )
 
@@ -55,7 +55,7 @@ class ReaderFailed(TriageError):
         super().__init__(f"the reader failed with {error}: {why}")
 
 
-def _how_it_ended(code: int, memory_bytes: int) -> str:
+def _describe_process_end(code: int, memory_bytes: int) -> str:
     if code == OUT_OF_MEMORY:
         return f"needed more than the {memory_bytes >> 20:,} MiB of memory that it may have"
     if code >= 0:

@@ -18,7 +18,7 @@ from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import restrict
-from triage.sandbox.warm_up import SMALL_DUMP, one_at_a_time
+from triage.sandbox.warm_up import SMALL_DUMP, hold_exclusive_lock
 
 _LONGEST_LINE: Final = 1 << 14
 # The largest dump takes 700 MB to decode, the compiled loops as much of address space.
@@ -29,7 +29,7 @@ def main() -> int:
     """Answer until stdin ends."""
     restrict(_MEMORY_BYTES)
     reader = DumpReader(Shared(), DEFAULT_LIMITS)
-    with one_at_a_time(), suppress(ArtifactError):  # its digest is no smaller
+    with hold_exclusive_lock(), suppress(ArtifactError):  # its digest is no smaller
         digest_of(reader, SMALL_DUMP, "rank_0")
     missing = "; ".join(confine(()))
     given, out = sys.stdin.buffer, sys.stdout.buffer

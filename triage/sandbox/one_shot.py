@@ -17,7 +17,7 @@ from triage.domain.body import Body
 from triage.errors import Corrupt
 from triage.sandbox.errors import TRIED_TOO_MUCH
 from triage.sandbox.limits import REFUSED
-from triage.sandbox.process import environment
+from triage.sandbox.process import build_child_environment
 
 _PIECE: Final = 1 << 20
 _MAX_SAID: Final = 400
@@ -71,7 +71,7 @@ def run_child(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(os.environ),
+        env=build_child_environment(os.environ),
         start_new_session=True,
     )
     clock = threading.Timer(deadline_s, child.kill)

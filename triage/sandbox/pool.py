@@ -157,7 +157,7 @@ class Sandbox:
         asked = {"do": "extract", "files": listed}
         paths = [file.path for file in files]
         told, parts = self.call(
-            asked, _frames_of(facts_json, (own,) if own else ()), deadline_s, paths
+            asked, _iterate_frames(facts_json, (own,) if own else ()), deadline_s, paths
         )
         return [
             Extracted(packed, rows, ArtifactState(state), reason)
@@ -187,7 +187,7 @@ class Sandbox:
             "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
             "starts": known.starts.to_dict(),
         }
-        told, parts = self.call(asked, _frames_of(known.facts_json, packed), deadline_s)
+        told, parts = self.call(asked, _iterate_frames(known.facts_json, packed), deadline_s)
         answer, dated = parts
         rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
         return Analysis(answer, rows, told["seconds"], told["peak_mib"])
@@ -290,7 +290,7 @@ def _warn_of(missing: tuple[str, ...]) -> None:
     log.warning("readers are not wholly confined", missing=missing, see="triage doctor")
 
 
-def _frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
+def _iterate_frames(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
     yield facts_json or b"{}"
     yield from packed
 

@@ -64,7 +64,7 @@ class ReaderProcess:
             str(self.owner),
             str(self.inputs.path),
         ]
-        self.process = _STARTER.run(command, environment(os.environ))
+        self.process = _STARTER.run(command, build_child_environment(os.environ))
         source, sink = self.process.stdout, self.process.stdin
         if source is None or sink is None:
             raise RuntimeError("a reader was started without pipes")
@@ -162,7 +162,7 @@ class ReaderProcess:
             self.inputs.remove()
 
 
-def environment(given: Mapping[str, str]) -> dict[str, str]:
+def build_child_environment(given: Mapping[str, str]) -> dict[str, str]:
     """What a reader is told of its surroundings."""
     kept = {
         name: value
@@ -193,10 +193,10 @@ class _Starter:
                 self.threads = ThreadPoolExecutor(1, thread_name_prefix="start-readers")
                 self.owner = os.getpid()
             threads = self.threads
-        return threads.submit(_started, command, env).result()
+        return threads.submit(_start_child, command, env).result()
 
 
-def _started(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def _start_child(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -223,7 +223,7 @@ class InputFolder:
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self.identity = _identity_of(self.path)
+        self.identity = _get_folder_identity(self.path)
 
     @contextmanager
     def lent(self, paths: Iterable[Path]) -> Iterator[list[str]]:
@@ -250,7 +250,7 @@ class InputFolder:
 
     def check(self) -> None:
         """Raises :class:`OSError` where the folder is away, or another one lies in its place."""
-        if _identity_of(self.path) != self.identity:
+        if _get_folder_identity(self.path) != self.identity:
             raise FileNotFoundError(errno.ENOENT, "the folder of a reader was replaced", self.path)
 
     def remove(self) -> None:
@@ -258,7 +258,7 @@ class InputFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _identity_of(folder: Path) -> tuple[int, int]:
+def _get_folder_identity(folder: Path) -> tuple[int, int]:
     status = os.stat(folder)
     return status.st_dev, status.st_ino
 

@@ -30,11 +30,11 @@ class TooLate(Exception):
 
 def read_frame(fd: int) -> bytes | None:
     """The next frame, however long it takes; None at the end."""
-    head = _exactly(fd, 4)
-    return None if head is None else _exactly(fd, int.from_bytes(head, "little"))
+    head = _read_exactly(fd, 4)
+    return None if head is None else _read_exactly(fd, int.from_bytes(head, "little"))
 
 
-def _exactly(fd: int, size: int) -> bytes | None:
+def _read_exactly(fd: int, size: int) -> bytes | None:
     found = bytearray()
     while len(found) < size:
         part = os.read(fd, min(size - len(found), _PIECE))
@@ -46,12 +46,12 @@ def _exactly(fd: int, size: int) -> bytes | None:
 
 def write_frame(fd: int, data: bytes) -> None:
     """Write a frame, however long it takes. Raises OSError when the other end is gone."""
-    view = memoryview(_framed(data))
+    view = memoryview(_encode_frame(data))
     while view:
         view = view[os.write(fd, view) :]
 
 
-def _framed(data: bytes) -> bytes:
+def _encode_frame(data: bytes) -> bytes:
     if len(data) > _MAX_FRAME:
         raise ValueError(f"a frame holds at most {_MAX_FRAME:,} bytes")
     return len(data).to_bytes(4, "little") + data
@@ -70,7 +70,7 @@ class Channel:
 
     def send(self, data: bytes, deadline: float) -> None:
         """Write one frame. Raises :class:`Closed` or :class:`TooLate`."""
-        view = memoryview(_framed(data))
+        view = memoryview(_encode_frame(data))
         while view:
             try:
                 view = view[os.write(self.write_fd, view[:_PIECE]) :]

@@ -30,7 +30,7 @@ def own_scratch() -> Path:
     root = Path(tempfile.gettempdir())
     remove_abandoned(root)
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-    _locked(folder)
+    _try_lock_folder(folder)
     tempfile.tempdir = str(folder)
     return folder
 
@@ -43,7 +43,7 @@ def remove_abandoned(root: Path) -> None:
             young = time.time() - status.st_mtime < YOUNG_S
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or young:
                 continue
-            handle = _locked(folder)
+            handle = _try_lock_folder(folder)
             if handle is None:
                 continue
             shutil.rmtree(folder, ignore_errors=True)
@@ -51,7 +51,7 @@ def remove_abandoned(root: Path) -> None:
             log.info("files of a worker that was killed are removed", folder=str(folder))
 
 
-def _locked(folder: Path) -> int | None:
+def _try_lock_folder(folder: Path) -> int | None:
     """The descriptor that holds the lock of a folder; None where somebody else holds it.
 
     It stays open until its process ends, and no other program inherits it.

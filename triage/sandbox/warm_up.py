@@ -18,7 +18,7 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.parsers.flight_recorder import jit
-from triage.report import study_of
+from triage.report import build_study
 
 _LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 # More series than the table of them has room for at first, which then grows.
@@ -48,7 +48,7 @@ SMALL_DUMP: Final = (
 
 
 @contextmanager
-def one_at_a_time(path: Path = Path(jit.__file__)) -> Iterator[None]:
+def hold_exclusive_lock(path: Path = Path(jit.__file__)) -> Iterator[None]:
     """Hold the lock on ``path``, which is not written to: the source of how things are compiled.
 
     A process that dies lets go of it.
@@ -79,9 +79,9 @@ def warm_up(extractor: Extractor) -> None:
             path = Path(folder) / name
             path.write_bytes(data)
             files.append(InputFile(path, name, len(data)))
-        with one_at_a_time():
+        with hold_exclusive_lock():
             extracts = [unpack(pack(one)) for one in extractor.extract(files)]
-            study_of(extracts, parse_job(b"{}")[0])
+            build_study(extracts, parse_job(b"{}")[0])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, actor_of, admitted
+from triage.api.access import Scope, admit_scope, get_actor
 from triage.api.requests.body import read_whole
 from triage.api.state import state_of
 from triage.errors import BadRequest, Unsupported
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # 256 KiB of texts, as JSON may write them, and what is around them.
 _MOST_BYTES: Final = 1 << 20
 # Rates count where the routes are asked: a refusal there reaches the agent as a sentence.
-_ADMITTED: Final = Depends(admitted(Scope.READ, paced=False))
+_ADMITTED: Final = Depends(admit_scope(Scope.READ, paced=False))
 
 router = APIRouter(tags=["agents"])
 
@@ -45,35 +45,35 @@ async def message(request: Request) -> Response:
         orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
-    answering = await _answering_of(request)
+    answering = await _get_answering(request)
 
     import httpx2
 
     from triage.agents.asking import WithinService
 
     http = httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(request.app, client=_client_of(request)),
+        transport=httpx2.ASGITransport(request.app, client=_get_client_address(request)),
         base_url="http://127.0.0.1",
-        headers=_passed_on(request),
+        headers=_select_passed_headers(request),
         timeout=None,
     )
     return answering.answer(
-        body, WithinService(http), partial(_analyse, request), actor_of(request)
+        body, WithinService(http), partial(_analyse, request), get_actor(request)
     )
 
 
-async def _answering_of(request: Request) -> "Answering":
+async def _get_answering(request: Request) -> "Answering":
     """What answers for this application, made for its first message."""
     state = request.app.state
     if not hasattr(state, "answering"):
-        made = await to_thread.run_sync(_new_answering)
+        made = await to_thread.run_sync(_make_answering)
         if not hasattr(state, "answering"):
             state.answering = made
     answering: Answering = state.answering
     return answering
 
 
-def _new_answering() -> "Answering":
+def _make_answering() -> "Answering":
     # In a thread: importing takes half a second, which no other request has to wait.
     import httpx2  # noqa: F401
 
@@ -83,12 +83,12 @@ def _new_answering() -> "Answering":
     return Answering()
 
 
-def _client_of(request: Request) -> tuple[str, int]:
+def _get_client_address(request: Request) -> tuple[str, int]:
     """Where the caller is: wrong tokens count by it."""
     return ("", 0) if request.client is None else (request.client.host, request.client.port)
 
 
-def _passed_on(request: Request) -> dict[str, str]:
+def _select_passed_headers(request: Request) -> dict[str, str]:
     """The headers that say who asks, and under which number it stands in the log."""
     token = request.headers.get("authorization")
     who = {} if token is None else {"authorization": token}
@@ -103,7 +103,7 @@ async def _analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
     from triage.agents.shapes import MAX_TEXT_BYTES
 
     state = state_of(request)
-    state.pace.take(actor_of(request))
+    state.pace.take(get_actor(request))
     files = [(one.name, one.text) for one in asked.files]
     if sum(len(text.encode("utf-8", "replace")) for _, text in files) > MAX_TEXT_BYTES:
         raise ToolRefused("The texts are longer than 256 KiB together: send the telling parts.")

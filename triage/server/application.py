@@ -43,7 +43,7 @@ from triage.fleet.web.routers import nodes as node_pages
 from triage.fleet.web.routers import overview as overview_pages
 from triage.server import agents
 from triage.services.context import Context
-from triage.services.notifications.callbacks import callback_guard
+from triage.services.notifications.callbacks import make_callback_guard
 from triage.web import mount
 
 _ROUTES: Final = (
@@ -67,8 +67,10 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
 
     Raises :class:`UsageError` for a setting that cannot be.
     """
-    callback_guard(ctx.settings)
+    make_callback_guard(ctx.settings)
     gauges = [FleetGauges(partial(read_figures, ctx)), ActGauges(ctx)]
     app = build_app(ctx, Parts(_ROUTES, PAGES, gauges), open_access=open_access)
-    mount.add_to(app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.of_incident)
+    mount.add_to(
+        app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.list_acts_of_incident
+    )
     return app

@@ -8,16 +8,16 @@ from typing import Final
 
 import structlog
 
-from triage.actions.schedulers.interface import Scheduler, scheduler_of
+from triage.actions.schedulers.interface import Scheduler, make_scheduler
 from triage.actions.services.carry_out import Hands
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
 from triage.fleet.services.telemetry.retention import prune_telemetry
 from triage.fleet.services.weekly import DIGEST, enqueue_digest
 from triage.notify.guard import Guard
 from triage.queue.claim import Claim
-from triage.queue.runner import GivenUp, Handler, Runner, new_owner
+from triage.queue.runner import GivenUp, Handler, Runner, make_owner_name
 from triage.queue.sweeper import Sweeper
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
@@ -45,10 +45,10 @@ def open_readers(settings: Settings, size: int) -> Readers:
     return SandboxPool(size, settings.parse_memory_bytes, settings.reader_resident_bytes)
 
 
-def runner_of(ctx: Context, readers: Readers, scheduler: Scheduler | None = None) -> Runner:
+def make_runner(ctx: Context, readers: Readers, scheduler: Scheduler | None = None) -> Runner:
     """The runner of one worker process; ``scheduler`` stands in for that of the settings."""
     guard = Guard(ctx.settings.webhook_allow)
-    hands = Hands(ctx, cache(lambda: scheduler or scheduler_of(ctx.settings)))
+    hands = Hands(ctx, cache(lambda: scheduler or make_scheduler(ctx.settings)))
     handlers = {
         WorkKind.PARSE: Handler(partial(parse, ctx, readers), together=True),
         WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
@@ -56,15 +56,17 @@ def runner_of(ctx: Context, readers: Readers, scheduler: Scheduler | None = None
         WorkKind.ACT: Handler(hands.carry_out),
         WorkKind.RETENTION: Handler(lambda claim: _HOUSEKEEPING[claim.rows[0].key](ctx, claim)),
     }
-    return Runner(ctx.database, ctx.settings, handlers, _given_up(ctx.settings), new_owner())
+    return Runner(
+        ctx.database, ctx.settings, handlers, _make_given_up(ctx.settings), make_owner_name()
+    )
 
 
-def sweeper_of(ctx: Context) -> Sweeper:
+def make_sweeper(ctx: Context) -> Sweeper:
     """The sweeper of one process; it wakes workers as the context does."""
     return Sweeper(
         ctx.database,
         ctx.settings,
-        _given_up(ctx.settings),
+        _make_given_up(ctx.settings),
         ctx.wakeups,
         periodic=(
             enqueue_daily_round,
@@ -74,15 +76,15 @@ def sweeper_of(ctx: Context) -> Sweeper:
     )
 
 
-def _given_up(settings: Settings) -> GivenUp:
+def _make_given_up(settings: Settings) -> GivenUp:
     """What follows from work that is quarantined; receivers and housekeeping never are."""
     return {WorkKind.PARSE: parse_given_up, WorkKind.ANALYSE: partial(analyse_given_up, settings)}
 
 
-def _daily_round(ctx: Context, claim: Claim) -> None:
+def _run_daily_round(ctx: Context, claim: Claim) -> None:
     left_s = STARTED + _FIRST_S - time.monotonic()
     if left_s > 0:
-        claim.finish(again_at=utc_now() + timedelta(seconds=left_s))
+        claim.finish(again_at=read_utc_now() + timedelta(seconds=left_s))
         return
     try:
         believe_clock(ctx)
@@ -90,16 +92,16 @@ def _daily_round(ctx: Context, claim: Claim) -> None:
         prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
     except Conflict as error:
         log.error("nothing is removed", why=error.detail, step=error.hint)
-    claim.finish(again_at=utc_now() + _DAY)
+    claim.finish(again_at=read_utc_now() + _DAY)
 
 
 def _look_at_store(ctx: Context, claim: Claim) -> None:
     """Whoever comes to this store later finds a mark of ours, and we find theirs."""
     announce(ctx, anew=False)
-    claim.finish(again_at=utc_now() + _LOOK_EVERY)
+    claim.finish(again_at=read_utc_now() + _LOOK_EVERY)
 
 
-def _weekly_digest(ctx: Context, claim: Claim) -> None:
+def _send_weekly_digest(ctx: Context, claim: Claim) -> None:
     # What it is worked out with takes memory that few workers ever need.
     from triage.fleet.services.weekly import send_digest
 
@@ -113,13 +115,13 @@ def _finish_erasures(ctx: Context, claim: Claim) -> None:
         finish_erasures(ctx)
     except Conflict as error:
         log.error("bytes of what was erased are kept", why=error.detail, step=error.hint)
-        again_at = utc_now() + _DAY
+        again_at = read_utc_now() + _DAY
     claim.finish(again_at)
 
 
 _HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
-    PRUNE: _daily_round,
+    PRUNE: _run_daily_round,
     STORE: _look_at_store,
     ERASE: _finish_erasures,
-    DIGEST: _weekly_digest,
+    DIGEST: _send_weekly_digest,
 }

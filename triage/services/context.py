@@ -16,7 +16,7 @@ from triage.services.queue_length import QueueLength
 from triage.services.quotas import Quotas
 from triage.settings import Settings
 from triage.signatures.own.check import own_from_path
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.interface import Blobs
 from triage.store.database.engine import Database, open_database
 from triage.store.database.group_commit import GroupCommit
@@ -125,7 +125,7 @@ def open_context(
     if settings.signatures:
         own_from_path(settings.signatures)
     database = open_database(settings)
-    blobs = blobs_from(
+    blobs = open_blobs(
         settings.blob_url or None,
         settings.data_dir,
         environ=settings.blob_options,

@@ -12,26 +12,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.acting import ActMode
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
-from triage.queue.wakeups import waiting_messages
-from triage.render.words.clean import one_line
-from triage.sandbox.confinement.probe import not_confined
+from triage.queue.wakeups import count_waiting_messages
+from triage.render.words.clean import format_one_line
+from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.services.context import ActingHooks, Context, open_context
-from triage.services.retention.ownership import ADOPT, owner_of
+from triage.services.retention.ownership import ADOPT, find_owner
 from triage.services.retention.sweep import FEW
-from triage.services.tokens import ending_tokens
+from triage.services.tokens import list_ending_tokens
 from triage.settings import Settings
-from triage.store.database.clock import clock_doubt, database_time
-from triage.store.database.migrate import current_revision, head_revision, known_revisions
+from triage.store.database.clock import describe_clock_doubt, read_database_time
+from triage.store.database.migrate import head_revision, list_known_revisions, read_current_revision
 from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
-from triage.store.work.backlog import counts
-from triage.store.work.beats import silent
-from triage.store.work.waiting import num_waiting
-from triage.store.work.worker_activity import heard
+from triage.store.work.backlog import summarize_work
+from triage.store.work.beats import list_silent
+from triage.store.work.waiting import count_waiting
+from triage.store.work.worker_activity import read_activity
 
 # Work that has waited longer than this has nobody who does it.
 _LATE_S: Final = 60.0
@@ -91,32 +91,32 @@ def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding
                 f"none yet in {settings.data_dir}",
                 "`triage serve` makes it; is TRIAGE_DATA_DIR the folder you mean?",
             ),
-            *_readers(),
-            *_disk(settings),
+            *_check_readers(),
+            *_check_disk(settings),
         ]
     ctx = open_context(settings, acting=acts)
     try:
-        found = list(_asked("database", _database, ctx))
+        found = list(_run_check("database", _check_database, ctx))
         answers = all(one.health is not Health.FAIL for one in found)
-        for name, check in (("blobs", _blobs), ("broker", _broker)):
-            found += _asked(name, check, ctx)
+        for name, check in (("blobs", _check_blobs), ("broker", _check_broker)):
+            found += _run_check(name, check, ctx)
         if answers:
             rows = (
                 ("store", _store),
                 ("work", work),
-                ("clock", _clock),
-                ("receivers", _receivers),
-                ("tokens", _tokens),
-                ("acting", _acting),
+                ("clock", _check_clock),
+                ("receivers", _check_receivers),
+                ("tokens", _check_tokens),
+                ("acting", _check_acting),
             )
             for name, check in rows:
-                found += _asked(name, check, ctx)
-        return [*found, *_readers(), *_disk(settings)]
+                found += _run_check(name, check, ctx)
+        return [*found, *_check_readers(), *_check_disk(settings)]
     finally:
         ctx.close()
 
 
-def _asked(name: str, check: _Check, ctx: Context) -> list[Finding]:
+def _run_check(name: str, check: _Check, ctx: Context) -> list[Finding]:
     try:
         return list(check(ctx))
     except TriageError as error:
@@ -124,15 +124,15 @@ def _asked(name: str, check: _Check, ctx: Context) -> list[Finding]:
         return [Finding(name, Health.FAIL, str(error), step)]
 
 
-def _database(ctx: Context) -> Iterator[Finding]:
+def _check_database(ctx: Context) -> Iterator[Finding]:
     """It answers, and it is at this release's revision."""
     ctx.database.check()
     kind = "SQLite in the data directory" if ctx.settings.embedded_database else "it answers"
     yield Finding("database", Health.OK, kind)
-    present, head = current_revision(ctx.database), head_revision()
+    present, head = read_current_revision(ctx.database), head_revision()
     if present == head:
         yield Finding("migrations", Health.OK, f"at {head}")
-    elif present is not None and present not in known_revisions():
+    elif present is not None and present not in list_known_revisions():
         yield Finding(
             "migrations",
             Health.WARN,
@@ -146,7 +146,7 @@ def _database(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _blobs(ctx: Context) -> Iterator[Finding]:
+def _check_blobs(ctx: Context) -> Iterator[Finding]:
     """A probe can be written and removed."""
     ctx.blobs.check()
     where = ctx.settings.blob_url or "a folder in the data directory"
@@ -155,12 +155,12 @@ def _blobs(ctx: Context) -> Iterator[Finding]:
 
 def _store(ctx: Context) -> Iterator[Finding]:
     """It is this database's alone, and few blobs in it have no row."""
-    owner = owner_of(ctx)
+    owner = find_owner(ctx)
     if owner.strangers:
         yield Finding("store", Health.WARN, owner.words, ADOPT)
         return
     with ctx.database.reading() as session:
-        num = unreferenced.num_marked(session)
+        num = unreferenced.count_marked(session)
     if num <= FEW:
         yield Finding("store", Health.OK, f"it is ours alone; {num} blobs have no row")
         return
@@ -173,10 +173,10 @@ def _store(ctx: Context) -> Iterator[Finding]:
     )
 
 
-def _broker(ctx: Context) -> Iterator[Finding]:
+def _check_broker(ctx: Context) -> Iterator[Finding]:
     """It answers, and how many wake-ups lie in it. Never fatal: the sweeper does without."""
     if ctx.settings.embedded_broker:
-        running = _service_runs(ctx.settings.data_dir)
+        running = _is_service_running(ctx.settings.data_dir)
         yield Finding(
             "broker",
             Health.OK if running else Health.WARN,
@@ -184,7 +184,7 @@ def _broker(ctx: Context) -> Iterator[Finding]:
             "" if running else "start `triage serve`",
         )
         return
-    lying = {kind: waiting_messages(ctx.settings, kind) for kind in WorkKind}
+    lying = {kind: count_waiting_messages(ctx.settings, kind) for kind in WorkKind}
     if None in lying.values():
         yield Finding(
             "broker",
@@ -199,9 +199,13 @@ def _broker(ctx: Context) -> Iterator[Finding]:
 
 def work(ctx: Context) -> Iterator[Finding]:
     """Who works, what waits, what was given up."""
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        seen, rows, standing = heard(session, now), counts(session, now), silent(session, now)
+        seen, rows, standing = (
+            read_activity(session, now),
+            summarize_work(session, now),
+            list_silent(session, now),
+        )
     late_s = float(rows["oldest_due_s"])
     last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
     if late_s > _LATE_S and not seen.running:
@@ -225,7 +229,7 @@ def work(ctx: Context) -> Iterator[Finding]:
     else:
         yield Finding("waiting", Health.OK, f"the oldest due work has waited for {late_s:.0f} s")
     with ctx.database.reading() as session:
-        waits = num_waiting(session)
+        waits = count_waiting(session)
     for one in waits:
         yield Finding("surroundings", Health.WARN, one.words("piece"), _WAITING_STEP)
     given_up = sum(number for (_, state), number in rows["work"].items() if state == "quarantined")
@@ -238,12 +242,12 @@ def work(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _clock(ctx: Context) -> Iterator[Finding]:
+def _check_clock(ctx: Context) -> Iterator[Finding]:
     """How far this machine's clock is from the database's, and whether that one has jumped."""
     before = datetime.now(UTC)
     with ctx.database.reading() as session:
-        there = database_time(session)
-        doubt = clock_doubt(session, there)
+        there = read_database_time(session)
+        doubt = describe_clock_doubt(session, there)
     here = before + (datetime.now(UTC) - before) / 2
     if doubt:
         yield Finding("clock", Health.WARN, doubt, _CLOCK_STEP)
@@ -259,18 +263,18 @@ def _clock(ctx: Context) -> Iterator[Finding]:
     yield Finding("clock", Health.WARN, words, "set the clock by NTP")
 
 
-def _tokens(ctx: Context) -> Iterator[Finding]:
+def _check_tokens(ctx: Context) -> Iterator[Finding]:
     """Those that end soon, after which their senders are refused."""
-    ending = ending_tokens(ctx)
+    ending = list_ending_tokens(ctx)
     for key in ending:
-        words = f"{key.id} ({one_line(key.name)}) ends at {key.expires_at:%Y-%m-%d %H:%M}Z"
+        words = f"{key.id} ({format_one_line(key.name)}) ends at {key.expires_at:%Y-%m-%d %H:%M}Z"
         step = "make another one with `triage token create`, and give it to who uses this one"
         yield Finding("tokens", Health.WARN, words, step)
     if not ending:
         yield Finding("tokens", Health.OK, "none ends within 14 days")
 
 
-def _acting(ctx: Context) -> Iterator[Finding]:
+def _check_acting(ctx: Context) -> Iterator[Finding]:
     """Whether acts on nodes are halted; nothing where they are off."""
     if ctx.settings.act_mode is ActMode.OFF:
         return
@@ -283,10 +287,10 @@ def _acting(ctx: Context) -> Iterator[Finding]:
         yield Finding("acting", Health.OK, f"mode {ctx.settings.act_mode}, not halted")
 
 
-def _receivers(ctx: Context) -> Iterator[Finding]:
+def _check_receivers(ctx: Context) -> Iterator[Finding]:
     """Who is told, and who does not answer."""
     with ctx.database.reading() as session:
-        known = subscriptions.listing(session)
+        known = subscriptions.list_subscriptions(session)
     for one in known:
         if one.disabled_at is not None:
             yield Finding(
@@ -315,9 +319,9 @@ def _receivers(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _readers() -> Iterator[Finding]:
+def _check_readers() -> Iterator[Finding]:
     """Whether the processes that read foreign bytes are confined on this machine."""
-    missing = not_confined()
+    missing = probe_confinement_gaps()
     if not missing:
         words = "confined: no network, no programs, no files but those they are given"
         yield Finding("readers", Health.OK, words)
@@ -330,7 +334,7 @@ def _readers() -> Iterator[Finding]:
     )
 
 
-def _disk(settings: Settings) -> Iterator[Finding]:
+def _check_disk(settings: Settings) -> Iterator[Finding]:
     """Room for the database, the blobs and what is on its way to an object store."""
     folder = settings.data_dir.absolute()
     while not folder.exists():
@@ -347,7 +351,7 @@ def _disk(settings: Settings) -> Iterator[Finding]:
     yield Finding("disk", health, words, step)
 
 
-def _service_runs(folder: Path) -> bool:
+def _is_service_running(folder: Path) -> bool:
     """Whether a `triage serve` holds this data directory."""
     try:
         with (folder / "serve.lock").open("r+") as held:

@@ -39,27 +39,35 @@ def open_store(
         transport = Transport(text, token, timeout_s=timeout_s, ca_file=ca_file)
         return Store(ServiceIncidents(transport))
     try:
-        return Store(_stored(text, timeout_s))
+        return Store(_open_stored(text, timeout_s))
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         raise UsageError(_CHECKOUT if name in ("models", "migrations") else _SERVER) from error
 
 
-def _stored(text: str, timeout_s: float) -> IncidentSource:
+def _open_stored(text: str, timeout_s: float) -> IncidentSource:
     from triage.settings import load_settings
     from triage.store.database.engine import open_for_reading
-    from triage.store.database.migrate import current_revision, head_revision, known_revisions
+    from triage.store.database.migrate import (
+        head_revision,
+        list_known_revisions,
+        read_current_revision,
+    )
     from triage.store.exports import StoredIncidents
 
     given = load_settings(
-        database_url=None if not text else text if "://" in text else _sqlite_at(Path(text)),
+        database_url=None
+        if not text
+        else text
+        if "://" in text
+        else _make_sqlite_address(Path(text)),
         database_timeout_s=timeout_s,
     )
     if given.embedded_database:
-        _sqlite_at(given.data_dir)
+        _make_sqlite_address(given.data_dir)
     database = open_for_reading(given)
-    present, needed = current_revision(database), head_revision()
-    if present is None or (present != needed and present in known_revisions()):
+    present, needed = read_current_revision(database), head_revision()
+    if present is None or (present != needed and present in list_known_revisions()):
         database.close()
         raise UsageError(
             f"the database is at revision {present or 'none'}, this release reads {needed}:"
@@ -68,7 +76,7 @@ def _stored(text: str, timeout_s: float) -> IncidentSource:
     return StoredIncidents(database)
 
 
-def _sqlite_at(path: Path) -> str:
+def _make_sqlite_address(path: Path) -> str:
     """The address of the SQLite file at ``path`` or in it. Raises :class:`UsageError`."""
     file = path / _DATABASE if path.is_dir() else path
     if not file.is_file():

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.errors import StorageFull, TooMany
 from triage.services.rate_limiter import RateLimiter
 from triage.settings import Settings
 from triage.store.database.engine import Database
-from triage.store.uploads.usage import bytes_since
+from triage.store.uploads.usage import sum_bytes_since
 
 _DAY: Final = timedelta(days=1)
 # What was brought by whom is looked up again after so long.
@@ -120,6 +120,6 @@ class Quotas:
         usage = self.usage
         if time.monotonic() - usage.at >= _FRESH_S:
             with self.database.reading() as session:
-                by_key = bytes_since(session, utc_now() - _DAY)
+                by_key = sum_bytes_since(session, read_utc_now() - _DAY)
             usage = self.usage = _Usage(by_key, time.monotonic())
         return usage.by_key

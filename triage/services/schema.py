@@ -6,20 +6,20 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import UsageError
-from triage.parsers.extract.earlier import for_first_release, for_second_release
+from triage.parsers.extract.earlier import convert_for_first_release, convert_for_second_release
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.copy import copy_sqlite
 from triage.store.database.engine import Database, open_database
-from triage.store.database.losses import losses
+from triage.store.database.losses import list_losses
 from triage.store.database.migrate import (
-    current_revision,
-    goes_back,
     head_revision,
-    known_revisions,
+    is_downgrade,
+    list_known_revisions,
     migrate,
+    read_current_revision,
 )
 from triage.store.messages.seals import seal_rows, unseal_rows
 from triage.store.uploads.extracts import rewrite_extracts
@@ -37,12 +37,12 @@ def check_schema(settings: Settings) -> None:
     """
     database = open_database(settings)
     try:
-        present, head = current_revision(database), head_revision()
+        present, head = read_current_revision(database), head_revision()
         if present == head:
             return
         if present is None:
             raise UsageError("the database is empty: run `triage migrate` first")
-        if present in known_revisions():
+        if present in list_known_revisions():
             raise UsageError(
                 f"the database is at revision {present}, this release needs {head}:"
                 " run `triage migrate` first"
@@ -58,9 +58,9 @@ def prepare_schema(settings: Settings, database: Database) -> None:
     Raises :class:`UsageError`, also for an embedded database of a newer release.
     """
     if settings.embedded_database:
-        if current_revision(database) != head_revision():
+        if read_current_revision(database) != head_revision():
             keep_copy(database)
-            before, after = current_revision(database), migrate(database)
+            before, after = read_current_revision(database), migrate(database)
             _note_migration(database, before, after)
             log.info("database migrated", revision=after)
     else:
@@ -72,13 +72,13 @@ def keep_copy(database: Database, to: str = "head") -> Path | None:
 
     Raises :class:`UsageError` where it cannot be made.
     """
-    present = current_revision(database)
+    present = read_current_revision(database)
     target = head_revision() if to == "head" else to
-    if present is None or present == target or present not in known_revisions():
+    if present is None or present == target or present not in list_known_revisions():
         return None
     if not database.sqlite:
         return None
-    copy = copy_sqlite(database, present, utc_now())
+    copy = copy_sqlite(database, present, read_utc_now())
     log.info("database copied before it is migrated", copy=str(copy))
     return copy
 
@@ -87,10 +87,10 @@ def refuse_loss(database: Database, to: str, agreed: Callable[[str], bool]) -> N
     """Raises :class:`UsageError` where going back to a revision loses rows, unless that is
     ``agreed`` to: it is asked with a sentence that names them.
     """
-    present = current_revision(database)
-    if present is None or not goes_back(present, to):
+    present = read_current_revision(database)
+    if present is None or not is_downgrade(present, to):
         return
-    lost = losses(database, to)
+    lost = list_losses(database, to)
     if not lost:
         return
     named = ", ".join(f"{one.name} ({one.num_rows:,})" for one in lost)
@@ -108,13 +108,15 @@ def bring_schema(database: Database, to: str = "head") -> str:
 
     Returns the revision that it has. Raises :class:`UsageError` for one that is none.
     """
-    present = current_revision(database)
-    if goes_back(present, to):
+    present = read_current_revision(database)
+    if is_downgrade(present, to):
         if present == head_revision():
             unseal_rows(database)
         if to != "base":
-            first = goes_back(_SECOND_RELEASE, to)
-            rewrite_extracts(database, for_first_release if first else for_second_release)
+            first = is_downgrade(_SECOND_RELEASE, to)
+            rewrite_extracts(
+                database, convert_for_first_release if first else convert_for_second_release
+            )
     revision = migrate(database, to)
     if revision == head_revision():
         seal_rows(database)
@@ -126,4 +128,4 @@ def _note_migration(database: Database, before: str | None, after: str) -> None:
     """Write down who brought the database to the newest revision."""
     if before != after:
         with database.writing() as session:
-            audit.note(session, "local", "migrate", after, utc_now(), {"from": before})
+            audit.note(session, "local", "migrate", after, read_utc_now(), {"from": before})

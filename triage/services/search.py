@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.caller import Caller
 from triage.domain.category import Category
-from triage.domain.hardware import HardwareKind, identity_of
+from triage.domain.hardware import HardwareKind, normalize_identity
 from triage.domain.wire import Keywords, WireForm
 from triage.services.context import Context
 from triage.store import search as stored
@@ -89,15 +89,15 @@ def search(
     text = q.strip()
     of = caller.asks(cluster)
     with ctx.database.reading() as session:
-        groups = [] if older is not None else list(_named(session, text, caller, of))
-        walked = _in_evidence(session, text, of, older)
+        groups = [] if older is not None else list(_find_named(session, text, caller, of))
+        walked = _search_evidence(session, text, of, older)
     groups.append(walked.hits)
     hits = tuple(chain.from_iterable(group[:MAX_HITS] for group in groups))
     more = tuple(group[0].kind for group in groups if len(group) > MAX_HITS)
     return SearchAnswer(q, hits, more, walked.since), walked.rest or None
 
 
-def _named(
+def _find_named(
     session: Session, text: str, caller: Caller, cluster: str | None
 ) -> Iterator[list[SearchHit]]:
     """What has a name of its own, a list of each kind; one more than are shown where there is."""
@@ -108,54 +108,56 @@ def _named(
         found = IncidentFound(
             incident.id, incident.job_id, incident.cluster, incident.created_at, summary
         )
-        yield [_of_incident("incident", incident.id, text, found)]
+        yield [_make_incident_hit("incident", incident.id, text, found)]
     yield [
-        _of_incident("job", one.job_id, text, one)
-        for one in stored.incidents_of_job(session, text, cluster, most)
+        _make_incident_hit("job", one.job_id, text, one)
+        for one in stored.find_incidents_of_job(session, text, cluster, most)
     ]
     yield [
-        SearchHit("node", one.name, _same(one.name, text), one.cluster, one.at, node=one.name)
-        for one in stored.nodes_named(session, text, cluster, most)
+        SearchHit("node", one.name, _is_same(one.name, text), one.cluster, one.at, node=one.name)
+        for one in stored.find_nodes(session, text, cluster, most)
     ]
-    spelt = sorted({one for kind in HardwareKind if (one := identity_of(kind, text))})
+    spelt = sorted({one for kind in HardwareKind if (one := normalize_identity(kind, text))})
     yield [
         SearchHit(
             "part", one.identity, one.identity in spelt, one.cluster, one.at, one.kind,
             node=one.node,
         )
-        for one in stored.parts_named(session, text, spelt, cluster, most)
+        for one in stored.find_parts(session, text, spelt, cluster, most)
     ]  # fmt: skip
     category = "_".join(text.lower().split())
     if category in set(Category):
         yield [
-            _of_incident("category", category, category, one)
-            for one in stored.incidents_of_category(session, category, cluster, most)
+            _make_incident_hit("category", category, category, one)
+            for one in stored.find_incidents_of_category(session, category, cluster, most)
         ]
 
 
-def _same(name: str, text: str) -> bool:
+def _is_same(name: str, text: str) -> bool:
     return name.casefold() == text.casefold()
 
 
-def _of_incident(kind: str, name: str, text: str, one: IncidentFound) -> SearchHit:
+def _make_incident_hit(kind: str, name: str, text: str, one: IncidentFound) -> SearchHit:
     return SearchHit(
-        kind, name, _same(name, text), one.cluster, one.at, one.summary[:_MAX_TEXT], one.id,
+        kind, name, _is_same(name, text), one.cluster, one.at, one.summary[:_MAX_TEXT], one.id,
         one.job_id,
     )  # fmt: skip
 
 
-def _in_evidence(session: Session, text: str, cluster: str | None, older: int | None) -> Walked:
+def _search_evidence(session: Session, text: str, cluster: str | None, older: int | None) -> Walked:
     """Rows with this code; rows whose text holds this one where no row has such a code."""
     code = _CODE.fullmatch(text)
     if code is not None:
         kind, number = code[1].lower(), int(code[2])
-        where, name = stored.code_is(kind, number), f"{kind} {number}"
+        where, name = stored.build_code_condition(kind, number), f"{kind} {number}"
         walked = walk(session, where, cluster, "code", name, older)
         if walked.hits or walked.rest or older is not None:
             return walked
     if len(text) < LEAST_TEXT:
         return Walked([], 0, None)
-    return walk(session, stored.text_has(session, text), cluster, "evidence", text, older)
+    return walk(
+        session, stored.build_text_condition(session, text), cluster, "evidence", text, older
+    )
 
 
 def walk(
@@ -168,25 +170,25 @@ def walk(
 ) -> Walked:
     """From row ``older`` back, the newest for None; incidents with newer hits are left out."""
     ends = time.monotonic() + SECONDS
-    rest = stored.newest_row(session, older)
+    rest = stored.find_newest_row(session, older)
     found: dict[str, EvidenceFound] = {}
     while rest and len(found) <= MAX_HITS and time.monotonic() < ends:
-        rows = stored.evidence_in(session, where, cluster, rest)
+        rows = stored.find_evidence(session, where, cluster, rest)
         listed = set() if older is None else stored.with_newer(session, where, rows, older)
         for row in rows:
             if row.incident_id not in listed:
                 newest = found.get(row.incident_id)
                 count = row.count + (newest.count if newest else 0)
                 found[row.incident_id] = replace(newest or row, count=count)
-        rest = stored.newest_row(session, rest - stored.SPAN)
+        rest = stored.find_newest_row(session, rest - stored.SPAN)
     newest_first = list(found.values())
     if len(newest_first) > MAX_HITS:
         rest = newest_first[MAX_HITS].id
-    since = stored.came_at(session, rest) if rest else None
-    return Walked([_of_row(kind, name, row) for row in newest_first], rest, since)
+    since = stored.find_arrival_time(session, rest) if rest else None
+    return Walked([_make_row_hit(kind, name, row) for row in newest_first], rest, since)
 
 
-def _of_row(kind: str, name: str, row: EvidenceFound) -> SearchHit:
+def _make_row_hit(kind: str, name: str, row: EvidenceFound) -> SearchHit:
     return SearchHit(
         kind, name, kind == "code", row.cluster, row.at, _cut_around(row.text, name),
         row.incident_id, row.job_id, row.node, row.count,

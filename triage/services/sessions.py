@@ -8,7 +8,7 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.services.context import Context
 from triage.services.tokens import check_token, digest, is_good
 from triage.store.access import audit, sessions
@@ -25,20 +25,20 @@ def log_in(ctx: Context, token: str) -> str | None:
     if key is None:
         return None
     secret = secrets.token_urlsafe(32)
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         sessions.add(session, digest(secret), key.id, now, now + LIFE)
         audit.note(session, key.id, "log in", key.id, now)
     return secret
 
 
-def who_is(ctx: Context, secret: str) -> KeyView | None:
+def find_session_key(ctx: Context, secret: str) -> KeyView | None:
     """The token that a session was opened with; None for one that is over."""
     if len(secret) != _SECRET_CHARS or not secret.isascii():
         return None
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        key = sessions.key_of(session, digest(secret), now)
+        key = sessions.find_key(session, digest(secret), now)
     return key if key is not None and is_good(key, now) else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.services.context import Context
@@ -39,7 +39,7 @@ class TaintResult:
     num_incidents: int
 
 
-def brought_by(ctx: Context, key_id: str, since: datetime | None = None) -> Contribution:
+def count_contribution(ctx: Context, key_id: str, since: datetime | None = None) -> Contribution:
     """What a token has brought, from ``since`` on. Raises :class:`UsageError` for none of this id.
 
     A run counts by when it was last seen, a check and telemetry by when they were taken.
@@ -48,42 +48,44 @@ def brought_by(ctx: Context, key_id: str, since: datetime | None = None) -> Cont
         key = keys.find(session, key_id)
         if key is None:
             raise UsageError(f"there is no token {key_id}: see `triage token list`")
-        num_uploads, num_files = set_apart.num_brought(session, key_id, since)
-        files_of = set_apart.incidents_of(session, key_id, since)
-        facts_of = facts.told_by(session, key_id, since, tainted=True)
+        num_uploads, num_files = set_apart.count_brought(session, key_id, since)
+        files_of = set_apart.list_incidents(session, key_id, since)
+        facts_of = facts.list_incidents_told_by(session, key_id, since, tainted=True)
         counts = {
             "uploads": num_uploads,
             "files": num_files,
             "facts": len(facts_of),
-            "events": node_notices.num_brought(session, key_id),
+            "events": node_notices.count_brought(session, key_id),
             **ctx.fleet.num_brought(session, key_id, since),
-            "callbacks": len(subscriptions.callbacks_of(session, key_id)),
+            "callbacks": len(subscriptions.list_callbacks(session, key_id)),
         }
     return Contribution(key, counts, tuple(sorted({*files_of, *facts_of})))
 
 
-def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) -> TaintResult:
+def taint_token(
+    ctx: Context, key_id: str, actor: str, since: datetime | None = None
+) -> TaintResult:
     """End a token, and set apart what it brought from ``since`` on; again, it is the same.
 
     The incidents that it speaks of are answered again. What it brought to the fleet's record is
     removed, and so are all events of it that are kept. Raises :class:`UsageError` for none of this
     id.
     """
-    now = utc_now()
-    callbacks = brought_by(ctx, key_id).counts["callbacks"]
+    now = read_utc_now()
+    callbacks = count_contribution(ctx, key_id).counts["callbacks"]
     with ctx.database.writing() as session:
         keys.revoke(session, key_id, now)
         keys.set_tainted(session, key_id, now)
-        for callback in subscriptions.callbacks_of(session, key_id):
+        for callback in subscriptions.list_callbacks(session, key_id):
             subscriptions.remove(session, callback)
     # From here on no request of the token is kept, also none that was let in before.
-    brought = brought_by(ctx, key_id, since)
+    brought = count_contribution(ctx, key_id, since)
     counts: Counter[str] = Counter(callbacks=callbacks)
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
             # Files before their incident, as their readers lock them: no deadlock.
             counts["files"] += set_apart.set_apart(session, incident_id, key_id, since)
-            settling.changed(session, incident_id, now)
+            settling.note_change(session, incident_id, now)
             counts["facts"] += facts.taint_statements(
                 session, incident_id, key_id, ctx.settings.quiet_s, now, since
             )
@@ -98,19 +100,19 @@ def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) 
     return done
 
 
-def untaint(ctx: Context, key_id: str, actor: str) -> TaintResult:
+def untaint_token(ctx: Context, key_id: str, actor: str) -> TaintResult:
     """Believe a token again: its files are read again and its facts count; it stays revoked.
 
     What was removed from the fleet's record, kept events and callbacks do not come back by
     themselves. Raises :class:`UsageError` for none of this id.
     """
-    brought = brought_by(ctx, key_id)
-    now = utc_now()
+    brought = count_contribution(ctx, key_id)
+    now = read_utc_now()
     counts: Counter[str] = Counter()
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
             num_files, uploads = set_apart.put_back(session, incident_id, key_id)
-            settling.changed(session, incident_id, now)
+            settling.note_change(session, incident_id, now)
             for upload_id in uploads:
                 work.enqueue(session, WorkKind.PARSE, upload_id, now)
             counts["files"] += num_files

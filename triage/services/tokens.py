@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final, TypedDict, Unpack
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import MAX_PATTERN, NODE_PATTERN
 from triage.errors import UsageError
 from triage.services.context import Context
 from triage.services.hooks.job_failed import MAX_NAME, name_in
 from triage.store.access import audit, keys
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.views import KeyView
 
 SCOPES: Final = ("ingest", "read", "admin")
@@ -51,8 +51,8 @@ def create_token(
     if not name.strip() or len(name) > 256:
         raise UsageError("a token needs a name that says who uses it, at most 256 characters")
     _check_bounds(wanted, bounds)
-    now = utc_now()
-    key_id = new_id("key", now)
+    now = read_utc_now()
+    key_id = make_id("key", now)
     token = f"triage_{key_id.removeprefix('key_')}_{secrets.token_urlsafe(32)}"
     key = KeyView(key_id, name, wanted, now, expires_at, revoked_at=None, **bounds)
     with ctx.database.writing() as session:
@@ -70,7 +70,7 @@ def end_of(scopes: Iterable[str], days: float | None) -> datetime | None:
     """
     if days is None:
         days = _INGEST_DAYS if "ingest" in scopes and "admin" not in scopes else 0
-    return utc_now() + timedelta(days=days) if days else None
+    return read_utc_now() + timedelta(days=days) if days else None
 
 
 def _check_bounds(scopes: frozenset[str], bounds: Bounds) -> None:
@@ -97,8 +97,8 @@ def check_token(ctx: Context, token: str) -> KeyView | None:
     if not _TOKEN.fullmatch(token):
         return None
     with ctx.database.reading() as session:
-        found = keys.by_hash(session, digest(token))
-    return found if found is not None and is_good(found, utc_now()) else None
+        found = keys.find_by_hash(session, digest(token))
+    return found if found is not None and is_good(found, read_utc_now()) else None
 
 
 def is_good(key: KeyView, now: datetime) -> bool:
@@ -106,34 +106,34 @@ def is_good(key: KeyView, now: datetime) -> bool:
     return key.revoked_at is None and (key.expires_at is None or key.expires_at > now)
 
 
-def any_token(ctx: Context) -> bool:
+def has_any_token(ctx: Context) -> bool:
     """Whether there is a token that is good."""
     with ctx.database.reading() as session:
-        return keys.num_valid(session, utc_now()) > 0
+        return keys.count_valid(session, read_utc_now()) > 0
 
 
 def list_tokens(ctx: Context) -> list[KeyView]:
     """All tokens, oldest first."""
     with ctx.database.reading() as session:
-        return keys.listing(session)
+        return keys.list_keys(session)
 
 
-def used_tokens(ctx: Context, key_ids: Collection[str], now: datetime) -> None:
+def note_used_tokens(ctx: Context, key_ids: Collection[str], now: datetime) -> None:
     """Note that these tokens were used."""
     with ctx.database.writing() as session:
-        keys.used(session, key_ids, now, _USED_EVERY)
+        keys.note_used(session, key_ids, now, _USED_EVERY)
 
 
-def ending_tokens(ctx: Context) -> list[KeyView]:
+def list_ending_tokens(ctx: Context) -> list[KeyView]:
     """Tokens that are good and end within two weeks, the first to end first."""
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        return keys.ending(session, now, now + _ENDS_SOON)
+        return keys.list_ending(session, now, now + _ENDS_SOON)
 
 
 def revoke_token(ctx: Context, key_id: str, actor: str) -> None:
     """End a token at once. Raises :class:`UsageError` where there is none of this id."""
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         if not keys.revoke(session, key_id, now):
             raise UsageError(f"there is no token {key_id}: see `triage token list`")

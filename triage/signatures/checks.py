@@ -32,7 +32,7 @@ def has_literal(one: Signature, line: str) -> bool:
     return any(literal in lowered for literal in one.literals)
 
 
-def alone(one: Signature, text: str) -> Reading | None:
+def read_alone(one: Signature, text: str) -> Reading | None:
     """What ``one`` reads in ``text`` where no other signature is asked."""
     line, after = split(text)
     if not has_literal(one, line):
@@ -43,7 +43,7 @@ def alone(one: Signature, text: str) -> Reading | None:
     return Reading() if one.read is None else one.read(found, after)
 
 
-def literal_faults(one: Signature) -> Iterator[str]:
+def list_literal_faults(one: Signature) -> Iterator[str]:
     """Why the scan cannot look for the literals of ``one``."""
     if not one.literals:
         yield "it has no literal, and the scan looks for nothing else"
@@ -58,7 +58,7 @@ def literal_faults(one: Signature) -> Iterator[str]:
         yield "a literal is given twice"
 
 
-def proof_faults(one: Signature, first: _First) -> Iterator[str]:
+def list_proof_faults(one: Signature, first: _First) -> Iterator[str]:
     """Which lines ``one`` has to match and does not, or has to miss and does not.
 
     ``first`` says which of all signatures takes a line: of its own lines it must be ``one``.
@@ -70,16 +70,19 @@ def proof_faults(one: Signature, first: _First) -> Iterator[str]:
     for hit in one.matches:
         line, after = split(hit)
         if not has_literal(one, line):
-            yield f"the example {_shown(hit)} has none of its literals: {', '.join(one.literals)}"
-        elif alone(one, hit) is None:
-            yield f"the example {_shown(hit)} is not matched"
+            yield (
+                f"the example {_shorten_text(hit)} has none of its literals:"
+                f" {', '.join(one.literals)}"
+            )
+        elif read_alone(one, hit) is None:
+            yield f"the example {_shorten_text(hit)} is not matched"
         elif (winner := first(line, after)) is not one:
             by = "nothing" if winner is None else winner.id
-            yield f"the example {_shown(hit)} is taken by {by}, which comes before it"
+            yield f"the example {_shorten_text(hit)} is taken by {by}, which comes before it"
     for near in one.near_misses:
-        if alone(one, near) is not None:
-            yield f"the near miss {_shown(near)} is matched"
+        if read_alone(one, near) is not None:
+            yield f"the near miss {_shorten_text(near)} is matched"
 
 
-def _shown(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,6 +1,6 @@
 """The form of a file of signatures, ours or a team's: TOML, each fault with its line.
 
-:class:`TomlFile` is one file, :class:`EntryTable` one entry of it, :func:`values_of` what every
+:class:`TomlFile` is one file, :class:`EntryTable` one entry of it, :func:`read_values` what every
 entry says. Nothing is raised: whoever reads a file looks at its faults.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TypedDict, TypeVar
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.signatures.own.faults import SignatureFault
-from triage.signatures.own.pattern import PatternFault, derived_literals
+from triage.signatures.own.pattern import PatternFault, derive_literals
 from triage.signatures.own.toml_lines import TomlLines
 from triage.signatures.signature import Scope
 
@@ -197,40 +197,40 @@ class Values(TypedDict):
     weak: bool
 
 
-def values_of(table: EntryTable, pattern: str) -> Values:
+def read_values(table: EntryTable, pattern: str) -> Values:
     """The values of an entry with ``pattern``; what it does not give is as usual."""
     category = table.word("category", Category)
     literals = tuple(one.lower() for one in table.texts("literals"))
     if pattern and not literals:
-        literals = _literals_of(table, pattern)
+        literals = _list_literals(table, pattern)
     return Values(
         literals=literals,
         role=table.word("role", EvidenceRole) or EvidenceRole.ROOT,
-        kind=table.word("kind", Kind) or _usual_kind(category),
+        kind=table.word("kind", Kind) or _choose_usual_kind(category),
         scope=table.word("scope", Scope) or Scope.ANY,
         matches=table.texts("matches"),
         near_misses=table.texts("near_misses"),
         category=category,
         also=table.words("also", Category),
-        blame=table.word("blame", Blame) or _usual_blame(category),
+        blame=table.word("blame", Blame) or _choose_usual_blame(category),
         weak=table.flag("weak"),
     )
 
 
-def _usual_kind(category: Category | None) -> Kind:
+def _choose_usual_kind(category: Category | None) -> Kind:
     if category is None:
         return Kind.KERNEL
     return _USUAL_KIND.get(category, Kind.GPU if category in HARDWARE else Kind.PYTHON)
 
 
-def _usual_blame(category: Category | None) -> Blame:
+def _choose_usual_blame(category: Category | None) -> Blame:
     """A shared file system is on no node, whoever complains of it."""
     return Blame.SHARED if category is Category.STORAGE else Blame.SELF
 
 
-def _literals_of(table: EntryTable, pattern: str) -> tuple[str, ...]:
+def _list_literals(table: EntryTable, pattern: str) -> tuple[str, ...]:
     try:
-        found = derived_literals(pattern)
+        found = derive_literals(pattern)
     except PatternFault as error:
         table.fault("pattern", str(error))
         return ()

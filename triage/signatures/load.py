@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 from triage.domain.evidence import Trait
-from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, values_of
+from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
 from triage.signatures.own.faults import FaultySignatures, SignatureFault
 from triage.signatures.scheduler.node_names import HOST, HOSTS
 from triage.signatures.severity import (
@@ -25,7 +25,7 @@ from triage.signatures.severity import (
     UNGRADED,
     USUAL_SEVERITY,
     WARN,
-    graded,
+    grade_reading,
 )
 from triage.signatures.signature import Read, Signature
 
@@ -81,23 +81,23 @@ def load(module: str, **readers: Read) -> tuple[Signature, ...]:
     package, _, name = module.rpartition(".")
     file = resources.files(package).joinpath(f"{name}.toml")
     beside = vars(sys.modules[module]) if module in sys.modules else {}
-    return signatures_of(str(file), file.read_bytes(), {**beside, **readers})
+    return parse_signatures(str(file), file.read_bytes(), {**beside, **readers})
 
 
-def signatures_of(name: str, data: bytes, names: Mapping[str, Any]) -> tuple[Signature, ...]:
+def parse_signatures(name: str, data: bytes, names: Mapping[str, Any]) -> tuple[Signature, ...]:
     """As :func:`load`, of a file of these bytes; ``names`` are its readers and more parts."""
     file = Shipped(name, data)
     parts = _PARTS | {key: value for key, value in names.items() if isinstance(value, str)}
     defined = EntryTable(file, ("parts", 0), file.raw.get("parts", {}))
     for key in defined.raw:
-        parts[key] = _expanded(defined, key, parts)
+        parts[key] = _expand_parts(defined, key, parts)
     families = file.raw.get("family", {})
     for key, shared in families.items():
         EntryTable(file, (f"family.{key}", 0), shared).check_keys((*_KEYS, "prefix"))
     for key in sorted(set(file.raw) - {"family", "parts", "signature"}):
         file.fault(1, f"the key {key!r} is none; a file has family, parts and signature")
     found = tuple(
-        _signature_of(_merged(entry, families), parts, names)
+        _make_signature(_merge_family(entry, families), parts, names)
         for entry in file.tables("signature", _KEYS)
     )
     if file.faults:
@@ -105,7 +105,7 @@ def signatures_of(name: str, data: bytes, names: Mapping[str, Any]) -> tuple[Sig
     return found
 
 
-def _merged(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> EntryTable:
+def _merge_family(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> EntryTable:
     """The entry with what its family says; an empty text of the entry takes that back."""
     family = entry.raw.get("family", next(iter(families), ""))
     if family not in families:
@@ -118,7 +118,7 @@ def _merged(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) -> Ent
     )
 
 
-def _expanded(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
+def _expand_parts(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
     """A pattern, or a part of one, with the parts that it names."""
 
     def part(found: "re.Match[str]") -> str:
@@ -129,18 +129,18 @@ def _expanded(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
     return _PART.sub(part, "".join(table.texts(key)))
 
 
-def _signature_of(
+def _make_signature(
     table: EntryTable, parts: Mapping[str, str], names: Mapping[str, Any]
 ) -> Signature:
     """One entry; what is wrong with it is among the faults of its file."""
-    pattern = _expanded(table, "pattern", parts)
+    pattern = _expand_parts(table, "pattern", parts)
     if not pattern:
         table.fault("pattern", "pattern is missing")
-    values = values_of(table, pattern)
-    read = _reader_of(table, names)
+    values = read_values(table, pattern)
+    read = _find_reader(table, names)
     grade = table.raw.get("severity", _USUAL[values["role"]] if table.flag("graded") else None)
     if grade in _GRADES:
-        read = graded(_GRADES[grade], read)
+        read = grade_reading(_GRADES[grade], read)
     elif grade is not None:
         table.fault("severity", f"severity {grade!r} is none of {', '.join(_GRADES)}")
     return Signature(
@@ -158,7 +158,7 @@ def _signature_of(
     )
 
 
-def _reader_of(table: EntryTable, names: Mapping[str, Any]) -> Read | None:
+def _find_reader(table: EntryTable, names: Mapping[str, Any]) -> Read | None:
     """The function that ``read`` names."""
     name = table.raw.get("read")
     if name is None:

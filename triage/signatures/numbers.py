@@ -4,7 +4,7 @@
 _MAX_DIGITS = 18
 
 
-def small(text: str | None) -> int | None:
+def parse_small_number(text: str | None) -> int | None:
     """The number that ``text`` is, None where it is none or longer than a counter.
 
     >>> small("812"), small("9" * 5000), small("²"), small(None)

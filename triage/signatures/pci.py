@@ -10,22 +10,22 @@ _ADDRESS = re.compile(
 )
 
 
-def bus_id(text: str) -> str | None:
+def normalize_bus_id(text: str) -> str | None:
     """``dddd:bb:dd``, lower case, without the function; None where ``text`` is no address."""
     match = _ADDRESS.search(text)
-    return None if match is None else _joined(match)
+    return None if match is None else _join_address(match)
 
 
-def full_address(text: str) -> str | None:
-    """As :func:`bus_id`, with the function where one is printed."""
+def normalize_full_address(text: str) -> str | None:
+    """As :func:`normalize_bus_id`, with the function where one is printed."""
     match = _ADDRESS.search(text)
     if match is None:
         return None
     function = match["function"]
-    return _joined(match) + ("" if function is None else f".{function}")
+    return _join_address(match) + ("" if function is None else f".{function}")
 
 
-def _joined(match: "re.Match[str]") -> str:
+def _join_address(match: "re.Match[str]") -> str:
     # nvidia-smi prints eight digits of the domain; a real one needs four, under VMD five.
     domain = (match["domain"] or "0").lower().lstrip("0").zfill(4)
     return f"{domain}:{match['bus'].lower()}:{match['device'].lower()}"

@@ -142,38 +142,38 @@ class Match:
 
 
 @cache
-def all_signatures() -> tuple[Signature, ...]:
+def load_all_signatures() -> tuple[Signature, ...]:
     """Every signature, first the one that is tried first."""
     return tuple(one for family in FAMILIES for one in family)
 
 
 @cache
-def literals() -> tuple[str, ...]:
+def list_literals() -> tuple[str, ...]:
     """Every literal once, in a fixed order: what the scan looks for."""
-    return tuple(dict.fromkeys(text for one in all_signatures() for text in one.literals))
+    return tuple(dict.fromkeys(text for one in load_all_signatures() for text in one.literals))
 
 
 @cache
-def _by_literal() -> dict[str, tuple[int, ...]]:
-    """Literal -> indices into :func:`all_signatures`, ascending."""
+def _map_by_literal() -> dict[str, tuple[int, ...]]:
+    """Literal -> indices into :func:`load_all_signatures`, ascending."""
     table: dict[str, list[int]] = {}
-    for index, one in enumerate(all_signatures()):
+    for index, one in enumerate(load_all_signatures()):
         for text in one.literals:
             table.setdefault(text, []).append(index)
     return {text: tuple(indices) for text, indices in table.items()}
 
 
-def candidates(line: str) -> list[Signature]:
+def find_candidates(line: str) -> list[Signature]:
     """The signatures one of whose literals is in ``line``, in their order."""
     lowered = line.lower()
-    table = _by_literal()
+    table = _map_by_literal()
     found = {index for text, indices in table.items() if text in lowered for index in indices}
-    return [all_signatures()[index] for index in sorted(found)]
+    return [load_all_signatures()[index] for index in sorted(found)]
 
 
 def match(line: str, after: Sequence[str] = ()) -> Match | None:
     """The first signature that ``line`` (with the lines ``after`` it) matches, None for none."""
-    for signature in candidates(line):
+    for signature in find_candidates(line):
         match = signature.pattern.search(line)
         if match is None:
             continue

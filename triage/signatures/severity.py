@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.domain.evidence import EvidenceRole
-from triage.signatures.pci import full_address
+from triage.signatures.pci import normalize_full_address
 from triage.signatures.signature import Read, Reading
 
 ROOT = EvidenceRole.ROOT
@@ -33,12 +33,12 @@ BDF = r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 """A PCI address as drivers print it in front of their words."""
 
 
-def says(match: re.Match[str], group: str) -> str:
+def get_group_text(match: re.Match[str], group: str) -> str:
     """What a named group holds, lower case; empty where it took no part."""
     return (match.groupdict().get(group) or "").strip().lower()
 
 
-def graded(severity: str, read: Read | None) -> Read:
+def grade_reading(severity: str, read: Read | None) -> Read:
     """``read`` with the severity and the joined form of the device among its fields."""
 
     def reading_of(match: re.Match[str], after: Sequence[str]) -> Reading | None:
@@ -46,9 +46,9 @@ def graded(severity: str, read: Read | None) -> Read:
         if reading is None:
             return None
         fields = {"severity": severity} if severity else {}
-        device = says(match, "device")
+        device = get_group_text(match, "device")
         if re.fullmatch(BDF, device):
-            fields["device"] = full_address(device) or device
+            fields["device"] = normalize_full_address(device) or device
         fields.update(reading.fields)
         return replace(reading, fields=fields)
 

@@ -57,12 +57,12 @@ class Cluster:
         self.members.append(member)
 
 
-def templates_of(masks: Collection[bytes]) -> dict[bytes, Template]:
+def build_templates(masks: Collection[bytes]) -> dict[bytes, Template]:
     """Masked text -> its template."""
     leaves: dict[tuple[object, ...], list[Cluster]] = {}
     clusters: list[Cluster] = []
     for mask in sorted(masks):
-        words = _words_of(mask)
+        words = _split_mask(mask)
         leaf = leaves.setdefault((len(words), *words[:_DEPTH]), [])
         best = max(leaf, key=lambda one: one.alike(words), default=None)
         full = len(leaf) >= _MAX_IN_LEAF or len(clusters) >= _MAX_TEMPLATES
@@ -73,20 +73,22 @@ def templates_of(masks: Collection[bytes]) -> dict[bytes, Template]:
             words = [ANY] * len(words)  # no room for one more shape of its own
         leaf.append(Cluster(words, mask))
         clusters.append(leaf[-1])
-    return {mask: made for one in clusters for made in (_template(one),) for mask in one.members}
+    return {
+        mask: made for one in clusters for made in (_make_template(one),) for mask in one.members
+    }
 
 
-def _words_of(mask: bytes) -> list[str]:
+def _split_mask(mask: bytes) -> list[str]:
     text = mask.decode("utf-8", "replace").replace(_MARK, ANY)
     return text.split(" ")[:_MAX_WORDS]
 
 
-def _template(cluster: Cluster) -> Template:
+def _make_template(cluster: Cluster) -> Template:
     text = " ".join(cluster.words)
     return Template(hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest(), text)
 
 
-def counts_of(
+def count_templates(
     masks: Iterable[tuple[bytes, int, int, int]], named: Mapping[bytes, Template]
 ) -> tuple[TemplateCount, ...]:
     """The counts of one file by template, from (masked text, lines, first line, last line)."""

@@ -32,7 +32,7 @@ class Agreement(WireForm):
     worth: float
 
 
-def lag_one(hours: F64, values: F64) -> float:
+def compute_lag_one_correlation(hours: F64, values: F64) -> float:
     """Correlation of each sample with the next, in [0, 0.999]; ``hours`` ascend.
 
     Pairs across a gap (half as long again as the usual step) do not count. Corrected for the
@@ -51,7 +51,7 @@ def lag_one(hours: F64, values: F64) -> float:
     return min(max(rho + (1 + 4 * max(rho, 0.0)) / n, 0.0), _HIGHEST)
 
 
-def agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Agreement:
+def measure_agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Agreement:
     """Pearson's correlation of two series sampled at the same ``hours``.
 
     The number of samples is what it is worth under autocorrelation, n (1 - ab) / (1 + ab)
@@ -70,7 +70,7 @@ def agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) ->
         note = (f"not compared: {n} samples that change are too few",)
         return Agreement(Estimate(None, None, None, n, "correlation", notes=note), None, 0.0)
     r = float(np.clip(np.corrcoef(x, y)[0, 1], -1 + 1e-12, 1 - 1e-12))
-    both = lag_one(time, x) * lag_one(time, y)
+    both = compute_lag_one_correlation(time, x) * compute_lag_one_correlation(time, y)
     worth = max(4.0, n * (1 - both) / (1 + both))
     half = float(norm.ppf((1 + LEVEL) / 2)) / math.sqrt(worth - 3)
     low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)

@@ -15,8 +15,8 @@ from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED, Parent
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, checked_level
-from triage.statistics.false_discovery import adjusted
+from triage.statistics.estimate import LEVEL, Estimate, check_level
+from triage.statistics.false_discovery import adjust_p_values
 
 # The chi-square law wants this many expected in each cell.
 _MIN_EXPECTED = 5.0
@@ -61,14 +61,14 @@ class CauseMix(WireForm):
     notes: tuple[str, ...] = ()
 
 
-def rows_of(causes: Iterable[Category | None]) -> tuple[dict[str, int], int]:
+def count_by_row(causes: Iterable[Category | None]) -> tuple[dict[str, int], int]:
     """Counts by row of the table, and how many have none."""
     counted = Counter(None if cause is None else LLAMA3_ROW[cause] for cause in causes)
     without = counted.pop(None, 0)
     return {row: counted[row] for row in LLAMA3_COUNTS}, without
 
 
-def cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
+def compare_cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
     """Our ``counts`` by row (absent rows are 0) beside the table's.
 
     Raises UsageError for a row that the table does not have, or a count below zero.
@@ -80,14 +80,14 @@ def cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
         raise UsageError("a cause cannot be counted less than zero times")
     ours = {row: int(counts.get(row, 0)) for row in LLAMA3_COUNTS}
     total = sum(ours.values())
-    p_values = _row_tests(ours, total)
-    differ = _discoveries(p_values)
+    p_values = _test_rows(ours, total)
+    differ = _select_discoveries(p_values)
     rows = tuple(
         CauseRow(
             row,
             LLAMA3_PARENT[row],
             ours[row],
-            share(ours[row], total),
+            estimate_share(ours[row], total),
             theirs,
             theirs / LLAMA3_UNEXPECTED,
             p_values.get(row),
@@ -95,14 +95,14 @@ def cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
         )
         for row, theirs in LLAMA3_COUNTS.items()
     )
-    return CauseMix(rows, total, without_row, *_whole_test(ours, total))
+    return CauseMix(rows, total, without_row, *_test_whole(ours, total))
 
 
-def share(count: int, total: int, *, level: float = LEVEL) -> Estimate:
+def estimate_share(count: int, total: int, *, level: float = LEVEL) -> Estimate:
     """``count`` of ``total`` with its exact (Clopper-Pearson) interval."""
     from scipy.stats import beta
 
-    outside = checked_level(level)
+    outside = check_level(level)
     if not 0 <= count <= total:
         raise UsageError(f"{count} of {total} is no share")
     if not total:
@@ -112,7 +112,7 @@ def share(count: int, total: int, *, level: float = LEVEL) -> Estimate:
     return Estimate(count / total, low, high, count, "share", level)
 
 
-def _row_tests(ours: Mapping[str, int], total: int) -> dict[str, float]:
+def _test_rows(ours: Mapping[str, int], total: int) -> dict[str, float]:
     from scipy.stats import fisher_exact
 
     if not total:
@@ -124,18 +124,18 @@ def _row_tests(ours: Mapping[str, int], total: int) -> dict[str, float]:
     return tests
 
 
-def _discoveries(p_values: Mapping[str, float]) -> set[str]:
-    q_values = adjusted(np.array([*p_values.values()], np.float64)).tolist()
+def _select_discoveries(p_values: Mapping[str, float]) -> set[str]:
+    q_values = adjust_p_values(np.array([*p_values.values()], np.float64)).tolist()
     return {row for row, q_value in zip(p_values, q_values, strict=True) if q_value < _ROW_FDR}
 
 
-def _whole_test(
+def _test_whole(
     ours: Mapping[str, int], total: int
 ) -> tuple[float | None, int | None, float | None, tuple[str, ...], tuple[str, ...]]:
     from scipy.stats import chi2_contingency
 
     pairs = {row: (ours[row], theirs) for row, theirs in LLAMA3_COUNTS.items()}
-    pooled = _to_pool(pairs, total)
+    pooled = _choose_rows_to_pool(pairs, total)
     cells = [pair for row, pair in pairs.items() if row not in pooled]
     if pooled:
         cells.append((sum(pairs[row][0] for row in pooled), sum(pairs[row][1] for row in pooled)))
@@ -146,7 +146,7 @@ def _whole_test(
     return float(tested.statistic), int(tested.dof), float(tested.pvalue), pooled, note
 
 
-def _to_pool(pairs: Mapping[str, tuple[int, int]], total: int) -> tuple[str, ...]:
+def _choose_rows_to_pool(pairs: Mapping[str, tuple[int, int]], total: int) -> tuple[str, ...]:
     """The rows, smallest first, that are one row so that every cell expects enough."""
 
     def expected(both: int) -> float:

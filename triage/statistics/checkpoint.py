@@ -13,13 +13,13 @@ from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
 
-def young_s(cost_s: float, mtti_s: float) -> float:
+def compute_young_s(cost_s: float, mtti_s: float) -> float:
     """sqrt(2 C M): seconds of work between two checkpoints."""
     _check(cost_s, mtti_s)
     return math.sqrt(2 * cost_s * mtti_s)
 
 
-def daly_s(cost_s: float, mtti_s: float) -> float:
+def compute_daly_s(cost_s: float, mtti_s: float) -> float:
     """Daly's higher-order interval for C < 2M; M itself beyond."""
     _check(cost_s, mtti_s)
     if cost_s >= 2 * mtti_s:
@@ -28,7 +28,7 @@ def daly_s(cost_s: float, mtti_s: float) -> float:
     return math.sqrt(2 * cost_s * mtti_s) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - cost_s
 
 
-def loss(
+def estimate_loss(
     cost_s: float, mtti_s: float, *, restart_s: float = 0.0, interval_s: float | None = None
 ) -> float:
     """First-order share of time lost: C/tau + tau/2M + R/M, at Young's tau where none is given.
@@ -36,7 +36,7 @@ def loss(
     At Young's interval it is sqrt(2C/M) + R/M. It is a first order: above about 0.25 it says
     no more than "too much", and it is capped at 1.
     """
-    interval = young_s(cost_s, mtti_s) if interval_s is None else interval_s
+    interval = compute_young_s(cost_s, mtti_s) if interval_s is None else interval_s
     if interval < 0 or restart_s < 0:
         raise UsageError("an interval and a time to restart cannot be below zero")
     saving = cost_s / interval if cost_s else 0.0
@@ -47,7 +47,7 @@ def loss(
 class CheckpointPlan(WireForm):
     """What one cost of a checkpoint asks for; intervals follow from that of the MTTI.
 
-    ``loss`` is at Young's interval, with the restart; ``loss_without_restart`` is what
+    ``estimate_loss`` is at Young's interval, with the restart; ``loss_without_restart`` is what
     checkpoints and lost work alone take.
     """
 
@@ -59,7 +59,7 @@ class CheckpointPlan(WireForm):
     loss_without_restart: Estimate
 
 
-def checkpoint_plan(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) -> CheckpointPlan:
+def plan_checkpoints(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) -> CheckpointPlan:
     """Intervals and losses for an MTTI in hours, with the bounds that its interval gives."""
     seconds = mtti.growing(lambda hours: hours * 3600, "s")
     if cost_s <= 0 or restart_s < 0:
@@ -67,10 +67,10 @@ def checkpoint_plan(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) ->
     return CheckpointPlan(
         cost_s,
         restart_s,
-        young=seconds.growing(lambda m: young_s(cost_s, m), "s"),
-        daly=seconds.growing(lambda m: daly_s(cost_s, m), "s"),
-        loss=seconds.falling(lambda m: loss(cost_s, m, restart_s=restart_s), "share"),
-        loss_without_restart=seconds.falling(lambda m: loss(cost_s, m), "share"),
+        young=seconds.growing(lambda m: compute_young_s(cost_s, m), "s"),
+        daly=seconds.growing(lambda m: compute_daly_s(cost_s, m), "s"),
+        loss=seconds.falling(lambda m: estimate_loss(cost_s, m, restart_s=restart_s), "share"),
+        loss_without_restart=seconds.falling(lambda m: estimate_loss(cost_s, m), "share"),
     )
 
 

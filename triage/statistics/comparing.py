@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.estimate import LEVEL, Estimate, check_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def compare_rates(
     ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
     independent events are behind the counts. Raises UsageError for values below zero.
     """
-    outside = checked_level(level)
+    outside = check_level(level)
     if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
         raise UsageError("counts and exposures are not below zero, a factor not below one")
     events = first + second
@@ -49,8 +49,8 @@ def compare_rates(
         none = Estimate(None, None, None, events, "ratio", level, ("nothing to compare",))
         return Comparison(first, second, first_exposure, second_exposure, none, None, None)
     share = first_exposure / (first_exposure + second_exposure)
-    low, high = _bounds_of_share(first, second, factor, outside)
-    p_value = _p_value(first, second, factor, share)
+    low, high = _compute_share_bounds(first, second, factor, outside)
+    p_value = _compute_p_value(first, second, factor, share)
     scale = second_exposure / first_exposure
     ratio = Estimate(
         first / second * scale if second and first else None,
@@ -64,7 +64,9 @@ def compare_rates(
     return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)
 
 
-def _bounds_of_share(first: int, second: int, factor: float, outside: float) -> tuple[float, float]:
+def _compute_share_bounds(
+    first: int, second: int, factor: float, outside: float
+) -> tuple[float, float]:
     """The exact (Clopper-Pearson) interval of the first count's share of both."""
     from scipy.stats import beta
 
@@ -74,7 +76,7 @@ def _bounds_of_share(first: int, second: int, factor: float, outside: float) -> 
     return low, high
 
 
-def _p_value(first: int, second: int, factor: float, share: float) -> float:
+def _compute_p_value(first: int, second: int, factor: float, share: float) -> float:
     """How likely counts as far apart are where ``share`` of the events belongs to the first."""
     from scipy.stats import beta, binomtest
 

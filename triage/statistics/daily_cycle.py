@@ -17,7 +17,7 @@ import numpy.typing as npt
 from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.autocorrelation import lag_one
+from triage.statistics.autocorrelation import compute_lag_one_correlation
 from triage.statistics.estimate import LEVEL, Estimate
 
 FALSE_ALARM: Final = 0.01
@@ -54,7 +54,7 @@ class DailyCycle(WireForm):
     notes: tuple[str, ...] = ()
 
 
-def daily_cycle(
+def fit_daily_cycle(
     hours: npt.ArrayLike, values: npt.ArrayLike, *, false_alarm: float = FALSE_ALARM
 ) -> DailyCycle:
     """Fit a series of ``values`` at ``hours`` (any order; hour 0 is a midnight).
@@ -64,27 +64,27 @@ def daily_cycle(
     """
     from scipy.stats import f as fisher_f
 
-    hour, value = _sorted(hours, values)
+    hour, value = _sort_known(hours, values)
     days = float(hour[-1] - hour[0]) / DAY_H if len(hour) else 0.0
     if len(hour) < MIN_SAMPLES or days < MIN_DAYS:
-        return _too_short(len(hour), days)
-    value = _pulled_in(value)
+        return _make_too_short(len(hour), days)
+    value = _clip_outliers(value)
     mean = float(value.mean())
     fit = _Fit.of(hour, value)
     if fit.noise <= 1e-12 * abs(mean) and fit.amplitude <= 1e-12 * abs(mean):
-        return _too_short(len(hour), days, "the series does not change")
-    rho = lag_one(hour, fit.rest)
-    power, around = _powers(hour, fit)
-    inflation = max(_inflation(rho), float(around.mean()) / max(fit.noise**2, 1e-300))
+        return _make_too_short(len(hour), days, "the series does not change")
+    rho = compute_lag_one_correlation(hour, fit.rest)
+    power, around = _compute_powers(hour, fit)
+    inflation = max(_compute_inflation(rho), float(around.mean()) / max(fit.noise**2, 1e-300))
     freedom = max(2.0, (len(hour) - 4) / inflation)
-    ratio = fit.explained / 2 / max(fit.noise**2 * _inflation(rho), 1e-300)
+    ratio = fit.explained / 2 / max(fit.noise**2 * _compute_inflation(rho), 1e-300)
     p_value = float(fisher_f.sf(ratio, 2, freedom))
     against = power / max(float(around.mean()), 1e-300)
     p_periodogram = float(fisher_f.sf(against, 2, 2 * len(around)))
     error = fit.noise * math.sqrt(2 / len(hour) * inflation)
     return DailyCycle(
-        _relative(fit.amplitude, error, mean, len(hour)),
-        _peak(fit, error, len(hour)),
+        _estimate_relative_amplitude(fit.amplitude, error, mean, len(hour)),
+        _estimate_peak_hour(fit, error, len(hour)),
         mean,
         p_value < false_alarm and p_periodogram < false_alarm,
         p_value,
@@ -129,7 +129,7 @@ class _Fit:
         return math.hypot(self.cosine, self.sine)
 
 
-def _powers(hour: F64, fit: _Fit) -> tuple[float, F64]:
+def _compute_powers(hour: F64, fit: _Fit) -> tuple[float, F64]:
     """Lomb-Scargle power at the day, and around it of what is left when the day is taken out.
 
     In units where white noise of variance s^2 has the mean s^2 at every period.
@@ -147,11 +147,11 @@ def _powers(hour: F64, fit: _Fit) -> tuple[float, F64]:
     return float(np.asarray(power).flat[0]), np.asarray(others, np.float64)
 
 
-def _inflation(rho: float) -> float:
+def _compute_inflation(rho: float) -> float:
     return (1 + rho) / (1 - rho)
 
 
-def _sorted(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
+def _sort_known(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
     hour, value = np.asarray(hours, np.float64), np.asarray(values, np.float64)
     if hour.shape != value.shape or hour.ndim != 1:
         raise UsageError("hours and values are two columns of one length")
@@ -160,7 +160,7 @@ def _sorted(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
     return hour[known][order], value[known][order]
 
 
-def _pulled_in(value: F64) -> F64:
+def _clip_outliers(value: F64) -> F64:
     middle = float(np.median(value))
     spread = 1.4826 * float(np.median(np.abs(value - middle)))
     if not spread:
@@ -168,14 +168,14 @@ def _pulled_in(value: F64) -> F64:
     return np.clip(value, middle - OUTLIER * spread, middle + OUTLIER * spread)
 
 
-def _relative(amplitude: float, error: float, mean: float, n: int) -> Estimate:
+def _estimate_relative_amplitude(amplitude: float, error: float, mean: float, n: int) -> Estimate:
     if not mean:
         return Estimate(None, None, None, n, "share", notes=("the mean is zero: no share of it",))
     low, high = max(0.0, amplitude - 1.96 * error), amplitude + 1.96 * error
     return Estimate(amplitude / abs(mean), low / abs(mean), high / abs(mean), n, "share", LEVEL)
 
 
-def _peak(fit: _Fit, error: float, n: int) -> Estimate:
+def _estimate_peak_hour(fit: _Fit, error: float, n: int) -> Estimate:
     """The hour of the highest value; no interval where it could be any hour."""
     peak = math.atan2(fit.sine, fit.cosine) * 12 / math.pi % DAY_H
     half = 1.96 * error / fit.amplitude * 12 / math.pi if fit.amplitude else DAY_H
@@ -184,7 +184,7 @@ def _peak(fit: _Fit, error: float, n: int) -> Estimate:
     return Estimate(peak, (peak - half) % DAY_H, (peak + half) % DAY_H, n, "hour")
 
 
-def _too_short(n: int, days: float, why: str = "") -> DailyCycle:
+def _make_too_short(n: int, days: float, why: str = "") -> DailyCycle:
     said = why or (
         f"not fitted: {n} samples over {days:.1f} days; "
         f"{MIN_SAMPLES} over {MIN_DAYS:g} days are needed"

@@ -15,8 +15,8 @@ import numpy as np
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, checked_level
-from triage.statistics.rates import count_bounds, mtti, rate
+from triage.statistics.estimate import LEVEL, Estimate, check_level
+from triage.statistics.rates import count_bounds, estimate_mtti, estimate_rate
 
 # Below one expected event a window, the chi-square law of the test is no longer a good one.
 _MIN_EXPECTED = 1.0
@@ -60,7 +60,7 @@ class Dispersion(WireForm):
         return max(1.0, self.index)
 
 
-def dispersion(
+def measure_dispersion(
     counts: Sequence[int] | I64,
     exposures: Sequence[float] | F64 | None = None,
     *,
@@ -79,24 +79,26 @@ def dispersion(
     seen = exposed > 0
     number, exposed = number[seen], exposed[seen]
     if not number.sum():
-        return _too_little("no event in any window")
-    merged = _windows_to_merge(number)
-    number, exposed = _summed(number, merged), _summed(exposed, merged)
+        return _make_untested("no event in any window")
+    merged = _count_windows_to_merge(number)
+    number, exposed = _sum_neighbours(number, merged), _sum_neighbours(exposed, merged)
     if len(number) < _MIN_WINDOWS:
-        return _too_little(f"only {len(number)} windows that expect an event")
+        return _make_untested(f"only {len(number)} windows that expect an event")
     if not number.sum():  # all of them in the last, shorter window, which is left out
-        return _too_little("no event in any whole window")
+        return _make_untested("no event in any whole window")
     index = _index(number, exposed)
-    p_value = _chance(index, len(number))
+    p_value = _compute_chance(index, len(number))
     fast = index > 1 and p_value < _CLEAR
-    slow = _slowest(number, exposed, index if fast else 1.0)
+    slow = _find_slowest_index(number, exposed, index if fast else 1.0)
     clustered = fast or slow is not None
     days = merged * days_per_window
     return Dispersion(index, p_value, len(number), days, clustered, slowest_index=slow)
 
 
 @lru_cache(maxsize=4096)
-def wider_bounds(events: int, factor: float, *, level: float = LEVEL) -> tuple[float, float]:
+def compute_wider_bounds(
+    events: int, factor: float, *, level: float = LEVEL
+) -> tuple[float, float]:
     """Expected counts between which ``events`` is no surprise, at variance = factor x mean.
 
     A negative binomial of that variance takes the place of the Poisson law; at factor 1 the
@@ -105,7 +107,7 @@ def wider_bounds(events: int, factor: float, *, level: float = LEVEL) -> tuple[f
     from scipy.optimize import brentq
     from scipy.stats import nbinom
 
-    outside = checked_level(level)
+    outside = check_level(level)
     low, high = count_bounds(events, level=level)
     if factor <= 1 + 1e-6:
         return low, high
@@ -125,7 +127,7 @@ def wider_bounds(events: int, factor: float, *, level: float = LEVEL) -> tuple[f
     return min(wide_low, low), max(float(brentq(at_most, max(events, 1e-9), reach)), high)
 
 
-def wider_rate(
+def estimate_wider_rate(
     events: int,
     exposure: float,
     factor: float,
@@ -134,32 +136,36 @@ def wider_rate(
     per: float = 1.0,
     level: float = LEVEL,
 ) -> Estimate:
-    """:func:`triage.statistics.rates.rate` with the interval of clustered events."""
-    plain = rate(events, exposure, unit=unit, per=per, level=level)
+    """:func:`triage.statistics.rates.estimate_rate` with the interval of clustered events."""
+    plain = estimate_rate(events, exposure, unit=unit, per=per, level=level)
     if factor <= 1 or exposure <= 0:
         return plain
-    low, high = (bound * per / exposure for bound in wider_bounds(events, factor, level=level))
-    return Estimate(plain.value, low, high, events, unit, level, (*plain.notes, _widened(factor)))
+    low, high = (
+        bound * per / exposure for bound in compute_wider_bounds(events, factor, level=level)
+    )
+    return Estimate(
+        plain.value, low, high, events, unit, level, (*plain.notes, _describe_widening(factor))
+    )
 
 
-def wider_mtti(
+def estimate_wider_mtti(
     events: int, exposure: float, factor: float, *, unit: str = "h", level: float = LEVEL
 ) -> Estimate:
-    """:func:`triage.statistics.rates.mtti` with the interval of clustered events."""
-    plain = mtti(events, exposure, unit=unit, level=level)
+    """:func:`triage.statistics.rates.estimate_mtti` with the interval of clustered events."""
+    plain = estimate_mtti(events, exposure, unit=unit, level=level)
     if factor <= 1 or exposure <= 0:
         return plain
-    fewest, most = wider_bounds(events, factor, level=level)
+    fewest, most = compute_wider_bounds(events, factor, level=level)
     high = None if events == 0 or fewest <= 0 else exposure / fewest
-    notes = (*plain.notes, _widened(factor))
+    notes = (*plain.notes, _describe_widening(factor))
     return Estimate(plain.value, exposure / most, high, events, unit, level, notes)
 
 
-def _widened(factor: float) -> str:
+def _describe_widening(factor: float) -> str:
     return f"events come in clusters (variance {factor:.1f} x mean): the interval is widened"
 
 
-def _too_little(why: str) -> Dispersion:
+def _make_untested(why: str) -> Dispersion:
     return Dispersion(None, None, 0, None, clustered=False, notes=(f"not tested: {why}",))
 
 
@@ -169,32 +175,32 @@ def _index(number: F64, exposed: F64) -> float:
     return float(((number - expected) ** 2 / expected).sum()) / (len(number) - 1)
 
 
-def _chance(index: float, windows: int, usual: float = 1.0) -> float:
+def _compute_chance(index: float, windows: int, usual: float = 1.0) -> float:
     """How likely counts that vary as ``usual`` reach the index."""
     from scipy.stats import chi2
 
     return float(chi2.sf(index * (windows - 1) / usual, windows - 1))
 
 
-def _slowest(number: F64, exposed: F64, usual: float) -> float | None:
+def _find_slowest_index(number: F64, exposed: F64, usual: float) -> float | None:
     """The largest index of windows that are 2, 4, 8, ... times as long, if clear of ``usual``."""
     found = []
     while len(number) >= 2 * _MIN_SLOW_WINDOWS:
-        number, exposed = _summed(number, 2), _summed(exposed, 2)
+        number, exposed = _sum_neighbours(number, 2), _sum_neighbours(exposed, 2)
         found.append((_index(number, exposed), len(number)))
     clear = [
         index
         for index, windows in found
-        if index > usual and _chance(index, windows, usual) < _CLEAR_SLOW / len(found)
+        if index > usual and _compute_chance(index, windows, usual) < _CLEAR_SLOW / len(found)
     ]
     return max(clear, default=None)
 
 
-def _windows_to_merge(number: F64) -> int:
+def _count_windows_to_merge(number: F64) -> int:
     return max(1, int(np.ceil(_MIN_EXPECTED * len(number) / number.sum())))
 
 
-def _summed(values: F64, merged: int) -> F64:
+def _sum_neighbours(values: F64, merged: int) -> F64:
     """Sums of ``merged`` neighbours; a rest that fills no window is left out."""
     whole = len(values) // merged * merged
     return np.asarray(values[:whole].reshape(-1, merged).sum(axis=1))

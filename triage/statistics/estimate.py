@@ -37,23 +37,23 @@ class Estimate(WireForm):
 
     def growing(self, change: Callable[[float], float], unit: str) -> "Estimate":
         """``change`` of the figure and its bounds, for a change that grows with its argument."""
-        value, low, high = (_changed(change, x) for x in (self.value, self.low, self.high))
+        value, low, high = (_apply_change(change, x) for x in (self.value, self.low, self.high))
         return replace(self, value=value, low=low, high=high, unit=unit)
 
     def falling(self, change: Callable[[float], float], unit: str) -> "Estimate":
         """The same for a change that falls: the bounds trade places."""
-        value, low, high = (_changed(change, x) for x in (self.value, self.low, self.high))
+        value, low, high = (_apply_change(change, x) for x in (self.value, self.low, self.high))
         return replace(self, value=value, low=high, high=low, unit=unit)
 
 
-def _changed(change: Callable[[float], float], value: float | None) -> float | None:
+def _apply_change(change: Callable[[float], float], value: float | None) -> float | None:
     if value is None:
         return None
     changed = change(value)
     return changed if math.isfinite(changed) else None
 
 
-def checked_level(level: float) -> float:
+def check_level(level: float) -> float:
     """``1 - level``, the share outside; raises UsageError outside (0, 1)."""
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, not at {level}")

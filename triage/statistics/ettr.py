@@ -29,7 +29,7 @@ class Ettr(WireForm):
     valid: bool
 
 
-def expected_ettr(
+def compute_expected_ettr(
     failures_per_day: float,
     *,
     restart_s: float,
@@ -51,7 +51,7 @@ def expected_ettr(
     return Ettr(share, lost, lost <= VALID_LOSS)
 
 
-def longest_restart_s(
+def solve_longest_restart_s(
     wanted: float, failures_per_day: float, *, interval_s: float, write_s: float
 ) -> float | None:
     """The restart u0 at which the closed form gives ``wanted``; None where not even 0 s does."""
@@ -62,7 +62,9 @@ def longest_restart_s(
     return restart_s if restart_s >= 0 else None
 
 
-def downtime_budget_min(hours: float, interruptions: int, *, wanted: float = 0.9) -> float | None:
+def compute_downtime_budget_min(
+    hours: float, interruptions: int, *, wanted: float = 0.9
+) -> float | None:
     """Minutes that each interruption may cost, lost work included; None after none."""
     if hours < 0 or interruptions < 0 or not 0 <= wanted <= 1:
         raise UsageError("a budget needs hours and counts from zero, and a share from 0 to 1")
@@ -99,7 +101,7 @@ class RunCosts:
 _NO_COSTS: Final = RunCosts()
 
 
-def measured_ettr(
+def measure_ettr(
     start_h: F64,
     end_h: F64,
     interrupted: Flags,
@@ -121,10 +123,10 @@ def measured_ettr(
     redone = np.where(interrupted, np.minimum(costs.checkpoint_s / 7200, length - restart), 0.0)
     writing = costs.write_s / costs.checkpoint_s if costs.checkpoint_s else 0
     kept = (length - restart - redone) / (1 + writing)
-    waiting = np.zeros(len(length)) if job is None else _waiting(start_h, end_h, job)
+    waiting = np.zeros(len(length)) if job is None else _measure_waiting_h(start_h, end_h, job)
     wall = length + waiting
     return MeasuredEttr(
-        _ratio(kept * share_of, wall * share_of),
+        _estimate_ratio(kept * share_of, wall * share_of),
         wall_hours=float((wall * share_of).sum()),
         redone_hours=float((redone * share_of).sum()),
         restart_hours=float((restart * share_of).sum()),
@@ -132,7 +134,7 @@ def measured_ettr(
     )
 
 
-def _waiting(start_h: F64, end_h: F64, job: I64) -> F64:
+def _measure_waiting_h(start_h: F64, end_h: F64, job: I64) -> F64:
     """Hours from the end of each run to the next of its job."""
     order = np.lexsort((start_h, job))
     waiting = np.zeros(len(order))
@@ -142,7 +144,7 @@ def _waiting(start_h: F64, end_h: F64, job: I64) -> F64:
     return waiting
 
 
-def _ratio(kept: F64, wall: F64) -> Estimate:
+def _estimate_ratio(kept: F64, wall: F64) -> Estimate:
     total = float(wall.sum())
     if total <= 0:
         return Estimate(None, None, None, 0, "share", notes=("no run has a length",))

@@ -5,7 +5,7 @@ import numpy as np
 from triage.domain.arrays import F64
 
 
-def adjusted(p_values: F64) -> F64:
+def adjust_p_values(p_values: F64) -> F64:
     """p-values after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995), in the same order.
 
     >>> adjusted(np.array([0.01, 0.04, 0.03])).round(3).tolist()

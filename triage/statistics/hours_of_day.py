@@ -34,7 +34,7 @@ class HoursOfDay(WireForm):
     notes: tuple[str, ...] = ()
 
 
-def rayleigh(hours: Sequence[float] | F64) -> HoursOfDay:
+def test_hours_of_day(hours: Sequence[float] | F64) -> HoursOfDay:
     """Test hours of the day, in [0, 24) and any order, for one time that they gather at."""
     hour = np.asarray(hours, dtype=np.float64) % 24
     counts = tuple(int(one) for one in np.bincount(hour.astype(np.int64) % 24, minlength=24))
@@ -46,21 +46,21 @@ def rayleigh(hours: Sequence[float] | F64) -> HoursOfDay:
     x, y = float(np.cos(angle).mean()), float(np.sin(angle).mean())
     strength = math.hypot(x, y)
     peak = math.atan2(y, x) * 12 / math.pi % 24
-    half = _half_width_h(strength, n)
+    half = _compute_half_width_h(strength, n)
     low = None if half is None else (peak - half) % 24
     high = None if half is None else (peak + half) % 24
     return HoursOfDay(
-        counts, n, strength, Estimate(peak, low, high, n, "hour"), _p_value(strength, n)
+        counts, n, strength, Estimate(peak, low, high, n, "hour"), _compute_p_value(strength, n)
     )
 
 
-def _p_value(strength: float, n: int) -> float:
+def _compute_p_value(strength: float, n: int) -> float:
     """exp(sqrt(1 + 4n + 4(n^2 - (nR)^2)) - (1 + 2n))."""
     inside = 1 + 4 * n + 4 * (n * n - (n * strength) ** 2)
     return min(1.0, math.exp(math.sqrt(max(inside, 0.0)) - (1 + 2 * n)))
 
 
-def _half_width_h(strength: float, n: int) -> float | None:
+def _compute_half_width_h(strength: float, n: int) -> float | None:
     """Half the interval of the mean direction (Zar's formulas), None where it has none."""
     from scipy.stats import chi2
 

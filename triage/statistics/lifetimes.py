@@ -13,7 +13,7 @@ import numpy as np
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.estimate import LEVEL, Estimate, check_level
 
 _MIN_EVENTS = 5
 # Shapes searched for; what lies outside is said as the bound.
@@ -37,7 +37,7 @@ class Survival(WireForm):
     num_censored: int
 
 
-def kaplan_meier(
+def estimate_survival_curve(
     times: F64, failed: Flags, *, unit: str = "h", level: float = LEVEL, points: int = 0
 ) -> Survival:
     """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
@@ -46,8 +46,8 @@ def kaplan_meier(
     Raises UsageError for times below zero or columns that differ in length. scipy's ``ecdf``
     gives the same curve and band, and warns where the band has no bound.
     """
-    lived, failed = _checked(times, failed)
-    outside = checked_level(level)
+    lived, failed = _check_lifetimes(times, failed)
+    outside = check_level(level)
     num_failed, num_cut = int(failed.sum()), int((~failed).sum())
     if not num_failed:
         none = Estimate(None, None, None, 0, unit, level, ("nothing failed: no curve",))
@@ -55,28 +55,28 @@ def kaplan_meier(
     at, deaths = np.unique(lived[failed], return_counts=True)
     at_risk = len(lived) - np.searchsorted(np.sort(lived), at)
     alive = np.asarray(np.cumprod(1 - deaths / at_risk), np.float64)
-    low, high = _band(alive, deaths, at_risk, outside)
+    low, high = _compute_band(alive, deaths, at_risk, outside)
     median = Estimate(
-        _first_at_half(at, alive),
-        _first_at_half(at, low),
-        _first_at_half(at, high),
+        _find_median_time(at, alive),
+        _find_median_time(at, low),
+        _find_median_time(at, high),
         num_failed,
         unit,
         level,
     )
-    kept = _thinned(len(at), points)
+    kept = _thin_indices(len(at), points)
     return Survival(
-        _floats(at[kept]),
-        _floats(alive[kept]),
-        _known(low[kept]),
-        _known(high[kept]),
+        _convert_floats(at[kept]),
+        _convert_floats(alive[kept]),
+        _convert_known(low[kept]),
+        _convert_known(high[kept]),
         median,
         num_failed,
         num_cut,
     )
 
 
-def _band(alive: F64, deaths: I64, at_risk: I64, outside: float) -> tuple[F64, F64]:
+def _compute_band(alive: F64, deaths: I64, at_risk: I64, outside: float) -> tuple[F64, F64]:
     """Greenwood's variance on the log-log scale; no bounds where nobody is left."""
     from scipy.stats import norm
 
@@ -102,7 +102,7 @@ class WeibullShape(WireForm):
     reading: str | None
 
 
-def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
+def fit_weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
     """Maximum likelihood with censoring, and the interval of the profile likelihood.
 
     scipy fits the shape but gives no interval, hence the profile here. Times of zero are taken
@@ -111,8 +111,8 @@ def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> Weibull
     from scipy.optimize import brentq
     from scipy.stats import chi2
 
-    lived, failed = _checked(times, failed)
-    outside = checked_level(level)
+    lived, failed = _check_lifetimes(times, failed)
+    outside = check_level(level)
     num_failed = int(failed.sum())
     different = len(np.unique(lived[failed]))
     if num_failed < _MIN_EVENTS or different < 2:
@@ -125,11 +125,11 @@ def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> Weibull
     profile = _Profile(logs, float(logs[failed].sum()), num_failed)
     best = float(brentq(profile.slope, *_SHAPES)) if profile.turns() else _SHAPES[1]
     floor = profile.height(best) - float(chi2.ppf(1 - outside, 1)) / 2
-    low = _crossing(profile, floor, _SHAPES[0], best)
-    high = _crossing(profile, floor, _SHAPES[1], best)
+    low = _find_crossing(profile, floor, _SHAPES[0], best)
+    high = _find_crossing(profile, floor, _SHAPES[1], best)
     shape = Estimate(best, low, high, num_failed, "shape", level)
     scale = longest * math.exp(profile.log_scale(best))
-    return WeibullShape(shape, scale, _reading(low, high))
+    return WeibullShape(shape, scale, _interpret_shape(low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class _Profile:
         return self.slope(_SHAPES[0]) > 0 > self.slope(_SHAPES[1])
 
 
-def _crossing(profile: _Profile, floor: float, end: float, best: float) -> float | None:
+def _find_crossing(profile: _Profile, floor: float, end: float, best: float) -> float | None:
     from scipy.optimize import brentq
 
     if profile.height(end) > floor or end == best:
@@ -165,7 +165,7 @@ def _crossing(profile: _Profile, floor: float, end: float, best: float) -> float
     return float(brentq(lambda shape: profile.height(shape) - floor, end, best))
 
 
-def _reading(low: float | None, high: float | None) -> str:
+def _interpret_shape(low: float | None, high: float | None) -> str:
     if high is not None and high < 1:
         return "infant mortality"
     if low is not None and low > 1:
@@ -173,7 +173,7 @@ def _reading(low: float | None, high: float | None) -> str:
     return "constant rate"
 
 
-def _checked(times: F64, failed: Flags) -> tuple[F64, Flags]:
+def _check_lifetimes(times: F64, failed: Flags) -> tuple[F64, Flags]:
     lived, flags = np.asarray(times, np.float64), np.asarray(failed, np.bool_)
     if lived.shape != flags.shape:
         raise UsageError(f"{len(lived)} times need as many flags, not {len(flags)}")
@@ -182,20 +182,20 @@ def _checked(times: F64, failed: Flags) -> tuple[F64, Flags]:
     return lived, flags
 
 
-def _first_at_half(at: F64, alive: F64) -> float | None:
+def _find_median_time(at: F64, alive: F64) -> float | None:
     reached = np.flatnonzero(alive <= 0.5)
     return float(at[reached[0]]) if len(reached) else None
 
 
-def _thinned(length: int, points: int) -> I64:
+def _thin_indices(length: int, points: int) -> I64:
     if points <= 1 or length <= points:
         return np.arange(length)
     return np.unique(np.linspace(0, length - 1, points).round().astype(np.int64))
 
 
-def _floats(values: F64) -> tuple[float, ...]:
+def _convert_floats(values: F64) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _known(values: F64) -> tuple[float | None, ...]:
+def _convert_known(values: F64) -> tuple[float | None, ...]:
     return tuple(float(value) if np.isfinite(value) else None for value in values)

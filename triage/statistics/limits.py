@@ -29,25 +29,25 @@ class Limits:
     wanted: float = 0.9
 
 
-def gpu_limit(knobs: Limits) -> float | None:
+def compute_gpu_limit(knobs: Limits) -> float | None:
     """GPUs at which the transfers take all the time between two failures.
 
     N^(1 + a - b) = M N0^(a - b) / (transfers x tau0); None where storage outgrows it.
     """
-    return _solved(knobs, 1.0)
+    return _solve_limit(knobs, 1.0)
 
 
-def useful_limit(knobs: Limits) -> float | None:
+def compute_useful_limit(knobs: Limits) -> float | None:
     """GPUs up to which the wanted share of effective time can be had: sqrt(2C/M) <= 1 - share.
 
     The useful number beside the theoretical one.
     """
     if not 0 < knobs.wanted < 1:
         raise UsageError("the wanted share lies between 0 and 1")
-    return _solved(knobs, 2 / (1 - knobs.wanted) ** 2)
+    return _solve_limit(knobs, 2 / (1 - knobs.wanted) ** 2)
 
 
-def _solved(knobs: Limits, transfers_between: float) -> float | None:
+def _solve_limit(knobs: Limits, transfers_between: float) -> float | None:
     if min(knobs.gpu_hours_between, knobs.save_s, knobs.at_gpus, knobs.transfers) <= 0:
         raise UsageError("time between failures, save, GPUs and transfers are above zero")
     power = knobs.growth - knobs.storage_growth

@@ -16,8 +16,8 @@ import numpy as np
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.dispersion import dispersion
-from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, checked_level
+from triage.statistics.dispersion import measure_dispersion
+from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, check_level
 
 DRIFT: Final = 0.4
 """Standard deviation of the logarithm of the ratio of two periods' true rates."""
@@ -37,23 +37,23 @@ class Drift(WireForm):
     p_value: float | None
 
 
-def ratio_bounds(
+def compute_ratio_bounds(
     effective: float, *, level: float = LEVEL, drift: float = DRIFT
 ) -> tuple[float, float]:
     """Bounds of a later period's mean over this one's, where both are worth ``effective`` events.
 
     The ratio of two gamma variates (Fisher's F), as of two Poisson counts around one rate that
-    itself moves by ``drift``.
+    itself moves by ``judge_drift``.
     """
     from scipy.stats import f as fisher
 
-    outside = checked_level(level)
+    outside = check_level(level)
     freedom = 4 / (2 / max(effective, 1e-9) + drift**2)
     low, high = fisher.ppf([outside / 2, 1 - outside / 2], freedom, freedom)
     return float(low), float(high)
 
 
-def expected_next(
+def estimate_next_events(
     at_days: F64, days: float, *, unit: str = "events", level: float = LEVEL
 ) -> Estimate:
     """Events in the ``days`` after a record of as many, from the times of those in it.
@@ -61,13 +61,13 @@ def expected_next(
     Contains the count of the next period in 95 of 100 such periods. After no event there is
     only a bound. Raises UsageError for a record without length.
     """
-    counts = _pieces(at_days, days)
+    counts = _count_by_piece(at_days, days)
     events = int(counts.sum())
-    spread = dispersion(counts).factor
+    spread = measure_dispersion(counts).factor
     if not events:
-        high = math.ceil(-math.log(checked_level(level) / 2) * 2)
+        high = math.ceil(-math.log(check_level(level) / 2) * 2)
         return Estimate(None, 0.0, float(high), 0, unit, level, (NOTHING_SEEN,))
-    low, high_ratio = ratio_bounds(events / spread, level=level)
+    low, high_ratio = compute_ratio_bounds(events / spread, level=level)
     notes = (f"bursts: variance {spread:.1f} x mean",) if spread > 1 else ()
     return Estimate(
         float(events),
@@ -80,17 +80,17 @@ def expected_next(
     )
 
 
-def drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
+def judge_drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
     """Whether the later half differs from the earlier beyond bursts, by a normal test of logs."""
     from scipy.stats import norm
 
-    counts = _pieces(at_days, days)
+    counts = _count_by_piece(at_days, days)
     first, second = (int(part.sum()) for part in np.split(counts, 2))
     events = first + second
     if min(first, second) < 1 or events < _MIN_EVENTS:
         why = f"{events} events are too few to tell a drift"
         return Drift(None, Estimate(None, None, None, events, "ratio", level, (why,)), None)
-    spread = _bursts_beside_a_trend(counts)
+    spread = _estimate_detrended_dispersion(counts)
     ratio = second / first
     error = math.sqrt(spread * (1 / first + 1 / second))
     reach = float(norm.ppf((1 + level) / 2)) * error
@@ -100,13 +100,13 @@ def drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
     return Drift(way, Estimate(ratio, low, high, events, "ratio", level), p_value)
 
 
-def _bursts_beside_a_trend(counts: I64) -> float:
+def _estimate_detrended_dispersion(counts: I64) -> float:
     """Variance over mean by differences of neighbours (Allan's), which a trend hardly moves."""
     longer = counts.reshape(-1, 2).sum(axis=1)
     return max(1.0, float((np.diff(longer) ** 2).mean() / (2 * longer.mean())))
 
 
-def _pieces(at_days: F64, days: float) -> I64:
+def _count_by_piece(at_days: F64, days: float) -> I64:
     """Events in 64 equal pieces of the record."""
     if not 0 < days < math.inf:
         raise UsageError("a period has a length")

@@ -38,13 +38,13 @@ class Projection(WireForm):
     warnings: tuple[str, ...] = ()
 
 
-def mtti_at(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:
+def estimate_job_mtti(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:
     """Hours between interruptions of a job of ``num_gpus``, from a rate per GPU-hour."""
     _check(num_gpus)
-    return gpu_hour_rate.falling(lambda one: _over(1.0, one * num_gpus), "h")
+    return gpu_hour_rate.falling(lambda one: _divide(1.0, one * num_gpus), "h")
 
 
-def survival(gpu_hour_rate: Estimate, num_gpus: int, hours: float) -> Estimate:
+def estimate_run_survival(gpu_hour_rate: Estimate, num_gpus: int, hours: float) -> Estimate:
     """Probability that ``num_gpus`` run ``hours`` without an unexpected interruption."""
     _check(num_gpus)
     if hours < 0:
@@ -78,7 +78,7 @@ def project(
     if hardware_per_gpu_hour is not None and software_per_job_hour is not None:
         every = hardware_per_gpu_hour * num_gpus + software_per_job_hour
         fixed = 1 / every if every > 0 else None
-    return Projection(num_gpus, mtti_at(gpu_hour_rate, num_gpus), fixed, tuple(said))
+    return Projection(num_gpus, estimate_job_mtti(gpu_hour_rate, num_gpus), fixed, tuple(said))
 
 
 def _check(number: int) -> None:
@@ -86,5 +86,5 @@ def _check(number: int) -> None:
         raise UsageError(f"a job has one GPU or node at least, not {number}")
 
 
-def _over(one: float, other: float) -> float:
+def _divide(one: float, other: float) -> float:
     return one / other if other else math.inf

@@ -13,13 +13,13 @@ from triage.statistics.estimate import (
     NO_EXPOSURE,
     NOTHING_SEEN,
     Estimate,
-    checked_level,
+    check_level,
 )
 
 HOURS_PER_YEAR = 8_760.0
 
 
-def rate(
+def estimate_rate(
     events: int, exposure: float, *, unit: str, per: float = 1.0, level: float = LEVEL
 ) -> Estimate:
     """Events per ``per`` units of exposure; ``unit`` words it: ``per 1,000 node-days``.
@@ -28,7 +28,7 @@ def rate(
     count or an exposure below zero.
     """
     low, high = count_bounds(events, level=level)
-    if not _usable(exposure):
+    if not _is_usable_exposure(exposure):
         return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
     scale = per / exposure
     if events == 0:
@@ -36,13 +36,15 @@ def rate(
     return Estimate(events * scale, low * scale, high * scale, events, unit, level)
 
 
-def mtti(events: int, exposure: float, *, unit: str = "h", level: float = LEVEL) -> Estimate:
+def estimate_mtti(
+    events: int, exposure: float, *, unit: str = "h", level: float = LEVEL
+) -> Estimate:
     """Mean exposure between events, in the unit of the exposure.
 
     After no event there is a lower bound, never an infinite estimate.
     """
     low, high = count_bounds(events, level=level)
-    if not _usable(exposure):
+    if not _is_usable_exposure(exposure):
         return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
     if events == 0:
         return Estimate(None, exposure / high, None, 0, unit, level, (NOTHING_SEEN,))
@@ -54,14 +56,14 @@ def count_bounds(events: int, *, level: float = LEVEL) -> tuple[float, float]:
     # Half of a chi-square quantile; that of scipy.stats checks its arguments for longer.
     from scipy.special import gammaincinv
 
-    outside = checked_level(level)
+    outside = check_level(level)
     if events < 0:
         raise UsageError(f"a number of events cannot be {events}")
     low = 0.0 if events == 0 else float(gammaincinv(events, outside / 2))
     return low, float(gammaincinv(events + 1, 1 - outside / 2))
 
 
-def _usable(exposure: float) -> bool:
+def _is_usable_exposure(exposure: float) -> bool:
     if exposure < 0 or math.isnan(exposure):
         raise UsageError(f"an exposure cannot be {exposure}")
     return exposure > 0

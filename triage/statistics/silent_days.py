@@ -34,14 +34,14 @@ class SilentDays(WireForm):
     quiet_day: float | None
 
 
-def silence(expected: float, factor: float = 1.0) -> float:
+def compute_silence_probability(expected: float, factor: float = 1.0) -> float:
     """Probability of no event where ``expected`` are; ``factor`` is variance over mean."""
     if factor <= 1 + 1e-6:
         return float(np.exp(-expected))
     return float(factor ** (-expected / (factor - 1)))
 
 
-def silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDays:
+def find_silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDays:
     """Judge daily counts against one rate and each day's own exposure (any unit)."""
     from scipy.stats import nbinom, poisson
 
@@ -58,12 +58,12 @@ def silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDa
         chances = poisson.pmf(grid, mean[lived])
     expected = chances.sum(axis=1)
     expected[-1] += max(0.0, float(lived.sum() - expected.sum()))
-    quiet = np.array([silence(float(one), factor) for one in mean])
+    quiet = np.array([compute_silence_probability(float(one), factor) for one in mean])
     broken = np.flatnonzero(lived & (counts == 0) & (quiet < _UNLIKELY))
     return SilentDays(
         tuple(int(one) for one in np.bincount(np.minimum(counts[lived], most), minlength=most + 1)),
         tuple(float(one) for one in expected),
         tuple(int(day) for day in broken),
         float(quiet[broken].max()) if len(broken) else None,
-        silence(float(np.median(mean[lived])), factor),
+        compute_silence_probability(float(np.median(mean[lived])), factor),
     )

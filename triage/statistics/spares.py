@@ -30,7 +30,7 @@ class Spares(WireForm):
     percent: float
 
 
-def spares_in_repair(num_nodes: int, per_node_day: float, repair_days: float) -> Spares:
+def estimate_spares_in_repair(num_nodes: int, per_node_day: float, repair_days: float) -> Spares:
     """Spares for nodes that fail ``per_node_day`` and are away for ``repair_days``."""
     from scipy.stats import poisson
 
@@ -41,7 +41,7 @@ def spares_in_repair(num_nodes: int, per_node_day: float, repair_days: float) ->
     return Spares(num_nodes, mean, at_95, at_99, at_999, 100 * at_99 / num_nodes)
 
 
-def spares_for_availability(
+def solve_spares_for_availability(
     num_nodes: int, availability: float, *, confidence: float = 0.99
 ) -> int | None:
     """The fewest spares with which ``num_nodes`` are up at ``confidence``.

@@ -26,7 +26,7 @@ class StoredIncidents:
         before = None
         while True:
             with self.database.reading() as session:
-                page = incidents.listing(
+                page = incidents.list_incidents(
                     session, before=before, limit=_PAGE, since=filters.get("since"),
                     cluster=filters.get("cluster"), category=filters.get("category"),
                 )  # fmt: skip
@@ -55,7 +55,7 @@ class StoredIncidents:
                 .execution_options(yield_per=5000)
             )
             for row in rows:
-                yield row.incident_id, evidence.wire(row)
+                yield row.incident_id, evidence.make_wire_row(row)
 
     def close(self) -> None:
         """End the connections."""

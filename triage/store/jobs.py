@@ -8,7 +8,7 @@ from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
-from models.base import stored_name
+from models.base import normalize_stored_name
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
@@ -57,9 +57,9 @@ def cluster_of(session: Session, incident_id: str) -> int:
     return int(found or 0)
 
 
-def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: datetime) -> None:
+def note_nodes_seen(session: Session, cluster_id: int, names: Iterable[str], now: datetime) -> None:
     """Note that something named these nodes now, or in the last seconds."""
-    wanted = sorted({stored_name(name) for name in names if name})
+    wanted = sorted({normalize_stored_name(name) for name in names if name})
     known: dict[str, datetime] = {}
     for start in range(0, len(wanted), 1000):
         part = wanted[start : start + 1000]
@@ -88,11 +88,11 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
             session.execute(update(Node).where(Node.id.in_(ids)).values(last_seen_at=now))
 
 
-def node_keys(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, int]:
+def find_node_keys(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, int]:
     """The keys of the nodes that are known, by the names as they were given."""
     given: dict[str, list[str]] = {}
     for name in names:
-        given.setdefault(stored_name(name), []).append(name)
+        given.setdefault(normalize_stored_name(name), []).append(name)
     stored = sorted(given)
     found: dict[str, int] = {}
     for start in range(0, len(stored), 1000):

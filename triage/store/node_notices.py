@@ -22,11 +22,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from models import Artifact, Cluster, Incident, Job, Node, NodeNotice
-from models.base import stored_name
-from triage.domain.wire import Time, iso_utc
+from models.base import normalize_stored_name
+from triage.domain.wire import Time, format_iso_utc
 from triage.store import jobs
 from triage.store.database.upsert import insert_missing
-from triage.store.incidents.matching import failed_at_of
+from triage.store.incidents.matching import parse_failed_at
 
 # So long before and after a failure a notice may be of it; how near it was is judged later.
 _WITHIN: Final = timedelta(days=1)
@@ -117,7 +117,7 @@ def cut_nodes(session: Session, cluster: str | None, nodes: Iterable[str], most:
     """Remove the oldest notices of each node, by their own time, beyond ``most``; how many."""
     of_cluster = NodeNotice.cluster_id == jobs.cluster_key(session, cluster or "")
     num_removed = 0
-    for part in _parts_of(nodes):
+    for part in _split_names(nodes):
         counted = select(NodeNotice.node).where(of_cluster, NodeNotice.node.in_(part))
         beyond = counted.group_by(NodeNotice.node).having(func.count() > most)
         for node in session.scalars(beyond.order_by(NodeNotice.node)).all():
@@ -126,7 +126,7 @@ def cut_nodes(session: Session, cluster: str | None, nodes: Iterable[str], most:
             newest = newest.order_by(NodeNotice.at.desc(), NodeNotice.id.desc())
             last = tuple(session.execute(newest.offset(most).limit(1)).one())
             older = tuple_(NodeNotice.at, NodeNotice.id) <= last
-            num_removed += _removed(session, delete(NodeNotice).where(*of_node, older))
+            num_removed += _count_removed(session, delete(NodeNotice).where(*of_node, older))
     return num_removed
 
 
@@ -137,19 +137,19 @@ def cut_token(session: Session, key_id: str | None, most: int) -> int:
     if last is None:
         return 0
     mine = delete(NodeNotice).where(NodeNotice.key_id == key_id)
-    return _removed(session, mine.where(NodeNotice.id <= last))
+    return _count_removed(session, mine.where(NodeNotice.id <= last))
 
 
-def any_of(session: Session, cluster_id: int, nodes: Iterable[str]) -> bool:
+def has_any(session: Session, cluster_id: int, nodes: Iterable[str]) -> bool:
     """Whether an incident of this cluster that opens now may find notices of these nodes."""
     clusters = NodeNotice.cluster_id.in_([cluster_id, jobs.cluster_key(session, "")])
     return any(
         session.scalar(select(exists().where(clusters, NodeNotice.node.in_(part))))
-        for part in _parts_of(nodes)
+        for part in _split_names(nodes)
     )
 
 
-def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
+def list_by_incident(session: Session, incident_id: str) -> list[NoticeKey]:
     """The notices that an incident is to have, the newest last.
 
     They are of a node that its facts or files name, within a day of it, and of its cluster. One
@@ -163,11 +163,11 @@ def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
     if row is None or session.scalar(select(NodeNotice.id).limit(1)) is None:
         return []
     files = select(Artifact.node).where(Artifact.incident_id == incident_id).distinct()
-    nodes = _nodes_named(row.facts).union(node for node in session.scalars(files) if node)
-    stopped_at = failed_at_of(row.key) or row.created_at
+    nodes = _list_named_nodes(row.facts).union(node for node in session.scalars(files) if node)
+    stopped_at = parse_failed_at(row.key) or row.created_at
     of_none = jobs.cluster_key(session, "")
     found: list[tuple[datetime, NoticeKey]] = []
-    for part in _parts_of(nodes):
+    for part in _split_names(nodes):
         columns = [getattr(NodeNotice, name) for name in NoticeKey._fields]
         query = (
             select(NodeNotice.cluster_id, NodeNotice.at, *columns)
@@ -177,7 +177,7 @@ def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
             .where(NodeNotice.at <= stopped_at + _WITHIN)
         )
         rows = session.execute(query).all()
-        strange = _elsewhere(session, row.cluster_id, {one.node for one in rows})
+        strange = _find_elsewhere(session, row.cluster_id, {one.node for one in rows})
         found += [
             (at, NoticeKey(*of_row))
             for cluster_id, at, *of_row in rows
@@ -186,7 +186,7 @@ def of_incident(session: Session, incident_id: str) -> list[NoticeKey]:
     return [key for _, key in sorted(found, key=lambda one: (one[0], one[1].id))]
 
 
-def _elsewhere(session: Session, cluster_id: int, nodes: Collection[str]) -> set[str]:
+def _find_elsewhere(session: Session, cluster_id: int, nodes: Collection[str]) -> set[str]:
     """Those of the nodes that another cluster of a name has, too."""
     named = (
         select(Node.name)
@@ -196,19 +196,19 @@ def _elsewhere(session: Session, cluster_id: int, nodes: Collection[str]) -> set
     return set(session.scalars(named)) if nodes else set()
 
 
-def bodies_of(session: Session, ids: Iterable[int]) -> dict[int, bytes]:
+def read_bodies(session: Session, ids: Iterable[int]) -> dict[int, bytes]:
     """The files of these notices, by id; those that are there still."""
     wanted = select(NodeNotice.id, NodeNotice.body).where(NodeNotice.id.in_(list(ids)))
     return {row.id: row.body for row in session.execute(wanted)}
 
 
-def incidents_of_nodes(
+def list_incidents_of_nodes(
     session: Session, nodes: Collection[str], since: datetime, cluster: str | None
 ) -> NodeIncidents:
     """The incidents since then whose facts or files name one of these nodes, the newest first.
 
     Of this cluster alone, where one is named. Where a node is not named by a cluster, those of
-    :func:`of_incident`.
+    :func:`list_by_incident`.
     """
     recent = (
         select(Incident.id, Incident.facts, Job.cluster_id)
@@ -218,10 +218,10 @@ def incidents_of_nodes(
         .order_by(Incident.created_at.desc(), Incident.id.desc())
         .limit(_MOST_INCIDENTS)
     )
-    wanted = {stored_name(node): node for node in nodes}
+    wanted = {normalize_stored_name(node): node for node in nodes}
     rows = session.execute(recent).all()
     by_files: dict[str, set[str]] = {}
-    for part in _parts_of(wanted):
+    for part in _split_names(wanted):
         files = (
             select(Artifact.incident_id, Artifact.node)
             .where(Artifact.incident_id.in_([row.id for row in rows]), Artifact.node.in_(part))
@@ -232,10 +232,10 @@ def incidents_of_nodes(
     strange: dict[int, set[str]] = {}
     found = NodeIncidents([], set())
     for row in rows:
-        mine = (_nodes_named(row.facts) & wanted.keys()) | by_files.get(row.id, set())
+        mine = (_list_named_nodes(row.facts) & wanted.keys()) | by_files.get(row.id, set())
         if mine and cluster is None:
             if row.cluster_id not in strange:
-                strange[row.cluster_id] = _elsewhere(session, row.cluster_id, wanted.keys())
+                strange[row.cluster_id] = _find_elsewhere(session, row.cluster_id, wanted.keys())
             mine -= strange[row.cluster_id]
         if mine:
             found.ids.append(row.id)
@@ -243,15 +243,15 @@ def incidents_of_nodes(
     return found
 
 
-def _nodes_named(facts: dict[str, Any]) -> set[str]:
+def _list_named_nodes(facts: dict[str, Any]) -> set[str]:
     """The nodes that a job's facts name, in whatever shape they came."""
     nodes, table = facts.get("nodes"), facts.get("rank_to_node")
     listed = nodes if isinstance(nodes, list) else []
     placed = table.values() if isinstance(table, dict) else []
-    return {stored_name(name) for name in (*listed, *placed) if isinstance(name, str)}
+    return {normalize_stored_name(name) for name in (*listed, *placed) if isinstance(name, str)}
 
 
-def of_node(session: Session, node: str, cluster: str | None) -> list[NoticeReport]:
+def list_by_node(session: Session, node: str, cluster: str | None) -> list[NoticeReport]:
     """The newest notices on a node, of this cluster alone where one is named."""
     query = (
         select(NodeNotice.at, NodeNotice.seen_at, NodeNotice.source, NodeNotice.summary)
@@ -262,8 +262,8 @@ def of_node(session: Session, node: str, cluster: str | None) -> list[NoticeRepo
     )
     return [
         {
-            "at": iso_utc(row.at),
-            "seen_at": iso_utc(row.seen_at),
+            "at": format_iso_utc(row.at),
+            "seen_at": format_iso_utc(row.seen_at),
             "source": row.source,
             "summary": row.summary,
         }
@@ -281,10 +281,10 @@ def erase_of_incident(session: Session, incident_id: str) -> int:
 def erase(session: Session, node: str | None, sha256: str) -> int:
     """Remove what is the same file, of whatever cluster; how many."""
     same = delete(NodeNotice).where(NodeNotice.node == node, NodeNotice.sha256 == sha256)
-    return _removed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
+    return _count_removed(session, same.where(NodeNotice.cluster_id.in_(select(Cluster.id))))
 
 
-def num_brought(session: Session, key_id: str) -> int:
+def count_brought(session: Session, key_id: str) -> int:
     """How many kept notices a token has brought."""
     query = select(func.count()).where(NodeNotice.key_id == key_id)
     return session.scalar(query) or 0
@@ -292,18 +292,18 @@ def num_brought(session: Session, key_id: str) -> int:
 
 def withdraw(session: Session, key_id: str) -> int:
     """Remove what a token has brought; how many."""
-    return _removed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
+    return _count_removed(session, delete(NodeNotice).where(NodeNotice.key_id == key_id))
 
 
 def prune(session: Session, before: datetime) -> int:
     """Remove what came last before that time; how many."""
-    return _removed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
+    return _count_removed(session, delete(NodeNotice).where(NodeNotice.seen_at < before))
 
 
-def _removed(session: Session, statement: Delete) -> int:
+def _count_removed(session: Session, statement: Delete) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
-def _parts_of(names: Iterable[str]) -> list[list[str]]:
+def _split_names(names: Iterable[str]) -> list[list[str]]:
     ordered = sorted(set(names))
     return [ordered[start : start + _AT_ONCE] for start in range(0, len(ordered), _AT_ONCE)]

@@ -7,13 +7,13 @@ from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
-from triage.domain.wire import SentAs, Time, iso_utc
+from triage.domain.wire import SentAs, Time, format_iso_utc
 from triage.store import node_notices
 from triage.store.node_notices import NoticeReport
-from triage.store.part_history import NodePart, parts_of_node
+from triage.store.part_history import NodePart, list_parts_of_node
 
 _WINDOW: Final = timedelta(days=30)
 _MAX_INCIDENTS: Final = 200
@@ -78,7 +78,7 @@ class NodeReport(TypedDict):
     events: list[NoticeReport]
 
 
-def history(
+def read_history(
     session: Session, name: str, now: datetime | None = None, cluster: str | None = None
 ) -> NodeReport | None:
     """What is known of a node: incidents, errors, parts, events, its rate against the fleet.
@@ -93,10 +93,10 @@ def history(
         .where(Node.name == name, *([] if cluster is None else [Cluster.name == cluster]))
         .order_by(Cluster.name)
     ).all()
-    events = node_notices.of_node(session, name, cluster)
+    events = node_notices.list_by_node(session, name, cluster)
     if seen:
-        first_at = iso_utc(min(first for _, first, _ in seen))
-        last_at = iso_utc(max(last for _, _, last in seen))
+        first_at = format_iso_utc(min(first for _, first, _ in seen))
+        last_at = format_iso_utc(max(last for _, _, last in seen))
     elif events:
         first_at, last_at = events[-1]["at"], events[0]["at"]
     else:
@@ -106,15 +106,15 @@ def history(
         "clusters": [cluster for cluster, _, _ in seen if cluster],
         "first_seen_at": first_at,
         "last_seen_at": last_at,
-        "incidents": _incidents_of(session, name, cluster),
-        "errors": _errors_of(session, name, cluster),
-        "rate": _rate_of(session, name, now, cluster),
-        "parts": parts_of_node(session, name, cluster),
+        "incidents": _list_incidents(session, name, cluster),
+        "errors": _list_errors(session, name, cluster),
+        "rate": _compute_rate(session, name, now, cluster),
+        "parts": list_parts_of_node(session, name, cluster),
         "events": events,
     }
 
 
-def _of_cluster(
+def _build_cluster_conditions(
     incident_id: InstrumentedAttribute[str], cluster: str | None
 ) -> list[ColumnElement[bool]]:
     """The condition that an incident is of this cluster; none where it is None."""
@@ -125,11 +125,11 @@ def _of_cluster(
     return [incident_id.in_(mine)]
 
 
-def _incidents_of(session: Session, name: str, cluster: str | None) -> list[_NodeIncident]:
+def _list_incidents(session: Session, name: str, cluster: str | None) -> list[_NodeIncident]:
     # Ids sort by the time they were made: the index alone tells which are the newest.
     newest = (
         select(Suspect.incident_id, Suspect.position)
-        .where(Suspect.node == name, *_of_cluster(Suspect.incident_id, cluster))
+        .where(Suspect.node == name, *_build_cluster_conditions(Suspect.incident_id, cluster))
         .order_by(Suspect.incident_id.desc(), Suspect.position)
         .limit(_MAX_INCIDENTS)
         .subquery()
@@ -152,13 +152,13 @@ def _incidents_of(session: Session, name: str, cluster: str | None) -> list[_Nod
         {
             "incident_id": incident_id,
             "job_id": job_id,
-            "created_at": iso_utc(created_at),
+            "created_at": format_iso_utc(created_at),
             "position": suspect.position,
             "role": suspect.role,
             "category": suspect.category,
             "score": suspect.score,
             "gpus": suspect.row.get("gpus", []),
-            "part": named_by(suspect.row).first,
+            "part": list_named_parts(suspect.row).first,
             "resolved_as": getattr(resolution, "category", None),
             "resolved_node": getattr(resolution, "node", None),
         }
@@ -166,7 +166,7 @@ def _incidents_of(session: Session, name: str, cluster: str | None) -> list[_Nod
     ]
 
 
-def _errors_of(session: Session, name: str, cluster: str | None) -> list[_NodeError]:
+def _list_errors(session: Session, name: str, cluster: str | None) -> list[_NodeError]:
     """Of the newest rows, so that a node that floods its log is answered as soon as others.
 
     Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
@@ -174,7 +174,7 @@ def _errors_of(session: Session, name: str, cluster: str | None) -> list[_NodeEr
     newest = (
         select(*_ERROR, Evidence.incident_id, Evidence.count, Evidence.at)
         .where(Evidence.node == name, Evidence.role == EvidenceRole.ROOT)
-        .where(*_of_cluster(Evidence.incident_id, cluster))
+        .where(*_build_cluster_conditions(Evidence.incident_id, cluster))
         .order_by(Evidence.at.desc())
         .limit(MAX_ROWS)
         .subquery()
@@ -208,15 +208,15 @@ def _errors_of(session: Session, name: str, cluster: str | None) -> list[_NodeEr
         {
             **row,
             "count": int(row["count"]),
-            "first_at": iso_utc(row["first_at"]),
-            "last_at": iso_utc(row["last_at"]),
+            "first_at": format_iso_utc(row["first_at"]),
+            "last_at": format_iso_utc(row["last_at"]),
         }
         for row in session.execute(by_error).mappings()
     ]
     return cast("list[_NodeError]", rows)
 
 
-def _rate_of(session: Session, name: str, now: datetime, cluster: str | None) -> _NodeRate:
+def _compute_rate(session: Session, name: str, now: datetime, cluster: str | None) -> _NodeRate:
     """How often it was the culprit, and how often a node of the fleet is on average."""
     since = now - _WINDOW
     as_culprit = (
@@ -224,7 +224,7 @@ def _rate_of(session: Session, name: str, now: datetime, cluster: str | None) ->
         .select_from(Suspect)
         .join(Incident, Suspect.incident_id == Incident.id)
         .where(Suspect.role == Role.CULPRIT, Incident.created_at >= since)
-        .where(*_of_cluster(Incident.id, cluster))
+        .where(*_build_cluster_conditions(Incident.id, cluster))
     )
     mine = session.scalar(as_culprit.where(Suspect.node == name)) or 0
     all_of_them = session.scalar(as_culprit.where(Suspect.node.is_not(None))) or 0

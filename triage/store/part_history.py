@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node, PartSighting, Suspect
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role
 from triage.domain.hardware import HardwareKind
-from triage.domain.wire import Time, iso_utc
+from triage.domain.wire import Time, format_iso_utc
 
 _MOST_PARTS: Final = 200
 # A part that more nodes claim is none: firmware made its number up.
@@ -43,46 +43,48 @@ class NodePart(TypedDict):
     elsewhere: list[PartElsewhere]
 
 
-def parts_of_node(session: Session, name: str, cluster: str | None = None) -> list[NodePart]:
+def list_parts_of_node(session: Session, name: str, cluster: str | None = None) -> list[NodePart]:
     """The parts of a node, by kind and slot, the newest first; of this cluster where it is named.
 
     An incident elsewhere counts while the part was there, as far as anybody saw.
     """
-    here = (*_of_cluster(cluster), Node.name == name)
-    mine = _stays(session, *here, limit=_MOST_PARTS)
+    here = (*_build_cluster_conditions(cluster), Node.name == name)
+    mine = _list_stays(session, *here, limit=_MOST_PARTS)
     others: dict[tuple[str, str], list[tuple[PartSighting, str]]] = {}
     for kind in {stay.kind for stay, _ in mine}:
         identities = sorted({stay.identity for stay, _ in mine if stay.kind == kind})
         for start in range(0, len(identities), _AT_ONCE):
             wanted = PartSighting.identity.in_(identities[start : start + _AT_ONCE])
             elsewhere = (
-                *_of_cluster(cluster),
+                *_build_cluster_conditions(cluster),
                 PartSighting.kind == kind,
                 wanted,
                 Node.name != name,
             )
             limit = _AT_ONCE * _MOST_ELSEWHERE
-            for stay, node in _stays(session, *elsewhere, limit=limit):
+            for stay, node in _list_stays(session, *elsewhere, limit=limit):
                 others.setdefault((stay.kind, stay.identity), []).append((stay, node))
     others = {part: found for part, found in others.items() if len(found) <= _MOST_ELSEWHERE}
     firsts: dict[tuple[str, str], list[datetime]] = {}
     for stay, _ in (*mine, *(row for found in others.values() for row in found)):
         firsts.setdefault((stay.kind, stay.identity), []).append(stay.first_at)
-    named = _named_in(session, {node for found in others.values() for _, node in found}, cluster)
+    named = _find_named_parts(
+        session, {node for found in others.values() for _, node in found}, cluster
+    )
     return [
         {
             "kind": stay.kind,
             "identity": stay.identity,
             "slot": stay.slot,
-            "first_at": iso_utc(stay.first_at),
-            "last_at": iso_utc(stay.last_at),
+            "first_at": format_iso_utc(stay.first_at),
+            "last_at": format_iso_utc(stay.last_at),
             "elsewhere": [
                 {
                     "node": node,
                     "slot": other.slot,
-                    "first_at": iso_utc(other.first_at),
-                    "last_at": iso_utc(other.last_at),
-                    "incidents": _times(other, node, firsts, named),
+                    "first_at": format_iso_utc(other.first_at),
+                    "last_at": format_iso_utc(other.last_at),
+                    "incidents": _count_times(other, node, firsts, named),
                 }
                 for other, node in others.get((stay.kind, stay.identity), ())
             ],
@@ -95,11 +97,11 @@ def _order(stay: PartSighting) -> tuple[Any, ...]:
     return list(HardwareKind).index(HardwareKind(stay.kind)), stay.slot, -stay.last_at.timestamp()
 
 
-def _of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
+def _build_cluster_conditions(cluster: str | None) -> list[ColumnElement[bool]]:
     return [] if cluster is None else [Cluster.name == cluster]
 
 
-def _stays(
+def _list_stays(
     session: Session, *where: ColumnElement[bool], limit: int
 ) -> list[tuple[PartSighting, str]]:
     rows = session.execute(
@@ -116,7 +118,7 @@ def _stays(
 _Named = Mapping[tuple[str, str], Sequence[datetime]]
 
 
-def _named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> _Named:
+def _find_named_parts(session: Session, nodes: Iterable[str], cluster: str | None) -> _Named:
     """When incidents named a part of these nodes: (node, ``GPU 0000:5d:00``) to times."""
     found: dict[tuple[str, str], list[datetime]] = {}
     for node in sorted(nodes):
@@ -126,18 +128,18 @@ def _named_in(session: Session, nodes: Iterable[str], cluster: str | None) -> _N
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
             .where(Suspect.node == node, Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)))
-            .where(*_of_cluster(cluster))
+            .where(*_build_cluster_conditions(cluster))
             .order_by(Incident.id.desc())
             .limit(_MOST_INCIDENTS)
         )
         for at, row in rows:
-            part = named_by(row or {}).first
+            part = list_named_parts(row or {}).first
             if part is not None:
                 found.setdefault((node, part), []).append(at)
     return found
 
 
-def _times(
+def _count_times(
     stay: PartSighting,
     node: str,
     firsts: Mapping[tuple[str, str], Sequence[datetime]],

@@ -22,7 +22,7 @@ _OTHERS: Final = 0o077
 _LEFT_BY_A_SERVICE: Final = frozenset({"triage.db", "serve.lock", "blobs", "spool", "incoming"})
 
 
-def private_folder(folder: Path, *, make: bool = True) -> Path:
+def make_private_folder(folder: Path, *, make: bool = True) -> Path:
     """``folder`` with mode 0700, made where it is missing; without ``make`` it stays missing.
 
     Raises :class:`UsageError` with the command that mends it where it is another user's, or
@@ -62,7 +62,7 @@ def _is_ours(folder: Path, status: os.stat_result) -> bool:
     return not status.st_mode & stat.S_ISVTX and (not names or bool(names & _LEFT_BY_A_SERVICE))
 
 
-def private_file(path: Path) -> None:
+def make_file_private(path: Path) -> None:
     """Narrow a file to mode 0600; one that is missing is left so.
 
     Raises :class:`UsageError` where it is no plain file, or another user's.
@@ -82,9 +82,9 @@ def _refuse_foreign(path: Path, status: os.stat_result, otherwise: str) -> None:
         return
     mode = _FOLDER_MODE if stat.S_ISDIR(status.st_mode) else _FILE_MODE
     raise UsageError(
-        f"{path} belongs to {_user_name(status.st_uid)}, and this runs as"
-        f" {_user_name(os.geteuid())}: run it as that user,"
-        f" `chown {_user_name(os.geteuid())} {path} && chmod {mode:o} {path}`, {otherwise}"
+        f"{path} belongs to {_find_user_name(status.st_uid)}, and this runs as"
+        f" {_find_user_name(os.geteuid())}: run it as that user,"
+        f" `chown {_find_user_name(os.geteuid())} {path} && chmod {mode:o} {path}`, {otherwise}"
     )
 
 
@@ -101,7 +101,7 @@ def _narrow(path: Path, status: os.stat_result, mode: int) -> None:
     log.info("others could read it: narrowed", path=str(path), mode=f"{mode:o}")
 
 
-def _user_name(uid: int) -> str:
+def _find_user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -69,14 +69,14 @@ def _contains(
     session: Session, column: InstrumentedAttribute[str], text: str
 ) -> ColumnElement[bool]:
     """Whether the column holds the text, in any case of A to Z; ``%`` and ``_`` mean themselves."""
-    if _sqlite(session):  # whose LIKE is blind to the case of these letters
+    if _is_sqlite(session):  # whose LIKE is blind to the case of these letters
         return column.like(f"%{text.translate(_MARKS)}%", escape=_ESCAPE)
     # ILIKE asks the locale for each letter and takes four times as long. "C" knows A to Z alone.
     wanted = text.translate(_LOWER)
     return func.strpos(func.lower(column.collate("C")), bindparam(None, wanted, column.type)) > 0
 
 
-def _best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[int]:
+def _order_best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[int]:
     """Those that are the text before those that only hold it."""
     return case(
         (column == text, 0),
@@ -85,26 +85,26 @@ def _best_first(column: InstrumentedAttribute[str], text: str) -> ColumnElement[
     )
 
 
-def _of_cluster(cluster: str | None) -> list[ColumnElement[bool]]:
+def _build_cluster_conditions(cluster: str | None) -> list[ColumnElement[bool]]:
     return [] if cluster is None else [Cluster.name == cluster]
 
 
-def incidents_of_job(
+def find_incidents_of_job(
     session: Session, text: str, cluster: str | None, limit: int
 ) -> list[IncidentFound]:
     """Incidents of jobs whose id holds the text."""
-    order = _best_first(Job.job_id, text)
-    return _incidents(session, _contains(session, Job.job_id, text), cluster, limit, order)
+    order = _order_best_first(Job.job_id, text)
+    return _find_incidents(session, _contains(session, Job.job_id, text), cluster, limit, order)
 
 
-def incidents_of_category(
+def find_incidents_of_category(
     session: Session, category: str, cluster: str | None, limit: int
 ) -> list[IncidentFound]:
     """Incidents with this cause."""
-    return _incidents(session, Incident.category == category, cluster, limit)
+    return _find_incidents(session, Incident.category == category, cluster, limit)
 
 
-def _incidents(
+def _find_incidents(
     session: Session,
     where: ColumnElement[bool],
     cluster: str | None,
@@ -115,7 +115,7 @@ def _incidents(
         select(Incident.id, Job.job_id, Cluster.name, Incident.created_at, Incident.verdict)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(where, *_of_cluster(cluster))
+        .where(where, *_build_cluster_conditions(cluster))
         .order_by(*order, Incident.created_at.desc(), Incident.id.desc())
         .limit(limit)
     )
@@ -125,19 +125,19 @@ def _incidents(
     ]
 
 
-def nodes_named(session: Session, text: str, cluster: str | None, limit: int) -> list[NodeFound]:
+def find_nodes(session: Session, text: str, cluster: str | None, limit: int) -> list[NodeFound]:
     """Nodes whose name holds the text."""
     query = (
         select(Node.name, Cluster.name, Node.last_seen_at)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(_contains(session, Node.name, text), *_of_cluster(cluster))
-        .order_by(_best_first(Node.name, text), Node.name, Cluster.name)
+        .where(_contains(session, Node.name, text), *_build_cluster_conditions(cluster))
+        .order_by(_order_best_first(Node.name, text), Node.name, Cluster.name)
         .limit(limit)
     )
     return [NodeFound(name, of or None, at) for name, of, at in session.execute(query)]
 
 
-def parts_named(
+def find_parts(
     session: Session, text: str, spellings: Sequence[str], cluster: str | None, limit: int
 ) -> list[PartFound]:
     """Parts whose identity is one of the ``spellings`` or holds the text; the last stay of each."""
@@ -146,7 +146,10 @@ def parts_named(
         select(PartSighting.kind, identity, Node.name, Cluster.name, PartSighting.last_at)
         .join(Node, PartSighting.node_id == Node.id)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(_contains(session, identity, text) | identity.in_(spellings), *_of_cluster(cluster))
+        .where(
+            _contains(session, identity, text) | identity.in_(spellings),
+            *_build_cluster_conditions(cluster),
+        )
         .order_by(
             case((identity.in_(spellings), 0), else_=1),
             PartSighting.last_at.desc(),
@@ -160,17 +163,17 @@ def parts_named(
     ]
 
 
-def text_has(session: Session, text: str) -> ColumnElement[bool]:
+def build_text_condition(session: Session, text: str) -> ColumnElement[bool]:
     """Rows of evidence whose text holds this one."""
     return _contains(session, Evidence.text, text)
 
 
-def code_is(kind: str, code: int) -> ColumnElement[bool]:
+def build_code_condition(kind: str, code: int) -> ColumnElement[bool]:
     """Rows of evidence with this code of this kind (``xid``, ``sxid``)."""
     return (Evidence.kind == kind) & (Evidence.code == code)
 
 
-def newest_row(session: Session, upto: int | None = None) -> int:
+def find_newest_row(session: Session, upto: int | None = None) -> int:
     """The id of the newest row of evidence, or of the newest ``upto`` that id; 0 for none."""
     query = select(func.max(Evidence.id))
     if upto is not None:
@@ -178,7 +181,7 @@ def newest_row(session: Session, upto: int | None = None) -> int:
     return session.scalar(query) or 0
 
 
-def came_at(session: Session, row_id: int) -> datetime | None:
+def find_arrival_time(session: Session, row_id: int) -> datetime | None:
     """When the file of the first row behind this one came; None where there is no such row."""
     query = (
         select(Artifact.created_at)
@@ -190,19 +193,21 @@ def came_at(session: Session, row_id: int) -> datetime | None:
     return session.scalar(query)
 
 
-def evidence_in(
+def find_evidence(
     session: Session, where: ColumnElement[bool], cluster: str | None, last: int
 ) -> list[EvidenceFound]:
     """What fits in the ``SPAN`` rows that end with ``last``: one an incident, newest first."""
     # The sign keeps SQLite from walking the index of incidents, which is all rows.
-    incident = literal_column("+evidence.incident_id") if _sqlite(session) else Evidence.incident_id
+    incident = (
+        literal_column("+evidence.incident_id") if _is_sqlite(session) else Evidence.incident_id
+    )
     groups = session.execute(
         select(func.max(Evidence.id), func.count())
         .where(Evidence.id > last - SPAN, Evidence.id <= last, where)
         .group_by(incident)
     ).all()
     counts = {int(newest): int(count) for newest, count in groups}
-    return sorted(_rows_of(session, counts, cluster), key=lambda row: -row.id)
+    return sorted(_list_rows(session, counts, cluster), key=lambda row: -row.id)
 
 
 def with_newer(
@@ -219,11 +224,11 @@ def with_newer(
     return found
 
 
-def _sqlite(session: Session) -> bool:
+def _is_sqlite(session: Session) -> bool:
     return session.get_bind().dialect.name == "sqlite"
 
 
-def _rows_of(
+def _list_rows(
     session: Session, counts: dict[int, int], cluster: str | None
 ) -> Iterator[EvidenceFound]:
     ids = sorted(counts, reverse=True)
@@ -236,7 +241,7 @@ def _rows_of(
             .join(Incident, Evidence.incident_id == Incident.id)
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
-            .where(Evidence.id.in_(ids[start : start + 500]), *_of_cluster(cluster))
+            .where(Evidence.id.in_(ids[start : start + 500]), *_build_cluster_conditions(cluster))
         )  # fmt: skip
         for row_id, incident, job, name, node, at, text in session.execute(query):
             yield EvidenceFound(row_id, incident, job, name or None, node, at, text, counts[row_id])

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import SignatureFile
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +24,26 @@ class SignatureFileView:
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form."""
-        times = {"created_at": iso_utc(self.created_at), "updated_at": iso_utc(self.updated_at)}
+        times = {
+            "created_at": format_iso_utc(self.created_at),
+            "updated_at": format_iso_utc(self.updated_at),
+        }
         return {**asdict(self), **times}
 
 
-def versions(session: Session) -> tuple[tuple[str, str], ...]:
+def list_versions(session: Session) -> tuple[tuple[str, str], ...]:
     """(name, SHA-256) of all, by name: whether anything changed."""
     query = select(SignatureFile.name, SignatureFile.sha256).order_by(SignatureFile.name)
     return tuple((row.name, row.sha256) for row in session.execute(query))
 
 
-def bodies(session: Session) -> dict[str, bytes]:
+def list_bodies(session: Session) -> dict[str, bytes]:
     """Name -> TOML of all, by name."""
     query = select(SignatureFile.name, SignatureFile.body).order_by(SignatureFile.name)
     return {row.name: row.body.encode("utf-8") for row in session.execute(query)}
 
 
-def listing(session: Session) -> list[SignatureFileView]:
+def list_files(session: Session) -> list[SignatureFileView]:
     """All, by name."""
     return [
         _view(row) for row in session.scalars(select(SignatureFile).order_by(SignatureFile.name))

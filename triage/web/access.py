@@ -17,11 +17,11 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from triage.api.access import EVERYBODY, Scope, actor_of, admit_caller, check_local, checked
+from triage.api.access import EVERYBODY, Scope, admit_caller, check_local, check_token, get_actor
 from triage.api.state import state_of
 from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
-from triage.services.sessions import LIFE, who_is
+from triage.services.sessions import LIFE, find_session_key
 
 _COOKIE: Final = "triage_session"
 # A browser takes a cookie of this prefix over TLS alone, and from no other host of the domain.
@@ -66,39 +66,39 @@ def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
             )
         request.scope["triage.visitor"] = visitor
         admit_caller(request, visitor.caller)
-        state_of(request).pace.take(actor_of(request))
+        state_of(request).pace.take(get_actor(request))
 
     return check
 
 
-def visitor_of(request: Request) -> Visitor | None:
+def get_visitor(request: Request) -> Visitor | None:
     """The visitor that :func:`admit` let through; None on pages that are open to all."""
     return cast("Visitor | None", request.scope.get("triage.visitor"))
 
 
 async def identify(request: Request, scope: Scope) -> Visitor:
-    """The visitor behind a request. Raises what :func:`triage.api.access.checked` raises."""
+    """The visitor behind a request. Raises what :func:`triage.api.access.check_token` raises."""
     state = state_of(request)
     if state.open_access:
         check_local(request)
         return Visitor(EVERYBODY, _OPEN_CSRF_TOKEN, "open")
     if "authorization" in request.headers:
-        return Visitor(await checked(request, scope), "", "token")
-    secret = secret_of(request)
+        return Visitor(await check_token(request, scope), "", "token")
+    secret = get_secret(request)
     key = None
     if secret is not None:
-        key = await to_thread.run_sync(who_is, state.context, secret)
+        key = await to_thread.run_sync(find_session_key, state.context, secret)
     if secret is None or key is None:
         raise NoToken("nobody is logged in", hint="log in with a token")
-    return Visitor(key.caller(), _csrf_token_of(secret), "cookie")
+    return Visitor(key.caller(), _make_csrf_token(secret), "cookie")
 
 
-def secret_of(request: Request) -> str | None:
+def get_secret(request: Request) -> str | None:
     """The secret of the session, from the browser's cookie."""
-    return request.cookies.get(_cookie_name(request))
+    return request.cookies.get(_choose_cookie_name(request))
 
 
-def _csrf_token_of(secret: str) -> str:
+def _make_csrf_token(secret: str) -> str:
     """The CSRF token of a session; the secret cannot be worked out from it."""
     return hashlib.sha256(b"triage form\0" + secret.encode("utf-8", "replace")).hexdigest()
 
@@ -106,7 +106,7 @@ def _csrf_token_of(secret: str) -> str:
 def check_csrf(request: Request, token: str | None) -> None:
     """Raises :class:`NotAllowed` for a form that no page of this session has sent."""
     check_origin(request)
-    visitor = visitor_of(request)
+    visitor = get_visitor(request)
     if visitor is None or visitor.how == "token":
         return  # a browser does not send an Authorization header by itself
     given = (token or "").encode("utf-8", "replace")
@@ -141,27 +141,31 @@ def check_origin(request: Request) -> None:
 def set_cookie(request: Request, response: Response, secret: str) -> None:
     """Hand the session's secret to the browser: no script reads it, no other site sends it."""
     response.set_cookie(
-        _cookie_name(request),
+        _choose_cookie_name(request),
         secret,
         max_age=int(LIFE.total_seconds()),
         path="/",
         httponly=True,
         samesite="strict",
-        secure=_over_tls(request),
+        secure=_is_over_tls(request),
     )
 
 
 def forget_cookie(request: Request, response: Response) -> None:
     """Let the browser drop the session's cookie."""
     response.delete_cookie(
-        _cookie_name(request), path="/", httponly=True, samesite="strict", secure=_over_tls(request)
+        _choose_cookie_name(request),
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=_is_over_tls(request),
     )
 
 
-def _cookie_name(request: Request) -> str:
-    return _COOKIE_OF_TLS if _over_tls(request) else _COOKIE
+def _choose_cookie_name(request: Request) -> str:
+    return _COOKIE_OF_TLS if _is_over_tls(request) else _COOKIE
 
 
-def _over_tls(request: Request) -> bool:
+def _is_over_tls(request: Request) -> bool:
     public = state_of(request).context.settings.public_url
     return request.url.scheme == _TLS or public.startswith("https://")

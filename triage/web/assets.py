@@ -45,7 +45,7 @@ def add_sheets(sheets: Mapping[str, str]) -> None:
 
 
 @cache
-def content_of(name: str) -> bytes:
+def read_content(name: str) -> bytes:
     """The bytes of an asset."""
     if name in _SHEETS:
         return _SHEETS[name].encode()
@@ -53,20 +53,20 @@ def content_of(name: str) -> bytes:
 
 
 @cache
-def _version_of(name: str) -> str:
-    return hashlib.sha256(content_of(name)).hexdigest()[:16]
+def _compute_version(name: str) -> str:
+    return hashlib.sha256(read_content(name)).hexdigest()[:16]
 
 
-def address(name: str) -> str:
+def make_address(name: str) -> str:
     """Where pages load it from."""
-    return f"/static/{name}?v={_version_of(name)}"
+    return f"/static/{name}?v={_compute_version(name)}"
 
 
 def asset(request: Request, name: str) -> Response:
     """One file; to be kept for good where it was asked for by its version."""
     if name not in FILES:
         raise NotFound("there is no such file")
-    kept = _FOR_GOOD if request.query_params.get("v") == _version_of(name) else "no-cache"
+    kept = _FOR_GOOD if request.query_params.get("v") == _compute_version(name) else "no-cache"
     headers = {
         "Cache-Control": kept,
         "Vary": "Accept-Encoding",
@@ -74,11 +74,11 @@ def asset(request: Request, name: str) -> Response:
     }
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-        return Response(_packed(name), media_type=FILES[name], headers=headers)
-    return Response(content_of(name), media_type=FILES[name], headers=headers)
+        return Response(_compress_content(name), media_type=FILES[name], headers=headers)
+    return Response(read_content(name), media_type=FILES[name], headers=headers)
 
 
 @cache
-def _packed(name: str) -> bytes:
+def _compress_content(name: str) -> bytes:
     """The bytes as gzip. Pages are never compressed: they hold the CSRF token of a session."""
-    return gzip.compress(content_of(name), mtime=0)
+    return gzip.compress(read_content(name), mtime=0)

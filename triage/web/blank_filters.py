@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request
 
-from triage.api.requests.values import known_query
+from triage.api.requests.values import check_query
 from triage.errors import Refusal, Unprocessable
 
 
@@ -24,12 +24,12 @@ class Moved(Refusal):
         self.where = where
 
 
-def without_blanks(*known: str) -> Callable[[Request], Awaitable[None]]:
+def drop_blanks(*known: str) -> Callable[[Request], Awaitable[None]]:
     """A dependency that takes ``known`` filters (and ``cursor``), each once.
 
     Raises :class:`Moved` where some were left blank, :class:`Unprocessable` for others.
     """
-    strict = known_query(*known, "cursor")
+    strict = check_query(*known, "cursor")
 
     async def check(request: Request) -> None:
         await strict(request)

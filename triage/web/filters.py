@@ -14,11 +14,11 @@ from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
 from triage.domain.states import ArtifactState, IncidentState
-from triage.domain.wire import iso_utc
-from triage.render.words.answer import restart_text, symptom_facts
-from triage.render.words.belief import belief
-from triage.render.words.clean import one_line
-from triage.render.words.moments import relative
+from triage.domain.wire import format_iso_utc
+from triage.render.words.answer import describe_symptom_facts, restart_text
+from triage.render.words.belief import format_belief
+from triage.render.words.clean import format_one_line
+from triage.render.words.moments import format_relative
 from triage.render.words.ranges import condense, condense_names
 
 _OPEN: Final = "open"
@@ -46,49 +46,51 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
 
-def family(category: str | None) -> str:
+def get_category_family(category: str | None) -> str:
     """The family of a category's name; ``open`` where no cause is known."""
     return _FAMILY.get(Category(category), _OPEN) if category in set(Category) else _OPEN
 
 
-def _when(at: datetime | str | None, *, ago: bool = True) -> Markup:
+def _format_when(at: datetime | str | None, *, ago: bool = True) -> Markup:
     """A time in UTC; a script adds how long ago that is."""
-    moment = _utc(at)
+    moment = _convert_to_utc(at)
     if moment is None:
         return _UNDATED
     mark = " data-ago" if ago else ""
     return Markup('<time datetime="{}"{}>{} UTC</time>').format(
-        iso_utc(moment), Markup(mark), moment.strftime("%Y-%m-%d %H:%M:%S")
+        format_iso_utc(moment), Markup(mark), moment.strftime("%Y-%m-%d %H:%M:%S")
     )
 
 
-def timed(sentence: str) -> Markup:
+def format_timed(sentence: str) -> Markup:
     """One of our own sentences, its times as :func:`when` writes them; never a log line."""
-    return Markup("").join(_timed(part) for part in _STAMP.split(one_line(sentence)))
+    return Markup("").join(
+        _format_timed_part(part) for part in _STAMP.split(format_one_line(sentence))
+    )
 
 
-def _timed(part: str) -> str:
+def _format_timed_part(part: str) -> str:
     try:
-        return _when(part, ago=False) if _STAMP.fullmatch(part) else part
+        return _format_when(part, ago=False) if _STAMP.fullmatch(part) else part
     except ValueError:  # the 31st of February
         return part
 
 
-def _clock(at: datetime | str | None) -> Markup:
+def _format_clock(at: datetime | str | None) -> Markup:
     """The time with its milliseconds, for rows of one log."""
-    moment = _utc(at)
+    moment = _convert_to_utc(at)
     if moment is None:
         return _UNDATED
     text = moment.strftime("%m-%d %H:%M:%S.%f")[:-3]
-    return Markup('<time datetime="{}">{}</time>').format(iso_utc(moment), text)
+    return Markup('<time datetime="{}">{}</time>').format(format_iso_utc(moment), text)
 
 
-def _utc(at: datetime | str | None) -> datetime | None:
+def _convert_to_utc(at: datetime | str | None) -> datetime | None:
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
     return None if moment is None else moment.astimezone(UTC)
 
 
-def _size(num_bytes: int) -> str:
+def _format_size(num_bytes: int) -> str:
     """``4.2 MiB``."""
     value, unit = float(num_bytes), _UNITS[0]
     for unit in _UNITS:
@@ -98,7 +100,7 @@ def _size(num_bytes: int) -> str:
     return f"{num_bytes:,} B" if unit == _UNITS[0] else f"{value:,.1f} {unit}"
 
 
-def _age(since: datetime, now: datetime) -> str:
+def _format_age(since: datetime, now: datetime) -> str:
     """``3 min``, ``2 h``: how long something has stood there."""
     seconds = max(0, int((now - since).total_seconds()))
     for unit_s, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
@@ -107,15 +109,15 @@ def _age(since: datetime, now: datetime) -> str:
     return f"{seconds} s"
 
 
-def _raw_line(text: str) -> Markup:
+def _format_raw_line(text: str) -> Markup:
     """A line of a file with its blanks; characters that do not show are written out."""
     parts = text.replace("\r", " ").expandtabs(8).split(" ")
-    return escape(" ".join(one_line(part) for part in parts))
+    return escape(" ".join(format_one_line(part) for part in parts))
 
 
-def _marked(line: str, text: str) -> Markup:
+def _mark_found(line: str, text: str) -> Markup:
     """A line with what was searched for marked, where it stands there."""
-    shown, wanted = one_line(line), one_line(text)
+    shown, wanted = format_one_line(line), format_one_line(text)
     at = shown.casefold().find(wanted.casefold())
     if at < 0 or len(shown.casefold()) != len(shown):
         return escape(shown)
@@ -123,7 +125,7 @@ def _marked(line: str, text: str) -> Markup:
     return Markup("{}<mark>{}</mark>{}").format(*parts)
 
 
-def _raw_address(incident_id: str, artifact: str | None, line: int | None) -> str | None:
+def _build_raw_address(incident_id: str, artifact: str | None, line: int | None) -> str | None:
     """Where a reason or a row can be read in its file; None where no file is named."""
     if not artifact:
         return None
@@ -132,60 +134,60 @@ def _raw_address(incident_id: str, artifact: str | None, line: int | None) -> st
     return f"/incidents/{quote(incident_id)}/raw?{query}{mark}"
 
 
-def node_address(node: str) -> str:
+def build_node_address(node: str) -> str:
     """The page of a node."""
     return f"/nodes/{quote(node, safe='')}"
 
 
-def kept(filters: Mapping[str, str], **more: str) -> str:
+def encode_kept_filters(filters: Mapping[str, str], **more: str) -> str:
     """Filters as a query, without those that were left blank."""
     return urlencode({name: value for name, value in {**filters, **more}.items() if value})
 
 
 # The answer of 16,384 ranks has dozens of lists of thousands, and is shown again and again.
 @lru_cache(maxsize=512)
-def _short_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
+def _shorten_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
     """Ranks as spans, in at most ``most`` characters."""
     return condense(ranks, max_chars=most)
 
 
 @lru_cache(maxsize=64)
-def _short_names(names: tuple[str, ...], most: int = 200) -> str:
+def _shorten_names(names: tuple[str, ...], most: int = 200) -> str:
     """Names of nodes in brackets, in at most ``most`` characters."""
     return condense_names(names, max_chars=most)
 
 
-def _short_name(artifact: str) -> str:
+def _shorten_file_name(artifact: str) -> str:
     """The last part of a file's name, with the node's folder where it says one."""
     parts = PurePosixPath(artifact).parts
     return "/".join(parts[-2:])
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "when": _when,
-    "timed": timed,
-    "from_stop": relative,
-    "clock": _clock,
-    "size": _size,
-    "age": _age,
+    "when": _format_when,
+    "timed": format_timed,
+    "from_stop": format_relative,
+    "clock": _format_clock,
+    "size": _format_size,
+    "age": _format_age,
     "count": count,
-    "belief": belief,
-    "ranks": _short_ranks,
-    "names": _short_names,
-    "cut": one_line,
-    "short_name": _short_name,
-    "raw_line": _raw_line,
-    "marked": _marked,
-    "family": family,
-    "urlencode_kept": kept,
+    "belief": format_belief,
+    "ranks": _shorten_ranks,
+    "names": _shorten_names,
+    "cut": format_one_line,
+    "short_name": _shorten_file_name,
+    "raw_line": _format_raw_line,
+    "marked": _mark_found,
+    "family": get_category_family,
+    "urlencode_kept": encode_kept_filters,
     "restart": restart_text,
-    "symptom": symptom_facts,
+    "symptom": describe_symptom_facts,
     "words": lambda name: str(name).replace("_", " "),
     "number": lambda value: f"{value:,}",
 }
 GLOBALS: Final[Mapping[str, Any]] = {
-    "raw_address": _raw_address,
-    "node_address": node_address,
+    "raw_address": _build_raw_address,
+    "node_address": build_node_address,
     "LLAMA3_ROW": LLAMA3_ROW,
     "CATEGORIES": list(Category),
     "STATES": list(IncidentState),

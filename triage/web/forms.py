@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from triage.api.requests.body import read_whole
-from triage.api.requests.values import one_name
+from triage.api.requests.values import check_name
 from triage.errors import BadRequest, Unsupported
 from triage.web.access import CSRF_FIELD, check_csrf
 
@@ -40,7 +40,7 @@ async def read_form(request: Request, *, signed: bool = True) -> dict[str, str]:
     return fields
 
 
-def optional(fields: dict[str, str], name: str) -> str | None:
+def get_optional_name(fields: dict[str, str], name: str) -> str | None:
     """A name out of a form; None where it was left blank. Raises :class:`Unprocessable`."""
     text = fields.get(name, "").strip()
-    return one_name(text, f"body/{name}") if text else None
+    return check_name(text, f"body/{name}") if text else None

@@ -3,8 +3,8 @@
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
-from triage.api.access import caller_of
-from triage.api.requests.values import one_id
+from triage.api.access import get_caller
+from triage.api.requests.values import check_id
 from triage.api.state import state_of
 from triage.errors import NotFound
 from triage.store.incidents import incidents
@@ -13,13 +13,13 @@ from triage.store.views import IncidentView
 
 def find_incident(request: Request, session: Session, incident_id: str) -> IncidentView:
     """The incident of this id, where the visitor's token reaches it. Raises :class:`NotFound`."""
-    incident = incidents.find(session, one_id(incident_id, "incident", ""))
-    if incident is None or not caller_of(request).sees(incident.cluster):
+    incident = incidents.find(session, check_id(incident_id, "incident", ""))
+    if incident is None or not get_caller(request).sees(incident.cluster):
         raise NotFound("there is no such incident", hint="the list names those that there are")
     return incident
 
 
-def incident_of_page(request: Request, incident_id: str) -> IncidentView:
+def find_page_incident(request: Request, incident_id: str) -> IncidentView:
     """The incident of this id, read in a session of its own. Raises :class:`NotFound`."""
     with state_of(request).context.database.reading() as session:
         return find_incident(request, session, incident_id)

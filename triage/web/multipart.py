@@ -109,7 +109,7 @@ class _Stream:
         return lines
 
 
-def boundary_of(content_type: str) -> str:
+def parse_boundary(content_type: str) -> str:
     """The boundary that a Content-Type names. Raises :class:`BadRequest`."""
     match = _BOUNDARY.search(content_type)
     kind = content_type.partition(";")[0].strip().lower()
@@ -118,7 +118,7 @@ def boundary_of(content_type: str) -> str:
     return match[1] or match[2]
 
 
-def parts_of(body: _Readable, boundary: str) -> Iterator[Part]:
+def iterate_parts(body: _Readable, boundary: str) -> Iterator[Part]:
     """The parts in their order. The unread rest of a part is skipped before the next one.
 
     Raises :class:`BadRequest` for a body that is no form, and :class:`TooLarge` for too many parts.
@@ -132,7 +132,7 @@ def parts_of(body: _Readable, boundary: str) -> Iterator[Part]:
         count += 1
         if count > _MAX_PARTS:
             raise TooLarge(f"more than {_MAX_PARTS:,} files", hint="send them as a tar")
-        part = _part_from(stream.head(), stream)
+        part = _make_part(stream.head(), stream)
         yield part
         while part.read(_PIECE):
             pass
@@ -140,16 +140,18 @@ def parts_of(body: _Readable, boundary: str) -> Iterator[Part]:
         pass
 
 
-def _part_from(head: bytes, stream: _Stream) -> Part:
+def _make_part(head: bytes, stream: _Stream) -> Part:
     line = _DISPOSITION.search(head)
     rest = b";" + line[1] if line else b""
     name, filename = _NAME.search(rest), _FILENAME.search(rest)
     if name is None:
         raise BadRequest("a part of the form has no name", hint=_AGAIN)
-    return Part(_unescaped(name[1]), None if filename is None else _unescaped(filename[1]), stream)
+    return Part(
+        _unescape_name(name[1]), None if filename is None else _unescape_name(filename[1]), stream
+    )
 
 
-def _unescaped(raw: bytes) -> str:
+def _unescape_name(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
     for escape, char in _ESCAPED.items():
         text = text.replace(escape, char)

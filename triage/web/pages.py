@@ -16,12 +16,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from triage.api.answers.json import tagged
+from triage.api.answers.json import make_tagged_response
 from triage.api.state import state_of
 from triage.render.pictures.markup import Html
-from triage.render.words.clean import encodable, one_line
+from triage.render.words.clean import format_one_line, make_encodable
 from triage.web import assets, filters
-from triage.web.access import visitor_of
+from triage.web.access import get_visitor
 
 HTML: Final = "text/html; charset=utf-8"
 _FOLDER: Final = Path(__file__).parent / "templates"
@@ -53,18 +53,18 @@ def page(
     """
     if tag is not None and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag, **_HEADERS})
-    shared = {"visitor": visitor_of(request), "open_access": state_of(request).open_access}
-    text = _environment().get_template(template).render(request=request, **shared, **values)
-    body = encodable(text).encode()
+    shared = {"visitor": get_visitor(request), "open_access": state_of(request).open_access}
+    text = _build_environment().get_template(template).render(request=request, **shared, **values)
+    body = make_encodable(text).encode()
     if status == 200 and request.method == "GET":
-        answer = tagged(request, body, HTML)
+        answer = make_tagged_response(request, body, HTML)
     else:
         answer = Response(body, status, media_type=HTML, headers={"Cache-Control": "no-store"})
     answer.headers.update({**_HEADERS, **({} if tag is None else {"ETag": tag}), **(headers or {})})
     return answer
 
 
-def _shown(value: object) -> object:
+def _make_visible(value: object) -> object:
     """A value as a template prints it: markup of ours as it is, other text made visible."""
     if isinstance(value, Markup):
         return value
@@ -73,21 +73,21 @@ def _shown(value: object) -> object:
     if isinstance(value, str) and value:
         # Blanks at the ends keep words apart.
         before, after = " " * value[0].isspace(), " " * value[-1].isspace()
-        return f"{before}{one_line(value)}{after}"
+        return f"{before}{format_one_line(value)}{after}"
     return value
 
 
 @cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
-        finalize=_shown,
+        finalize=_make_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
     made.filters.update(filters.FILTERS)
-    made.globals.update(filters.GLOBALS, asset=assets.address)
+    made.globals.update(filters.GLOBALS, asset=assets.make_address)
     return made

@@ -31,11 +31,11 @@ class PageRoute(APIRoute):
             except RequestValidationError as error:
                 first = error.errors()[0]
                 why = f"{first['loc'][-1]}: {first['msg'].removeprefix('Value error, ')}"
-                return refused(
+                return render_refusal(
                     request, Unprocessable(why, hint="go back and change what the address says")
                 )
             except Refusal as refusal:
-                return refused(request, refusal)
+                return render_refusal(request, refusal)
 
         return handle
 
@@ -50,14 +50,14 @@ def page_router(prefix: str, *dependencies: Callable[[Request], Awaitable[None]]
     )
 
 
-def refused(request: Request, refusal: Refusal) -> Response:
+def render_refusal(request: Request, refusal: Refusal) -> Response:
     """The page of a refusal; the way to the login where nobody is logged in."""
     if isinstance(refusal, Moved):
         return RedirectResponse(refusal.where, 303)
     if "authorization" in request.headers:
         return answer_refusal(request, refusal)
     if isinstance(refusal, NoToken):
-        return _to_log_in(request)
+        return _redirect_to_login(request)
     wait_s = refusal.retry_after_s
     return page(
         request,
@@ -66,18 +66,18 @@ def refused(request: Request, refusal: Refusal) -> Response:
         headers={} if wait_s is None else {"Retry-After": str(wait_s)},
         title=refusal.title,
         detail=refusal.detail,
-        hint=_hint_of(refusal),
+        hint=_get_page_hint(refusal),
     )
 
 
-def _hint_of(refusal: Refusal) -> str:
+def _get_page_hint(refusal: Refusal) -> str:
     """The hint, without the paths of the API that people on a page do not know."""
     if isinstance(refusal, NotFound) and "/v1/" in refusal.hint:
         return "the list of incidents names those that there are"
     return refusal.hint
 
 
-def _to_log_in(request: Request) -> Response:
+def _redirect_to_login(request: Request) -> Response:
     if "hx-request" in request.headers:  # a part of a page: the whole of it has to go
         return Response(status_code=204, headers={"HX-Refresh": "true"})
     raw = request.scope.get("raw_path", b"/").decode("ascii", "replace")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.analysis.clocks.dump_clocks import against_each_other
+from triage.analysis.clocks.dump_clocks import compare_clocks
 
 MS = 1e6
 
@@ -16,7 +16,7 @@ def told(offsets: np.ndarray, groups: list[list[int]], noise: float = 0.0) -> np
     apart = np.concatenate([offsets[one] - np.median(offsets[one]) for one in groups])
     apart = apart + chance.normal(0, noise, len(apart))
     mixed = chance.permutation(len(group))
-    return against_each_other(group[mixed], clock[mixed], apart[mixed], len(offsets))
+    return compare_clocks(group[mixed], clock[mixed], apart[mixed], len(offsets))
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_clocks_that_nothing_joins_stand_for_themselves() -> None:
 
 def test_nothing_told_is_nothing_known() -> None:
     none = np.empty(0, np.int64)
-    assert np.isnan(against_each_other(none, none, np.empty(0), 3)).all()
+    assert np.isnan(compare_clocks(none, none, np.empty(0), 3)).all()

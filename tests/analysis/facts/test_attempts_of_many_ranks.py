@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from tests.support.spent import spent_s
-from triage.analysis.facts.attempts import new_processes
+from triage.analysis.facts.attempts import find_new_processes
 from triage.analysis.facts.outlived import Track
 from triage.analysis.facts.stop import SECOND
 from triage.analysis.joining.unclaimed_faults import TOGETHER_NS, on_several_gpus
@@ -77,13 +77,13 @@ def joined(line: int, seat: int, pid: int) -> Evidence:
 
 def test_new_processes_of_many_ranks() -> None:
     rows = [joined(k + 1, k, 1000 + k) for k in range(MANY)]
-    assert list(new_processes(rows)) == []
+    assert list(find_new_processes(rows)) == []
     again = [joined(MANY + 10 + k, k, 900_000 + k) for k in range(MANY)]
-    started = [start.line for start in new_processes([*rows, *again])]
+    started = [start.line for start in find_new_processes([*rows, *again])]
     assert started == [MANY + 9]
     heard_later = [joined(3 * MANY + k, k, 1000 + k) for k in range(MANY)]
-    assert list(new_processes([*rows, *again, *heard_later, *again])) == []
-    assert spent_s(lambda: list(new_processes([*rows, *again])), 2.0) < 2.0
+    assert list(find_new_processes([*rows, *again, *heard_later, *again])) == []
+    assert spent_s(lambda: list(find_new_processes([*rows, *again])), 2.0) < 2.0
 
 
 def fault(gpu: str | None, at_s: float | None, last_s: float | None = None) -> Evidence:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.facts.health_events import reports_before_the_stop
+from triage.analysis.facts.health_events import judge_reports
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category
@@ -29,7 +29,7 @@ def at(row, seconds):
 
 
 def judged(*rows, fleet=NOBODY):
-    row = reports_before_the_stop(rows, STOP, fleet)[0]
+    row = judge_reports(rows, STOP, fleet)[0]
     return str(row.role), row.weak
 
 
@@ -72,4 +72,4 @@ def test_a_gpu_beside_those_of_the_job_accuses_nobody():
 def test_lines_of_logs_stay_as_they_are():
     line = at(replace(FAILED, signature="nvidia.xid"), 300)
 
-    assert reports_before_the_stop([line], STOP, PLACED) == [line]
+    assert judge_reports([line], STOP, PLACED) == [line]

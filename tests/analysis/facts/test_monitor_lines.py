@@ -1,6 +1,6 @@
 """Monitors' lines held against the other GPUs of the job."""
 
-from triage.analysis.facts.on_one_clock import held_against_peers
+from triage.analysis.facts.on_one_clock import compare_monitors
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
@@ -24,11 +24,11 @@ def calm(first: int, stop: int) -> list[Evidence]:
 
 
 def roles(rows: list[Evidence]) -> list[EvidenceRole]:
-    return [one.role for one in held_against_peers(rows)]
+    return [one.role for one in compare_monitors(rows)]
 
 
 def test_one_that_is_slowed_and_slower_stays() -> None:
-    found = held_against_peers([row("slowed", 0, 93, 800), *calm(1, 16)])
+    found = compare_monitors([row("slowed", 0, 93, 800), *calm(1, 16)])
 
     assert found[0].role is ROOT
     assert float(found[0].fields["peers_clock_mhz"]) > 1900
@@ -56,7 +56,7 @@ def test_gpus_of_one_node_share_what_cools_it() -> None:
 
 
 def test_one_far_hotter_and_slower_is_a_suspect_though_nothing_says_why() -> None:
-    found = held_against_peers([row("hot", 0, 94, 800), *calm(1, 16)])
+    found = compare_monitors([row("hot", 0, 94, 800), *calm(1, 16)])
 
     assert (found[0].role, found[0].weak) == (ROOT, True)
 
@@ -73,4 +73,4 @@ def test_without_peers_a_word_stands_and_heat_alone_does_not() -> None:
 def test_other_rows_stay_as_they_are() -> None:
     others = calm(0, 3)
 
-    assert held_against_peers(others) == others
+    assert compare_monitors(others) == others

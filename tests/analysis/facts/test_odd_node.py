@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.facts.odd_node import odd_messages
+from triage.analysis.facts.odd_node import find_odd_messages
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
@@ -29,11 +29,11 @@ def logs(own: dict[int, list[TemplateCount]], nodes: int = 8) -> LogSet:
 
 
 def odd(own, nodes=8, stop=STOP):
-    return [(row.node, row.line) for row in odd_messages(logs(own, nodes), stop, ())]
+    return [(row.node, row.line) for row in find_odd_messages(logs(own, nodes), stop, ())]
 
 
 def test_a_message_that_one_node_alone_prints_about_the_stop_is_evidence():
-    (row,) = odd_messages(logs({3: [template("new", -1)]}), STOP, ())
+    (row,) = find_odd_messages(logs({3: [template("new", -1)]}), STOP, ())
     assert (row.node, row.weak, row.role, row.category) == ("n3", True, EvidenceRole.ROOT, None)
     assert "foo engine wedged" in row.text
 
@@ -49,16 +49,16 @@ def noise(line: int, signature: str = "chatter.audit", at_s: float = -30) -> Evi
 
 def test_what_is_known_as_harmless_is_not_odd():
     one = logs({3: [template("new", -1)]})
-    assert odd_messages(one, STOP, [noise(10)]) == []
-    assert odd_messages(one, STOP, [noise(11)])
+    assert find_odd_messages(one, STOP, [noise(10)]) == []
+    assert find_odd_messages(one, STOP, [noise(11)])
     one.files[3].harmless = frozenset({10})
-    assert odd_messages(one, STOP, ()) == []
+    assert find_odd_messages(one, STOP, ()) == []
 
 
 def test_what_a_node_prints_while_it_boots_is_not_odd():
     one = logs({3: [template("new", -1)]})
-    assert odd_messages(one, STOP, [noise(1, "boot.kernel_version")]) == []
-    assert odd_messages(one, STOP, [noise(1, "boot.kernel_version", at_s=-500)])
+    assert find_odd_messages(one, STOP, [noise(1, "boot.kernel_version")]) == []
+    assert find_odd_messages(one, STOP, [noise(1, "boot.kernel_version", at_s=-500)])
 
 
 NEAR_MISSES = {
@@ -87,5 +87,5 @@ def test_is_silent_where_no_stop_is_known():
 def test_does_not_depend_on_the_order_of_files():
     one = logs({3: [template("new", -1)], 5: [template("new2", 2)]}, nodes=60)
     other = LogSet(files=one.files[::-1], templates=TEXTS)
-    assert odd_messages(one, STOP, ()) == odd_messages(other, STOP, ())
-    assert {row.node for row in odd_messages(one, STOP, ())} == {"n3", "n5"}
+    assert find_odd_messages(one, STOP, ()) == find_odd_messages(other, STOP, ())
+    assert {row.node for row in find_odd_messages(one, STOP, ())} == {"n3", "n5"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.facts.other_jobs import without_other_jobs
+from triage.analysis.facts.other_jobs import drop_other_jobs
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
@@ -31,7 +31,7 @@ def left_out(rows: list[Evidence], job: Job = LISTED, dumps: Sequence[str] = ())
     """The artifacts that are left out, files and rows alike."""
     names = sorted({row.artifact for row in rows})
     logs = LogSet(files=[LogFile(name, LogKind.JOB, lines=99) for name in names], evidence=rows)
-    kept, notes = without_other_jobs(logs, job, dict(enumerate(dumps)))
+    kept, notes = drop_other_jobs(logs, job, dict(enumerate(dumps)))
     gone = set(names) - {row.artifact for row in kept.evidence}
     assert gone == set(names) - {file.artifact for file in kept.files}
     assert bool(notes) is bool(gone)

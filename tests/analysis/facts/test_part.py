@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 
 XID = "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
 PORT = "mlx5_core 0000:1e:00.1 rdma1: TX timeout detected"
@@ -68,7 +68,7 @@ def suspect(*texts: str, category: str = "gpu", gpus: tuple[str, ...] = ()) -> d
     ],
 )  # fmt: skip
 def test_the_part_and_the_codes(given: dict, parts: list[str], codes: list[str]) -> None:
-    found = named_by(given)
+    found = list_named_parts(given)
 
     assert list(found.parts.values()) == parts
     assert list(found.codes) == codes
@@ -78,5 +78,5 @@ def test_the_part_and_the_codes(given: dict, parts: list[str], codes: list[str])
 def test_two_lines_of_one_port_are_one_part_and_another_port_is_another() -> None:
     other = PORT.replace("00.1", "00.0")
 
-    assert len(named_by(suspect(PORT, PORT + " (2 times)", category="nic")).parts) == 1
-    assert len(named_by(suspect(PORT, other, category="nic")).parts) == 2
+    assert len(list_named_parts(suspect(PORT, PORT + " (2 times)", category="nic")).parts) == 1
+    assert len(list_named_parts(suspect(PORT, other, category="nic")).parts) == 2

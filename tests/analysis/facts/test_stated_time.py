@@ -7,13 +7,13 @@ import pytest
 import triage
 from tests.analysis.facts.job_logs import answer, clock, megatron, steps, watchdogs
 from triage.domain.report import Answer
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
 ECC = "[rank5]: RuntimeError: CUDA error: uncorrectable ECC error encountered"
 
 
 def at_of(report: Answer) -> str | None:
-    return iso_utc(report.verdict.at)
+    return format_iso_utc(report.verdict.at)
 
 
 def test_a_zone_that_nothing_tells(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from simulator import simulate
 from triage.analysis.dump_view import view_dumps
-from triage.analysis.facts.find_stop import DumpSigns, begun_to_wait, find_stop
-from triage.analysis.facts.stop import SECOND, Stop, When, ends_its_log
-from triage.analysis.joining.bounds import BOUNDS, Bound, bounds_by_rows
+from triage.analysis.facts.find_stop import DumpSigns, find_stop, find_wait_start_ns
+from triage.analysis.facts.stop import SECOND, Stop, When, is_at_end_of_boot_log
+from triage.analysis.joining.bounds import BOUNDS, Bound, list_bounds_by_rows
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
 from triage.analysis.waiting.case import Case
@@ -90,9 +90,9 @@ def test_a_foreign_complaint_does_not_begin_the_stop() -> None:
 def test_the_end_of_a_long_log_dates_an_error(age_s: str, log_s: str, most: float) -> None:
     row = replace(XID, at_ns=None, last_at_ns=None, fields={"age_s": age_s, "log_s": log_s})
     one = Hypothesis(Category.GPU, AtNode("n3"), (row,))
-    bounds = list(bounds_by_rows(one, found(RAISED), beside=False))
+    bounds = list(list_bounds_by_rows(one, found(RAISED), beside=False))
     assert [BOUNDS[bound].most for bound in bounds] == [most]
-    assert ends_its_log(row) == (most > 0.6)
+    assert is_at_end_of_boot_log(row) == (most > 0.6)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def stalled(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 def stop_of(case: Case, *, all_entered: bool = False, ahead_s: int = 0) -> tuple[int, Stop]:
     """When its ranks began to wait by clocks that are right, and the stop by clocks ahead."""
-    began = begun_to_wait(case, lambda _rank: 0)
+    began = find_wait_start_ns(case, lambda _rank: 0)
     assert began is not None
     exit_ = replace(EXIT, at_ns=began + 600 * SECOND, last_at_ns=began + 600 * SECOND)
     ahead = ahead_s * SECOND

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.analysis.facts.stop import SECOND, Stop
-from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.joining.zones_of_roots import align_to_stop
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 
@@ -25,13 +25,13 @@ def xid(node: str, at_s: float, *, error_ns: int = UNKNOWN) -> Evidence:
 
 
 def shift_s(rows: list[Evidence]) -> list[float]:
-    moved, _ = in_zone_of_the_stop(rows, STOP)
+    moved, _ = align_to_stop(rows, STOP)
     return [(now.at_ns - was.at_ns) / SECOND for now, was in zip(moved, rows, strict=True)]
 
 
 @pytest.mark.parametrize("hours", [-8, 1, 5.5, 9, 12.75])
 def test_an_error_a_whole_zone_away_is_the_stops(hours):
-    moved, notes = in_zone_of_the_stop([xid("n3", hours * HOUR - 1)], STOP)
+    moved, notes = align_to_stop([xid("n3", hours * HOUR - 1)], STOP)
     assert moved[0].at_ns == T - SECOND
     assert "nodes/n3/kernel.log" in notes[0]
 
@@ -101,7 +101,7 @@ def test_what_a_program_says_at_the_stop_stays_the_finding():
 def test_nothing_moves_where_no_stop_was_seen():
     guessed = replace(STOP, known=False)
     rows = [xid("n3", 8 * HOUR)]
-    assert in_zone_of_the_stop(rows, guessed) == (rows, [])
+    assert align_to_stop(rows, guessed) == (rows, [])
 
 
 PRINTED = replace(xid("n3", 8 * HOUR - 1, error_ns=SECOND), stamp=Stamp(wall_ns=T, zone_s=0))
@@ -117,11 +117,11 @@ PRINTED = replace(xid("n3", 8 * HOUR - 1, error_ns=SECOND), stamp=Stamp(wall_ns=
     ],
 )
 def test_a_time_with_its_zone_stays_where_dumps_tell_the_stop(row, stop, wanted):
-    moved, _ = in_zone_of_the_stop([row], stop)
+    moved, _ = align_to_stop([row], stop)
     assert moved[0].at_ns == wanted
 
 
 def test_a_report_of_a_check_is_never_moved():
     row = replace(PRINTED, signature="check.gpud.x")
-    rows, notes = in_zone_of_the_stop([row], replace(STOP, error_ns=SECOND))
+    rows, notes = align_to_stop([row], replace(STOP, error_ns=SECOND))
     assert (rows, notes) == ([row], [])

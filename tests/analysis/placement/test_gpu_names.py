@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.analysis.placement.attribution import attribute
-from triage.analysis.placement.gpu_names import GpuNames, gpu_names
+from triage.analysis.placement.gpu_names import GpuNames, collect_gpu_names
 from triage.analysis.placement.identity import resolve
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
@@ -63,7 +63,7 @@ def row(gpu: str | None = None, **fields: str) -> Evidence:
 
 
 def names(*rows: Evidence) -> GpuNames:
-    return gpu_names((one.node, one) for one in rows)
+    return collect_gpu_names((one.node, one) for one in rows)
 
 
 def test_joins_names_over_several_sources() -> None:

@@ -2,7 +2,12 @@
 
 import pytest
 
-from triage.analysis.placement.host_names import NamesInPaths, canonical, name_in, with_pods
+from triage.analysis.placement.host_names import (
+    NamesInPaths,
+    map_canonical_names,
+    name_in,
+    with_pods,
+)
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
 SPELLINGS = [
@@ -22,7 +27,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("text", "node"), SPELLINGS)
 def test_knows_a_node_in_other_spellings(text: str, node: str | None) -> None:
-    assert name_in(canonical(["gpu-17", "gpu-18"], []), text) == node
+    assert name_in(map_canonical_names(["gpu-17", "gpu-18"], []), text) == node
 
 
 PATHS = [
@@ -61,8 +66,8 @@ def test_a_collectors_word_before_all_names_is_none_of_theirs(
         Evidence("a.log", 1, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "", node=name)
         for name in spelled
     ]
-    assert name_in(canonical([], rows), "iso-n1") == node
-    assert name_in(canonical(["iso-n1", "iso-n2"], rows), "iso-n1") == "iso-n1"
+    assert name_in(map_canonical_names([], rows), "iso-n1") == node
+    assert name_in(map_canonical_names(["iso-n1", "iso-n2"], rows), "iso-n1") == "iso-n1"
 
 
 def bound(pod: str, node: str) -> Evidence:
@@ -73,7 +78,7 @@ def bound(pod: str, node: str) -> Evidence:
 
 
 def test_a_pod_means_its_node() -> None:
-    names = canonical(["gpu-17"], [])
+    names = map_canonical_names(["gpu-17"], [])
 
     with_pods(names, ["gpu-17"], [bound("llm-0", "gpu-17")])
 
@@ -81,7 +86,7 @@ def test_a_pod_means_its_node() -> None:
 
 
 def test_a_node_means_the_pod_that_the_job_calls_a_node() -> None:
-    names = canonical(["llm-0", "llm-1"], [])
+    names = map_canonical_names(["llm-0", "llm-1"], [])
 
     with_pods(names, ["llm-0", "llm-1"], [bound("llm-0", "gpu-17"), bound("llm-1", "gpu-18")])
 
@@ -89,7 +94,7 @@ def test_a_node_means_the_pod_that_the_job_calls_a_node() -> None:
 
 
 def test_a_node_of_two_pods_and_a_pod_of_two_nodes_mean_nothing() -> None:
-    names = canonical(["llm-0", "llm-1"], [])
+    names = map_canonical_names(["llm-0", "llm-1"], [])
     rows = [
         bound("llm-0", "gpu-17"),
         bound("llm-1", "gpu-17"),
@@ -110,7 +115,7 @@ def said_by(node: str) -> Evidence:
 def test_a_node_is_called_without_its_domain_as_its_sisters_are() -> None:
     rows = [said_by("gpu-18"), said_by("gpu-17.example.org"), said_by("db1.example.org")]
 
-    names = canonical([], rows)
+    names = map_canonical_names([], rows)
 
     assert name_in(names, "gpu-17.example.org") == "gpu-17"
     assert name_in(names, "db1.example.org") == "db1.example.org"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.analysis.placement.attribution import attribute
-from triage.analysis.placement.gpu_layouts import layout_of
-from triage.analysis.placement.host_names import plain_host
+from triage.analysis.placement.gpu_layouts import infer_layout
+from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import resolve
 from triage.analysis.placement.order_of_nodes import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
@@ -170,7 +170,7 @@ def test_ranks_in_a_group_do_not_say_which_node_a_task_label_means() -> None:
 
 @given(st.text(max_size=40))
 def test_any_name_is_plain_at_once(text: str) -> None:
-    assert isinstance(plain_host(text), str)
+    assert isinstance(parse_plain_host(text), str)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_any_name_is_plain_at_once(text: str) -> None:
 def test_an_address_of_a_known_machine_is_an_index(
     seen: list[str], per_node: int, index: int
 ) -> None:
-    assert layout_of(seen, per_node).index(seen[-1]) == index
+    assert infer_layout(seen, per_node).index(seen[-1]) == index
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_an_address_of_a_known_machine_is_an_index(
     ],
 )
 def test_other_addresses_are_none(seen: list[str], per_node: int) -> None:
-    assert layout_of(seen, per_node) == ()
+    assert infer_layout(seen, per_node) == ()
 
 
 FOUR = ("n1", "n2", "n3", "n4")

@@ -13,7 +13,7 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.report import evidence_rows
+from triage.report import list_evidence_rows
 
 RANKS = 512
 
@@ -41,9 +41,9 @@ def test_rows_are_those_of_the_whole_job(
     job, extracts = job_and_logs
     job = {"in order": job, "as a map": as_map(job), "nothing known": Job()}[form]
     near = JobExcerpts(job)
-    rows = [evidence_rows(one, near.of(one)) for one in extracts]
+    rows = [list_evidence_rows(one, near.of(one)) for one in extracts]
     for one, found in zip(extracts, rows, strict=True):
-        for a, b in zip(found, evidence_rows(one, job), strict=True):
+        for a, b in zip(found, list_evidence_rows(one, job), strict=True):
             assert a == b, one.artifact
     roots = [row for some in rows for row in some if row["role"] == EvidenceRole.ROOT]
     assert roots

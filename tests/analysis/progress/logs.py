@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from triage.analysis.facts.on_one_clock import on_one_clock
-from triage.analysis.progress import health_of, job_progress
+from triage.analysis.progress import judge_health, measure_progress
 from triage.domain.job import Job
 from triage.domain.progress import Health, JobProgress
 from triage.formats.gather import gather
@@ -50,8 +50,8 @@ def course(folder: Path, lines: Iterable[str], **others: str) -> JobProgress | N
     for name, text in others.items():
         (folder / "logs" / f"{name}.log").write_text(text)
     _, _, logs, _, _ = gather([folder], None)
-    return job_progress(on_one_clock(logs, None, Job(), None).logs.files)
+    return measure_progress(on_one_clock(logs, None, Job(), None).logs.files)
 
 
 def health(folder: Path, lines: Iterable[str], **others: str) -> Health:
-    return health_of(course(folder, lines, **others))[0]
+    return judge_health(course(folder, lines, **others))[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.progress.logs import clock, course, health, noisy, training
-from triage.analysis.progress import health_of
+from triage.analysis.progress import judge_health
 from triage.domain.progress import ChangeKind, Health
 
 NAN = float("nan")
@@ -43,7 +43,7 @@ def test_heartbeats_do_not_hide_a_stop(tmp_path: Path) -> None:
     beats = [f"[{clock(400 + 30 * n)}] worker heartbeat task={n % 8}" for n in range(60)]
     found = course(tmp_path, lines + beats)
     assert found is not None
-    kind, text = health_of(found)
+    kind, text = judge_health(found)
     assert kind is Health.STOPPED
     assert "step 179" in text
     assert found.stopped is not None
@@ -76,7 +76,7 @@ def test_a_long_checkpoint_is_no_stop(tmp_path: Path) -> None:
                 late.append(f" successfully saved checkpoint at iteration {number}")
     late.append(f"[{clock(295 + 1200 + 480)}] DEBUG still here")
     found = course(tmp_path, late)
-    assert health_of(found)[0] is Health.UNKNOWN
+    assert judge_health(found)[0] is Health.UNKNOWN
     assert found is not None
     assert found.doing == "checkpoint"
 
@@ -84,12 +84,12 @@ def test_a_long_checkpoint_is_no_stop(tmp_path: Path) -> None:
 def test_an_evaluation_without_an_end_is_not_health(tmp_path: Path) -> None:
     lines = training(noisy(110.0, 14))
     found = course(tmp_path, [*lines, f"[{clock(1700)}] evaluating: dataset valid, 100 iterations"])
-    assert health_of(found)[0] is Health.UNKNOWN
+    assert judge_health(found)[0] is Health.UNKNOWN
 
 
 def test_a_job_that_begins_and_prints_no_step_is_not_health(tmp_path: Path) -> None:
     found = course(tmp_path, ["***** Running training *****", "  Num examples = 1,000"])
-    assert health_of(found)[0] is Health.UNKNOWN
+    assert judge_health(found)[0] is Health.UNKNOWN
 
 
 def test_a_job_that_begins_again_and_again_gets_nowhere(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_lasting_change_of_the_step_time_is_found(
     times = noisy(5.0, left) + noisy(5.0 * (1 + slower), 80 - left, seed=2)
     found = course(tmp_path, training(times))
     assert found is not None
-    assert health_of(found)[0] is Health.SLOWED
+    assert judge_health(found)[0] is Health.SLOWED
     assert found.slowed is not None
     assert found.slowed.since.step == pytest.approx(100 + left, abs=3)
     assert found.slowed.after / found.slowed.before - 1 == pytest.approx(
@@ -281,19 +281,19 @@ def test_a_log_without_times_moves_where_a_step_is_near_its_end(tmp_path: Path) 
 def test_no_progress_at_all_is_no_health(tmp_path: Path) -> None:
     found = course(tmp_path, ["NCCL INFO Bootstrap : Using eth0", "hello"])
     assert found is None
-    assert health_of(found)[0] is Health.UNKNOWN
+    assert judge_health(found)[0] is Health.UNKNOWN
 
 
 def test_the_order_of_files_moves_nothing(tmp_path: Path) -> None:
     from triage.analysis.facts.on_one_clock import on_one_clock
-    from triage.analysis.progress import job_progress
+    from triage.analysis.progress import measure_progress
     from triage.domain.job import Job
     from triage.formats.gather import gather
 
     for name in "abc":
         (tmp_path / f"{name}.log").write_text("\n".join(training(noisy(5, 40))) + "\n")
     files = on_one_clock(gather([tmp_path], None)[2], None, Job(), None).logs.files
-    assert job_progress(files) == job_progress(files[::-1])
+    assert measure_progress(files) == measure_progress(files[::-1])
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 60.0])

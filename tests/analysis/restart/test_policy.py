@@ -2,10 +2,10 @@
 
 import pytest
 
-from triage.analysis.restart.policy import EXCEPTIONS, POLICIES, policy_of
+from triage.analysis.restart.policy import EXCEPTIONS, POLICIES, choose_policy
 from triage.domain.category import GPU_CHIP, HARDWARE, Category
 from triage.domain.restart import RestartDecision
-from triage.signatures.registry import all_signatures
+from triage.signatures.registry import load_all_signatures
 
 RESTART, WITHOUT = RestartDecision.RESTART, RestartDecision.RESTART_WITHOUT
 STOP, WAIT = RestartDecision.STOP, RestartDecision.WAIT
@@ -22,7 +22,7 @@ def test_every_category_has_a_policy(category: Category) -> None:
 
 @pytest.mark.parametrize("signature", sorted(EXCEPTIONS))
 def test_every_exception_is_of_a_signature(signature: str) -> None:
-    assert signature in {one.id for one in all_signatures()} | {"python.fatal"}
+    assert signature in {one.id for one in load_all_signatures()} | {"python.fatal"}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_every_exception_is_of_a_signature(signature: str) -> None:
     ],
 )
 def test_the_line_says_more_than_its_category(category, signatures, outside, wanted) -> None:
-    assert policy_of(category, signatures, outside=outside).decision is wanted
+    assert choose_policy(category, signatures, outside=outside).decision is wanted
 
 
 def test_hardware_is_left_out_and_software_never() -> None:

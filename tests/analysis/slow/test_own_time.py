@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from triage.analysis.slow.judge import odd_ones
+from triage.analysis.slow.judge import find_odd_ones
 from triage.analysis.slow.own_time import OwnTime, measure_own_time
 from triage.analysis.snapshots.finished import FinishedOperations
 from triage.domain.slow import SlowCause
@@ -69,7 +69,7 @@ def measured(work: np.ndarray, host: np.ndarray) -> OwnTime:
 
 def causes(times: OwnTime, late_ns: float = 0.0) -> list[tuple[SlowCause, tuple[int, ...]]]:
     count = len(times.own)
-    odd = odd_ones(times, np.full(count, late_ns), np.arange(count) // 4)
+    odd = find_odd_ones(times, np.full(count, late_ns), np.arange(count) // 4)
     return [(one.cause, one.digests) for one in odd]
 
 

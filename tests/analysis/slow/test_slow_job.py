@@ -9,7 +9,7 @@ import pytest
 import triage
 from simulator import simulate
 from triage.domain.report_wire import answer_of_report
-from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
+from triage.domain.slow import SlowCause, SlowJob, SlowPart, compute_gpu_hours_per_day
 from triage.render.terminal.text import render
 
 USUAL = {"ranks": 64, "frames": 0, "timing": True, "skew_ms": 50.0, "spread": 0.005, "seed": 5}
@@ -94,7 +94,9 @@ def test_report_text_and_wire_say_it(tmp_path: Path) -> None:
 
 
 def test_a_line_of_a_report_names_cost_and_share() -> None:
-    part = SlowPart(SlowCause.SLOW_GPU, (37,), 112.0, 0.05, gpu_hours_per_day(0.05, 1024), "one")
+    part = SlowPart(
+        SlowCause.SLOW_GPU, (37,), 112.0, 0.05, compute_gpu_hours_per_day(0.05, 1024), "one"
+    )
     slow = SlowJob(2240.0, 1.12, 1024, (part,))
 
     assert slow.text == "slowdown 1.12; one"

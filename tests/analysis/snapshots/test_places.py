@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.snapshots.build_snapshot import places_of
+from triage.analysis.snapshots.build_snapshot import map_places
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from triage.analysis.snapshots.build_snapshot import places_of
     ],
 )
 def test_every_rank_stands_where_the_group_lists_it(ranks: tuple[int, ...], even: bool) -> None:
-    places = places_of(ranks)
+    places = map_places(ranks)
     assert isinstance(places, range) is even
     assert [rank in places for rank in range(20)] == [rank in ranks for rank in range(20)]
     for place, rank in enumerate(ranks):

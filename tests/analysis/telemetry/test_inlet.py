@@ -4,7 +4,7 @@ import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, places
 from triage.analysis.telemetry.inlet import InletRise
-from triage.analysis.telemetry.panels import TelemetryPlacement, panels_of
+from triage.analysis.telemetry.panels import TelemetryPlacement, build_panels
 from triage.analysis.telemetry.signal import Signal
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
@@ -28,7 +28,7 @@ def signals(curves: dict[str, object], racks=RACKS, leaf=None, minutes: int = 60
     whoever = TelemetryPlacement(
         lambda _: None, places().rank_of_gpu, places().rank_of_local, places().gpu_of
     )
-    found = panels_of([file_of(keys, minutes)], END_NS, whoever, frozenset(RACKS))
+    found = build_panels([file_of(keys, minutes)], END_NS, whoever, frozenset(RACKS))
     return list(InletRise().run(found, leaf or {}))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, panels_of
+from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, build_panels
 from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
@@ -72,4 +72,4 @@ def gauges(
 
 def panels(*files: TelemetryFile, nodes: Sequence[str] = NODES) -> Panels:
     """What is looked at before the stop."""
-    return panels_of(files, END_NS, places(), frozenset(nodes))
+    return build_panels(files, END_NS, places(), frozenset(nodes))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from triage.analysis.clocks.rank_clocks import of_shared_clocks
-from triage.analysis.snapshots.finished import FinishedOperations, compact
+from triage.analysis.clocks.rank_clocks import share_clocks
+from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
 from triage.analysis.waiting import lateness
-from triage.analysis.waiting.lateness import freed_by_peers
+from triage.analysis.waiting.lateness import find_release_times
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ def test_equal_pairs_have_one_number_and_numbers_are_in_the_order_of_pairs(
     pairs = list(zip(major.tolist(), minor.tolist(), strict=True))
     number = {pair: k for k, pair in enumerate(sorted(set(pairs)))}
 
-    assert compact(major, minor).tolist() == [number[pair] for pair in pairs]
+    assert number_pairs(major, minor).tolist() == [number[pair] for pair in pairs]
 
 
 def test_one_row_is_number_nought() -> None:
-    assert compact(np.array([7]), np.array([-3])).tolist() == [0]
+    assert number_pairs(np.array([7]), np.array([-3])).tolist() == [0]
 
 
 def test_far_pairs_take_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +36,7 @@ def test_far_pairs_take_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lateness.np, "zeros", lambda *given: asked.append(given) or zeros(*given))
 
     least, most = -(1 << 63), (1 << 63) - 1
-    assert compact(np.array([1, 0, 0, 1]), np.array([least, most, least, most])).tolist() == [
+    assert number_pairs(np.array([1, 0, 0, 1]), np.array([least, most, least, most])).tolist() == [
         2, 1, 0, 3,
     ]  # fmt: skip
     assert asked == [(4, np.int64)]
@@ -45,14 +45,14 @@ def test_far_pairs_take_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ranks_whose_clocks_stand_together_share_one() -> None:
     ms = 1e6
     apart = np.array([-171.0, -140, -150, 160, 141, 150]) * ms
-    shared = of_shared_clocks(apart, 100 * ms) / ms
+    shared = share_clocks(apart, 100 * ms) / ms
     assert shared.tolist() == [-150, -150, -150, 150, 150, 150]
 
 
 def test_clocks_in_a_chain_stay_apart() -> None:
     """Each is near the next, and the ends are not: no node has such ranks."""
     apart = np.array([-240.0, -160, -80, 0, 80, 160, 240]) * 1e6
-    assert of_shared_clocks(apart, 1e8).tolist() == apart.tolist()
+    assert share_clocks(apart, 1e8).tolist() == apart.tolist()
 
 
 def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
@@ -65,7 +65,7 @@ def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
     no = zeros > 0
     rows = FinishedOperations(zeros, zeros, zeros, zeros, created, ended, p2p, no, ended, zeros)
 
-    held = freed_by_peers(rows, created, ended) / ms
+    held = find_release_times(rows, created, ended) / ms
     # A look of the watchdog is 100 ms: the receive ended no earlier than at 800 ms. What is
     # issued later than an operation never waits for it.
     assert held.tolist() == [-np.inf, -np.inf, 800, 800, 800]

@@ -32,7 +32,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
     """Lets so much time pass for keys."""
 
     def passed(by: timedelta) -> None:
-        monkeypatch.setattr(keys, "utc_now", lambda: datetime.now(UTC) + by)
+        monkeypatch.setattr(keys, "read_utc_now", lambda: datetime.now(UTC) + by)
 
     return passed
 
@@ -233,14 +233,14 @@ def test_while_it_is_carried_out_it_is_409(
     path = f"/v1/incidents/{incident}/resolution"
     inside, go_on = threading.Event(), threading.Event()
     # Before the transaction, so that an embedded database can be read and written meanwhile.
-    check = resolving.utc_now
+    check = resolving.read_utc_now
 
     def at() -> datetime:
         inside.set()
         assert go_on.wait(60)
         return check()
 
-    monkeypatch.setattr(resolving, "utc_now", at)
+    monkeypatch.setattr(resolving, "read_utc_now", at)
     answers: list[Answer] = []
     sender = threading.Thread(target=lambda: answers.append(send(service, path, SAID, key)))
     sender.start()

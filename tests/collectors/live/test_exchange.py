@@ -8,7 +8,7 @@ import pytest
 from triage.collectors.deadline import Deadline
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
 from triage.collectors.live.exchange import post
-from triage.collectors.live.ras import ras_address, ras_status
+from triage.collectors.live.ras import ask_ras_status, find_ras_address
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
@@ -124,14 +124,14 @@ def ras(*, knows_json: bool, report: bytes = b'{"nccl_version": "2.29.7"}\n'):
 
 
 def test_ras_answers_in_json(serve) -> None:
-    asked, data, ending = ras_status(serve(ras(knows_json=True)), Deadline(10.0))
+    asked, data, ending = ask_ras_status(serve(ras(knows_json=True)), Deadline(10.0))
 
     assert (asked.reply, data, ending) == (ANSWERED, b'{"nccl_version": "2.29.7"}\n', "json")
 
 
 def test_an_older_ras_answers_in_text(serve) -> None:
     address = serve(ras(knows_json=False, report=b"NCCL version 2.24.3\n"))
-    asked, data, ending = ras_status(address, Deadline(10.0))
+    asked, data, ending = ask_ras_status(address, Deadline(10.0))
 
     assert (asked.reply, data, ending) == (ANSWERED, b"NCCL version 2.24.3\n", "txt")
 
@@ -142,7 +142,7 @@ def test_an_older_ras_answers_in_text(serve) -> None:
     ids=["silent", "lies", "closes"],
 )
 def test_what_is_no_ras_is_said(serve, answer, reply) -> None:
-    asked, data, _ = ras_status(serve(answer), Deadline(1.0))
+    asked, data, _ = ask_ras_status(serve(answer), Deadline(1.0))
 
     assert data == b""
     assert asked.reply == reply
@@ -152,7 +152,7 @@ def test_what_is_no_ras_is_said(serve, answer, reply) -> None:
 def test_a_ras_that_is_not_there_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
-    asked, _, _ = ras_status(address, Deadline(5.0))
+    asked, _, _ = ask_ras_status(address, Deadline(5.0))
 
     assert asked.reply == UNREACHABLE
 
@@ -169,4 +169,4 @@ def test_a_ras_that_is_not_there_is_unreachable() -> None:
     ],
 )
 def test_the_address_of_ras(variable: str, address: tuple[str, int]) -> None:
-    assert ras_address({"NCCL_RAS_ADDR": variable}) == address
+    assert find_ras_address({"NCCL_RAS_ADDR": variable}) == address

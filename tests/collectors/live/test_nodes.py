@@ -11,8 +11,14 @@ import pytest
 from triage.collectors.live.command import fill, main
 from triage.collectors.live.folder import PullFolder
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.reach import Reach, expanded, reach_of, remote_command, srun_command
-from triage.collectors.live.tar import lay, merged_facts
+from triage.collectors.live.reach import (
+    Reach,
+    expand_nodes,
+    make_remote_command,
+    make_srun_command,
+    reach_of,
+)
+from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
 
 
@@ -26,13 +32,13 @@ from triage.collectors.options import Misuse
     ],
 )
 def test_lists_of_nodes(text: str, names: tuple[str, ...]) -> None:
-    assert expanded(text) == names
+    assert expand_nodes(text) == names
 
 
 @pytest.mark.parametrize("text", ["-oProxyCommand=x", "n1;id", "n[1-x]", "$(id)", "n[0-999999999]"])
 def test_what_is_no_name_of_a_node_is_refused(text: str) -> None:
     with pytest.raises(Misuse):
-        expanded(text)
+        expand_nodes(text)
 
 
 def test_a_hostfile_of_mpi(tmp_path: Path) -> None:
@@ -52,9 +58,9 @@ def test_ways_that_are_not_known_are_said() -> None:
 
 
 def test_commands_ask_for_no_password_and_join_the_job() -> None:
-    ssh = remote_command(Reach("ssh", "/bin/ssh", ("n1",)), "me@n1", ("--out", "-"))
-    pod = remote_command(Reach("kubectl", "/bin/kubectl", ()), "space/pod-0", ("--out", "-"))
-    srun = srun_command(Reach("srun", "/bin/srun", (), "4711"), "/t/%N.tar", ("--out", "-"))
+    ssh = make_remote_command(Reach("ssh", "/bin/ssh", ("n1",)), "me@n1", ("--out", "-"))
+    pod = make_remote_command(Reach("kubectl", "/bin/kubectl", ()), "space/pod-0", ("--out", "-"))
+    srun = make_srun_command(Reach("srun", "/bin/srun", (), "4711"), "/t/%N.tar", ("--out", "-"))
 
     assert "BatchMode=yes" in ssh
     assert ssh[-1].endswith("--node n1")
@@ -83,7 +89,7 @@ def test_a_tar_lands_in_its_own_nodes_folder_whatever_it_says(tmp_path: Path) ->
         ("/etc/evil", b"x"),
         ("nodes/n1/large", b"x" * 5000),
     )
-    facts = lay(io.BytesIO(data), PullFolder(str(tmp_path), "n1", 4000), "n1")
+    facts = extract_files(io.BytesIO(data), PullFolder(str(tmp_path), "n1", 4000), "n1")
 
     found = sorted(
         str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()
@@ -100,7 +106,7 @@ def test_facts_of_nodes_become_one() -> None:
         {"rank_to_node": "none"},
     ]
 
-    assert merged_facts(rows) == {
+    assert merge_facts(rows) == {
         "job_id": "7", "world_size": 4, "rank_to_node": {"0": "n1", "2": "n2", "3": "n2"},
     }  # fmt: skip
 

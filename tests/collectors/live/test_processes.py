@@ -9,9 +9,9 @@ import pytest
 from tests.collectors.live.conftest import seen
 from triage.collectors.deadline import Deadline
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.processes import jobs_of
+from triage.collectors.live.processes import find_jobs
 from triage.collectors.live.pull import find_job
-from triage.collectors.live.seen import Table, read_table, seen_of
+from triage.collectors.live.seen import Table, read_process, read_table
 from triage.collectors.options import Misuse
 
 MEETING = {"MASTER_ADDR": "n0", "MASTER_PORT": "29500"}
@@ -34,7 +34,7 @@ def test_ranks_are_told_from_the_launcher_and_from_their_workers() -> None:
     rows += [seen(20 + n, 10, environment={**slurm, **torchrun(4 + n, n)}) for n in range(4)]
     rows += [seen(30, 21, environment={**slurm, **torchrun(5, 1)}, name="pt_data_worker")]
     rows += [seen(31, 30, environment={**slurm, **torchrun(5, 1)}, name="aws")]
-    (job,) = jobs_of(table(*rows))
+    (job,) = find_jobs(table(*rows))
 
     assert [(one.rank, one.seen.pid) for one in job.ranks] == [(4, 20), (5, 21), (6, 22), (7, 23)]
     assert [one.pid for one in job.ranks[1].workers] == [30, 31]
@@ -47,7 +47,7 @@ def test_a_number_of_a_node_is_not_taken_for_a_rank() -> None:
     pod = {"RANK": "1", "WORLD_SIZE": "2", **MEETING}
     rows = [seen(10, environment=pod)]
     rows += [seen(20 + n, 10, environment={**pod, **torchrun(4 + n, n)}) for n in range(4)]
-    jobs = jobs_of(table(*rows))
+    jobs = find_jobs(table(*rows))
 
     assert [one.rank for job in jobs for one in job.ranks] == [4, 5, 6, 7]
 
@@ -55,7 +55,7 @@ def test_a_number_of_a_node_is_not_taken_for_a_rank() -> None:
 def test_a_shell_around_the_program_is_no_rank() -> None:
     slurm = {"SLURM_JOB_ID": "4711", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "8"}
     shell = seen(10, environment=slurm, name="bash", argv=("bash",), executable="/bin/bash")
-    (job,) = jobs_of(table(shell, seen(11, 10, environment=slurm)))
+    (job,) = find_jobs(table(shell, seen(11, 10, environment=slurm)))
 
     assert [(one.rank, one.seen.pid) for one in job.ranks] == [(3, 11)]
 
@@ -63,28 +63,28 @@ def test_a_shell_around_the_program_is_no_rank() -> None:
 def test_a_program_without_python_is_a_rank() -> None:
     given = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}
     program = seen(10, environment=given, name="hpl", argv=("./hpl",), executable="/opt/hpl")
-    (job,) = jobs_of(table(program))
+    (job,) = find_jobs(table(program))
 
     assert [(one.rank, one.seen.pid) for one in job.ranks] == [(2, 10)]
 
 
 def test_a_rank_without_a_process_is_missing() -> None:
     rows = [seen(20 + n, environment=torchrun(8 + n, n)) for n in (0, 1, 3)]
-    (job,) = jobs_of(table(*rows))
+    (job,) = find_jobs(table(*rows))
 
     assert job.missing == (10,)
 
 
 def test_nothing_is_missing_where_nobody_says_how_many_belong_here() -> None:
     given = [{"RANK": str(rank), "WORLD_SIZE": "16", **MEETING} for rank in (0, 1)]
-    (job,) = jobs_of(table(*(seen(20 + n, environment=row) for n, row in enumerate(given))))
+    (job,) = find_jobs(table(*(seen(20 + n, environment=row) for n, row in enumerate(given))))
 
     assert job.missing == ()
 
 
 def test_of_two_processes_of_one_rank_the_newer_counts() -> None:
     rows = [seen(20, environment=torchrun(0, 0)), seen(40, environment=torchrun(0, 0))]
-    (job,) = jobs_of(table(*rows))
+    (job,) = find_jobs(table(*rows))
 
     assert [one.seen.pid for one in job.ranks] == [40]
     assert "rank 0 has two processes" in job.notes[0]
@@ -93,7 +93,7 @@ def test_of_two_processes_of_one_rank_the_newer_counts() -> None:
 def test_children_without_a_rank_are_numbered_below_a_pid() -> None:
     tracker = seen(11, 10, argv=("python3", "-c", "from multiprocessing.resource_tracker import m"))
     rows = [seen(10), tracker, seen(12, 10), seen(13, 10), seen(14, 13), seen(99)]
-    (job,) = jobs_of(table(*rows), root=10)
+    (job,) = find_jobs(table(*rows), root=10)
 
     assert [(one.rank, one.seen.pid, one.assumed) for one in job.ranks] == [
         (0, 12, True), (1, 13, True),
@@ -103,7 +103,7 @@ def test_children_without_a_rank_are_numbered_below_a_pid() -> None:
 
 @pytest.mark.parametrize("rank", ["", "x", "-1", "٣", "99999999999"])
 def test_what_is_no_number_is_no_rank(rank: str) -> None:
-    assert jobs_of(table(seen(10, environment={"RANK": rank}))) == []
+    assert find_jobs(table(seen(10, environment={"RANK": rank}))) == []
 
 
 def test_a_process_of_our_own_is_found_with_its_state(start) -> None:
@@ -115,7 +115,7 @@ def test_a_process_of_our_own_is_found_with_its_state(start) -> None:
     assert "TOKEN" not in (one.seen.environment or {})
     os.kill(process.pid, signal.SIGSTOP)
     ends = time.monotonic() + 30
-    while (again := seen_of(process.pid)) is not None and again.state != "T":
+    while (again := read_process(process.pid)) is not None and again.state != "T":
         assert time.monotonic() < ends
     assert again is not None
 
@@ -125,7 +125,7 @@ def test_a_process_that_has_ended_is_none(start) -> None:
     process.kill()
     process.wait()
 
-    assert seen_of(process.pid) is None
+    assert read_process(process.pid) is None
 
 
 def test_the_kernels_threads_and_this_process_are_left_out() -> None:

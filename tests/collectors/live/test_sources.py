@@ -10,12 +10,12 @@ import pytest
 from tests.collectors.live.conftest import seen
 from triage.collectors.deadline import Deadline
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
-from triage.collectors.live.debug_server import addresses_by, ports_in
-from triage.collectors.live.look import kernel_view_of, listening, state_by
+from triage.collectors.live.debug_server import find_addresses, parse_ports
+from triage.collectors.live.look import find_listening, read_kernel_view, state_by
 from triage.collectors.live.parallel import run_all
 from triage.collectors.live.pipe import dump_by_pipe
 from triage.collectors.live.processes import RankProcess
-from triage.collectors.live.program import printed_by
+from triage.collectors.live.program import run_program
 from triage.collectors.live.stacks import find_py_spy, stack_of
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_pipe_is_not_written_to(tmp_path: Path, kind: str) -> None:
 
 def test_the_kernels_view_of_a_process(start, tmp_path: Path) -> None:
     process = start()
-    asked, data = kernel_view_of(rank(tmp_path, process.pid))
+    asked, data = read_kernel_view(rank(tmp_path, process.pid))
 
     assert asked.reply == ANSWERED
     assert data.startswith(b"== status\nName:\t")
@@ -100,7 +100,7 @@ def test_a_process_that_dies_while_it_is_asked_is_unreachable(start, tmp_path: P
     process = start()
     process.kill()
     process.wait()
-    asked, data = kernel_view_of(rank(tmp_path, process.pid))
+    asked, data = read_kernel_view(rank(tmp_path, process.pid))
 
     assert (asked.reply, data) == (UNREACHABLE, b"")
 
@@ -140,7 +140,7 @@ def test_py_spy_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 def test_a_program_is_killed_at_the_deadline_with_its_children() -> None:
     began = time.monotonic()
-    got = printed_by(("/bin/sh", "-c", "echo up; sleep 600 & sleep 600"), Deadline(1.0), 1000)
+    got = run_program(("/bin/sh", "-c", "echo up; sleep 600 & sleep 600"), Deadline(1.0), 1000)
 
     assert time.monotonic() - began < 30.0
     assert (got.data, got.status) == (b"up\n", None)
@@ -175,7 +175,7 @@ time.sleep(600)
 def test_only_ports_of_the_jobs_processes_are_known(start, serve) -> None:
     foreign = serve(lambda line: None)[1]
     process = start(LISTEN)
-    ports = listening([process.pid])
+    ports = find_listening([process.pid])
 
     assert list(ports.values()) == [process.pid]
     assert foreign not in ports
@@ -185,10 +185,10 @@ def test_a_port_that_the_store_makes_up_is_not_asked(tmp_path: Path) -> None:
     page = (
         b"<li>debug_server/rank3: b&#39;http://n1:41701&#39;</li>debug_server/rank4: b'http://e:22'"
     )
-    stored = ports_in(page)
+    stored = parse_ports(page)
     one = rank(tmp_path, 77)
 
     assert stored == {3: ("n1", 41701), 4: ("e", 22)}
-    assert addresses_by([one], stored, {41701: 77}) == {77: ("localhost", 41701)}
-    assert addresses_by([one], stored, {41701: 78}) == {}
-    assert addresses_by([one], {3: ("n1", 22)}, {}) == {}
+    assert find_addresses([one], stored, {41701: 77}) == {77: ("localhost", 41701)}
+    assert find_addresses([one], stored, {41701: 78}) == {}
+    assert find_addresses([one], {3: ("n1", 22)}, {}) == {}

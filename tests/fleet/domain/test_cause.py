@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ from triage.fleet.domain.cause import OutageCause, cause_of
     ],
 )
 def test_words_become_the_cause_that_they_name(texts: tuple[str, ...], cause: OutageCause) -> None:
-    assert cause_of(*texts) is cause
+    assert classify_outage_cause(*texts) is cause

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from triage.fleet.domain.repair import RepairAction, action_of
     ],
 )
 def test_a_note_says_what_was_done(text: str, action: RepairAction | None) -> None:
-    assert action_of(text) is action
+    assert classify_repair_action(text) is action

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from triage.domain.hardware import HardwareKind, identity_of
+from triage.domain.hardware import HardwareKind, normalize_identity
 from triage.errors import UnknownFormat
 from triage.fleet.domain.exposure import PartSeen
 from triage.fleet.parsers.read import read_exposure
@@ -70,7 +70,7 @@ def test_other_tables_are_none_of_these(header: str) -> None:
 )  # fmt: skip
 def test_a_placeholder_is_no_identity(text: str) -> None:
     for kind in HardwareKind:
-        assert identity_of(kind, text) is None
+        assert normalize_identity(kind, text) is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_placeholder_is_no_identity(text: str) -> None:
     ],
 )
 def test_one_identity_has_one_spelling(kind: str, text: str, expected: str | None) -> None:
-    assert identity_of(HardwareKind(kind), text) == expected
+    assert normalize_identity(HardwareKind(kind), text) == expected
 
 
 def test_a_bad_row_stops_no_other() -> None:

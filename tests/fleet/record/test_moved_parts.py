@@ -3,7 +3,7 @@
 import pytest
 
 from triage.domain.hardware import HardwareKind
-from triage.fleet.record.moved_parts import HOUR_NS, PlacedStay, moved_parts
+from triage.fleet.record.moved_parts import HOUR_NS, PlacedStay, find_moved_parts
 
 DAY = 24 * HOUR_NS
 
@@ -13,30 +13,31 @@ def stay(node: int, name: str, first: float, last: float, *, kind: str = "gpu") 
 
 
 def test_a_part_in_one_node_has_not_moved() -> None:
-    assert moved_parts([]) == moved_parts([stay(0, "a", 0, 5), stay(0, "a", 9, 9)]) == ()
+    assert find_moved_parts([]) == find_moved_parts([stay(0, "a", 0, 5), stay(0, "a", 9, 9)]) == ()
 
 
 def test_a_stay_lasts_until_the_part_is_elsewhere() -> None:
-    [part] = moved_parts([stay(1, "a", 9, 12), stay(0, "a", 0, 5)])
+    [part] = find_moved_parts([stay(1, "a", 9, 12), stay(0, "a", 0, 5)])
     assert [(one.node, one.gone_ns) for one in part.stays] == [(0, 9 * DAY), (1, None)]
 
 
 def test_a_stay_lasts_until_another_part_is_in_its_slot() -> None:
     others = [stay(0, "b", 7, 9), stay(1, "c", 20, 30)]
-    [part] = moved_parts([stay(0, "a", 0, 5), stay(1, "a", 9, 12), *others])
+    [part] = find_moved_parts([stay(0, "a", 0, 5), stay(1, "a", 9, 12), *others])
     assert [one.gone_ns for one in part.stays] == [7 * DAY, 20 * DAY]
 
 
 def test_a_gpu_and_its_board_are_one_move() -> None:
     told = [stay(0, "a", 0, 5), stay(1, "a", 9, 12)]
     boards = [one._replace(kind=HardwareKind.GPU_BOARD, identity="1650224011973") for one in told]
-    assert [one.part.kind for one in moved_parts([*boards, *told])] == [HardwareKind.GPU]
-    assert [one.part.kind for one in moved_parts(boards)] == [HardwareKind.GPU_BOARD]
+    assert [one.part.kind for one in find_moved_parts([*boards, *told])] == [HardwareKind.GPU]
+    assert [one.part.kind for one in find_moved_parts(boards)] == [HardwareKind.GPU_BOARD]
 
 
 def test_a_chassis_is_no_part() -> None:
     assert (
-        moved_parts([stay(0, "x", 0, 5, kind="chassis"), stay(1, "x", 9, 9, kind="chassis")]) == ()
+        find_moved_parts([stay(0, "x", 0, 5, kind="chassis"), stay(1, "x", 9, 9, kind="chassis")])
+        == ()
     )
 
 
@@ -54,7 +55,7 @@ def test_a_chassis_is_no_part() -> None:
     ids=["two", "many", "within an hour", "overlap", "later two", "one through", "went back"],
 )
 def test_what_nodes_claim_at_the_same_time_has_not_moved(stays: list[PlacedStay]) -> None:
-    assert moved_parts(stays) == ()
+    assert find_moved_parts(stays) == ()
 
 
 @pytest.mark.parametrize(
@@ -66,4 +67,4 @@ def test_what_nodes_claim_at_the_same_time_has_not_moved(stays: list[PlacedStay]
     ids=["clocks that differ", "several rows"],
 )
 def test_what_people_can_have_moved_has_moved(stays: list[PlacedStay]) -> None:
-    assert len(moved_parts(stays)) == 1
+    assert len(find_moved_parts(stays)) == 1

@@ -7,7 +7,7 @@ import pytest
 from tests.fleet.record.test_node_exposure import runs_of
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.record.next_runs import NEVER_NS, next_runs
+from triage.fleet.record.next_runs import NEVER_NS, find_next_runs
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
 
@@ -21,7 +21,9 @@ from triage.fleet.record.node_exposure import NS_PER_DAY
     ],
 )  # fmt: skip
 def test_the_next_run_of_a_node(rows, node, day, wanted) -> None:
-    found = next_runs(runs_of(rows), 0, np.array([node], np.int32), np.array([day * NS_PER_DAY]))
+    found = find_next_runs(
+        runs_of(rows), 0, np.array([node], np.int32), np.array([day * NS_PER_DAY])
+    )
     assert found.tolist() == [NEVER_NS if wanted is None else round(wanted * NS_PER_DAY)]
 
 
@@ -33,7 +35,7 @@ def test_many_nodes_are_each_asked_for_themselves() -> None:
     ]
     node = chance.integers(0, 45, 60).astype(np.int32)
     day = chance.uniform(0, 90, 60)
-    found = next_runs(runs_of(rows), 0, node, (day * NS_PER_DAY).astype(np.int64))
+    found = find_next_runs(runs_of(rows), 0, node, (day * NS_PER_DAY).astype(np.int64))
     for one, when, start in zip(node.tolist(), day.tolist(), found.tolist(), strict=True):
         later = [at for at, _, nodes in rows if one in nodes and at >= when + 600 / 86_400]
         assert start == pytest.approx(min(later) * NS_PER_DAY if later else NEVER_NS, rel=1e-9)

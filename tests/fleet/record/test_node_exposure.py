@@ -6,10 +6,10 @@ import pytest
 from triage.fleet.record.columns import Runs
 from triage.fleet.record.node_exposure import (
     NS_PER_DAY,
-    days_since,
-    decayed_days,
-    seen_in_runs,
-    time_in_runs,
+    find_times_in_runs,
+    measure_days_since,
+    measure_decayed_days,
+    measure_time_in_runs,
 )
 
 
@@ -30,7 +30,9 @@ def runs_of(rows):
 
 
 def days_of(rows, num_nodes):
-    return time_in_runs(runs_of(rows), num_nodes, [lambda at_ns: days_since(at_ns, 0)])[0]
+    return measure_time_in_runs(
+        runs_of(rows), num_nodes, [lambda at_ns: measure_days_since(at_ns, 0)]
+    )[0]
 
 
 def by_hand(rows, num_nodes):
@@ -81,8 +83,8 @@ def test_a_day_weighs_half_a_half_life_ago():
     until_ns = 100 * NS_PER_DAY
     ends = np.array([72, 73, 100, 101]) * NS_PER_DAY
 
-    cumulated = decayed_days(ends, until_ns, 28.0)
-    day_now = decayed_days(np.array([99, 100]) * NS_PER_DAY, until_ns, 28.0)
+    cumulated = measure_decayed_days(ends, until_ns, 28.0)
+    day_now = measure_decayed_days(np.array([99, 100]) * NS_PER_DAY, until_ns, 28.0)
 
     assert cumulated[1] - cumulated[0] == pytest.approx((day_now[1] - day_now[0]) * 2 ** (-27 / 28))
     assert cumulated[3] == cumulated[2]  # what is to come counts nothing
@@ -90,7 +92,7 @@ def test_a_day_weighs_half_a_half_life_ago():
 
 def test_a_node_is_seen_from_its_first_run_to_its_last():
     rows = [(1, 2, [0, 1]), (0, 5, [1]), (3, 4, [0]), (2, 3, list(range(3, 200)))]
-    first, last = seen_in_runs(runs_of(rows), 200)
+    first, last = find_times_in_runs(runs_of(rows), 200)
     assert (first[:2] / NS_PER_DAY).tolist() == [1, 0]
     assert (last[:2] / NS_PER_DAY).tolist() == [4, 5]
     assert first[2] > last[2]

@@ -11,7 +11,7 @@ from triage.fleet.render.charts import leaves as fleet_leaves
 from triage.fleet.render.charts import lifetime as fleet_lifetime
 from triage.fleet.render.charts import over_time as fleet_over_time
 from triage.fleet.render.charts import projection as fleet_projection
-from triage.fleet.render.charts.heat import stops_by_hour
+from triage.fleet.render.charts.heat import describe_stops_by_hour
 
 FLEETS = ["llama3", "with_lemons", "one_stop", "hostile"]
 PICTURES = [fleet_causes, fleet_over_time, fleet_projection, fleet_lifetime]
@@ -22,7 +22,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 def drawn(name):
     report, standings = getattr(fleets, name)()
     found = [one.as_svg(report) for one in PICTURES]
-    found.append(fleet_leaves.as_svg(fleet_leaves.leaves_of(standings)))
+    found.append(fleet_leaves.as_svg(fleet_leaves.group_by_leaf(standings)))
     return [ElementTree.fromstring(svg) for svg in found if svg]
 
 
@@ -66,7 +66,7 @@ def test_the_same_report_is_the_same_picture(picture):
 def test_causes_are_beside_those_of_llama_3():
     report, _ = fleets.llama3()
 
-    assert len(fleet_causes.shown_rows(report)) == 18
+    assert len(fleet_causes.select_shown_rows(report)) == 18
     svg = fleet_causes.as_svg(report)
     assert svg.count('class="bar theirs"') == 18
     table = fleet_causes.as_table(report)
@@ -94,7 +94,7 @@ def test_time_is_that_of_one_job_where_jobs_are_of_many_sizes():
     window = report["over_time"][0]
     size = report["exposure"]["reference_gpus"]
 
-    value = fleet_over_time.job_mtti(report, window)["value"]
+    value = fleet_over_time.get_job_mtti(report, window)["value"]
     assert value == pytest.approx(window["gpu_hours_between"]["value"] / size)
 
 
@@ -111,16 +111,16 @@ def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
 
 def test_an_hour_is_named_where_stops_gather_at_it():
     report, _ = fleets.llama3()
-    assert stops_by_hour(report).startswith("No hour of the day stands out")
+    assert describe_stops_by_hour(report).startswith("No hour of the day stands out")
     peak = {**report["hours_of_day"]["peak_hour"], "value": 13.5, "low": 12.25, "high": 14.75}
     noon = {**report["hours_of_day"], "p_value": 1e-5, "peak_hour": peak}
 
-    said = stops_by_hour({**report, "hours_of_day": noon})
+    said = describe_stops_by_hour({**report, "hours_of_day": noon})
     assert said.startswith("Interruptions gather around 13:30 (12:15 to 14:45), UTC")
 
 
 def test_the_survival_curve_tells_its_median():
-    said = fleet_lifetime.sentences(fleets.llama3()[0])
+    said = fleet_lifetime.describe_lifetime(fleets.llama3()[0])
 
     assert said[0].startswith("Half of the times between two stops are over after 2.")
     assert "as likely at any time" in said[1]
@@ -131,7 +131,7 @@ def test_the_rows_that_differ_are_named_the_most_frequent_first():
     rows = [{**one, "differs": True} for one in report["mix"]["rows"]]
     many = {**report, "mix": {**report["mix"], "rows": rows}}
 
-    assert fleet_causes.summary(many) == (
+    assert fleet_causes.summarize_causes(many) == (
         "Other than in the Llama 3 run: Faulty GPU, GPU HBM3 Memory, Software Bug,"
         " Network Switch/Cable and 14 more."
     )

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.sentences import answers, is_empty, period_text, plan_answers
+from triage.fleet.render.sentences import format_period, is_empty, list_headlines, plan_answers
 from triage.fleet.report.what_if import spares_for
 from triage.reliability import fleet_report, fleet_standings, record_from_frames
 
 
 def texts(told):
     report, standings = told
-    return [one.text for one in answers(report, standings)]
+    return [one.text for one in list_headlines(report, standings)]
 
 
 def test_the_llama_3_run_is_told_with_its_published_figures():
@@ -27,14 +27,14 @@ def test_the_llama_3_run_is_told_with_its_published_figures():
 
 def test_planned_interruptions_are_named_and_not_counted():
     report, standings = fleets.llama3()
-    [rate] = [one for one in answers(report, standings) if one.key == "rate"]
+    [rate] = [one for one in list_headlines(report, standings) if one.key == "rate"]
 
     assert "419 unexpected interruptions in 54 days" in rate.why
     assert "47 planned ones not counted" in rate.why
 
 
 def test_lemons_come_by_name_and_an_accused_switch_before_them_all_by_its_own():
-    said = answers(*fleets.with_lemons())
+    said = list_headlines(*fleets.with_lemons())
     [lemons] = [one for one in said if one.key == "nodes"]
     [leaf] = [one for one in said if one.key == "leaves"]
 
@@ -47,7 +47,7 @@ def test_more_lemons_than_fit_are_counted():
     report, standings = fleets.with_lemons()
     [lemon, *_] = [one for one in standings["nodes"] if one["grade"] == "lemon"]
     many = [{**lemon, "node": f"n{number:05d}"} for number in range(40)]
-    said = answers(report, {**standings, "nodes": many, "counts": {"lemon": 40}})
+    said = list_headlines(report, {**standings, "nodes": many, "counts": {"lemon": 40}})
 
     assert "n00013 and 26 more." in next(one.text for one in said if one.key == "nodes")
 
@@ -56,20 +56,20 @@ def test_an_empty_fleet_says_nothing_and_is_known_as_empty():
     report, standings = fleets.nothing()
 
     assert is_empty(report, standings)
-    assert answers(report, standings) == []
+    assert list_headlines(report, standings) == []
     assert not is_empty(*fleets.one_stop())
 
 
 def test_checks_that_wait_are_named():
     report, standings = fleets.one_stop()
 
-    assert "3 checks due or failing." in [one.text for one in answers(report, standings, 3)]
+    assert "3 checks due or failing." in [one.text for one in list_headlines(report, standings, 3)]
 
 
 def test_days_without_a_record_point_at_the_collector():
     report, standings = fleets.llama3()
     silent = {**report["silent_days"], "days": ["2026-03-09"]}
-    said = answers({**report, "silent_days": silent}, standings)
+    said = list_headlines({**report, "silent_days": silent}, standings)
 
     [one] = [each for each in said if "2026-03-09" in each.text]
     assert one.text.startswith("1 day without a record")
@@ -78,11 +78,11 @@ def test_days_without_a_record_point_at_the_collector():
 
 def test_a_rate_that_changed_is_told_and_one_that_did_not_is_not():
     report, standings = fleets.llama3()
-    assert not [one for one in answers(report, standings) if one.text.startswith("Since")]
+    assert not [one for one in list_headlines(report, standings) if one.text.startswith("Since")]
     ratio = {**report["comparison"]["ratio"], "value": 1.9, "low": 1.4, "high": 2.5}
     changed = {**report, "comparison": {**report["comparison"], "ratio": ratio, "differs": True}}
 
-    [one] = [each for each in answers(changed, standings) if each.text.startswith("Since")]
+    [one] = [each for each in list_headlines(changed, standings) if each.text.startswith("Since")]
     assert "jobs stop more often than before: 1.9 (1.4 to 2.5) times as often" in one.text
     assert one.tone == "bad"
 
@@ -107,7 +107,7 @@ def test_a_plan_far_from_what_was_seen_carries_its_warning():
 
 
 def test_the_period_is_told_by_its_days():
-    assert period_text(fleets.llama3()[0]) == "2 Mar 2026 to 25 Apr 2026 UTC (54 days), cluster a"
+    assert format_period(fleets.llama3()[0]) == "2 Mar 2026 to 25 Apr 2026 UTC (54 days), cluster a"
 
 
 @pytest.mark.parametrize(("number", "said"), [(3, "cannot tell: less than"), (80, "With ")])
@@ -119,7 +119,7 @@ def test_spares_are_foretold_or_said_to_be_unknown(number: int, said: str) -> No
     )
     report = fleet_report(record).to_dict()
 
-    found = {one.key: one for one in answers(report, fleet_standings(record).to_dict())}
+    found = {one.key: one for one in list_headlines(report, fleet_standings(record).to_dict())}
     assert found["nodes"].text == "No node of 100 fails more often than chance has it."
     answer = next(one for key, one in found.items() if key != "nodes")
     assert said in answer.text

@@ -4,13 +4,13 @@ import pytest
 
 from triage.domain.counts import count
 from triage.fleet.render.words import (
-    by_unit,
-    duration,
-    figure,
-    hours,
+    format_by_unit,
+    format_duration,
+    format_figure,
+    format_hours,
+    format_seconds,
+    format_share,
     mark,
-    seconds,
-    share,
     with_interval,
 )
 
@@ -37,11 +37,11 @@ def estimate(value, low, high, unit="h"):
     ],
 )
 def test_a_time_is_told_in_the_unit_that_people_use(value, words):
-    assert hours(value) == words
+    assert format_hours(value) == words
 
 
 def test_seconds_are_the_same_times():
-    assert seconds(11_135) == hours(11_135 / 3600)
+    assert format_seconds(11_135) == format_hours(11_135 / 3600)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_seconds_are_the_same_times():
     [(0.0424, "4.2 %"), (0.0002, "< 0.1 %"), (0.9999, "> 99.9 %"), (1.0, "100 %"), (0.0, "0 %")],
 )
 def test_a_share_is_never_rounded_to_nothing_or_to_all(value, words):
-    assert share(value) == words
+    assert format_share(value) == words
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_share_is_never_rounded_to_nothing_or_to_all(value, words):
     [(0.0123, "0.012"), (1_234_567, "1,234,567"), (0, "0"), (9.96, "10"), (3.789, "3.8")],
 )
 def test_a_figure_has_the_digits_that_count(value, words):
-    assert figure(value) == words
+    assert format_figure(value) == words
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_a_mark_of_a_scale_is_what_it_stands_for(hours_of, words):
     ],
 )
 def test_an_estimate_is_told_with_its_interval_in_one_unit(one, words):
-    assert by_unit(one) == words
+    assert format_by_unit(one) == words
 
 
 def test_an_interval_shares_the_unit_of_its_figure():
-    assert duration(estimate(1.1, 0.9, 80)) == "1.1 h (0.90 to 80)"
+    assert format_duration(estimate(1.1, 0.9, 80)) == "1.1 h (0.90 to 80)"
 
 
 def test_no_estimate_at_all_is_unknown():
-    assert with_interval(None) == duration(None) == by_unit(None) == "unknown"
+    assert with_interval(None) == format_duration(None) == format_by_unit(None) == "unknown"
 
 
 def test_one_of_something_is_one():

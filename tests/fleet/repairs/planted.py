@@ -9,7 +9,7 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.faults import Faults, faults_of
-from triage.fleet.repairs.returns import Returns, returns_of
+from triage.fleet.repairs.returns import Returns, build_returns
 from triage.reliability import record_from_frames
 
 Kind = tuple[OutageCause, RepairAction | None]
@@ -30,7 +30,7 @@ def record(*rows: Row, nodes: int = 8, days: float = 100.0) -> FleetRecord:
 
 def returns(*rows: Row, nodes: int = 8, days: float = 100.0) -> Returns:
     """The returns of such a record."""
-    return returns_of(faults_of(record(*rows, nodes=nodes, days=days)))
+    return build_returns(faults_of(record(*rows, nodes=nodes, days=days)))
 
 
 def fleet(

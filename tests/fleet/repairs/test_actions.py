@@ -3,16 +3,16 @@
 import numpy as np
 
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, NIC_SWAPPED, fleet, returns
-from triage.fleet.repairs.actions import RepairVerdict, by_cause, by_repair
-from triage.fleet.repairs.returns import returns_of
+from triage.fleet.repairs.actions import RepairVerdict, summarize_by_cause, summarize_by_repair
+from triage.fleet.repairs.returns import build_returns
 
 
 def verdicts(found):
-    return {(row.cause, row.action): row.verdict for row in by_repair(found)}
+    return {(row.cause, row.action): row.verdict for row in summarize_by_repair(found)}
 
 
 def test_a_repair_that_works_is_told_from_one_that_does_not():
-    got = verdicts(returns_of(fleet(1, again={NIC_SWAPPED: 0.05, NIC_REBOOTED: 0.6})))
+    got = verdicts(build_returns(fleet(1, again={NIC_SWAPPED: 0.05, NIC_REBOOTED: 0.6})))
 
     assert got == {
         ("nic", "swap_nic"): RepairVerdict.HOLDS_BETTER,
@@ -23,7 +23,7 @@ def test_a_repair_that_works_is_told_from_one_that_does_not():
 def test_where_repairs_are_alike_one_fleet_in_twenty_may_say_otherwise():
     named = 0
     for seed in range(20):
-        found = verdicts(returns_of(fleet(seed, again={NIC_SWAPPED: 0.3, NIC_REBOOTED: 0.3})))
+        found = verdicts(build_returns(fleet(seed, again={NIC_SWAPPED: 0.3, NIC_REBOOTED: 0.3})))
         named += RepairVerdict.HOLDS_BETTER in found.values()
 
     assert named <= 3
@@ -40,7 +40,7 @@ def test_one_node_that_fails_again_and_again_condemns_no_repair():
 
 
 def test_of_few_returns_there_is_a_bound_and_no_share():
-    rows = by_repair(returns(("a", 1, 2, "NIC replaced"), ("b", 1, 2, "NIC, rebooted")))
+    rows = summarize_by_repair(returns(("a", 1, 2, "NIC replaced"), ("b", 1, 2, "NIC, rebooted")))
 
     for row in rows:
         assert row.failed_30.value is None
@@ -50,7 +50,7 @@ def test_of_few_returns_there_is_a_bound_and_no_share():
 
 
 def test_each_cause_has_a_row_the_most_frequent_first():
-    rows = by_cause(
+    rows = summarize_by_cause(
         returns(("a", 1, 2, "NIC"), ("a", 4, 5, "fan"), ("b", 1, 2, "NIC"), ("c", 1, 2, "odd"))
     )
 
@@ -62,4 +62,4 @@ def test_each_cause_has_a_row_the_most_frequent_first():
 
 
 def test_repairs_that_nobody_noted_have_no_row():
-    assert by_repair(returns_of(fleet(1, again={ANY: 0.3}, nodes=50))) == ()
+    assert summarize_by_repair(build_returns(fleet(1, again={ANY: 0.3}, nodes=50))) == ()

@@ -8,9 +8,14 @@ from tests.fleet.repairs.planted import record
 from triage.domain.standing import Grade, Standing
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
-from triage.fleet.repairs.answer import fleet_repairs, probations_of
-from triage.fleet.repairs.words import action_words, cause_words, check_after, probation_text
-from triage.fleet.standings.words import prior_of
+from triage.fleet.repairs.answer import fleet_repairs, list_record_probations
+from triage.fleet.repairs.words import (
+    check_after,
+    describe_probation,
+    describe_repair_action,
+    describe_repair_cause,
+)
+from triage.fleet.standings.words import make_prior
 from triage.signatures.registry import match
 
 SINCE = datetime(2000, 1, 1, tzinfo=UTC)
@@ -18,7 +23,7 @@ SWAPPED = ("a", 95.0, 98.0, "cable replaced")
 
 
 def probation(*rows, nodes=400, days=100.0):
-    return {one.node: one for one in probations_of(record(*rows, nodes=nodes, days=days))}
+    return {one.node: one for one in list_record_probations(record(*rows, nodes=nodes, days=days))}
 
 
 def test_a_node_that_came_back_two_days_ago_is_on_probation_and_says_why():
@@ -96,16 +101,16 @@ def test_a_week_ten_years_and_one_node_are_answered(days, nodes):
 def test_no_sentence_on_probation_is_a_line_of_a_log(cause):
     until = datetime(2026, 3, 5, tzinfo=UTC)
     for action in (None, *RepairAction):
-        words = probation_text(2.0, cause, action, (0.42, 0.35, 0.49), 0.3, 0.03, until, 525)
+        words = describe_probation(2.0, cause, action, (0.42, 0.35, 0.49), 0.3, 0.03, until, 525)
         assert match(words) is None, action
-    assert cause_words(cause)
+    assert describe_repair_cause(cause)
     assert check_after(cause)
 
 
 def test_a_node_on_probation_is_a_prior_in_words():
     one = probation(SWAPPED)["a"]
 
-    prior = prior_of(Standing("a", Grade.NORMAL, (), probation=one), 56.0)
+    prior = make_prior(Standing("a", Grade.NORMAL, (), probation=one), 56.0)
 
     assert prior is not None
     assert prior.weight == 1
@@ -118,7 +123,7 @@ def test_a_node_on_probation_is_a_prior_in_words():
 def test_a_lemon_on_probation_weighs_as_a_lemon():
     lemon = Standing("a", Grade.LEMON, ("r",), strikes=5, probation=probation(SWAPPED)["a"])
 
-    prior = prior_of(lemon, 56.0)
+    prior = make_prior(lemon, 56.0)
 
     assert prior is not None
     assert prior.weight == 2
@@ -127,7 +132,7 @@ def test_a_lemon_on_probation_weighs_as_a_lemon():
 
 
 def test_repairs_are_worded_as_people_say_them():
-    assert action_words(RepairAction.SWAP_CABLE) == "a cable swap"
-    assert action_words(RepairAction.SWAP_GPU) == "a GPU swap"
-    assert action_words(RepairAction.REBOOT) == "a reboot"
-    assert cause_words(OutageCause.POWER) == "a power fault"
+    assert describe_repair_action(RepairAction.SWAP_CABLE) == "a cable swap"
+    assert describe_repair_action(RepairAction.SWAP_GPU) == "a GPU swap"
+    assert describe_repair_action(RepairAction.REBOOT) == "a reboot"
+    assert describe_repair_cause(OutageCause.POWER) == "a power fault"

@@ -5,27 +5,27 @@ import pytest
 
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, NIC_SWAPPED, fleet, returns
 from triage.fleet.record.faults import Faults
-from triage.fleet.repairs.features import FEATURES, LATE_FEATURES, features_of
-from triage.fleet.repairs.judged import judged
-from triage.fleet.repairs.model import chances_of, fitted, walked_forward
-from triage.fleet.repairs.returns import Returns, returns_of
+from triage.fleet.repairs.features import FEATURES, LATE_FEATURES, compute_features
+from triage.fleet.repairs.judged import judge_chances
+from triage.fleet.repairs.model import fit_model, predict_chances, walk_forward
+from triage.fleet.repairs.returns import Returns, build_returns
 
 TWO_REPAIRS = {NIC_SWAPPED: 0.08, NIC_REBOOTED: 0.65}
 
 
 def said_and_seen(faults: Faults, days: float = 7.0):
-    found = returns_of(faults)
-    said = walked_forward(found, features_of(found))
+    found = build_returns(faults)
+    said = walk_forward(found, compute_features(found))
     over = found.over(days)
     chance = said.within_7 if days == 7.0 else said.within_30
     return chance[over], found.failed(days)[over]
 
 
 def test_a_repair_that_does_not_hold_is_learnt_from_the_record():
-    found = returns_of(fleet(1, again=TWO_REPAIRS))
-    features = features_of(found)
+    found = build_returns(fleet(1, again=TWO_REPAIRS))
+    features = compute_features(found)
 
-    said = chances_of(fitted(found, features, found.days), features)
+    said = predict_chances(fit_model(found, features, found.days), features)
 
     late = found.day > 150
     swapped = found.action == found.action[[found.action.argmax()]]
@@ -34,7 +34,7 @@ def test_a_repair_that_does_not_hold_is_learnt_from_the_record():
 
 
 def test_of_two_repairs_returns_are_told_apart_on_their_day():
-    got = judged(*said_and_seen(fleet(2, again=TWO_REPAIRS)), 7.0)
+    got = judge_chances(*said_and_seen(fleet(2, again=TWO_REPAIRS)), 7.0)
 
     assert got.auc is not None
     assert got.auc > 0.72
@@ -47,31 +47,31 @@ def test_what_is_said_comes_as_often_as_said(again, days):
     chance, failed = said_and_seen(fleet(3, again=again, nodes=1500), days)
 
     assert abs(chance.mean() - failed.mean()) < 0.04
-    for one in judged(chance, failed, days).deciles:
+    for one in judge_chances(chance, failed, days).deciles:
         noise = 3 * (one.chance * (1 - one.chance) / one.num_returns) ** 0.5
         assert abs(one.chance - one.observed) < 0.05 + noise
 
 
 def test_a_node_that_recurs_is_said_to():
     faults = fleet(4, again={ANY: 0.1}, bad=range(6))
-    found = returns_of(faults)
+    found = build_returns(faults)
 
-    said = walked_forward(found, features_of(found))
+    said = walk_forward(found, compute_features(found))
 
     bad = np.isin(found.node, range(6)) & (found.day > 100)
     assert said.within_7[bad].mean() > 1.6 * said.within_7[~bad & (found.day > 100)].mean()
 
 
 def test_shuffled_outcomes_are_not_told_apart():
-    found = returns_of(fleet(5, again=TWO_REPAIRS))
+    found = build_returns(fleet(5, again=TWO_REPAIRS))
     areas = []
     for seed in range(12):
         gap = np.random.default_rng(seed).permutation(found.next_day - found.day)
         columns = {name: getattr(found, name) for name in Returns.__slots__}
         mixed = Returns(**{**columns, "next_day": found.day + gap})
         over = mixed.over(7)
-        said = walked_forward(mixed, features_of(mixed))
-        got = judged(said.within_7[over], mixed.failed(7)[over], 7.0)
+        said = walk_forward(mixed, compute_features(mixed))
+        got = judge_chances(said.within_7[over], mixed.failed(7)[over], 7.0)
         areas.append((got.auc_low, got.auc))
 
     assert sum(low > 0.5 for low, _ in areas) <= 2
@@ -80,9 +80,9 @@ def test_shuffled_outcomes_are_not_told_apart():
 
 def test_a_young_record_says_what_public_records_do_with_a_wide_interval():
     found = returns(("a", 10, 11, "NIC"), days=12)
-    features = features_of(found)
+    features = compute_features(found)
 
-    said = chances_of(fitted(found, features, 12.0), features)
+    said = predict_chances(fit_model(found, features, 12.0), features)
 
     assert said.num_returns.tolist() == [0]
     assert 0.2 < said.within_7[0] < 0.5
@@ -92,7 +92,7 @@ def test_a_young_record_says_what_public_records_do_with_a_wide_interval():
 
 def test_it_says_the_same_twice_and_whatever_the_order_of_rows():
     faults = fleet(6, again=TWO_REPAIRS, nodes=100)
-    found = returns_of(faults)
+    found = build_returns(faults)
     order = np.random.default_rng(1).permutation(len(faults))
     mixed = Faults(
         node=faults.node[order],
@@ -106,10 +106,10 @@ def test_it_says_the_same_twice_and_whatever_the_order_of_rows():
         num_nodes=faults.num_nodes,
         days=faults.days,
     )
-    other = returns_of(mixed)
+    other = build_returns(mixed)
 
-    first = walked_forward(found, features_of(found))
-    second = walked_forward(other, features_of(other))
+    first = walk_forward(found, compute_features(found))
+    second = walk_forward(other, compute_features(other))
 
     np.testing.assert_array_equal(first.within_7, second.within_7)
 
@@ -131,7 +131,7 @@ def test_there_are_no_more_weights_than_a_reader_can_follow():
 )
 def test_records_that_are_odd_give_chances_or_nothing(rows):
     found = returns(*rows)
-    said = walked_forward(found, features_of(found))
+    said = walk_forward(found, compute_features(found))
 
     for name in ("within_7", "low_7", "high_7", "within_30", "low_30", "high_30"):
         column = getattr(said, name)

@@ -5,8 +5,15 @@ import pytest
 
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, fleet, returns
 from triage.fleet.repairs.curve import EDGES, USUAL
-from triage.fleet.repairs.features import EARLY, LATE, WHOLE, by_group, by_node, ratios
-from triage.fleet.repairs.returns import Returns, returns_of
+from triage.fleet.repairs.features import (
+    EARLY,
+    LATE,
+    WHOLE,
+    compute_group_ratios,
+    compute_node_ratios,
+    compute_past_ratios,
+)
+from triage.fleet.repairs.returns import Returns, build_returns
 
 
 def plain(found: Returns, row: int, span, half_life: float, pseudo: float, among) -> float:
@@ -30,10 +37,10 @@ def plain(found: Returns, row: int, span, half_life: float, pseudo: float, among
 @pytest.mark.parametrize("span", [EARLY, LATE, WHOLE])
 @pytest.mark.parametrize("half_life", [7.0, 112.0])
 def test_the_sums_are_those_of_one_return_at_a_time(span, half_life):
-    found = returns_of(fleet(3, again={ANY: 0.3}, nodes=60, days=200))
+    found = build_returns(fleet(3, again={ANY: 0.3}, nodes=60, days=200))
     everything = np.ones(len(found), np.bool_)
 
-    got = ratios(found, everything, np.ones(len(found)), span, half_life, 3.0)
+    got = compute_past_ratios(found, everything, np.ones(len(found)), span, half_life, 3.0)
 
     rows = range(0, len(found), 7)
     wanted = [plain(found, row, span, half_life, 3.0, everything) for row in rows]
@@ -41,9 +48,9 @@ def test_the_sums_are_those_of_one_return_at_a_time(span, half_life):
 
 
 def test_a_node_is_held_against_its_own_returns_alone():
-    found = returns_of(fleet(4, again={ANY: 0.5}, nodes=12, days=300))
+    found = build_returns(fleet(4, again={ANY: 0.5}, nodes=12, days=300))
 
-    got = by_node(found, np.ones(len(found)), 56.0, 1.0)
+    got = compute_node_ratios(found, np.ones(len(found)), 56.0, 1.0)
 
     rows = range(len(found))
     wanted = [plain(found, row, WHOLE, 56.0, 1.0, found.node == found.node[row]) for row in rows]
@@ -53,14 +60,16 @@ def test_a_node_is_held_against_its_own_returns_alone():
 def test_the_first_return_knows_nothing():
     found = returns(("a", 10, 11, "GPU"))
 
-    assert by_node(found, np.ones(1), 56.0, 1.0).tolist() == [1.0]
-    assert ratios(found, np.ones(1, bool), np.ones(1), EARLY, 7.0, 3.0).tolist() == [1.0]
+    assert compute_node_ratios(found, np.ones(1), 56.0, 1.0).tolist() == [1.0]
+    assert compute_past_ratios(found, np.ones(1, bool), np.ones(1), EARLY, 7.0, 3.0).tolist() == [
+        1.0
+    ]
 
 
 def test_what_comes_later_changes_nothing_before():
-    whole = returns_of(fleet(5, again={NIC_REBOOTED: 0.5}, nodes=60, days=200))
+    whole = build_returns(fleet(5, again={NIC_REBOOTED: 0.5}, nodes=60, days=200))
     ones = np.ones(len(whole))
-    got = by_group(whole, whole.action, ones, 365.0, 20.0)
+    got = compute_group_ratios(whole, whole.action, ones, 365.0, 20.0)
     early = whole.day < 100
     cut = Returns(
         node=whole.node[early],
@@ -75,14 +84,16 @@ def test_what_comes_later_changes_nothing_before():
     )
 
     np.testing.assert_allclose(
-        by_group(cut, cut.action, ones[early], 365.0, 20.0), got[early], rtol=1e-9
+        compute_group_ratios(cut, cut.action, ones[early], 365.0, 20.0), got[early], rtol=1e-9
     )
 
 
 def test_ten_years_of_a_busy_fleet_stay_numbers():
-    found = returns_of(fleet(6, again={ANY: 0.3}, nodes=40, days=3650))
+    found = build_returns(fleet(6, again={ANY: 0.3}, nodes=40, days=3650))
 
-    got = ratios(found, np.ones(len(found), bool), np.ones(len(found)), EARLY, 7.0, 3.0)
+    got = compute_past_ratios(
+        found, np.ones(len(found), bool), np.ones(len(found)), EARLY, 7.0, 3.0
+    )
 
     assert np.isfinite(got).all()
     assert (got > 0).all()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.planted_outages import planted_outages
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.report.away import AwayOf, NodesAway, nodes_away
+from triage.fleet.report.away import AwayOf, NodesAway, measure_nodes_away
 from triage.fleet.report.report import fleet_report
 from triage.fleet.report.what_if import spares_for
 from triage.reliability import record_from_frames
@@ -41,7 +41,7 @@ def planted(kind: str = "all_of_it", nodes: int = 400, racks: int = 0) -> FleetR
 
 
 def found(record: FleetRecord) -> NodesAway:
-    away = nodes_away(record)
+    away = measure_nodes_away(record)
     assert away is not None
     return away
 
@@ -179,7 +179,7 @@ def test_too_little_gives_a_bound_or_nothing_with_the_reason(name: str) -> None:
 
 
 def test_a_record_without_nodes_has_none() -> None:
-    assert nodes_away(record(nodes=0)) is None
+    assert measure_nodes_away(record(nodes=0)) is None
     assert fleet_report(record(nodes=0)).away is None
 
 

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from models import Incident, Suspect
 from triage.domain.category import LLAMA3_ROW, OF_THE_NODE, Category
 from triage.domain.states import IncidentState
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.fleet.services.exposure.imports import import_exposure
 from triage.services.context import Context
 from triage.store import jobs
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 
 END = datetime(2026, 11, 16, tzinfo=UTC)  # a Monday
 NODES = tuple(f"n{k:03d}" for k in range(64))
@@ -50,14 +50,14 @@ def keep_fleet(
             job_fk = jobs.lock_job(session, cluster, job_id, at)
             keep_incident(session, job_fk, at, cause, node)
             began = at
-        jobs.saw_nodes(session, cluster_id, NODES, end)
+        jobs.note_nodes_seen(session, cluster_id, NODES, end)
     rows.append(row_of(f"{cluster}-last", began, end - timedelta(minutes=1), "CANCELLED"))
     import_exposure(ctx, io.BytesIO("\n".join(rows).encode()), cluster=cluster)
 
 
 def row_of(job_id: str, began: datetime, ended: datetime, state: str) -> str:
     listed = "n[000-063]"
-    times = f"{iso_utc(began)},{iso_utc(ended)}"
+    times = f"{format_iso_utc(began)},{format_iso_utc(ended)}"
     return f'{job_id},{times},{state},"{listed}",{len(NODES)},{8 * len(NODES)}'
 
 
@@ -66,10 +66,10 @@ def keep_incident(session: Session, job_fk: int, at: datetime, cause: Category, 
     verdict = {
         "kind": "crash", "category": str(cause), "llama3_category": LLAMA3_ROW[cause],
         "confidence": 0.98, "summary": f"{cause} on {node}", "action": "drain_node",
-        "cordon": [], "at": iso_utc(at),
+        "cordon": [], "at": format_iso_utc(at),
     }  # fmt: skip
     row = Incident(
-        id=new_id("inc", at), job_fk=job_fk, key=at.isoformat(), announced=True, facts={},
+        id=make_id("inc", at), job_fk=job_fk, key=at.isoformat(), announced=True, facts={},
         state=IncidentState.READY, revision=1, provisional=False, category=str(cause),
         verdict=verdict, created_at=at, updated_at=at, deadline_at=at, settle_at=at,
         settled_at=at,

@@ -7,8 +7,14 @@ import pytest
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.domain.standing import Grade
 from triage.errors import Unprocessable, UsageError
-from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
-from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
+from triage.fleet.services.answers import (
+    build_fleet_options,
+    determine_fleet_period,
+    look_at_fleet,
+    look_at_standings,
+    report_of,
+)
+from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
 
 DAY = timedelta(days=1)
@@ -21,7 +27,7 @@ def fleet(ctx: Context) -> Context:
 
 
 def test_all_that_happened_is_counted_once(fleet: Context) -> None:
-    found = fleet_of(fleet, since=END - 60 * DAY, until=END)
+    found = look_at_fleet(fleet, since=END - 60 * DAY, until=END)
 
     assert found.report.stops.unexpected == found.report.stops.counted == 50
     assert found.report.stops.planned == 1
@@ -31,21 +37,21 @@ def test_all_that_happened_is_counted_once(fleet: Context) -> None:
 
 
 def test_the_lemon_is_named_and_nobody_else(fleet: Context) -> None:
-    found = fleet_of(fleet, until=END).standings
+    found = look_at_fleet(fleet, until=END).standings
 
     assert [one.node for one in found.nodes if one.grade is Grade.LEMON] == [LEMON]
     assert found.nodes[0].node == LEMON
 
 
 def test_a_node_stands_the_same_whatever_period_is_looked_at(fleet: Context) -> None:
-    week = fleet_of(fleet, since=END - 7 * DAY, until=END).standings
-    month = fleet_of(fleet, since=END - 30 * DAY, until=END).standings
+    week = look_at_fleet(fleet, since=END - 7 * DAY, until=END).standings
+    month = look_at_fleet(fleet, since=END - 30 * DAY, until=END).standings
 
-    assert week == month == standings_of(fleet, until=END)
+    assert week == month == look_at_standings(fleet, until=END)
 
 
 def test_the_record_before_somebody_looks_is_not_known_to_the_past(fleet: Context) -> None:
-    before = fleet_of(fleet, since=END - 60 * DAY, until=END - 30 * DAY)
+    before = look_at_fleet(fleet, since=END - 60 * DAY, until=END - 30 * DAY)
 
     assert before.report.stops.unexpected < 30
     assert all(one.grade is not Grade.LEMON for one in before.standings.nodes)
@@ -63,7 +69,7 @@ def test_clusters_are_told_apart(fleet: Context) -> None:
 
 
 def test_an_empty_fleet_answers_too(ctx: Context) -> None:
-    found = fleet_of(ctx)
+    found = look_at_fleet(ctx)
 
     assert found.report.stops.unexpected == 0
     assert found.standings.nodes == ()
@@ -72,7 +78,7 @@ def test_an_empty_fleet_answers_too(ctx: Context) -> None:
 
 
 def test_the_wire_form_names_the_worst_and_counts_all(fleet: Context) -> None:
-    told = fleet_of(fleet, until=END).to_dict(top=1)
+    told = look_at_fleet(fleet, until=END).to_dict(top=1)
 
     assert [one["node"] for one in told["standings"]["nodes"]] == [LEMON]
     assert sum(told["standings"]["counts"].values()) == len(NODES)
@@ -81,15 +87,15 @@ def test_the_wire_form_names_the_worst_and_counts_all(fleet: Context) -> None:
 
 def test_plans_rest_on_the_same_record(fleet: Context) -> None:
     report = report_of(fleet, since=END - 60 * DAY, until=END)
-    projection = projection_facts(report, 512, None)
+    projection = answer_projection(report, 512, None)
 
     assert projection["mtti"]["value"] == pytest.approx(60 * 24 / 50, rel=1e-4)
-    assert checkpoint_facts(report, 512, None, None)["mtti"] == projection["mtti"]
-    assert spares_facts(report, None, None, None)["num_nodes"] == len(NODES)
+    assert answer_checkpoint(report, 512, None, None)["mtti"] == projection["mtti"]
+    assert answer_spares(report, None, None, None)["num_nodes"] == len(NODES)
 
 
 def test_the_default_is_the_last_thirty_days() -> None:
-    found = period_of()
+    found = determine_fleet_period()
 
     assert found.until - found.since == 30 * DAY
     assert found.until.second == 0
@@ -100,11 +106,11 @@ def test_the_default_is_the_last_thirty_days() -> None:
 )
 def test_a_period_that_is_none_is_refused_with_its_place(since, until) -> None:
     with pytest.raises(Unprocessable) as refused:
-        period_of(since, until)
+        determine_fleet_period(since, until)
 
     assert refused.value.places[0].where == "query/since"
 
 
 def test_a_number_that_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="checkpoint_cost_s"):
-        options_of(cost_s=-1.0)
+        build_fleet_options(cost_s=-1.0)

@@ -17,9 +17,9 @@ from tests.fleet.services.fleets import (
 )
 from triage.domain.standing import FleetStandings, Grade, PartKind
 from triage.errors import Unprocessable
-from triage.fleet.services.answers import standings_of
-from triage.fleet.services.hooks import priors_among
-from triage.fleet.services.parts import hardware_of
+from triage.fleet.services.answers import look_at_standings
+from triage.fleet.services.hooks import select_priors
+from triage.fleet.services.parts import answer_hardware
 from triage.services.context import Context
 from triage.store import nodes
 
@@ -50,7 +50,7 @@ def failure(ctx: Context, job: str, node: str, hour: float, gpu: str = SLOT) -> 
 
 
 def standings(ctx: Context) -> FleetStandings:
-    return standings_of(ctx, until=at(700), cluster="a")
+    return look_at_standings(ctx, until=at(700), cluster="a")
 
 
 def moved(ctx: Context) -> None:
@@ -85,7 +85,7 @@ def test_it_is_among_the_parts_that_are_named_again(ctx: Context) -> None:
 def test_it_is_a_prior_and_changes_no_grade(ctx: Context) -> None:
     moved(ctx)
     before = {one.node: one.grade for one in standings(ctx).nodes}
-    prior = priors_among(standings(ctx), {"m7"})["m7"]
+    prior = select_priors(standings(ctx), {"m7"})["m7"]
     assert prior.grade is Grade.WATCH
     assert before["m7"] not in (Grade.LEMON, Grade.WATCH)
     assert prior.text.startswith(f"before this incident its {GPU}")
@@ -126,9 +126,9 @@ def test_a_part_that_two_nodes_claim_convicts_neither(ctx: Context) -> None:
 def test_the_history_of_a_node_has_its_parts_and_where_each_was(ctx: Context) -> None:
     moved(ctx)
     with ctx.database.reading() as session:
-        here = nodes.history(session, "m7", cluster="a")
-        there = nodes.history(session, "n12")
-        nowhere = nodes.history(session, "m7", cluster="b")
+        here = nodes.read_history(session, "m7", cluster="a")
+        there = nodes.read_history(session, "n12")
+        nowhere = nodes.read_history(session, "m7", cluster="b")
     assert here is not None
     assert there is not None
     assert nowhere is None
@@ -142,15 +142,15 @@ def test_the_history_of_a_node_has_its_parts_and_where_each_was(ctx: Context) ->
 @pytest.mark.parametrize("text", [GPU, GPU.lower(), GPU.upper(), GPU.removeprefix("GPU-")])
 def test_a_part_is_found_in_any_spelling(ctx: Context, text: str) -> None:
     moved(ctx)
-    found = hardware_of(ctx, identity=text, cluster="a")
+    found = answer_hardware(ctx, identity=text, cluster="a")
     assert [(stay.node, stay.slot) for stay in found.stays] == [("m7", SLOT), ("n12", SLOT)]
     assert not found.more
-    assert hardware_of(ctx, node="n12").stays == found.stays[1:]
-    assert hardware_of(ctx, identity=text, limit=1).more
-    assert hardware_of(ctx, identity=text, cluster="b").stays == ()
+    assert answer_hardware(ctx, node="n12").stays == found.stays[1:]
+    assert answer_hardware(ctx, identity=text, limit=1).more
+    assert answer_hardware(ctx, identity=text, cluster="b").stays == ()
 
 
 @pytest.mark.parametrize("text", [None, "", "N/A", "%", "' or 1=1 --", "x" * 300, "\x00"])
 def test_what_is_no_identity_is_refused(ctx: Context, text: str | None) -> None:
     with pytest.raises(Unprocessable):
-        hardware_of(ctx, identity=text)
+        answer_hardware(ctx, identity=text)

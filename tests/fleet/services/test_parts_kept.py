@@ -9,8 +9,8 @@ from sqlalchemy import select
 from models import Artifact, Node, PartSighting, Upload
 from tests.fleet.services.fleets import T0, at, failed, imported, service_on
 from triage.domain.caller import Caller
-from triage.fleet.services.parts import saw_parts
-from triage.fleet.store.brought import num_brought, withdraw
+from triage.fleet.services.parts import keep_seen_parts
+from triage.fleet.store.brought import count_brought, withdraw
 from triage.services.context import Context
 from triage.store import jobs
 from triage.store.uploads.evidence import Reading
@@ -110,7 +110,7 @@ def reading(
 
 def keep(ctx: Context, *readings: Reading) -> None:
     with ctx.database.writing() as session:
-        saw_parts(session, jobs.cluster_key(session, "a"), readings, at(2))
+        keep_seen_parts(session, jobs.cluster_key(session, "a"), readings, at(2))
 
 
 def naming(gpu: str, node: str | None = None, hour: float | None = None, slot: str = "0") -> dict:
@@ -161,7 +161,7 @@ def test_what_a_tainted_token_brought_goes(ctx: Context) -> None:
     inventory(ctx, line("n1", GPUS[11], 0), cluster="a", caller=Caller(key_id="key_b"))
     keep(ctx, reading(ctx, naming(GPUS[12]), key_id="key_a"))
     with ctx.database.writing() as session:
-        assert num_brought(session, "key_a", None)["parts"] == 2
-        assert num_brought(session, "key_a", at(1))["parts"] == 1
+        assert count_brought(session, "key_a", None)["parts"] == 2
+        assert count_brought(session, "key_a", at(1))["parts"] == 1
         assert withdraw(session, "key_a", None)["parts"] == 2
     assert [row[1] for row in stays(ctx)] == [GPUS[11]]

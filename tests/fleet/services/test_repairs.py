@@ -9,14 +9,14 @@ from sqlalchemy import select
 from models import Node, Repair
 from tests.fleet.services.fleets import T0, imported, service_on
 from triage.domain.health import CheckResult, Outcome
-from triage.fleet.render.sentences import answers
+from triage.fleet.render.sentences import list_headlines
 from triage.fleet.render.terminal.repairs import repair_lines
-from triage.fleet.render.terminal.standings import standing_lines
-from triage.fleet.render.weekly import probation as weekly_sentence
-from triage.fleet.services.answers import fleet_of, standings_of
-from triage.fleet.services.health.due_list import checks_of
-from triage.fleet.services.hooks import priors_among
-from triage.fleet.services.repairs import repairs_of
+from triage.fleet.render.terminal.standings import format_standing_lines
+from triage.fleet.render.weekly import iterate_probation_sentences as weekly_sentence
+from triage.fleet.services.answers import look_at_fleet, look_at_standings
+from triage.fleet.services.health.due_list import list_check_rows
+from triage.fleet.services.hooks import select_priors
+from triage.fleet.services.repairs import answer_repairs
 from triage.fleet.store import checks
 from triage.services.context import Context
 from triage.store import jobs
@@ -50,7 +50,7 @@ def keep_fleet(ctx: Context) -> None:
 def test_a_node_that_came_back_is_on_probation_in_its_standing(ctx):
     keep_fleet(ctx)
 
-    found = standings_of(ctx, until=NOW)
+    found = look_at_standings(ctx, until=NOW)
 
     by_node = {row.node: row.probation for row in found.nodes}
     assert by_node["n007"] is not None
@@ -61,15 +61,15 @@ def test_a_node_that_came_back_is_on_probation_in_its_standing(ctx):
 
 def test_it_is_a_prior_of_an_analysis_and_a_line_for_people(ctx):
     keep_fleet(ctx)
-    found = standings_of(ctx, until=NOW)
+    found = look_at_standings(ctx, until=NOW)
     rows = [row.to_dict() for row in found.nodes]
 
-    prior = priors_among(found, {"n007", "n100"})
+    prior = select_priors(found, {"n007", "n100"})
 
     assert list(prior) == ["n007"]
     assert prior["n007"].weight == 1
     assert "on probation" in prior["n007"].text
-    text = "\n".join(line.text for line in standing_lines(rows, 300))
+    text = "\n".join(line.text for line in format_standing_lines(rows, 300))
     assert "on probation: returned 2 days ago after a cable swap" in text
     assert "n007 (" in next(weekly_sentence(found.to_dict()))
 
@@ -77,11 +77,11 @@ def test_it_is_a_prior_of_an_analysis_and_a_line_for_people(ctx):
 def test_the_answer_of_the_fleet_says_it_at_the_head(ctx):
     keep_fleet(ctx)
 
-    found = fleet_of(ctx, since=T0, until=NOW)
+    found = look_at_fleet(ctx, since=T0, until=NOW)
 
     assert "n007" in [row["node"] for row in found.to_dict()["standings"]["nodes"]]
     standings = found.standings.to_dict()
-    said = [one.text for one in answers({**found.report.to_dict()}, standings)]
+    said = [one.text for one in list_headlines({**found.report.to_dict()}, standings)]
     assert any("on probation" in text for text in said) or not said
 
 
@@ -95,7 +95,7 @@ def test_notes_of_repairs_are_joined_to_outages(ctx):
                 Repair(node_id=keys[name], at=at, action=action, text="", source="x", key_id=None)
             )
 
-    found = repairs_of(ctx, until=NOW)
+    found = answer_repairs(ctx, until=NOW)
 
     assert [(row.node, row.action) for row in found.returns] == [("n2", None), ("n1", "swap_nic")]
     assert [(row.node, row.action) for row in found.visits] == [("n2", "other")]
@@ -104,13 +104,13 @@ def test_notes_of_repairs_are_joined_to_outages(ctx):
 def test_another_cluster_is_another_record(ctx):
     keep_fleet(ctx)
 
-    assert repairs_of(ctx, until=NOW, cluster="b").num_returns == 0
-    assert repairs_of(ctx, until=NOW, cluster="a").num_returns == 11
+    assert answer_repairs(ctx, until=NOW, cluster="b").num_returns == 0
+    assert answer_repairs(ctx, until=NOW, cluster="a").num_returns == 11
 
 
 def test_the_answer_as_text_says_what_holds_and_what_is_lacking(ctx):
     keep_fleet(ctx)
-    found = repairs_of(ctx, until=NOW).to_dict()
+    found = answer_repairs(ctx, until=NOW).to_dict()
 
     text = "\n".join(line.text for line in repair_lines(found, 100))
 
@@ -121,22 +121,22 @@ def test_the_answer_as_text_says_what_holds_and_what_is_lacking(ctx):
 
 
 def test_a_service_without_outages_says_so(ctx):
-    text = "\n".join(line.text for line in repair_lines(repairs_of(ctx, until=NOW).to_dict()))
+    text = "\n".join(line.text for line in repair_lines(answer_repairs(ctx, until=NOW).to_dict()))
 
     assert "No node has come back" in text
-    assert standings_of(ctx, until=NOW).nodes == ()
+    assert look_at_standings(ctx, until=NOW).nodes == ()
 
 
 def test_the_check_of_its_cause_is_due_until_it_ran(ctx):
     keep_fleet(ctx)
 
     def due(session) -> list[tuple[str, str]]:
-        rows = checks_of(session, NOW, node="n007", state="due")
+        rows = list_check_rows(session, NOW, node="n007", state="due")
         return [(row["check"], row["because"]) for row in rows]
 
     with ctx.database.reading() as session:
         [(check, because)] = due(session)
-        assert checks_of(session, NOW, node="n100", state="due") == []
+        assert list_check_rows(session, NOW, node="n100", state="due") == []
     assert check == "ib.counters"
     assert because.startswith("asked for by probation since its return at 2026-11-19T00:00:00")
 

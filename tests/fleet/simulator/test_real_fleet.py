@@ -13,7 +13,7 @@ from simulator.fleet.figures import Figures, figures_of
 from simulator.fleet.fleet import simulate_fleet
 from simulator.fleet.truth import FaultSource, SimulatedFleet
 from simulator.fleet.wish import FaultModel, FleetWish
-from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.faults import faults_of
 
@@ -313,7 +313,7 @@ def test_counters_grow_before_faults_only_where_asked_for():
 def test_the_words_of_each_kind_name_its_cause():
     for kind in KINDS:
         for words in kind.words:
-            assert cause_of(*words) is kind.cause
+            assert classify_outage_cause(*words) is kind.cause
 
 
 def test_a_maintenance_ends_runs_as_planned():

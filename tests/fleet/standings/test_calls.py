@@ -5,9 +5,15 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.calls import COUNTS, CallRule, calls_of, count_scores, expected_of_top
-from triage.fleet.standings.forecast import forecasts
-from triage.fleet.standings.history import history_of
+from triage.fleet.standings.calls import (
+    COUNTS,
+    CallRule,
+    compute_expected_of_top,
+    count_scores,
+    decide_calls,
+)
+from triage.fleet.standings.forecast import iterate_forecasts
+from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
 
 ALL = np.ones(100, dtype=bool)
@@ -45,7 +51,9 @@ def test_faults_of_random_nodes_call_nobody():
 
 
 def test_few_are_called_at_a_time():
-    called = calls_of(history_of(record_of(in_bursts(300))), ALL, rule=CallRule(bursts=False))
+    called = decide_calls(
+        build_history(record_of(in_bursts(300))), ALL, rule=CallRule(bursts=False)
+    )
 
     assert called.decided
     assert called.called.sum() <= 2
@@ -57,8 +65,8 @@ def test_steady_lemons_are_no_bursts():
         for node in range(4)
         for day in np.random.default_rng(node).uniform(0, 199, 25).tolist()
     ]
-    *_, now = forecasts(history_of(record_of([*at_random(80), *steady])), ALL, EQUAL)
-    *_, in_burst = forecasts(history_of(record_of(in_bursts(120))), ALL, EQUAL)
+    *_, now = iterate_forecasts(build_history(record_of([*at_random(80), *steady])), ALL, EQUAL)
+    *_, in_burst = iterate_forecasts(build_history(record_of(in_bursts(120))), ALL, EQUAL)
 
     assert now.chance < 1e-6
     assert not CallRule().decides(now)
@@ -70,8 +78,8 @@ def test_calls_of_the_past_are_made_from_what_was_known():
     rows = in_bursts(200, days=200.0)
     whole, half = record_of(rows), record_of([row for row in rows if row[1] < 130], days=130.0)
 
-    now = calls_of(history_of(half), ALL, rule=CallRule(bursts=False))
-    later = calls_of(history_of(whole), ALL, rule=CallRule(bursts=False))
+    now = decide_calls(build_history(half), ALL, rule=CallRule(bursts=False))
+    later = decide_calls(build_history(whole), ALL, rule=CallRule(bursts=False))
 
     assert later.before[130.0] == tuple(np.flatnonzero(now.called)[
         np.argsort(-now.now.times[now.called], kind="stable")
@@ -100,11 +108,11 @@ def test_a_node_that_is_long_out_is_no_call():
 def test_ties_of_a_count_are_taken_on_average():
     score, after = np.array([2.0, 1.0, 1.0, 0.0]), np.array([5.0, 3.0, 0.0, 9.0])
 
-    assert expected_of_top(score, 2, after, np.ones(4, dtype=bool)) == 6.5
+    assert compute_expected_of_top(score, 2, after, np.ones(4, dtype=bool)) == 6.5
 
 
 def test_counts_look_back_as_far_as_they_say():
-    history = history_of(record_of([("n001", 50.0, 50.1, "gpu"), ("n001", 190.0, 190.1, "gpu")]))
+    history = build_history(record_of([("n001", 50.0, 50.1, "gpu"), ("n001", 190.0, 190.1, "gpu")]))
 
     scores = dict(zip(COUNTS, count_scores(history, 200.0), strict=True))
 

@@ -9,20 +9,20 @@ from triage.fleet.standings.forecast import (
     USUAL,
     Fading,
     Forecast,
-    came_true,
-    decayed_faults,
-    forecasts,
-    interval_of,
-    likelihoods,
+    compute_gamma_interval,
+    compute_likelihoods,
+    count_later_faults,
+    iterate_forecasts,
+    sum_decayed_faults,
 )
-from triage.fleet.standings.history import as_known_at, history_of
+from triage.fleet.standings.history import build_history, cut_history
 
 ALL = np.ones(100, dtype=bool)
 EQUAL = np.ones(100)
 
 
 def last(rows, days=200.0, ordinary=ALL, beside=EQUAL) -> Forecast:
-    *_, now = forecasts(history_of(record_of(rows, days=days)), ordinary, beside)
+    *_, now = iterate_forecasts(build_history(record_of(rows, days=days)), ordinary, beside)
     return now
 
 
@@ -36,9 +36,11 @@ def steady(days, nodes=range(10), num=60):
 
 
 def test_a_fault_counts_half_after_a_half_life():
-    history = history_of(record_of([("n001", 172.0, 176.0, "gpu"), ("n002", 144.0, 145.0, "gpu")]))
+    history = build_history(
+        record_of([("n001", 172.0, 176.0, "gpu"), ("n002", 144.0, 145.0, "gpu")])
+    )
 
-    faded = decayed_faults(history, 28.0)
+    faded = sum_decayed_faults(history, 28.0)
 
     assert faded[[0, 1, 2]] == pytest.approx([0.0, 0.5, 0.25])
 
@@ -68,8 +70,8 @@ def test_a_short_record_is_held_for_a_usual_one():
 def test_nodes_that_are_alike_pass_for_others_seldom():
     # At most 5 % of such fleets, whenever one looks.
     low = sum(
-        min(one.chance for one in forecasts(history, ALL, EQUAL)) <= 0.05
-        for history in (history_of(record_of(at_random(120, seed=seed))) for seed in range(60))
+        min(one.chance for one in iterate_forecasts(history, ALL, EQUAL)) <= 0.05
+        for history in (build_history(record_of(at_random(120, seed=seed))) for seed in range(60))
     )
 
     assert low <= 3
@@ -106,14 +108,14 @@ def test_a_node_that_is_set_aside_teaches_nothing():
 
 
 def test_the_likelihood_is_that_of_one_node_after_another():
-    history = history_of(record_of(in_bursts(60)))
-    known, failed = as_known_at(history, 150.0), came_true(history, 150.0, 14.0)
+    history = build_history(record_of(in_bursts(60)))
+    known, failed = cut_history(history, 150.0), count_later_faults(history, 150.0, 14.0)
     beside = np.where(np.arange(100) < 40, 2.0, 1.0)
 
-    found = likelihoods(known, failed, ALL, beside)
+    found = compute_likelihoods(known, failed, ALL, beside)
 
     for row in (0, 100, len(FADINGS) - 1):
-        counts = FADINGS[row].weigh(lambda half_life: decayed_faults(known, half_life))
+        counts = FADINGS[row].weigh(lambda half_life: sum_decayed_faults(known, half_life))
         usual = beside * counts.sum() / beside.sum()
         rates = beside * (FADINGS[row].shape + counts) / (FADINGS[row].shape + usual)
         each = np.log(rates / rates.sum()) - np.log(beside / beside.sum())
@@ -121,7 +123,7 @@ def test_the_likelihood_is_that_of_one_node_after_another():
 
 
 def test_the_interval_holds_the_mean_and_narrows_with_faults():
-    low, high = interval_of(np.array([1.0, 1.0]), np.array([1.0, 25.0]))
+    low, high = compute_gamma_interval(np.array([1.0, 1.0]), np.array([1.0, 25.0]))
 
     assert (low < 1).all()
     assert (high > 1).all()

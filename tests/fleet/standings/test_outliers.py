@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from triage.domain.llama3 import LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_UNEXPECTED
-from triage.fleet.standings.outliers import chance_of, standing_out
-from triage.statistics.false_discovery import adjusted
+from triage.fleet.standings.outliers import compute_tail_chance, find_outliers
+from triage.statistics.false_discovery import adjust_p_values
 
 # Llama 3 (arXiv 2407.21783, section 3.3.4): 28 days of one of its nodes.
 MEAN = 28 * LLAMA3_UNEXPECTED / (LLAMA3_NODES * LLAMA3_HOURS / 24)
@@ -18,7 +18,7 @@ MEAN = 28 * LLAMA3_UNEXPECTED / (LLAMA3_NODES * LLAMA3_HOURS / 24)
     ids=["one", "two is noise", "three is a suspect", "four is a lemon"],
 )
 def test_the_chance_of_strikes_at_the_llama_3_rate(strikes, chance, by_chance):
-    p = chance_of(np.array([float(strikes)]), np.array([MEAN]))[0]
+    p = compute_tail_chance(np.array([float(strikes)]), np.array([MEAN]))[0]
 
     assert pytest.approx(0.1061, abs=5e-5) == MEAN
     assert p == pytest.approx(chance, rel=5e-3)
@@ -26,7 +26,7 @@ def test_the_chance_of_strikes_at_the_llama_3_rate(strikes, chance, by_chance):
 
 
 def test_nothing_blamed_is_no_surprise():
-    assert chance_of(np.array([0.0]), np.array([0.1]))[0] == 1.0
+    assert compute_tail_chance(np.array([0.0]), np.array([0.1]))[0] == 1.0
 
 
 @pytest.mark.parametrize("share", [0.5, 1 / 3, 0.1])
@@ -37,13 +37,13 @@ def test_shares_of_blame_never_look_rarer_than_they_are(share):
 
     for blame in (1.0, 2.0):
         true = float(np.mean(sums >= blame - 1e-9))
-        assert chance_of(np.array([blame]), np.array([mean]))[0] >= true
+        assert compute_tail_chance(np.array([blame]), np.array([mean]))[0] >= true
 
 
 def test_the_adjusted_values_are_those_of_benjamini_and_hochberg():
     p = np.random.default_rng(2).uniform(size=500) ** 2
 
-    assert adjusted(p) == pytest.approx(false_discovery_control(p, method="bh"))
+    assert adjust_p_values(p) == pytest.approx(false_discovery_control(p, method="bh"))
 
 
 def test_lemons_do_not_raise_the_rate_that_they_are_held_against():
@@ -52,14 +52,14 @@ def test_lemons_do_not_raise_the_rate_that_they_are_held_against():
     blame[5:25] = 1.0
     blame[25] = 4.0  # hidden at the rate of all, 0.48; found at that of the others, 0.1
 
-    excess = standing_out(blame, exposure, false_discovery_rate=0.05)
+    excess = find_outliers(blame, exposure, false_discovery_rate=0.05)
 
     assert np.flatnonzero(excess.found).tolist() == [0, 1, 2, 3, 4, 25]
     assert excess.rate == pytest.approx(20 / (194 * 56))
 
 
 def test_without_exposure_nobody_is_tested():
-    excess = standing_out(np.array([9.0, 0.0]), np.array([0.0, 50.0]), false_discovery_rate=0.05)
+    excess = find_outliers(np.array([9.0, 0.0]), np.array([0.0, 50.0]), false_discovery_rate=0.05)
 
     assert excess.p.tolist() == [1.0, 1.0]
     assert not excess.found.any()
@@ -69,14 +69,14 @@ def test_one_event_in_a_fleet_that_never_had_any_is_no_lemon():
     blame, exposure = np.zeros(100), np.full(100, 30.0)
     blame[3] = 1.0
 
-    assert not standing_out(blame, exposure, false_discovery_rate=0.05).found.any()
+    assert not find_outliers(blame, exposure, false_discovery_rate=0.05).found.any()
 
 
 def test_a_fleet_of_equals_is_found_innocent():
     chance = np.random.default_rng(11)
     exposure = np.full(2048, 56.0)
     wrong = [
-        standing_out(
+        find_outliers(
             chance.poisson(0.16, 2048).astype(float), exposure, false_discovery_rate=0.05
         ).found.any()
         for _ in range(200)

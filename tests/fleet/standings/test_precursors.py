@@ -10,8 +10,8 @@ import pytest
 from triage.domain.precursor import NO_PRECURSORS, Precursors
 from triage.fleet.record.columns import CounterDays, FleetRecord
 from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.render.precursors import sentences
-from triage.fleet.standings.precursors import COUNTERS, precursors_of
+from triage.fleet.render.precursors import describe_precursors
+from triage.fleet.standings.precursors import COUNTERS, judge_precursors
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store.telemetry import COUNTERS as STORED
 
@@ -79,7 +79,7 @@ def paying(found: Precursors) -> list[str]:
 
 @pytest.mark.parametrize("lead", [1, 2, 5])
 def test_a_counter_that_grows_before_faults_is_found_with_its_lead(lead: int) -> None:
-    found = precursors_of(record(lead=lead))
+    found = judge_precursors(record(lead=lead))
     row = next(one for one in found.counters if one.counter == RECOVERIES)
 
     assert paying(found) == [RECOVERIES]
@@ -95,7 +95,7 @@ def test_a_counter_that_grows_before_faults_is_found_with_its_lead(lead: int) ->
 
 
 def test_growth_that_has_nothing_to_do_with_faults_is_not_found() -> None:
-    found = precursors_of(record(announced=0.0, noise=0.05))
+    found = judge_precursors(record(announced=0.0, noise=0.05))
 
     assert paying(found) == []
     assert found.flags == ()
@@ -111,14 +111,14 @@ def test_shuffled_nodes_find_nothing_in_19_of_20_fleets() -> None:
         assert counters is not None
         other = rng.permutation(100).astype(np.int32)
         shuffled = replace(counters, node=other[counters.node])
-        wrong += bool(paying(precursors_of(replace(planted, counters=shuffled))))
+        wrong += bool(paying(judge_precursors(replace(planted, counters=shuffled))))
 
     assert wrong <= 4  # two are expected
 
 
 def test_what_a_fault_prints_itself_announces_nothing() -> None:
     """Counters that grow on the day of the fault, and while the node is out."""
-    assert paying(precursors_of(record(lead=0))) == []
+    assert paying(judge_precursors(record(lead=0))) == []
 
 
 def test_what_held_in_the_earlier_half_alone_does_not_pay() -> None:
@@ -131,7 +131,7 @@ def test_what_held_in_the_earlier_half_alone_does_not_pay() -> None:
         growth={name: values[kept] for name, values in counters.growth.items()},
     )  # fmt: skip
 
-    assert paying(precursors_of(replace(planted, counters=early))) == []
+    assert paying(judge_precursors(replace(planted, counters=early))) == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_held_in_the_earlier_half_alone_does_not_pay() -> None:
     ids=["one node", "a week", "few faults", "a day"],
 )  # fmt: skip
 def test_a_small_record_cannot_tell(nodes: int, days: int, rate: float) -> None:
-    found = precursors_of(record(nodes=nodes, days=days, rate=rate))
+    found = judge_precursors(record(nodes=nodes, days=days, rate=rate))
 
     assert found.counters == ()
     assert "cannot be told" in found.text
@@ -149,8 +149,8 @@ def test_a_small_record_cannot_tell(nodes: int, days: int, rate: float) -> None:
 def test_without_telemetry_nothing_is_said() -> None:
     bare = replace(record(nodes=20), counters=None)
 
-    assert precursors_of(bare) == NO_PRECURSORS
-    assert sentences(fleet_standings(bare).to_dict()) == []
+    assert judge_precursors(bare) == NO_PRECURSORS
+    assert describe_precursors(fleet_standings(bare).to_dict()) == []
 
 
 def test_a_node_that_is_flagged_now_is_under_watch_with_the_sentence() -> None:
@@ -174,7 +174,7 @@ def test_a_node_that_is_flagged_now_is_under_watch_with_the_sentence() -> None:
     assert flags["n0003"].days_ago == 0
     assert "its link recoveries grew by 41 in 3 days; here " in flags["n0003"].text
     assert "were followed by a fault within 7 days, base rate " in flags["n0003"].text
-    shown = sentences(found.to_dict())
+    shown = describe_precursors(found.to_dict())
     assert shown[0] == found.precursors.text
     assert any(text.startswith("n0003: its link recoveries") for text in shown)
 
@@ -186,7 +186,9 @@ def test_numbers_that_cannot_be_are_no_growth(value: float) -> None:
     assert counters is not None
     broken = {name: np.full_like(values, value) for name, values in counters.growth.items()}
 
-    assert paying(precursors_of(replace(planted, counters=replace(counters, growth=broken)))) == []
+    assert (
+        paying(judge_precursors(replace(planted, counters=replace(counters, growth=broken)))) == []
+    )
 
 
 def test_days_outside_the_record_are_passed_over() -> None:
@@ -202,11 +204,11 @@ def test_days_outside_the_record_are_passed_over() -> None:
         last_day=counters.last_day + 400,
     )
 
-    assert precursors_of(replace(planted, counters=far)).num_nodes == 200
+    assert judge_precursors(replace(planted, counters=far)).num_nodes == 200
 
 
 def test_the_same_record_gives_the_same_answer() -> None:
-    assert precursors_of(record()) == precursors_of(record())
+    assert judge_precursors(record()) == judge_precursors(record())
 
 
 def test_every_stored_counter_has_a_name() -> None:

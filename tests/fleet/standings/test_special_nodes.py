@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.measures import by_inventory
+from triage.fleet.standings.measures import map_special_nodes
 from triage.fleet.standings.standing import fleet_standings
 
 
@@ -36,18 +36,18 @@ def test_names_say_it(name, special):
     record = record_of(at_random(20))
     record = replace(record, nodes=(name, *record.nodes[1:]))
 
-    assert (0 in by_inventory(record)) is special
+    assert (0 in map_special_nodes(record)) is special
 
 
 def test_a_name_that_half_of_the_fleet_has_is_no_other_work():
     record = record_of(at_random(20))
     nodes = (*(f"test{one}" for one in range(50)), *record.nodes[50:])
 
-    assert by_inventory(replace(record, nodes=nodes)) == {}
+    assert map_special_nodes(replace(record, nodes=nodes)) == {}
 
 
 def test_a_role_says_it():
     record = record_of(at_random(20))
     record = replace(record, role=("front_end", *[None] * 99))
 
-    assert by_inventory(record) == {0: "does other work than the rest: its role is front_end"}
+    assert map_special_nodes(record) == {0: "does other work than the rest: its role is front_end"}

@@ -5,7 +5,7 @@ import pytest
 
 from tests.fleet.fleets import alone, fleet
 from triage.domain.category import Category
-from triage.fleet.standings.strikes import NS_PER_HOUR, episodes, strikes_of
+from triage.fleet.standings.strikes import NS_PER_HOUR, build_strikes, merge_episodes
 
 HOUR = 1 / 24
 
@@ -23,7 +23,7 @@ HOUR = 1 / 24
     ids=["alone", "a pair", "a tie of three", "by score", "no score at all", "no number"],
 )
 def test_blame_is_shared_by_score(accused, wanted):
-    strikes = strikes_of(fleet([(3.0, accused)]))
+    strikes = build_strikes(fleet([(3.0, accused)]))
 
     assert strikes.blame.tolist() == pytest.approx(wanted)
 
@@ -46,13 +46,13 @@ def test_blame_is_shared_by_score(accused, wanted):
     ],
 )  # fmt: skip
 def test_counts_what_a_node_can_have_while_a_run_was_on_it(more, counts):
-    assert len(strikes_of(fleet(alone(1, [3.0]), **more)).node) == int(counts)
+    assert len(build_strikes(fleet(alone(1, [3.0]), **more)).node) == int(counts)
 
 
 def test_says_how_many_had_no_run():
     record = fleet(alone(1, [3.0, 4.0, 5.0]), without_run=[0, 2])
 
-    assert strikes_of(record).num_left_out == 2
+    assert build_strikes(record).num_left_out == 2
 
 
 def test_what_software_suspects_bear_is_nobodys():
@@ -61,7 +61,7 @@ def test_what_software_suspects_bear_is_nobodys():
         causes={1: Category.GPU},
     )  # fmt: skip
 
-    assert strikes_of(record).node.tolist() == [1]
+    assert build_strikes(record).node.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_what_software_suspects_bear_is_nobodys():
     ids=["days apart", "a restart that fails again and again", "two hours apart"],
 )
 def test_a_job_that_restarts_on_a_broken_node_strikes_once(days, left):
-    assert len(episodes(strikes_of(fleet(alone(1, days))), NS_PER_HOUR).node) == left
+    assert len(merge_episodes(build_strikes(fleet(alone(1, days))), NS_PER_HOUR).node) == left
 
 
 def test_two_nodes_at_the_same_time_are_two_episodes():
     record = fleet([*alone(1, [1.0]), *alone(2, [1.0])])
 
-    assert episodes(strikes_of(record), NS_PER_HOUR).node.tolist() == [1, 2]
+    assert merge_episodes(build_strikes(record), NS_PER_HOUR).node.tolist() == [1, 2]
 
 
 def test_an_episode_bears_the_most_that_it_ever_bore():
     record = fleet([(1.0, [(1, 0.4), (2, 0.4)]), (1.01, [(1, 0.97)])])
 
-    strikes = episodes(strikes_of(record), NS_PER_HOUR)
+    strikes = merge_episodes(build_strikes(record), NS_PER_HOUR)
 
     assert dict(zip(strikes.node.tolist(), strikes.blame.tolist(), strict=True)) == {1: 1, 2: 0.5}
 
 
 def test_an_empty_record_has_none():
-    strikes = episodes(strikes_of(fleet()), NS_PER_HOUR)
+    strikes = merge_episodes(build_strikes(fleet()), NS_PER_HOUR)
 
     assert strikes.node.dtype == np.int32
     assert not len(strikes.node)

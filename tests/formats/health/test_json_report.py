@@ -7,14 +7,14 @@ import pytest
 from tests.support.spent import spent_s
 from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.json_report import documents_of, moment, text_in
+from triage.formats.health.json_report import find_text, iterate_documents, parse_zoned_time
 from triage.formats.health.reading import Reading
 from triage.formats.registry import identify_checks, identify_stream
 from triage.parsers.logs.source import LogStream
 
 
 def documents(text):
-    return list(documents_of(text, Reading("x")))
+    return list(iterate_documents(text, Reading("x")))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_stands_whole_is_kept(text, wanted):
 
 def test_what_is_no_json_is_listed_with_its_line():
     reading = Reading("x")
-    list(documents_of('{"a": 1}\n\n{"b": nothing}\n', reading))
+    list(iterate_documents('{"a": 1}\n\n{"b": nothing}\n', reading))
 
     assert [place.line for place in reading.not_understood] == [3]
 
@@ -72,14 +72,14 @@ def test_hostile_text_ends_soon_and_raises_nothing(text):
     ],
 )
 def test_a_time_needs_its_zone(text, wanted):
-    found = moment(text)
+    found = parse_zoned_time(text)
     assert (found and found.isoformat()) == wanted
 
 
 def test_a_text_is_one_line_and_bounded():
-    assert text_in({"a": " x\n y "}, "b", "a") == "x y"
-    assert len(text_in({"a": "x" * 10_000}, "a")) <= 2000
-    assert text_in({"a": True, "b": ["x"]}, "a", "b") == ""
+    assert find_text({"a": " x\n y "}, "b", "a") == "x y"
+    assert len(find_text({"a": "x" * 10_000}, "a")) <= 2000
+    assert find_text({"a": True, "b": ["x"]}, "a", "b") == ""
 
 
 class Endless:

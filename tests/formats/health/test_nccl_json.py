@@ -8,7 +8,7 @@ from tests.formats.health.reading import verdicts
 from tests.support.checkers import Sample, outcome_of, read_checks, samples
 from tests.support.spent import spent_s
 from triage.domain.health import Bandwidth
-from triage.formats.health.nccl import median_without
+from triage.formats.health.nccl import compute_median_without
 from triage.formats.registry import identify_checks
 
 SAMPLES = {(one.tool, one.path.stem): one for one in samples()}
@@ -173,10 +173,10 @@ def test_a_cut_at_any_byte_is_no_pass_and_no_failure(tool, name):
 def test_the_median_of_the_others():
     ordered = [1.0, 2.0, 2.0, 3.0, 8.0, 9.0]
 
-    assert median_without(ordered, [2.0]) == 3.0
-    assert median_without(ordered, [2.0, 2.0]) == 5.5
-    assert median_without(ordered, [9.0, 1.0, 2.0]) == 3.0
-    assert median_without(ordered, [1.0, 2.0, 3.0, 9.0]) is None
+    assert compute_median_without(ordered, [2.0]) == 3.0
+    assert compute_median_without(ordered, [2.0, 2.0]) == 5.5
+    assert compute_median_without(ordered, [9.0, 1.0, 2.0]) == 3.0
+    assert compute_median_without(ordered, [1.0, 2.0, 3.0, 9.0]) is None
 
 
 def lines_of_many_nodes():

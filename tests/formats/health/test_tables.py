@@ -10,7 +10,7 @@ from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.reading import Reading
 from triage.formats.health.rows import Lines, Row
-from triage.formats.health.table import FaultyTable, FormatFile, formats_of, tools_of
+from triage.formats.health.table import FaultyTable, FormatFile, build_formats, list_tools
 from triage.formats.registry import TABLED
 
 ROOT = Path(__file__).parents[3]
@@ -26,8 +26,8 @@ name = "gpu-watch"
 def rows_of(text: str, **readers: object) -> tuple[CheckFormat, ...]:
     """The formats of a table, as they are loaded."""
     file = FormatFile("own.toml", text.encode())
-    found = formats_of(file, readers)
-    tools_of(file)
+    found = build_formats(file, readers)
+    list_tools(file)
     if file.faults:
         raise FaultyTable("; ".join(map(str, file.faults)))
     return found

@@ -14,7 +14,7 @@ from triage.errors import ArtifactError
 from triage.formats.format import Head
 from triage.formats.live.nccl_tools import COMM_STATE
 from triage.formats.live.registry import LIVE
-from triage.parsers.extract.looks import looks_from, looks_values
+from triage.parsers.extract.looks import decode_looks, encode_looks
 
 NAMES = [
     "inspector", "profiler", "replay", "proxy_trace", "gpu_table", "gpu_dmon", "amd_smi_usage",
@@ -44,7 +44,7 @@ def looks(row, text):
     except ArtifactError:
         return None
     assert all(isinstance(one, Look) for one in found)
-    assert looks_from(orjson.loads(orjson.dumps(looks_values(found)))) == tuple(found)
+    assert decode_looks(orjson.loads(orjson.dumps(encode_looks(found)))) == tuple(found)
     return found
 
 

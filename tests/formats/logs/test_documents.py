@@ -15,7 +15,7 @@ from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.streams import StreamReader, read_logs
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import LogStream
@@ -24,7 +24,7 @@ from triage.parsers.logs.source import LogStream
 def lines_of_document(text: str) -> str | None:
     head = Head(text.encode()[: 64 << 10])
     claims = [row for row in (JSON_DOCUMENT, BLOCK_LIST, EVENT_TABLE) if row.claims(head)]
-    return documents.lines_of_document(text, claims[0]) if claims else None
+    return documents.convert_document_to_lines(text, claims[0]) if claims else None
 
 
 EVENTS = json.dumps(
@@ -162,7 +162,7 @@ MESSAGE=Accepted publickey
 
 
 def rows_of(text: str) -> list[Evidence]:
-    reader = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=False))
+    reader = StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, templates=False))
     stream = LogStream("x/anything", text.encode(), io.BytesIO(b"").read)
     return reader.read(stream).rows
 

@@ -9,7 +9,7 @@ import pytest
 from triage.formats.format import Head
 from triage.formats.logs.journal import EXPORT_JOURNAL, MAX_RECORD, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.streams import StreamReader
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.envelope import read_envelope
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
@@ -168,7 +168,7 @@ def test_survives_what_is_broken(data: bytes) -> None:
 def test_reads_rows_with_place_and_time() -> None:
     data = b"".join(form.values[0] + b"\n" for form in FORMS[:2])  # type: ignore[operator]
 
-    outcome = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, False)).read(stream_of(data))
+    outcome = StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, False)).read(stream_of(data))
 
     assert outcome.file.kind is LogKind.KERNEL
     row = outcome.rows[0]
@@ -181,7 +181,11 @@ def test_reads_the_other_forms_of_json(before: str) -> None:
     line = f'{before}{{"__REALTIME_TIMESTAMP":"{AT_US}","_HOSTNAME":"n3","_TRANSPORT":"kernel","MESSAGE":"{XID}"}}'
 
     data = f"{line}\n\n".encode()
-    row = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, False)).read(stream_of(data)).rows[0]
+    row = (
+        StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, False))
+        .read(stream_of(data))
+        .rows[0]
+    )
 
     assert (row.node, row.line, row.stamp.wall_ns) == ("n3", 1, AT_US * 1000)
     assert read_envelope(line.lstrip("\x1e")).kernel

@@ -11,7 +11,7 @@ from tests.parsers.extract.test_extract import files_of, same
 from triage.domain.exact_json import from_exact_json
 from triage.errors import Corrupt
 from triage.formats.extractor import Extractor
-from triage.parsers.extract.earlier import for_first_release, for_second_release
+from triage.parsers.extract.earlier import convert_for_first_release, convert_for_second_release
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import COMPACT, pack, unpack
 
@@ -80,11 +80,11 @@ def test_the_first_release_reads_every_extract_that_is_written_for_it(
         except (Corrupt, ValueError):
             unread += 1
 
-        found = for_first_release(data)
+        found = convert_for_first_release(data)
 
         read_by_first_release(found)
         assert same(unpack(found), without_later(one))
-        assert for_first_release(found) is found
+        assert convert_for_first_release(found) is found
     assert unread
 
 
@@ -92,12 +92,12 @@ def test_the_second_release_is_given_no_compact_form(extracts: list[Extract]) ->
     for one in extracts:
         plain = pack(one, compact=False)
 
-        assert for_second_release(plain) is plain
-        assert for_second_release(pack(one, compact=True)) == plain
+        assert convert_for_second_release(plain) is plain
+        assert convert_for_second_release(pack(one, compact=True)) == plain
         assert not plain.startswith(COMPACT)
 
 
 @pytest.mark.parametrize("data", [b"", b"TRX\x01", b"TRX\x01not zstd", COMPACT + b"\x00" * 9])
 def test_what_is_damaged_is_said(data: bytes) -> None:
     with pytest.raises(Corrupt):
-        for_first_release(data)
+        convert_for_first_release(data)

@@ -15,7 +15,7 @@ from triage.domain.live.communicator import (
 from triage.domain.live.look import GpuSample, Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.extract.looks import looks_from, looks_values
+from triage.parsers.extract.looks import decode_looks, encode_looks
 
 RANK = Process(
     rank=5, node="n1", host="10.0.0.7", pid=412, parent_pid=400, gpu=3, nvml_gpu=5, command="py"
@@ -58,19 +58,19 @@ WHOLE = Look(
 
 @pytest.mark.parametrize("looks", [(), (WHOLE,), (Look("a", Tool.RAS), WHOLE, WHOLE)])
 def test_looks_come_back_as_they_were(looks: tuple[Look, ...]) -> None:
-    stored = json.loads(json.dumps(looks_values(looks)))
-    assert looks_from(stored) == looks
+    stored = json.loads(json.dumps(encode_looks(looks)))
+    assert decode_looks(stored) == looks
 
 
 def test_stacks_that_many_ranks_share_are_stored_once() -> None:
     many = Look("a", Tool.PY_SPY, stacks=tuple(ThreadStack(Process(k), FRAMES) for k in range(99)))
-    frames, stacks, _ = looks_values([many])
+    frames, stacks, _ = encode_looks([many])
     assert (len(frames), len(stacks)) == (2, 1)
 
 
 @pytest.mark.parametrize("place", range(3))
 def test_damage_is_one_of_the_errors_that_extracts_expect(place: int) -> None:
-    values = looks_values([WHOLE])
+    values = encode_looks([WHOLE])
     values[place] = [*values[place][:-1], ["no"] * 20]
     with pytest.raises((ValueError, TypeError, KeyError, IndexError)):
-        looks_from(values)
+        decode_looks(values)

@@ -35,9 +35,9 @@ from triage.domain.rank_digest import (
 )
 from triage.errors import Corrupt
 from triage.formats.extractor import Extractor
-from triage.parsers.extract.digest import Interned, ranks_from, runs_of
+from triage.parsers.extract.digest import Interned, decode_runs, encode_runs
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.history import PackedHistory, packed
+from triage.parsers.extract.history import PackedHistory, pack_past
 from triage.parsers.extract.wire import MAGIC, pack, unpack
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -160,7 +160,7 @@ def test_any_digest_comes_back(dump: Extract, data: st.DataObject) -> None:
         for array in filter(lambda some: some is not None, found.digests[0].history.read()):
             assert array.flags.writeable  # arrays that are not would be compiled for once more
             assert array.flags.aligned
-    assert same(packed(one.digests[0].history.read()), one.digests[0].history)
+    assert same(pack_past(one.digests[0].history.read()), one.digests[0].history)
 
 
 @settings(deadline=None)
@@ -186,9 +186,9 @@ def test_any_log_comes_back(
 
 @given(st.lists(st.integers(0, 9_999_999), unique=True, max_size=12))
 def test_ranks_come_back_from_runs(ranks: list[int]) -> None:
-    text = runs_of(tuple(ranks))
+    text = encode_runs(tuple(ranks))
     assert text is not None
-    assert ranks_from(text, Interned()) == tuple(ranks)
+    assert decode_runs(text, Interned()) == tuple(ranks)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_ranks_come_back_from_runs(ranks: list[int]) -> None:
     ],
 )
 def test_groups_are_written_as_runs(ranks: tuple[int, ...], text: str) -> None:
-    assert runs_of(ranks) == text
-    assert ranks_from(text, Interned()) == ranks
+    assert encode_runs(ranks) == text
+    assert decode_runs(text, Interned()) == ranks
 
 
 @pytest.mark.parametrize(
@@ -337,5 +337,5 @@ def test_numbers_come_back_that_need_more_than_32_bits(
     )
     (found,) = unpack(pack(one, compact=compact)).digests
     assert found.history.read().seq.tolist() == raised.tolist()
-    again = packed(found.history.read(), streams[:, S_LAST]).read()
+    again = pack_past(found.history.read(), streams[:, S_LAST]).read()
     assert again.seq.tolist() == raised.tolist()

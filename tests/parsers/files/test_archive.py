@@ -17,8 +17,8 @@ import zstandard
 from tests.parsers.flight_recorder.dumps import DATA
 from triage.errors import Corrupt, Forbidden
 from triage.formats.dumps import read_dumps
-from triage.parsers.files.archive import expand, is_tar, tar_members
-from triage.parsers.files.compression import Expansion, Truncated, compression_of, unpacked
+from triage.parsers.files.archive import expand, is_tar, list_tar_members
+from triage.parsers.files.compression import Expansion, Truncated, detect_compression, unpack_body
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.flight_recorder.dump_set import DumpSet
 
@@ -58,7 +58,7 @@ def members(
     path.write_bytes(data)
     return [
         (one.name, None if one.data is None else len(one.data), one.why)
-        for one in tar_members(path, compression, BOUNDS)
+        for one in list_tar_members(path, compression, BOUNDS)
     ]
 
 
@@ -93,7 +93,7 @@ def test_what_a_file_is_called_does_not_matter(name: str, tmp_path: Path) -> Non
      (b"BZh9 is what bzip2 begins with", None), (b"\xfd7zXZ", None), (b"\x80\x02", None)],
 )  # fmt: skip
 def test_compression_is_known_by_its_first_bytes(head: bytes, kind: str | None) -> None:
-    assert compression_of(head) == kind
+    assert detect_compression(head) == kind
 
 
 def test_a_tar_is_known_by_its_first_header() -> None:
@@ -245,12 +245,12 @@ def test_every_cut_and_every_size_of_reading_is_told_from_the_whole(kind: str) -
     plain = random.Random(1).randbytes(300)
     data = PACKED[kind](plain)
     for cut in range(15, len(data)):
-        reader = unpacked(io.BytesIO(data[:cut]), kind, BOUNDS)
+        reader = unpack_body(io.BytesIO(data[:cut]), kind, BOUNDS)
         found: list[bytes] = []
         with pytest.raises(Truncated, match=f"{kind} breaks off"):
             found.extend(iter(lambda: reader.read(1 + cut % 9), b""))  # noqa: B023
         assert plain.startswith(b"".join(found))
-    reader = unpacked(io.BytesIO(data + bytes(512)), kind, BOUNDS)
+    reader = unpack_body(io.BytesIO(data + bytes(512)), kind, BOUNDS)
     if kind != "zstd":
         assert b"".join(iter(lambda: reader.read(7), b"")) == plain
 

@@ -31,7 +31,7 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder import columns, interpreter, jit
-from triage.parsers.flight_recorder.jit import Loop, PlainNumpy, compiled, little_to_read
+from triage.parsers.flight_recorder.jit import Loop, PlainNumpy, compiled, prefer_python_for_little
 from triage.parsers.logs import grams, mask
 from triage.parsers.logs.progress import forms
 
@@ -59,7 +59,7 @@ def in_python_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         patch.setattr(jit, "STATE", jit.State())
         patch.setattr(jit, "are_compiled", lambda: False)
         patch.setattr(jit, "MOST_PLAIN_S", 1e9)
-        with little_to_read(True):
+        with prefer_python_for_little(True):
             yield
             assert jit.STATE.plain
             assert jit.STATE.spent_s > 0
@@ -156,8 +156,8 @@ def test_a_log_reads_the_same_in_python(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     "loop",
-    [columns.mix, columns.times_1000, interpreter.wrapped, mask.mix, mask.finish, grams.spread,
-     forms.trailing, columns.microseconds],
+    [columns.mix, columns.multiply_by_1000, interpreter.wrap_to_64_bits, mask.mix,
+     mask.finish, grams.spread, forms.count_trailing_zeros, columns.convert_to_us],
 )  # fmt: skip
 def test_what_wraps_wraps_alike_in_python(loop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
@@ -165,7 +165,7 @@ def test_what_wraps_wraps_alike_in_python(loop: Any, monkeypatch: pytest.MonkeyP
     is_word = loop is grams.spread
     for _ in range(200):
         values = [rng.choice([*edges, rng.randrange(-(1 << 63), 1 << 63)]) for _ in range(2)]
-        if loop is columns.microseconds:
+        if loop is columns.convert_to_us:
             values[0] = rng.choice((columns.INT, columns.FLOAT, columns.NONE))
         if is_word:
             values = [abs(value) & 0xFFFFFFFF for value in values]
@@ -174,7 +174,7 @@ def test_what_wraps_wraps_alike_in_python(loop: Any, monkeypatch: pytest.MonkeyP
         native = int(loop(*lent))
         with in_python_alone(monkeypatch):
             plain = loop(*map(int, values))
-        assert jit.signed(plain) == jit.signed(native), (loop, values)
+        assert jit.convert_to_signed(plain) == jit.convert_to_signed(native), (loop, values)
 
 
 BUILT_IN = {*dir(builtins), "view"}
@@ -201,15 +201,15 @@ def test_python_knows_all_of_numpy_that_the_loops_use() -> None:
 def test_much_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "STATE", jit.State())
     monkeypatch.setattr(jit, "are_compiled", lambda: False)
-    with little_to_read(True):
+    with prefer_python_for_little(True):
         jit.compile_if_more_than(jit.MOST_PLAIN_BYTES)
         assert jit.STATE.plain
         jit.compile_if_more_than(jit.MOST_PLAIN_BYTES + 1)
         assert not jit.STATE.plain
-    with little_to_read(False):
+    with prefer_python_for_little(False):
         assert not jit.STATE.plain
     monkeypatch.setattr(jit, "are_compiled", lambda: True)
-    with little_to_read(True):
+    with prefer_python_for_little(True):
         assert not jit.STATE.plain
 
 
@@ -218,21 +218,21 @@ def test_a_process_that_reads_again_and_again_compiles(monkeypatch: pytest.Monke
     monkeypatch.setattr(jit, "are_compiled", lambda: False)
     ways = []
     for _ in range(4):
-        with little_to_read(True):
+        with prefer_python_for_little(True):
             ways.append(jit.STATE.plain)
             jit.STATE.spend(jit.MOST_PLAIN_S * 0.4)
     assert ways == [True, True, True, False]
-    with little_to_read(True):
+    with prefer_python_for_little(True):
         assert not jit.STATE.plain
 
 
 def test_compiled_code_can_be_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "STATE", jit.State())
     monkeypatch.setattr(jit, "are_compiled", lambda: False)
-    with little_to_read(True):
+    with prefer_python_for_little(True):
         jit.require_compiled()
         assert not jit.STATE.plain
-    with little_to_read(True):
+    with prefer_python_for_little(True):
         assert not jit.STATE.plain
 
 
@@ -299,14 +299,14 @@ def test_what_was_compiled_is_what_numba_loads(
     source.write_text("def times(number):\n    return 2 * number\n")
     function = function_of(monkeypatch, source)
     assert not jit.was_compiled(function)
-    assert jit.native_of(function, {})(21) == 42
+    assert jit.make_native(function, {})(21) == 42
     [index] = tmp_path.rglob("*.nbi")
 
     CHANGES[change](source, index)
 
     function = function_of(monkeypatch, source)
     told = jit.was_compiled(function)
-    native = jit.native_of(function, {})
+    native = jit.make_native(function, {})
     native(21)
     assert told == bool(native.stats.cache_hits)
 
@@ -340,7 +340,7 @@ def test_what_calls_changed_code_is_compiled_anew(
             monkeypatch.delitem(sys.modules, name, raising=False)
         importlib.invalidate_caches()
         loop = cast(Loop, importlib.import_module("six_times").six_times)
-        return jit.was_compiled(loop.function), jit.native_of(loop.function, {})(7)
+        return jit.was_compiled(loop.function), jit.make_native(loop.function, {})(7)
 
     assert answer(2) == (False, 42)
     assert answer(2) == (True, 42)
@@ -354,9 +354,9 @@ def test_compiling_is_told_once_and_only_where_it_is_new(monkeypatch: pytest.Mon
     def made(function: Callable[..., Any], _: object) -> Callable[..., Any]:
         return function
 
-    monkeypatch.setattr(jit, "native_of", made)
+    monkeypatch.setattr(jit, "make_native", made)
     monkeypatch.setattr(jit, "was_compiled", lambda function: known.get(function.__name__, True))
-    with jit.told_of_compiling(lambda: told.append("begins")):
+    with jit.notify_of_compiling(lambda: told.append("begins")):
         Loop(doubled, {})(1)
         assert told == []
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.spent import spent_s
-from triage.parsers.flight_recorder.naming import might_be_dump as named
-from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
+from triage.parsers.flight_recorder.naming import may_be_dump as named
+from triage.parsers.flight_recorder.naming import parse_node, rank_in_name
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_rank_is_the_last_number_of_the_stem(artifact: str, rank: int | None
 def test_the_node_is_the_folder_below_nodes_or_the_host_before_the_rank(
     artifact: str, node: str | None
 ) -> None:
-    assert node_in_name(artifact) == node
+    assert parse_node(artifact) == node
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_name_of_a_path_s_length_costs_nothing(part: str) -> None:
 
     def ask() -> None:
         for _ in range(20):
-            rank_in_name(name), node_in_name(name), named(name)
+            rank_in_name(name), parse_node(name), named(name)
 
     assert spent_s(ask, 1.0) < 1
 
@@ -101,7 +101,7 @@ def test_a_name_of_a_path_s_length_costs_nothing(part: str) -> None:
 @given(st.text(max_size=300))
 def test_no_name_fails(name: str) -> None:
     rank = rank_in_name(name)
-    node_in_name(name)
+    parse_node(name)
     named(name)
 
     assert rank is None or 0 <= rank < 10_000_000

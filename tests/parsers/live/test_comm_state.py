@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
-from triage.parsers.live.comm_state import looks_of_comm_state
+from triage.parsers.live.comm_state import read_comm_state
 
 
 def transfer(direction="RECV", steps=16, **stages):
@@ -34,7 +34,7 @@ def dump(*states):
 
 
 def only_look(*states, artifact="state.json"):
-    (look,) = looks_of_comm_state(dump(*states), artifact)
+    (look,) = read_comm_state(dump(*states), artifact)
     return look
 
 
@@ -132,7 +132,7 @@ def test_a_text_that_is_cut_is_said_and_the_others_are_read():
 )  # fmt: skip
 def test_what_tells_of_no_communicator_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_comm_state(text, "x")
+        read_comm_state(text, "x")
 
 
 @pytest.mark.parametrize(

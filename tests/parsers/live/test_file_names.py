@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.parsers.live.file_names import pid_in_name, rank_of_name, stamp_of_name
+from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_a_rank_in_a_name(name: str, rank: int | None) -> None:
 
 
 def test_a_pid_in_a_name() -> None:
-    assert pid_in_name("stacks/pid-4100.txt") == 4100
-    assert pid_in_name("stacks/rank_4100.txt") is None
+    assert parse_name_pid("stacks/pid-4100.txt") == 4100
+    assert parse_name_pid("stacks/rank_4100.txt") is None
 
 
 @pytest.mark.parametrize("name", ["s_20261199_083845.txt", "s_2026.txt", "s_20261122_993845.txt"])

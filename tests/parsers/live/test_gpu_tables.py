@@ -5,7 +5,7 @@ import json
 import pytest
 
 from triage.errors import Corrupt
-from triage.parsers.live.gpu_tables import looks_of_amd_smi, looks_of_dmon, looks_of_gpu_table
+from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table
 
 HEAD = (
     "index, uuid, pci.bus_id, utilization.gpu [%], utilization.memory [%], power.draw [W],"
@@ -16,7 +16,7 @@ DMON = "# gpu    pwr  gtemp     sm    mem   pclk\n# Idx      W      C      %    
 
 
 def test_a_row_is_a_sample():
-    (look,) = looks_of_gpu_table(f"{HEAD}\n{ROW}\n", "nodes/n1/smi_20261124_030500.csv")
+    (look,) = read_gpu_table(f"{HEAD}\n{ROW}\n", "nodes/n1/smi_20261124_030500.csv")
     (gpu,) = look.gpus
     assert (gpu.index, gpu.bus_id, gpu.uuid, gpu.line) == (5, "0000:6d:00", "GPU-6b1f", 2)
     assert (gpu.utilisation_percent, gpu.memory_percent) == (100, 0)
@@ -25,14 +25,14 @@ def test_a_row_is_a_sample():
 
 
 def test_a_column_that_is_not_there_is_unknown():
-    (look,) = looks_of_gpu_table("index, utilization.gpu [%]\n0, 97 %\n1, [N/A]\n", "smi.csv")
+    (look,) = read_gpu_table("index, utilization.gpu [%]\n0, 97 %\n1, [N/A]\n", "smi.csv")
     assert [(gpu.index, gpu.power_w, gpu.memory_percent) for gpu in look.gpus] == [(0, None, None)]
     assert look.dated_by is None
 
 
 def test_a_table_without_units_is_read():
     text = "index, utilization.gpu, power.draw\n3, 100, 240.25\n"
-    (look,) = looks_of_gpu_table(text, "smi.csv")
+    (look,) = read_gpu_table(text, "smi.csv")
     assert look.gpus[0].power_w == 240.25
 
 
@@ -46,12 +46,12 @@ def test_a_table_without_units_is_read():
 )  # fmt: skip
 def test_what_tells_of_no_gpu_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_gpu_table(text, "x.csv")
+        read_gpu_table(text, "x.csv")
 
 
 def test_dmon_tells_a_gpu_again_and_again():
     rows = "    0    232     41    100      0   1980\n    1      -     41      0      0    345\n"
-    (look,) = looks_of_dmon(DMON + rows + DMON + rows, "dmon.txt")
+    (look,) = read_dmon(DMON + rows + DMON + rows, "dmon.txt")
     assert [gpu.index for gpu in look.gpus] == [0, 1, 0, 1]
     assert [gpu.utilisation_percent for gpu in look.gpus[:2]] == [100, 0]
     assert [gpu.power_w for gpu in look.gpus[:2]] == [232, None]
@@ -59,7 +59,7 @@ def test_dmon_tells_a_gpu_again_and_again():
 
 def test_a_row_of_dmon_that_is_cut_is_left_out():
     with pytest.raises(Corrupt):
-        looks_of_dmon(DMON + "    0    232     41\n", "dmon.txt")
+        read_dmon(DMON + "    0    232     41\n", "dmon.txt")
 
 
 def usage(index=0, load=100, memory=0, power=240):
@@ -77,7 +77,7 @@ def usage(index=0, load=100, memory=0, power=240):
 def test_amd_smi_in_both_forms(wrapped):
     rows = [usage(0), usage(3, 0, 0, 130)]
     value = {"gpu_data": rows} if wrapped else rows
-    (look,) = looks_of_amd_smi(json.dumps(value), "amd.json")
+    (look,) = read_amd_smi(json.dumps(value), "amd.json")
     assert [(gpu.index, gpu.utilisation_percent, gpu.power_w) for gpu in look.gpus] == [
         (0, 100, 240), (3, 0, 130),
     ]  # fmt: skip
@@ -91,4 +91,4 @@ def test_amd_smi_in_both_forms(wrapped):
 )  # fmt: skip
 def test_amd_smi_without_a_load_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_amd_smi(text, "amd.json")
+        read_amd_smi(text, "amd.json")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from triage.errors import Corrupt
-from triage.parsers.live.inspector import looks_of_inspector
+from triage.parsers.live.inspector import read_inspector
 
 
 def record(number, took=1500, source="kernel_gpu", coll="AllReduce", **header):
@@ -24,7 +24,7 @@ def record(number, took=1500, source="kernel_gpu", coll="AllReduce", **header):
 
 def read(*records):
     text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in records)
-    (look,) = looks_of_inspector(text, "gpu-7-pid812.log")
+    (look,) = read_inspector(text, "gpu-7-pid812.log")
     return look
 
 
@@ -82,7 +82,7 @@ def test_lines_that_are_cut_are_said():
 @pytest.mark.parametrize("text", ["", "{}", "{", "[]", "\n\n", '{"header": 7}', "[" * 50_000])
 def test_what_holds_no_record_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_inspector(text, "x")
+        read_inspector(text, "x")
 
 
 @pytest.mark.parametrize(

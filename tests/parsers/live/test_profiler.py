@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
-from triage.parsers.live.profiler import looks_of_profiler
+from triage.parsers.live.profiler import read_profiler
 
 
 def event(name, phase="b", identity=1, cat="NET", **args):
@@ -21,7 +21,7 @@ PROXY = event("ProgressSend", identity=2, cat="PROXY", Channel=0, Peer=6)
 
 
 def waits(*events, end=""):
-    (look,) = looks_of_profiler("[\n" + ",\n".join(events) + end, "trace-gpu-7-812.txt")
+    (look,) = read_profiler("[\n" + ",\n".join(events) + end, "trace-gpu-7-812.txt")
     return look.waiting
 
 
@@ -58,14 +58,14 @@ def test_a_wait_without_its_operation_is_nobodys():
 
 
 def test_a_line_that_is_cut_is_said():
-    (look,) = looks_of_profiler("[\n" + COLL + ",\n" + PROXY[:30], "x")
+    (look,) = read_profiler("[\n" + COLL + ",\n" + PROXY[:30], "x")
     assert look.partial == "1 lines are no event"
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "[1]", "{", "[" * 100_000])
 def test_what_holds_no_event_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_profiler(text, "x")
+        read_profiler(text, "x")
 
 
 def test_events_of_foreign_shapes_are_passed_over():

@@ -4,7 +4,7 @@ import pytest
 
 from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
-from triage.parsers.live.proxy_trace import looks_of_proxy_trace
+from triage.parsers.live.proxy_trace import read_proxy_trace
 
 SPEAKER = "[2026-11-24 03:00:07] gpu-7:812:899 [1] commDump.cc:22 NCCL WARN commDump ProxyTrace:"
 
@@ -19,7 +19,7 @@ def line(status="RECEIVING", ends="3->2(R)", received=0, last=1_790_000_067_113,
 
 
 def waits(*lines):
-    (look,) = looks_of_proxy_trace("\n".join(lines), "job.log")
+    (look,) = read_proxy_trace("\n".join(lines), "job.log")
     return look.waiting
 
 
@@ -49,4 +49,4 @@ def test_transfers_that_are_done_or_cut_wait_for_nothing():
 @pytest.mark.parametrize("text", ["", "createT:", "createT:1 lastT:2", SPEAKER, "x" * 1_000_000])
 def test_what_holds_no_transfer_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_proxy_trace(text, "job.log")
+        read_proxy_trace(text, "job.log")

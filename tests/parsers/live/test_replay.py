@@ -3,7 +3,7 @@
 import pytest
 
 from triage.errors import Corrupt
-from triage.parsers.live.replay import looks_of_replay
+from triage.parsers.live.replay import read_replay
 
 BEGIN = (
     "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 2, context : [time : 1.5,"
@@ -22,7 +22,7 @@ def call(count, name="AllReduce", comm="0x7f20"):
 
 
 def read(*lines, artifact="replay/run.812.gpu-7.json"):
-    (look,) = looks_of_replay("\n".join([BEGIN, *lines]), artifact)
+    (look,) = read_replay("\n".join([BEGIN, *lines]), artifact)
     return look
 
 
@@ -53,7 +53,7 @@ def test_a_line_that_is_cut_does_not_count():
 @pytest.mark.parametrize("text", ["", "{\n  version : 1,\n", "{}", "AllReduce", "\x00" * 1000])
 def test_what_holds_no_call_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_replay(text, "x.json")
+        read_replay(text, "x.json")
 
 
 def test_numbers_beyond_64_bits_are_none():

@@ -4,12 +4,12 @@ import pytest
 
 from tests.support.smi_tables import smi_table
 from triage.errors import Corrupt
-from triage.parsers.live.smi_table import looks_of_smi_table
+from triage.parsers.live.smi_table import read_smi_tables
 from triage.report import analyze
 
 
 def test_each_gpu_is_a_sample():
-    (look,) = looks_of_smi_table(smi_table([(100, 232), (0, 119)]), "n1/smi.txt")
+    (look,) = read_smi_tables(smi_table([(100, 232), (0, 119)]), "n1/smi.txt")
     first, second = look.gpus
     assert (first.index, first.bus_id, first.line) == (0, "0000:10:00", 9)
     assert (first.utilisation_percent, first.power_w, first.power_limit_w) == (100, 232, 700)
@@ -19,20 +19,20 @@ def test_each_gpu_is_a_sample():
 
 def test_a_table_that_is_printed_again_is_another_look():
     text = smi_table([(100, 232)]) + smi_table([(100, 233)], "Tue Nov 24 03:05:36 2026")
-    first, second = looks_of_smi_table(text, "smi.txt")
+    first, second = read_smi_tables(text, "smi.txt")
     assert second.stamp.wall_ns - first.stamp.wall_ns == 30_000_000_000
 
 
 def test_a_gpu_without_a_load_is_left_out():
     text = smi_table([(100, 232), (0, 119)]).replace("119W / 700W", "N/A /  N/A")
-    (look,) = looks_of_smi_table(text, "smi.txt")
+    (look,) = read_smi_tables(text, "smi.txt")
     assert [gpu.index for gpu in look.gpus] == [0]
 
 
 @pytest.mark.parametrize("text", ["", smi_table([]), "| NVIDIA-SMI 550 |\n" + "|" * 100_000])
 def test_a_table_without_a_gpu_is_refused(text):
     with pytest.raises(Corrupt):
-        looks_of_smi_table(text, "smi.txt")
+        read_smi_tables(text, "smi.txt")
 
 
 def test_the_whole_answer_points_at_the_odd_one(tmp_path):

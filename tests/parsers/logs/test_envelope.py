@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.spent import spent_s
 from triage.domain.evidence import Clock
-from triage.parsers.logs.envelope import read_envelope, relative_stamps
+from triage.parsers.logs.envelope import compute_relative_stamps, read_envelope
 from triage.parsers.logs.job_prefixes import NUMBER_LABEL
 from triage.parsers.logs.stamps import SECOND_NS, read_time
 
@@ -256,14 +256,14 @@ def test_bytes_of_the_journal_are_decoded() -> None:
 
 
 def test_relative_prints_are_summed() -> None:
-    stamps = relative_stamps(
+    stamps = compute_relative_stamps(
         ["[Feb22 04:01] a", "[  +0.000844] b", "    c", "[  +1.050439] d", "[Feb22 04:03] e"]
     )
     base = at("2000-02-22T04:01:00")
     want = [0, 844_000, 844_000, 1_051_283_000, 120 * SECOND_NS]
     assert [stamp.wall_ns for stamp in stamps] == [base + ns for ns in want]
     assert all(stamp.error_ns == 60 * SECOND_NS for stamp in stamps)
-    assert relative_stamps(["[  +0.5] x"])[0].clock is Clock.NONE
+    assert compute_relative_stamps(["[  +0.5] x"])[0].clock is Clock.NONE
 
 
 @pytest.mark.parametrize("text", ["2026-01-09_11:39:43", "[2026/01/09 11:39:43]", "Jan 9 11:39:43 2026"])  # fmt: skip

@@ -128,6 +128,6 @@ def test_a_flood_is_the_same_where_nothing_is_compiled(
     native = rows_in(tmp_path, lines)
     monkeypatch.setattr(jit, "are_compiled", lambda: False)
     monkeypatch.setattr(jit, "MOST_PLAIN_S", 1e9)
-    with jit.little_to_read(True):
+    with jit.prefer_python_for_little(True):
         assert rows_in(tmp_path, lines) == native
         assert jit.STATE.plain

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from triage.formats.streams import StreamReader
-from triage.parsers.logs.catalogue import standard
-from triage.parsers.logs.layout import layout_of
+from triage.parsers.logs.catalogue import get_standard
+from triage.parsers.logs.layout import detect_layout
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import LogStream
@@ -44,7 +44,7 @@ def docker(line: str) -> str:
 def test_a_kernels_words_are_a_kernel_log(wrap: type[str]) -> None:
     data = "".join(wrap(line) + "\n" for line in KERNEL).encode()
 
-    outcome = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, False)).read(
+    outcome = StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, False)).read(
         LogStream("incident.tar/nodes/n1/kernel-monitor_0.log", data, io.BytesIO(b"").read)
     )
 
@@ -65,6 +65,6 @@ def test_a_kernels_words_are_a_kernel_log(wrap: type[str]) -> None:
     ids=["job", "one line", "a few", "a job that prints them", "quoted by a service"],
 )
 def test_others_are_not(lines: list[str]) -> None:
-    found = layout_of("".join(line + "\n" for line in lines).encode())
+    found = detect_layout("".join(line + "\n" for line in lines).encode())
 
     assert not found.own_words

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from triage.parsers.logs.envelope import read_envelope
-from triage.parsers.logs.layout import host_in_name, layout_of, node_of_file
+from triage.parsers.logs.layout import detect_layout, find_node_of_file, parse_host_in_name
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.stamps import read_time
 
@@ -23,13 +23,13 @@ from triage.parsers.logs.stamps import read_time
     ],
 )
 def test_words_that_say_what_a_file_is_are_no_part_of_a_host(name: str, host: str | None) -> None:
-    assert host_in_name(name) == host
+    assert parse_host_in_name(name) == host
 
 
 def test_a_report_says_at_its_head_when_it_was_made() -> None:
     head = "==============NVSMI LOG==============\n\nTimestamp      : Sun Nov 22 03:04:05 2026\n"
 
-    assert layout_of(head.encode()).first_stamp == read_time("Sun Nov 22 03:04:05 2026")
+    assert detect_layout(head.encode()).first_stamp == read_time("Sun Nov 22 03:04:05 2026")
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_log_store_names_the_unit_that_wrote_a_line(unit: str, program: str | 
 def test_a_host_in_some_lines_does_not_speak_for_those_without_one(
     hosts: dict[str, int], hostless: int, node: str | None
 ) -> None:
-    assert node_of_file("central.log", LogKind.KERNEL, Counter(hosts), hostless) == node
+    assert find_node_of_file("central.log", LogKind.KERNEL, Counter(hosts), hostless) == node
 
 
 def test_a_folder_tells_the_node_whatever_the_lines_name() -> None:
-    assert node_of_file("nodes/n7/all.log", LogKind.KERNEL, Counter({"n3": 1}), 90) == "n7"
+    assert find_node_of_file("nodes/n7/all.log", LogKind.KERNEL, Counter({"n3": 1}), 90) == "n7"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.parsers.logs.coarse_keys import timeless_key, words_key
-from triage.parsers.logs.mask import collapse_key, template_mask
+from triage.parsers.logs.coarse_keys import compute_timeless_key, compute_words_key
+from triage.parsers.logs.mask import collapse_key, mask_template
 
 
 def key(line: str | bytes) -> int:
@@ -17,7 +17,7 @@ def key(line: str | bytes) -> int:
 def mask(line: str | bytes) -> str:
     raw = line.encode() if isinstance(line, str) else line
     out = np.zeros(402, np.uint8)
-    _, length = template_mask(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw), out)
+    _, length = mask_template(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw), out)
     return out[:length].tobytes().decode("utf-8", "replace").replace("\x01", "#")
 
 
@@ -87,7 +87,7 @@ def test_a_template_mask_leaves_words(line: str, words: str) -> None:
 
 def timeless(line: str) -> int:
     raw = line.encode()
-    return int(timeless_key(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw)))
+    return int(compute_timeless_key(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw)))
 
 
 HEAD = "Nov 21 03:04:05 n-003 kernel: [12345.678901] "
@@ -118,7 +118,7 @@ def test_a_line_of_no_kernel_has_no_such_key(line: str) -> None:
 
 def words(line: str) -> int:
     raw = line.encode()
-    return int(words_key(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw)))
+    return int(compute_words_key(np.frombuffer(bytearray(raw), np.uint8), 0, len(raw)))
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_masks_stay_inside_a_line(raw: bytes, pad: int) -> None:
     around = np.frombuffer(bytearray(b"9" * pad + raw + b"a:00:00-1f" * 4), np.uint8)
     assert collapse_key(plain, 0, len(raw)) == collapse_key(around, pad, pad + len(raw))
     out = np.zeros(402, np.uint8)
-    assert template_mask(plain, 0, len(raw), out) == template_mask(around, pad, pad + len(raw), out)
+    assert mask_template(plain, 0, len(raw), out) == mask_template(around, pad, pad + len(raw), out)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.parsers.logs import scan
-from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, automaton_of
+from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, build_automaton
 
 LITERALS = ("xid", "bus error", "she", "he", "hers")
 
@@ -19,7 +19,7 @@ def groups(data: bytes, **options: int) -> list[tuple[bytes, int, int, int]]:
     tables.start(options.get("each", 0), False)
     sorts = dict.fromkeys(LITERALS, HIT_ONE | HIT_EACH if options.get("each") else HIT_ONE)
     scanner = scan.Scanner(
-        automaton_of(LITERALS, sorts), tables, max_line=options.get("most", 1000)
+        build_automaton(LITERALS, sorts), tables, max_line=options.get("most", 1000)
     )
     buf = np.frombuffer(bytearray(data), np.uint8)
     assert scanner.run(buf, len(buf), len(buf), options.get("wrap", 0), False) == scan.DONE
@@ -93,7 +93,7 @@ TEXT = st.lists(
 @given(TEXT, st.integers(4, 90))
 def test_the_filter_finds_what_the_automaton_finds(parts: list[str], most: int) -> None:
     data = "".join(parts).encode()
-    plain = automaton_of(LONG, dict.fromkeys(LONG, HIT_ONE | HIT_EACH))
+    plain = build_automaton(LONG, dict.fromkeys(LONG, HIT_ONE | HIT_EACH))
     assert plain.grams.usable
     slow = replace(plain, grams=replace(plain.grams, usable=False))
     found = []
@@ -109,7 +109,7 @@ def test_the_filter_finds_what_the_automaton_finds(parts: list[str], most: int) 
 
 
 def test_a_literal_is_found_at_every_place_of_a_line() -> None:
-    automaton = automaton_of(LONG)
+    automaton = build_automaton(LONG)
     for word in LONG:
         for before in range(24):
             data = b"\n" + b"-" * before + word.upper().encode() + b"\n" + b"." * 40

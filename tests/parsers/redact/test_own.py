@@ -7,7 +7,7 @@ import pytest
 from triage.errors import UsageError
 from triage.parsers.redact.own import own_patterns
 from triage.parsers.redact.redact import Redactor
-from triage.services.uploads.facts import without_secrets
+from triage.services.uploads.facts import redact_facts
 
 PATTERNS = """
 corp-token = 'corp-[0-9a-f]{8}'
@@ -58,7 +58,7 @@ def test_without_a_file_nothing_changes() -> None:
 
 def test_facts_are_cleaned_too(file: str) -> None:
     facts = {"name": "run corp-01234567", "env": {"A": ["badge=123456"]}, "world_size": 8}
-    assert without_secrets(facts, own_patterns(file)) == {
+    assert redact_facts(facts, own_patterns(file)) == {
         "name": "run [redacted:corp-token]",
         "env": {"A": ["badge=[redacted:badge]"]},
         "world_size": 8,

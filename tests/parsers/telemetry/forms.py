@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from triage.formats.registry import TELEMETRY, identify_telemetry
 from triage.formats.telemetry.telemetry_format import TelemetryFormat
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import Tally
@@ -41,7 +41,7 @@ def samples_of(
 
 
 def unpacked(data: bytes, artifact: str, tally: Tally, row: TelemetryFormat) -> Iterator[Triple]:
-    for batch in row.reader()(Stream(data), tally, node_in_name(artifact)):
+    for batch in row.reader()(Stream(data), tally, parse_node(artifact)):
         for index, at_ns, value in zip(
             batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
         ):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.parsers.telemetry.grid import BASE_NS, MOST_STRETCHES, Grid, Gridded, coarser
+from triage.parsers.telemetry.grid import BASE_NS, MOST_STRETCHES, Grid, Gridded, coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import Samples, SeriesKey
 
@@ -129,7 +129,7 @@ def test_a_coarser_grid_is_what_would_have_been_read() -> None:
     rows = [(k % 3, 30 * (k // 3) + 30, float(k * 7 % 90)) for k in range(300)]
     fine = grid(batch(*rows))
 
-    found = coarser(fine, 4 * BASE_NS)
+    found = coarsen_grid(fine, 4 * BASE_NS)
 
     # 100 stretches begin at the second of a pair.
     assert found.width_ns == 4 * BASE_NS

@@ -11,11 +11,11 @@ from triage.domain.report import Moment, RankState
 from triage.render.data import frames
 
 TABLES = [
-    (frames.suspects, frames.SUSPECTS),
-    (frames.ranks, frames.RANKS),
-    (frames.collectives, frames.COLLECTIVES),
-    (frames.timeline, frames.TIMELINE),
-    (frames.coverage, frames.COVERAGE),
+    (frames.build_suspect_frame, frames.SUSPECTS),
+    (frames.build_rank_frame, frames.RANKS),
+    (frames.build_collective_frame, frames.COLLECTIVES),
+    (frames.build_timeline_frame, frames.TIMELINE),
+    (frames.build_coverage_frame, frames.COVERAGE),
 ]
 IDS = ["suspects", "ranks", "collectives", "timeline", "coverage"]
 
@@ -36,7 +36,7 @@ def test_empty_tables_have_the_same_columns(build, columns):
 
 
 def test_suspects_come_best_first_with_their_reasons():
-    suspects = frames.suspects(answers.large())
+    suspects = frames.build_suspect_frame(answers.large())
     assert list(suspects["node"]) == ["n3", "n1125"]
     assert suspects.loc[0, "ranks"] == (27,)
     assert suspects.loc[0, "num_because"] == 2
@@ -44,7 +44,7 @@ def test_suspects_come_best_first_with_their_reasons():
 
 
 def test_an_unknown_node_is_missing_not_text():
-    assert frames.suspects(answers.tie())["node"].isna().all()
+    assert frames.build_suspect_frame(answers.tie())["node"].isna().all()
 
 
 def test_ranks_come_most_suspicious_first():
@@ -57,12 +57,12 @@ def test_ranks_come_most_suspicious_first():
         RankState(5, None, "culprit"),
         RankState(6, None, "made up"),
     )
-    ranks = frames.ranks(replace(answers.healthy(), ranks=states))
+    ranks = frames.build_rank_frame(replace(answers.healthy(), ranks=states))
     assert list(ranks["rank"]) == [5, 4, 3, 2, 1, 0, 6]
 
 
 def test_collectives_count_their_ranks():
-    row = frames.collectives(answers.culprit()).iloc[1]
+    row = frames.build_collective_frame(answers.culprit()).iloc[1]
     assert row["waiting"][:3] == (0, 1, 2)
     assert (row["num_waiting"], row["num_missing"], row["num_mismatched"]) == (63, 1, 0)
 
@@ -73,7 +73,7 @@ def test_the_time_line_is_placed_beside_the_stop():
         Moment(answers.AT, None, None, "stop", None, "the job stops"),
         Moment(None, "n4", None, "xid", None, "undated"),
     )
-    timeline = frames.timeline(replace(answers.culprit(), timeline=moments))
+    timeline = frames.build_timeline_frame(replace(answers.culprit(), timeline=moments))
     assert list(timeline["kind"]) == ["xid", "stop", "xid"]
     assert list(timeline["from_stop_s"][:2]) == [-41.0, 0.0]
     assert timeline["at"][0] == answers.AT - timedelta(seconds=41)
@@ -81,7 +81,7 @@ def test_the_time_line_is_placed_beside_the_stop():
 
 
 def test_coverage_counts_first_then_what_is_lacking():
-    coverage = frames.coverage(answers.culprit())
+    coverage = frames.build_coverage_frame(answers.culprit())
     counts = dict(zip(coverage["what"], coverage["count"], strict=True))
     assert counts["ranks_expected"] == 64
     assert counts["dumps_read"] == 63

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from triage.render.data import tables
-from triage.render.data.tables import TIME, table
+from triage.render.data.tables import TIME, build_table
 
 WRITTEN_DOWN = {name: getattr(tables, name) for name in tables.__all__ if name.isupper()}
 WRITTEN_DOWN.pop("TIME")
@@ -13,13 +13,13 @@ WRITTEN_DOWN.pop("TIME")
 
 @pytest.mark.parametrize("name", WRITTEN_DOWN)
 def test_an_empty_table_has_its_columns(name):
-    made = table((), WRITTEN_DOWN[name])
+    made = build_table((), WRITTEN_DOWN[name])
     assert {c: str(t) for c, t in made.dtypes.items()} == dict(WRITTEN_DOWN[name])
     assert len(made) == 0
 
 
 def test_a_key_too_many_is_passed_over_and_one_too_few_is_missing():
-    made = table([{"a": 1, "z": 2}, {}], {"a": "Int64"})
+    made = build_table([{"a": 1, "z": 2}, {}], {"a": "Int64"})
     assert list(made.columns) == ["a"]
     assert made["a"][0] == 1
     assert made["a"].isna().tolist() == [False, True]
@@ -39,14 +39,14 @@ def test_a_key_too_many_is_passed_over_and_one_too_few_is_missing():
     ],
 )  # fmt: skip
 def test_times_are_utc(given, wanted):
-    at = table([{"at": given}], {"at": TIME})["at"]
+    at = build_table([{"at": given}], {"at": TIME})["at"]
     assert str(at.dtype) == TIME
     assert (None if at.isna()[0] else at[0].to_pydatetime()) == wanted
 
 
 def test_text_that_utf_8_cannot_hold_is_written_out():
-    assert table([{"a": "x\udcff"}], {"a": "string"})["a"][0] == "x\\udcff"
+    assert build_table([{"a": "x\udcff"}], {"a": "string"})["a"][0] == "x\\udcff"
 
 
 def test_a_list_is_a_tuple():
-    assert table([{"a": [1, 2]}], {"a": "object"})["a"][0] == (1, 2)
+    assert build_table([{"a": [1, 2]}], {"a": "object"})["a"][0] == (1, 2)

@@ -12,8 +12,8 @@ import pytest
 from tests.render import answers
 from triage.domain.report import RankState, Waits
 from triage.render.page.html import render
-from triage.render.page.notebook import fragment
-from triage.render.pictures.markup import constant, el
+from triage.render.page.notebook import render_fragment
+from triage.render.pictures.markup import make_element, trust_markup
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 VOID = {"meta", "br"}
@@ -91,7 +91,7 @@ def test_the_policy_allows_our_style_and_script_by_hash():
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("make", [render, fragment])
+@pytest.mark.parametrize("make", [render, render_fragment])
 def test_hostile_text_is_shown_and_inert(make):
     markup = make(answers.hostile())
     assert "<script>alert" not in markup
@@ -191,9 +191,9 @@ def test_nothing_to_draw_leaves_no_empty_picture():
 
 
 def test_a_string_child_is_escaped_and_markup_is_not():
-    assert el("p", None, "<b>") == "<p>&lt;b&gt;</p>"
-    assert el("p", None, constant("<b>x</b>")) == "<p><b>x</b></p>"
-    assert el("p", {"title": '"><script>', "hidden": True, "x": None}) == (
+    assert make_element("p", None, "<b>") == "<p>&lt;b&gt;</p>"
+    assert make_element("p", None, trust_markup("<b>x</b>")) == "<p><b>x</b></p>"
+    assert make_element("p", {"title": '"><script>', "hidden": True, "x": None}) == (
         '<p title="&quot;&gt;&lt;script&gt;" hidden></p>'
     )
 

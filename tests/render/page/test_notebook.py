@@ -9,7 +9,7 @@ import pytest
 from tests.render import answers
 from triage.domain.category import Category
 from triage.domain.report import Moment, Waits
-from triage.render.page.notebook import fragment
+from triage.render.page.notebook import render_fragment
 
 EVERY = ["healthy", "culprit", "tie", "hostile", "large"]
 
@@ -30,7 +30,7 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_has_no_script_and_no_style(name):
-    page = Tags(fragment(getattr(answers, name)()))
+    page = Tags(render_fragment(getattr(answers, name)()))
     assert not {"script", "style", "html", "body", "link", "img", "iframe"} & set(page.tags)
     names = {name for name, _ in page.attributes}
     assert not any(name.startswith("on") for name in names)
@@ -40,17 +40,17 @@ def test_has_no_script_and_no_style(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_stays_small(name):
-    assert len(fragment(getattr(answers, name)()).encode()) < 40_000
+    assert len(render_fragment(getattr(answers, name)()).encode()) < 40_000
 
 
 def test_hostile_text_is_shown_and_inert():
-    markup = fragment(answers.hostile())
+    markup = render_fragment(answers.hostile())
     assert not set(markup) & set("\x1b\x07\x9b\u202e\u2069\udcff")
     assert "<script>alert(1)</script>" in Tags(markup).text
 
 
 def test_says_verdict_suspect_reason_coverage_and_next_step():
-    text = Tags(fragment(answers.culprit())).text
+    text = Tags(render_fragment(answers.culprit())).text
     assert "Rank 27 on n3 stopped on an uncorrectable HBM error" in text
     assert "hang, gpu_hbm, confidence 0.97, action drain_node, cordon n3" in text
     assert "dumps read: 63 of 64" in text
@@ -60,7 +60,7 @@ def test_says_verdict_suspect_reason_coverage_and_next_step():
 
 def test_many_suspects_are_counted():
     answer = answers.culprit(culprits=tuple(range(14)))
-    assert "and 4 more in .suspects" in Tags(fragment(answer)).text
+    assert "and 4 more in .suspects" in Tags(render_fragment(answer)).text
 
 
 def test_without_waits_the_time_line_is_the_picture():
@@ -69,7 +69,7 @@ def test_without_waits_the_time_line_is_the_picture():
         Moment(at, "n3", 27, "xid", Category.GPU_HBM, "Xid 94"),
         Moment(answers.AT, None, None, "stop", None, "the job stops"),
     )
-    markup = fragment(replace(answers.culprit(), waits=Waits(), timeline=moments))
+    markup = render_fragment(replace(answers.culprit(), waits=Waits(), timeline=moments))
     assert "Time line: the first error of 1 nodes" in markup
     # No style sheet comes along: every shape carries its own colours.
     assert markup.count("<path") == markup.count("stroke=")
@@ -79,9 +79,9 @@ def test_a_picture_that_is_not_small_is_named():
     moments = [Moment(answers.AT, f"n{k}", None, "xid", Category.GPU, "Xid 79") for k in range(20)]
     stop = Moment(answers.AT, None, None, "stop", None, "the job stops")
     answer = replace(answers.culprit(), waits=Waits(), timeline=(*moments, stop))
-    assert "<svg" not in fragment(answer)
-    assert ".plot.timeline() draws the picture." in fragment(answer)
+    assert "<svg" not in render_fragment(answer)
+    assert ".plot.timeline() draws the picture." in render_fragment(answer)
 
 
 def test_notes_are_escaped():
-    assert "<p>a &lt;b&gt;</p>" in fragment(answers.healthy(), "a <b>")
+    assert "<p>a &lt;b&gt;</p>" in render_fragment(answers.healthy(), "a <b>")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from triage.domain.report import RankState
 from triage.render.pictures import grid_svg
-from triage.render.pictures.grid import MAX_CELLS, STATES, arrange, ranks_by_state, spans
+from triage.render.pictures.grid import MAX_CELLS, STATES, arrange, group_ranks_by_state, join_spans
 
 
 def ranks(count, per_node=8, state="waiting"):
@@ -65,19 +65,19 @@ def test_joined_squares_cover_the_same_ground(which):
     grid = arrange([RankState(rank, None, "idle") for rank in which])
     covered = {
         (x + step, y)
-        for x, y, width in spans(grid.cells, grid.size)
+        for x, y, width in join_spans(grid.cells, grid.size)
         for step in range(0, width, grid.size)
     }
     assert covered == {(cell.x, cell.y) for cell in grid.cells}
 
 
 def test_a_state_without_a_name_counts_as_unknown():
-    assert ranks_by_state([RankState(0, None, "<b>")]) == [("unknown", [0])]
+    assert group_ranks_by_state([RankState(0, None, "<b>")]) == [("unknown", [0])]
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_has_a_row_in_the_legend(state):
-    assert state.replace("_", " ") in grid_svg.legend(ranks(3, state=state))
+    assert state.replace("_", " ") in grid_svg.render_grid_legend(ranks(3, state=state))
 
 
 def test_a_small_culprit_wears_a_ring_and_a_large_one_a_sign():

@@ -78,7 +78,7 @@ def test_a_culprit_is_told_by_its_word():
 def test_too_many_boxes_keep_the_culprits_and_count_the_rest():
     crowd = [WaitNode(str(i), "collective", "", "", (i,)) for i in range(100)]
     crowd.append(WaitNode("c", "culprit", "", "", (100,)))
-    shown, omitted = graph.boxes(Waits(tuple(crowd), (), 5))
+    shown, omitted = graph.select_boxes(Waits(tuple(crowd), (), 5))
     assert len(shown) == graph.MAX_BOXES
     assert shown[-1].key == "c"
     assert omitted == 5 + 41

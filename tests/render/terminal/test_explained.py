@@ -9,7 +9,7 @@ from tests.render import explanations
 from triage.analysis.explain import Trial
 from triage.analysis.joining.hangs_on import Source
 from triage.render.terminal.explained import render, render_json
-from triage.render.words.clean import cells
+from triage.render.words.clean import count_cells
 
 EVERY = ["weighed", "empty", "hostile"]
 
@@ -18,7 +18,7 @@ EVERY = ["weighed", "empty", "hostile"]
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_keeps_to_its_width_and_is_plain(name, width):
     text = render(getattr(explanations, name)(), width=width, top=20)
-    assert max(map(cells, text.splitlines())) <= width
+    assert max(map(count_cells, text.splitlines())) <= width
     assert all(char == "\n" or char.isprintable() for char in text)
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.render import answers
 from triage.domain.report import Because, CollectiveAtFrontier, Coverage, Refused
 from triage.render.terminal.text import render
-from triage.render.words.belief import belief
-from triage.render.words.clean import cells
+from triage.render.words.belief import format_belief
+from triage.render.words.clean import count_cells
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 
@@ -17,7 +17,7 @@ EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_keeps_to_its_width(name, width):
     text = render(getattr(answers, name)(), width=width)
-    assert max(map(cells, text.splitlines())) <= width
+    assert max(map(count_cells, text.splitlines())) <= width
     assert text.endswith("\n")
 
 
@@ -133,7 +133,7 @@ def test_a_novel_in_a_name_does_not_flood_the_screen():
     ("probability", "words"), [(0.0, "0.00"), (0.974, "0.97"), (0.9951, "0.99"), (1.0, "0.99")]
 )
 def test_nothing_is_said_to_be_certain(probability, words):
-    assert belief(probability) == words
+    assert format_belief(probability) == words
     whole = answers.culprit()
     sure = replace(whole, verdict=replace(whole.verdict, confidence=probability))
     assert f"  confidence  {words}\n" in render(sure)

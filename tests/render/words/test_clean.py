@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.api.answers.json import as_json
+from triage.api.answers.json import make_json_response
 from triage.render.data.wire import encode_line
 from triage.render.terminal.wrap import wrap
-from triage.render.words.clean import cells, cut, encodable, escape_json, one_line
+from triage.render.words.clean import count_cells, cut, escape_json, format_one_line, make_encodable
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
 
@@ -32,32 +32,32 @@ ANY_TEXT = st.text(st.characters(), max_size=200)
     ],
 )
 def test_writes_controls_out(text, shown):
-    assert one_line(text) == shown
+    assert format_one_line(text) == shown
 
 
 @given(ANY_TEXT)
 def test_leaves_no_control_and_no_line_break(text):
-    clean = one_line(text)
+    clean = format_one_line(text)
     assert not {unicodedata.category(char) for char in clean} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    assert one_line(clean) == clean
+    assert format_one_line(clean) == clean
     clean.encode("utf-8")
 
 
 @given(ANY_TEXT)
 def test_any_text_can_be_encoded(text):
-    assert encodable(text).encode("utf-8").decode("utf-8") == encodable(text)
+    assert make_encodable(text).encode("utf-8").decode("utf-8") == make_encodable(text)
 
 
 @given(ANY_TEXT, st.integers(4, 40))
 def test_cut_keeps_to_its_width(text, width):
-    assert cells(cut(one_line(text), width)) <= width
+    assert count_cells(cut(format_one_line(text), width)) <= width
 
 
 @given(ANY_TEXT, st.integers(20, 80))
 def test_wrap_keeps_to_its_width_and_loses_nothing(text, width):
-    clean = one_line(text)
+    clean = format_one_line(text)
     lines = wrap(clean, width, first="  - ")
-    assert all(cells(line) <= width for line in lines)
+    assert all(count_cells(line) <= width for line in lines)
     shown = "".join(line[4:] for line in lines).replace(" ", "").replace("\u3000", "")
     assert shown == "".join(clean.split())
 
@@ -69,8 +69,8 @@ def test_breaks_a_long_path_at_a_slash():
 
 
 def test_wide_letters_count_twice():
-    assert cells("\u8282\u70b9") == 4
-    assert all(cells(line) <= 20 for line in wrap("\u8282" * 50, 20))
+    assert count_cells("\u8282\u70b9") == 4
+    assert all(count_cells(line) <= 20 for line in wrap("\u8282" * 50, 20))
 
 
 # Drawn in their scripts: numbers and abbreviations of Arabic, Syriac and others.
@@ -78,7 +78,7 @@ DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}
 
 
 def one_object(text: str) -> bytes:
-    return bytes(as_json({"text": text}).body)
+    return bytes(make_json_response({"text": text}).body)
 
 
 def one_row(text: str) -> bytes:
@@ -101,5 +101,5 @@ def test_json_holds_no_character_that_is_not_seen(encode: Callable[[str], bytes]
 
 @given(ANY_TEXT)
 def test_escapes_say_the_same(text: str) -> None:
-    plain = orjson.dumps(encodable(text))
+    plain = orjson.dumps(make_encodable(text))
     assert orjson.loads(escape_json(plain)) == orjson.loads(plain)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.domain.hosts import expand
-from triage.render.words.launchers import deepspeed_exclude, leave_out, slurm_exclude
+from triage.render.words.launchers import format_deepspeed_exclude, format_slurm_exclude, leave_out
 
 POD = {"containers": [{"name": "trainer", "image": "x"}]}
 OURS = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n3", "n4"]}
@@ -117,11 +117,11 @@ def test_a_manifest_that_never_ends_is_refused():
 
 @given(st.lists(st.from_regex(r"[a-z]{1,4}[0-9]{0,4}", fullmatch=True), min_size=1, unique=True))
 def test_slurm_reads_back_what_is_left_out(nodes):
-    option = slurm_exclude(nodes)
+    option = format_slurm_exclude(nodes)
 
     assert expand(option.removeprefix("--exclude=")) == nodes
-    assert deepspeed_exclude(nodes).removeprefix("--exclude=").split("@") == nodes
+    assert format_deepspeed_exclude(nodes).removeprefix("--exclude=").split("@") == nodes
 
 
 def test_nobody_is_left_out_by_no_option():
-    assert (slurm_exclude([]), deepspeed_exclude([])) == ("", "")
+    assert (format_slurm_exclude([]), format_deepspeed_exclude([])) == ("", "")

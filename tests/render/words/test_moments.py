@@ -15,7 +15,7 @@ from triage.domain.report import Moment
 from triage.render.page import html
 from triage.render.pictures import timeline_svg
 from triage.render.terminal import text
-from triage.render.words.moments import doubt, relative, timeline_rows
+from triage.render.words.moments import build_timeline_rows, format_doubt, format_relative
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from triage.render.words.moments import doubt, relative, timeline_rows
     ],
 )
 def test_seconds_from_the_stop(seconds, words):
-    assert relative(seconds) == words
+    assert format_relative(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_seconds_from_the_stop(seconds, words):
     ],
 )
 def test_doubt_is_shown_above_a_second(error_s, words):
-    assert doubt(error_s, "±") == words
+    assert format_doubt(error_s, "±") == words
 
 
 def test_counts_from_the_stop_and_else_from_the_end():
     whole = answers.logged()
-    assert [line.from_stop_s for line in timeline_rows(whole)] == [-1500, -0.4, 0, 2, 600]
+    assert [line.from_stop_s for line in build_timeline_rows(whole)] == [-1500, -0.4, 0, 2, 600]
     without = replace(whole, timeline=tuple(m for m in whole.timeline if m.kind != "stop"))
-    assert [line.from_stop_s for line in timeline_rows(without)] == [-2100, -600.4, -598, 0]
+    assert [line.from_stop_s for line in build_timeline_rows(without)] == [-2100, -600.4, -598, 0]
     neither = replace(whole, timeline=whole.timeline[:2])
-    assert [line.from_stop_s for line in timeline_rows(neither)] == [None, None]
+    assert [line.from_stop_s for line in build_timeline_rows(neither)] == [None, None]
 
 
 def test_text_shows_each_moment_with_its_place():
@@ -107,7 +107,7 @@ def places(markup):
 
 
 def test_the_picture_keeps_the_order_of_time():
-    markup = timeline_svg.as_svg(timeline_rows(answers.logged()))
+    markup = timeline_svg.as_svg(build_timeline_rows(answers.logged()))
     stop = float(re.search(r'class="stop" d="M([0-9.]+)', markup)[1])
     warned, fell, followed = places(markup)
     assert warned < fell < stop < followed
@@ -115,7 +115,7 @@ def test_the_picture_keeps_the_order_of_time():
 
 @pytest.mark.parametrize("seconds", [1e-9, 0.3, 7, 3599, 1e5, 1e12, 1e300])
 def test_every_time_has_a_place_in_the_picture(seconds):
-    line = timeline_rows(answers.logged())[1]
+    line = build_timeline_rows(answers.logged())[1]
     for away in (-seconds, seconds):
         markup = timeline_svg.as_svg((replace(line, from_stop_s=away),))
         assert 150 < places(markup)[0] < 790
@@ -162,7 +162,7 @@ def test_a_log_only_answer_has_no_empty_part(width):
 
 
 def test_a_family_named_like_its_category_is_said_once():
-    (line,) = timeline_rows(
+    (line,) = build_timeline_rows(
         replace(
             answers.logged(),
             timeline=(Moment(answers.AT, "n5", None, "nic", Category.NIC, "link down"),),

@@ -13,11 +13,11 @@ from triage.domain.slow import SlowCause, SlowJob, SlowPart
 from triage.render.words.commands import ADVICE, LOOKS
 from triage.render.words.next_step import (
     MAX_INSPECTED,
+    build_next_step,
     cordon_commands,
-    inspection_commands,
-    next_step,
-    next_step_of,
-    shell_line,
+    describe_next_step,
+    format_shell_line,
+    list_inspection_commands,
 )
 
 
@@ -27,20 +27,20 @@ from triage.render.words.next_step import (
 def test_every_action_reads_as_a_sentence(action, build, category):
     whole = build()
     verdict = replace(whole.verdict, action=action, category=category)
-    sentence = next_step(replace(whole, verdict=verdict))
+    sentence = describe_next_step(replace(whole, verdict=verdict))
     assert sentence.endswith(".")
     assert "  " not in sentence
     assert "{" not in sentence
 
 
 def test_names_the_node_to_drain():
-    assert next_step(answers.culprit()) == "Drain n3, then restart the job without it."
+    assert describe_next_step(answers.culprit()) == "Drain n3, then restart the job without it."
 
 
 def test_names_the_gpu_to_reset():
     whole = answers.culprit()
     verdict = replace(whole.verdict, action=Action.RESET_GPU, cordon=())
-    sentence = next_step(replace(whole, verdict=verdict))
+    sentence = describe_next_step(replace(whole, verdict=verdict))
     assert sentence == "Reset the GPU 0000:5d:00.0 on n3, then restart the job."
 
 
@@ -54,20 +54,23 @@ def test_names_the_gpu_to_reset():
 def test_fixing_is_said_for_what_is_to_be_fixed(category, words):
     whole = answers.culprit()
     verdict = replace(whole.verdict, action=Action.FIX_CODE, category=category, cordon=())
-    assert next_step(replace(whole, verdict=verdict)) == f"{words} a restart alone will stop again."
+    assert (
+        describe_next_step(replace(whole, verdict=verdict))
+        == f"{words} a restart alone will stop again."
+    )
 
 
 def test_nobody_named_is_nobody_drained():
     whole = answers.culprit()
     verdict = replace(whole.verdict, action=Action.INVESTIGATE, cordon=())
-    assert next_step(replace(whole, suspects=(), verdict=verdict)) == (
+    assert describe_next_step(replace(whole, suspects=(), verdict=verdict)) == (
         "No node is named, so none has to leave the pool on this."
     )
 
 
 def test_asks_to_confirm_when_nothing_is_cordoned():
     whole = answers.culprit()
-    assert "Confirm it first" in next_step(
+    assert "Confirm it first" in describe_next_step(
         replace(whole, verdict=replace(whole.verdict, cordon=()))
     )
 
@@ -77,7 +80,9 @@ def test_an_open_answer_says_what_to_bring():
     verdict = replace(
         whole.verdict, kind=VerdictKind.INCONCLUSIVE, action=Action.INVESTIGATE, cordon=()
     )
-    assert "Bring the missing dumps (ranks 27)" in next_step(replace(whole, verdict=verdict))
+    assert "Bring the missing dumps (ranks 27)" in describe_next_step(
+        replace(whole, verdict=verdict)
+    )
 
 
 def test_commands_for_each_cordoned_node():
@@ -174,20 +179,20 @@ def possible(category=Category.GPU, node="n3", num=1):
     ],
 )
 def test_a_possible_suspect_is_looked_at(category, look):
-    assert inspection_commands(possible(category))[0] == look
+    assert list_inspection_commands(possible(category))[0] == look
     assert cordon_commands(possible(category)) == ()
 
 
 def test_what_is_cordoned_or_only_reached_is_not_looked_at():
-    assert inspection_commands(answers.culprit()) == ()
+    assert list_inspection_commands(answers.culprit()) == ()
     reached = possible()
     suspect = replace(reached.suspects[0], role=Role.AFFECTED)
-    assert inspection_commands(replace(reached, suspects=(suspect,))) == ()
+    assert list_inspection_commands(replace(reached, suspects=(suspect,))) == ()
 
 
 def test_a_fault_of_the_code_is_looked_at_where_it_is_told():
     """Issue 27: every verdict that names a place ends with a command to type there."""
-    assert inspection_commands(possible(Category.SOFTWARE_USER)) == (
+    assert list_inspection_commands(possible(Category.SOFTWARE_USER)) == (
         "sed -n 792,822p ./nodes/n3/kernel.log",
         "ssh n3 sudo dmesg -T | tail -n 50",
     )
@@ -195,14 +200,14 @@ def test_a_fault_of_the_code_is_looked_at_where_it_is_told():
 
 @pytest.mark.parametrize("category", sorted(set(Category) - {Category.NONE}))
 def test_a_place_is_never_left_without_a_command(category):
-    (first, *_) = next_step_of(possible(category)).commands
+    (first, *_) = build_next_step(possible(category)).commands
     assert first.where in ("n3", "any")
     assert first.why
 
 
 @pytest.mark.parametrize("category", [Category.HOST_STALL, Category.COLLECTIVE_MISMATCH])
 def test_the_stacks_of_the_rank_that_is_waited_for(category):
-    (line, *_) = inspection_commands(possible(category))
+    (line, *_) = list_inspection_commands(possible(category))
     ssh, node, quoted = shlex.split(line)
     assert (ssh, node) == ("ssh", "n3")
     assert '"^RANK=27$"' in quoted
@@ -212,7 +217,7 @@ def test_the_stacks_of_the_rank_that_is_waited_for(category):
 def test_a_rank_without_a_node_is_found_first():
     whole = possible(Category.HOST_STALL)
     suspects = tuple(replace(one, node=None) for one in whole.suspects)
-    commands = next_step_of(replace(whole, suspects=suspects)).commands
+    commands = build_next_step(replace(whole, suspects=suspects)).commands
     assert {one.where for one in commands} == {"any"}
     assert commands[0].command == 'sudo grep -lz "^RANK=27$" /proc/[0-9]*/environ'
 
@@ -235,37 +240,41 @@ def test_no_command_names_a_strange_file(artifact):
     whole = possible(Category.SOFTWARE_USER)
     reason = Because("job.python", "KeyError", artifact, 3)
     suspects = tuple(replace(one, because=(reason,)) for one in whole.suspects)
-    assert inspection_commands(replace(whole, suspects=suspects)) == (
+    assert list_inspection_commands(replace(whole, suspects=suspects)) == (
         "ssh n3 sudo dmesg -T | tail -n 50",
     )
 
 
 def test_nobody_named_says_what_to_collect():
     whole = replace(possible(), suspects=(), missing=Missing(kernel_logs=True, dumps=True))
-    commands = next_step_of(whole).commands
+    commands = build_next_step(whole).commands
     assert [one.where for one in commands] == ["any", "any", "login"]
     assert commands[-1].command.startswith("sacct -j 4711 ")
 
 
 def test_a_healthy_job_has_nothing_to_type():
-    assert next_step_of(answers.healthy()).commands == ()
+    assert build_next_step(answers.healthy()).commands == ()
 
 
 @pytest.mark.parametrize("signature", sorted(ADVICE))
 def test_a_line_that_says_more_than_its_category(signature):
     whole = possible(Category.DEPENDENCY)
     verdict = replace(whole.verdict, category=Category.DEPENDENCY, action=Action.FIX_CODE)
-    step = next_step_of(replace(whole, verdict=verdict), ["job.other", signature])
+    step = build_next_step(replace(whole, verdict=verdict), ["job.other", signature])
     assert step.text.startswith(ADVICE[signature].text)
     assert "a restart alone" not in step.text
     # What the category says, where nothing tells more.
-    assert "a restart alone" in next_step_of(replace(whole, verdict=verdict), ["job.other"]).text
+    assert "a restart alone" in build_next_step(replace(whole, verdict=verdict), ["job.other"]).text
 
 
 def test_shell_lines_are_quoted_once():
-    assert shell_line(NextCommand("n3", "ibstat", "")) == "ssh n3 ibstat"
-    assert shell_line(NextCommand("any", "a 'b'", "")) == "a 'b'"
-    assert shlex.split(shell_line(NextCommand("n3", "a 'b' $c", ""))) == ["ssh", "n3", "a 'b' $c"]
+    assert format_shell_line(NextCommand("n3", "ibstat", "")) == "ssh n3 ibstat"
+    assert format_shell_line(NextCommand("any", "a 'b'", "")) == "a 'b'"
+    assert shlex.split(format_shell_line(NextCommand("n3", "a 'b' $c", ""))) == [
+        "ssh",
+        "n3",
+        "a 'b' $c",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +284,7 @@ def test_shell_lines_are_quoted_once():
 def test_says_why_a_node_is_not_under_cordon(confidence, words):
     whole = answers.culprit()
     verdict = replace(whole.verdict, cordon=(), confidence=confidence)
-    assert words in next_step(replace(whole, verdict=verdict))
+    assert words in describe_next_step(replace(whole, verdict=verdict))
 
 
 def test_lines_without_a_time_are_why():
@@ -285,25 +294,25 @@ def test_lines_without_a_time_are_why():
         for one in whole.suspects
     )
     verdict = replace(whole.verdict, cordon=(), confidence=0.99)
-    assert "no clock dates" in next_step(replace(whole, verdict=verdict, suspects=undated))
+    assert "no clock dates" in describe_next_step(replace(whole, verdict=verdict, suspects=undated))
 
 
 def test_no_node_is_drained_that_nobody_knows():
     whole = answers.culprit()
     verdict = replace(whole.verdict, cordon=())
-    sentence = next_step(replace(whole, verdict=verdict, suspects=()))
+    sentence = describe_next_step(replace(whole, verdict=verdict, suspects=()))
     assert sentence.startswith("Find out on which node it was")
     assert "Drain" not in sentence
 
 
 def test_looks_are_few():
-    asked = inspection_commands(possible(num=40))
+    asked = list_inspection_commands(possible(num=40))
     assert len({look.split()[1] for look in asked}) == MAX_INSPECTED
 
 
 @pytest.mark.parametrize("node", ["n1; rm -rf /", "-f", "n1\nn2", "", "\u0441loud", "a" * 100])
 def test_no_look_at_a_strange_node(node):
-    assert inspection_commands(possible(node=node)) == ()
+    assert list_inspection_commands(possible(node=node)) == ()
 
 
 def test_a_look_changes_nothing():
@@ -318,7 +327,7 @@ def test_a_connection_is_named_by_its_ends_and_ports():
     reason = Because("job.nccl", "NET/IB: Got async error on mlx5_3:1; see mlx5_3:1 and eth0")
     suspects = tuple(replace(one, because=(reason,)) for one in whole.suspects)
     verdict = replace(whole.verdict, action=Action.CHECK_NETWORK, category=Category.NETWORK)
-    assert next_step(replace(whole, suspects=suspects, verdict=verdict)) == (
+    assert describe_next_step(replace(whole, suspects=suspects, verdict=verdict)) == (
         "Check links, NICs and switch ports, beginning with the connection between n0 and n1"
         " (mlx5_3:1), before the next start. Bring the missing dumps (ranks 27) and run it again."
     )
@@ -329,7 +338,7 @@ def test_a_leaf_switch_is_named_with_the_nodes_behind_it():
     reason = Because("fabric.leaf", "all ends hang on leaf switch leaf01")
     suspects = tuple(replace(one, because=(reason,), role=Role.AFFECTED) for one in whole.suspects)
     verdict = replace(whole.verdict, action=Action.CHECK_NETWORK, category=Category.NETWORK)
-    assert next_step(replace(whole, suspects=suspects, verdict=verdict)).startswith(
+    assert describe_next_step(replace(whole, suspects=suspects, verdict=verdict)).startswith(
         "Check links, NICs and switch ports, beginning with leaf switch leaf01 and its ports to"
         " n[0-2], before the next start."
     )
@@ -340,7 +349,7 @@ def test_asks_for_what_would_settle_it():
         possible(),
         missing=Missing(dumps_of=(27, 28), kernel_logs_of=("n3", "n4"), places=True),
     )
-    assert next_step(whole).endswith(
+    assert describe_next_step(whole).endswith(
         "Bring the missing dumps (ranks 27-28), the kernel logs of n[3-4] and a job.json with"
         " the nodes and run it again."
     )
@@ -348,12 +357,12 @@ def test_asks_for_what_would_settle_it():
 
 def test_asks_for_nothing_when_somebody_is_convicted():
     whole = replace(answers.culprit(), missing=Missing(dumps=True, job_logs=True))
-    assert "Bring" not in next_step(whole)
+    assert "Bring" not in describe_next_step(whole)
 
 
 def test_a_strange_node_is_asked_for_on_one_clean_line():
     whole = replace(possible(), missing=Missing(kernel_logs_of=(answers.HOSTILE,)))
-    sentence = next_step(whole)
+    sentence = describe_next_step(whole)
     assert sentence.isprintable()
     assert len(sentence) < 400
 
@@ -362,8 +371,8 @@ def test_a_slow_job_is_never_told_that_nothing_is_to_be_done():
     text = "all ranks wait for their hosts: 210 ms a step"
     part = SlowPart(SlowCause.INPUT_BOUND, (), 210.0, 0.3, 57.6, text)
     whole = replace(answers.healthy(), slow_job=SlowJob(700.0, 1.43, 8, (part,)))
-    sentence = next_step(whole)
+    sentence = describe_next_step(whole)
     assert text in sentence
     assert "slow" in sentence
     assert "Nothing to do" not in sentence
-    assert next_step(answers.healthy()) == "Nothing to do."
+    assert describe_next_step(answers.healthy()) == "Nothing to do."

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.render.words.ranges import condense, condense_names, name_ranks, runs
+from triage.render.words.ranges import condense, condense_names, group_runs, name_ranks
 
 RANKS = st.sets(st.integers(0, 20_000), max_size=200)
 
@@ -47,7 +47,7 @@ def test_reads_back_to_the_same_ranks(ranks):
 
 @given(RANKS)
 def test_runs_do_not_touch(ranks):
-    found = runs(ranks)
+    found = group_runs(ranks)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(found))
 
 

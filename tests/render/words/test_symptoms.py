@@ -5,7 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from triage.domain.next_step import Symptom
-from triage.render.words.answer import symptom_facts, symptom_place, symptom_sentence
+from triage.render.words.answer import (
+    describe_symptom,
+    describe_symptom_facts,
+    describe_symptom_place,
+)
 
 AT = datetime(2026, 12, 6, 18, 44, 11, tzinfo=UTC)
 WHOLE = Symptom("it timed out", 0, "a1", "ALLREDUCE", 912, "default_pg", 4, "job.log", 3, AT)
@@ -24,6 +28,6 @@ PLACE = "job.log:3 at 2026-12-06T18:44:11.000Z"
     ],
 )
 def test_a_symptom_in_words(symptom: Symptom, facts: str, place: str, sentence: str) -> None:
-    assert symptom_facts(symptom) == facts
-    assert symptom_place(symptom) == place
-    assert symptom_sentence(symptom) == sentence
+    assert describe_symptom_facts(symptom) == facts
+    assert describe_symptom_place(symptom) == place
+    assert describe_symptom(symptom) == sentence

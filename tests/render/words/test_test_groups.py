@@ -4,7 +4,7 @@ import pytest
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Answer, JobFacts, Suspect, Verdict
-from triage.render.words.test_groups import why_test_groups
+from triage.render.words.test_groups import explain_test_groups
 
 
 def answer(kind: VerdictKind, category: Category, *roles: Role) -> Answer:
@@ -30,7 +30,7 @@ def answer(kind: VerdictKind, category: Category, *roles: Role) -> Answer:
 def test_it_is_offered_where_the_node_is_open(
     kind: VerdictKind, category: Category, roles: tuple[Role, ...], why: str
 ) -> None:
-    assert why in (why_test_groups(answer(kind, category, *roles)) or "")
+    assert why in (explain_test_groups(answer(kind, category, *roles)) or "")
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_it_is_offered_where_the_node_is_open(
 def test_it_is_not_offered_where_it_would_tell_nothing(
     kind: VerdictKind, category: Category, roles: tuple[Role, ...]
 ) -> None:
-    assert why_test_groups(answer(kind, category, *roles)) is None
+    assert explain_test_groups(answer(kind, category, *roles)) is None

@@ -11,18 +11,18 @@ from typing import Final
 import pytest
 
 from triage.sandbox.confinement.kernel import MACHINE
-from triage.sandbox.confinement.probe import not_confined
+from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.sandbox.confinement.seccomp import (
     ALLOWED,
     CONDITIONS,
     FATAL,
     LOOKED_AT,
-    numbers,
-    program,
+    build_filter_program,
+    map_call_numbers,
 )
 
 ROOT = Path(__file__).parents[3]
-MISSING = not_confined()
+MISSING = probe_confinement_gaps()
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"this system cannot: {'; '.join(MISSING)}")
 
 PRELUDE = """
@@ -94,7 +94,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def attempt(code: str, folders: tuple[Path, Path], how: str) -> "subprocess.CompletedProcess[str]":
     assert MACHINE is not None
-    text = code.replace("{tgkill}", str(numbers(LOOKED_AT, MACHINE)["tgkill"]))
+    text = code.replace("{tgkill}", str(map_call_numbers(LOOKED_AT, MACHINE)["tgkill"]))
     return subprocess.run(
         [sys.executable, "-c", PRELUDE + text, *map(str, folders), how],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -143,7 +143,7 @@ print(json.dumps(ended))
 
 def test_every_call_that_no_reader_makes_ends_the_process() -> None:
     assert MACHINE is not None
-    calls = numbers(FATAL, MACHINE)
+    calls = map_call_numbers(FATAL, MACHINE)
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + EACH_CALL, "/", "/", "unconfined", json.dumps(calls)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -156,11 +156,11 @@ def test_every_call_that_no_reader_makes_ends_the_process() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_each_call_has_one_number_and_one_rule(machine: str) -> None:
-    tables = [numbers(table, machine) for table in (ALLOWED, FATAL, LOOKED_AT)]
+    tables = [map_call_numbers(table, machine) for table in (ALLOWED, FATAL, LOOKED_AT)]
     every = [number for table in tables for number in table.values()]
     assert len(every) == len(set(every))
     assert set(tables[2]) == set(CONDITIONS) - ({"open"} if machine == "aarch64" else set())
-    assert len(program(machine, 1)) < 8 * 4096
+    assert len(build_filter_program(machine, 1)) < 8 * 4096
 
 
 WITHOUT = """

@@ -19,7 +19,7 @@ from tests.hostile.inputs import everything
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack
 from triage.parsers.files.inputs import InputFile, find_inputs
-from triage.sandbox.confinement.probe import not_confined
+from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.sandbox.errors import ReaderDied
 from triage.sandbox.pool import FileToRead, Sandbox
 from triage.sandbox.process import InputFolder
@@ -27,7 +27,7 @@ from triage.sandbox.process import InputFolder
 ROOT = Path(__file__).parents[3]
 INCIDENTS = ROOT / "tests" / "incidents"
 PATIENT_S = 300.0
-MISSING = not_confined()
+MISSING = probe_confinement_gaps()
 # One of each way in which dumps and logs are written.
 FOLDERS = (
     "logs-gpu-lost-with-dumps-w8", "nccl-p2p-mismatch-w8", "gloo-crash-w4",

@@ -15,20 +15,20 @@ from tests.support.work import do_all
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.errors import NotAllowed, Unavailable
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.hooks import keep
-from triage.services.hooks.cloudevents import event_notices
-from triage.services.hooks.monitoring import HookOutcome, hear
+from triage.services.hooks.cloudevents import read_event_notices
+from triage.services.hooks.monitoring import HookOutcome, take_notices
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import announce
 from triage.services.incidents.retention import prune
 from triage.services.retention.erase import delete_artifact, delete_incident
-from triage.services.taint import brought_by, taint
+from triage.services.taint import count_contribution, taint_token
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_artifact
 from triage.services.uploads.received import Target
@@ -40,7 +40,7 @@ from triage.store.uploads import artifacts, evidence
 GIVEN_UP = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=60)
 STOP = GIVEN_UP - timedelta(seconds=600)
 LOG = (
-    f"{iso_utc(GIVEN_UP)} [rank0]: [Rank 0] Watchdog caught collective operation timeout: "
+    f"{format_iso_utc(GIVEN_UP)} [rank0]: [Rank 0] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000)"
     " ran for 600000 milliseconds before timing out.\n"
 ).encode()
@@ -49,7 +49,7 @@ SHA = re.compile(r"nvsentinel-[0-9a-f]{16}")
 
 def health(seconds: float, node: str = "n3", *, healthy: bool = False, **more: object):
     """NVSentinel's word on a GPU of the node, so long after the stop."""
-    at = iso_utc(STOP + timedelta(seconds=seconds))
+    at = format_iso_utc(STOP + timedelta(seconds=seconds))
     said = {
         "checkName": "SysLogsXIDError", "isFatal": not healthy, "isHealthy": healthy,
         "errorCode": ["79"], "message": "GPU has fallen off the bus", "nodeName": node,
@@ -62,8 +62,8 @@ def health(seconds: float, node: str = "n3", *, healthy: bool = False, **more: o
 
 def post(ctx: Context, *events: Mapping[str, object], caller: Caller | None = None) -> HookOutcome:
     notices = Notices()
-    notices.extend([event_notices(event) for event in events])
-    return hear(ctx, notices, caller)
+    notices.extend([read_event_notices(event) for event in events])
+    return take_notices(ctx, notices, caller)
 
 
 def failed(ctx: Context, job: str = "7", cluster: str | None = None, **facts: object) -> str:
@@ -78,7 +78,7 @@ def work_off(ctx: Context, readers: Readers) -> None:
 
 def files_of(ctx: Context, incident_id: str) -> list[str]:
     with ctx.database.reading() as session:
-        found = artifacts.of_incident(session, incident_id, limit=500)
+        found = artifacts.list_by_incident(session, incident_id, limit=500)
     return sorted(one.filename for one in found if one.filename.startswith("hook-events/"))
 
 
@@ -122,8 +122,8 @@ def answer_of(ctx: Context, incident_id: str, names: Mapping[str, str]) -> str:
     """The final report and the evidence, with other names; first who is convicted."""
     with ctx.database.reading() as session:
         found = incidents.find(session, incident_id)
-        newest = revisions.newest(session, incident_id)
-        rows = [row for _, row in evidence.of_incident(session, incident_id, limit=500)]
+        newest = revisions.find_newest(session, incident_id)
+        rows = [row for _, row in evidence.list_by_incident(session, incident_id, limit=500)]
     assert found is not None
     assert newest is not None
     assert (found.state, found.provisional) == (IncidentState.READY, False)
@@ -142,7 +142,7 @@ def kept(ctx: Context) -> int:
 
 def shown(ctx: Context, node: str, cluster: str | None = None) -> list[str]:
     with ctx.database.reading() as session:
-        history = nodes.history(session, node, cluster=cluster)
+        history = nodes.read_history(session, node, cluster=cluster)
     return [] if history is None else [one["summary"] for one in history["events"]]
 
 
@@ -226,7 +226,7 @@ def test_a_day_before_and_after_a_failure(
     ctx: Context, readers: Readers, hours: int, wanted: int
 ) -> None:
     notices = Notices(lines=[Line("n3", "an alert", None, "alertmanager", "a")])
-    hear(ctx, notices, now=datetime.now(UTC) + timedelta(hours=hours))
+    take_notices(ctx, notices, now=datetime.now(UTC) + timedelta(hours=hours))
     incident_id = failed(ctx)
     work_off(ctx, readers)
     assert len(files_of(ctx, incident_id)) == wanted
@@ -238,13 +238,13 @@ def test_events_are_no_files_that_somebody_expects(ctx: Context, readers: Reader
     work_off(ctx, readers)
     with ctx.database.reading() as session:
         found = incidents.find(session, incident_id)
-        rows = evidence.of_incident(session, incident_id, limit=500)
+        rows = evidence.list_by_incident(session, incident_id, limit=500)
     assert found is not None
     assert (found.state, found.provisional) == (IncidentState.COLLECTING, True)
     assert found.coverage is not None
     assert found.coverage["notes"] == []
     assert [(row["role"], row["at"]) for _, row in rows] == [
-        ("root", iso_utc(STOP + timedelta(seconds=at))) for at in (-30, -29)
+        ("root", format_iso_utc(STOP + timedelta(seconds=at))) for at in (-30, -29)
     ]
 
 
@@ -295,12 +295,12 @@ def test_what_is_kept_has_bounds(ctx: Context) -> None:
 
 def test_an_old_event_goes_with_the_daily_clean_up(ctx: Context) -> None:
     alert = Notices(lines=[Line("n3", "an alert", None, "alertmanager", "a")])
-    hear(ctx, alert, now=datetime.now(UTC) - timedelta(days=8))
+    take_notices(ctx, alert, now=datetime.now(UTC) - timedelta(days=8))
     prune(ctx, 90, 30)
     assert kept(ctx) == 0
     # One that goes on is sent again, and stays.
-    hear(ctx, alert, now=datetime.now(UTC) - timedelta(days=8))
-    hear(ctx, alert)
+    take_notices(ctx, alert, now=datetime.now(UTC) - timedelta(days=8))
+    take_notices(ctx, alert)
     prune(ctx, 90, 30)
     assert kept(ctx) == 1
 
@@ -310,7 +310,7 @@ def test_what_is_erased_is_not_kept_for_its_job(ctx: Context, readers: Readers) 
     incident_id = failed(ctx)
     work_off(ctx, readers)
     with ctx.database.reading() as session:
-        first = artifacts.of_incident(session, incident_id)[0]
+        first = artifacts.list_by_incident(session, incident_id)[0]
     delete_artifact(ctx, first.id, "test", "a name")
     assert kept(ctx) == 2
     post(ctx, health(-30), health(-29), health(-28))
@@ -329,15 +329,15 @@ def test_a_token_that_is_not_believed_takes_its_events_along(
     incident_id = failed(ctx)
     work_off(ctx, readers)
     post(ctx, health(-20, "n8"), caller=liar)
-    assert brought_by(ctx, liar.key_id or "").counts["events"] == 2
-    assert taint(ctx, liar.key_id or "", "test").counts["events"] == 2
+    assert count_contribution(ctx, liar.key_id or "").counts["events"] == 2
+    assert taint_token(ctx, liar.key_id or "", "test").counts["events"] == 2
     assert kept(ctx) == 0
     with pytest.raises(NotAllowed):
         post(ctx, health(-10), caller=liar)
     post(ctx, health(-30), caller=honest)
     work_off(ctx, readers)
     with ctx.database.reading() as session:
-        [file] = artifacts.of_incident(session, incident_id)
+        [file] = artifacts.list_by_incident(session, incident_id)
     assert (file.state, file.key_id) == (ArtifactState.ANALYSED, honest.key_id)
 
 

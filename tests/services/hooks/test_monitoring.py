@@ -13,8 +13,8 @@ from triage.errors import Unavailable
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
-from triage.services.hooks.cloudevents import event_notices
-from triage.services.hooks.monitoring import as_log, hear
+from triage.services.hooks.cloudevents import read_event_notices
+from triage.services.hooks.monitoring import as_log, take_notices
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import announce
 from triage.store.uploads import artifacts, evidence
@@ -30,13 +30,13 @@ def line(node: str = "n3", **more: object) -> Line:
 
 def files(ctx: Context, incident_id: str) -> list[tuple[str | None, str, str]]:
     with ctx.database.reading() as session:
-        rows = artifacts.of_incident(session, incident_id, limit=500)
+        rows = artifacts.list_by_incident(session, incident_id, limit=500)
     return [(row.node, row.kind, row.filename) for row in rows]
 
 
 def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: Readers) -> None:
     incident = announce(ctx, Failure("7", facts={"nodes": ["n2", "n3"]}))
-    heard = hear(ctx, Notices(lines=[line()]))
+    heard = take_notices(ctx, Notices(lines=[line()]))
     assert (heard.accepted, heard.ignored) == (1, ())
     assert [one.id for one in heard.incidents] == [incident.id]
     do_all(ctx, readers, WorkKind.ANALYSE, WorkKind.PARSE)
@@ -44,7 +44,7 @@ def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: R
     assert (node, kind) == ("n3", "kernel_log")
     assert re.fullmatch(r"hook-events/nvsentinel-[0-9a-f]{16}\.log", name)
     with ctx.database.reading() as session:
-        rows = [row for _, row in evidence.of_incident(session, incident.id, role="root")]
+        rows = [row for _, row in evidence.list_by_incident(session, incident.id, role="root")]
     assert [(row["kind"], row["code"], row["node"], row["gpu"]) for row in rows] == [
         ("xid", 79, "n3", "0000:5d:00")
     ]
@@ -54,10 +54,10 @@ def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: R
 def test_the_same_notice_again_changes_nothing(ctx: Context, readers: Readers) -> None:
     incident = announce(ctx, Failure("7", facts={"nodes": ["n3"]}))
     for _ in range(3):
-        assert hear(ctx, Notices(lines=[line()])).accepted == 1
+        assert take_notices(ctx, Notices(lines=[line()])).accepted == 1
         do_all(ctx, readers, WorkKind.ANALYSE)
         assert len(files(ctx, incident.id)) == 1
-    hear(ctx, Notices(lines=[line(at=AT + timedelta(seconds=1))]))
+    take_notices(ctx, Notices(lines=[line(at=AT + timedelta(seconds=1))]))
     do_all(ctx, readers, WorkKind.ANALYSE)
     assert len(files(ctx, incident.id)) == 2
 
@@ -75,13 +75,13 @@ def test_a_health_event_joins_and_a_healthy_one_takes_it_back(
         told = {**health, "isHealthy": healthy, "generatedTimestamp": at}
         event = {"specversion": "1.0", "id": at, "source": "nvsentinel://a", "type": "t",
                  "data": {"healthEvent": told}}  # fmt: skip
-        heard = hear(ctx, event_notices(event))
+        heard = take_notices(ctx, read_event_notices(event))
         assert (heard.accepted, heard.ignored) == (1, ())
         assert [one.id for one in heard.incidents] == [incident.id]
     do_all(ctx, readers, WorkKind.ANALYSE, WorkKind.PARSE)
     assert {one[:2] for one in files(ctx, incident.id)} == {("n3", "job_log")}
     with ctx.database.reading() as session:
-        rows = [row for _, row in evidence.of_incident(session, incident.id)]
+        rows = [row for _, row in evidence.list_by_incident(session, incident.id)]
     assert [
         (row["signature"], row["role"], row["node"], row["gpu"], row["at"]) for row in rows
     ] == [
@@ -103,20 +103,20 @@ def test_a_health_event_joins_and_a_healthy_one_takes_it_back(
 
 
 def test_a_line_that_names_its_job_opens_an_incident(ctx: Context) -> None:
-    heard = hear(ctx, Notices(lines=[line(job_id="a/b")]))
+    heard = take_notices(ctx, Notices(lines=[line(job_id="a/b")]))
     assert [one.job_id for one in heard.incidents] == ["a/b"]
 
 
 def test_failures_come_before_the_lines_of_one_request(ctx: Context) -> None:
     notices = Notices(lines=[line()], failures=[("f1", Failure("7", facts={"nodes": ["n3"]}))])
-    heard = hear(ctx, notices)
+    heard = take_notices(ctx, notices)
     assert heard.accepted == 2
     assert len(heard.incidents) == 1
 
 
 def test_a_notice_that_cannot_be_kept_keeps_out_only_itself(ctx: Context) -> None:
     bad = Failure("8", callback_url="file:///etc/passwd")
-    heard = hear(ctx, Notices(failures=[("f1", bad), ("f2", Failure("9"))]))
+    heard = take_notices(ctx, Notices(failures=[("f1", bad), ("f2", Failure("9"))]))
     assert [one.job_id for one in heard.incidents] == ["9"]
     assert [one.ref for one in heard.ignored] == ["f1"]
 
@@ -127,7 +127,7 @@ def test_an_outage_is_told_to_the_sender(ctx: Context, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(monitoring, "announce", away)
     with pytest.raises(Unavailable):
-        hear(ctx, Notices(failures=[("f1", Failure("9"))]))
+        take_notices(ctx, Notices(failures=[("f1", Failure("9"))]))
 
 
 @pytest.mark.parametrize(

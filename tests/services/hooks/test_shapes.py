@@ -13,10 +13,10 @@ from triage.domain.hosts import MAX_HOSTS, expand
 from triage.errors import BadRequest, Place, Refusal, Unprocessable, Unsupported
 from triage.formats.health.reading import Reading
 from triage.formats.registry import CHECKS
-from triage.services.hooks.alertmanager import alert_notices
-from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
-from triage.services.hooks.job_failed import failure_from
-from triage.services.hooks.times import moment
+from triage.services.hooks.alertmanager import read_alert_notices
+from triage.services.hooks.cloudevents import BATCH, STRUCTURED, read_event_notices, read_events
+from triage.services.hooks.job_failed import parse_failure
+from triage.services.hooks.times import parse_moment
 
 NVSENTINEL = next(row for row in CHECKS if row.name == "nvsentinel")
 
@@ -93,7 +93,7 @@ def test_any_text_is_a_host_list_or_refused(text: str) -> None:
     ],
 )
 def test_times(value: object, at: datetime) -> None:
-    assert moment(value) == at
+    assert parse_moment(value) == at
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_times(value: object, at: datetime) -> None:
      1e300, float("inf"), float("nan"), "2026-11-21T03:14:15.Z", "47"],
 )  # fmt: skip
 def test_times_that_are_none(value: object) -> None:
-    assert moment(value) is None
+    assert parse_moment(value) is None
 
 
 def test_a_slurm_epilogue_is_understood() -> None:
-    failure = failure_from(
+    failure = parse_failure(
         {
             "source": "slurm", "job_id": 4711, "nodelist": "gpu[001-003]", "exit_code": "1:9",
             "cluster": "a", "failed_at": "1795230855", "partition": "train", "user": "me",
@@ -122,7 +122,7 @@ def test_a_slurm_epilogue_is_understood() -> None:
 
 
 def test_slurms_own_variables_are_names_too() -> None:
-    failure = failure_from(
+    failure = parse_failure(
         {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[0-1]", "SLURM_CLUSTER_NAME": "b"}
     )
     assert (failure.job_id, failure.cluster) == ("7", "b")
@@ -131,14 +131,14 @@ def test_slurms_own_variables_are_names_too() -> None:
 
 
 def test_what_is_said_wins_over_what_slurm_says() -> None:
-    failure = failure_from({"job_id": "7", "SLURM_JOB_ID": "8", "nodes": ["x"], "nodelist": "y"})
+    failure = parse_failure({"job_id": "7", "SLURM_JOB_ID": "8", "nodes": ["x"], "nodelist": "y"})
     assert failure.job_id == "7"
     assert failure.facts is not None
     assert failure.facts["nodes"] == ["x"]
 
 
 def test_settings_of_the_hook_are_no_facts_and_unknown_keys_are() -> None:
-    failure = failure_from(
+    failure = parse_failure(
         {"job_id": "7", "expected_artifacts": 0, "collect_within_s": 0.5, "x": {"y": [1]}}
     )
     assert (failure.expected_artifacts, failure.collect_within_s) == (0, 0.5)
@@ -151,7 +151,7 @@ def test_settings_of_the_hook_are_no_facts_and_unknown_keys_are() -> None:
 def test_any_body_is_a_failure_or_refused_with_places(body: dict[str, Any]) -> None:
     places: tuple[Place, ...] = ()
     try:
-        job_id = failure_from(body).job_id
+        job_id = parse_failure(body).job_id
     except Unprocessable as refusal:
         job_id, places = "", refusal.places
     assert bool(job_id) != bool(places)
@@ -168,7 +168,7 @@ def alert(labels: dict[str, str], **more: Any) -> dict[str, Any]:
 
 
 def notices(*alerts: dict[str, Any], **more: Any):
-    return alert_notices({"version": "4", "alerts": list(alerts), **more})
+    return read_alert_notices({"version": "4", "alerts": list(alerts), **more})
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_common_labels_count_and_what_was_left_out_is_told() -> None:
 )  # fmt: skip
 def test_what_is_no_alertmanager_payload(body: dict[str, Any]) -> None:
     with pytest.raises(Unprocessable) as caught:
-        alert_notices(body)
+        read_alert_notices(body)
     assert caught.value.places
 
 
@@ -250,7 +250,7 @@ def test_what_is_no_alertmanager_payload(body: dict[str, Any]) -> None:
 def test_any_payload_is_read_or_refused(body: dict[str, Any]) -> None:
     places: tuple[Place, ...] = ()
     try:
-        found = alert_notices(body)
+        found = read_alert_notices(body)
     except Unprocessable as refusal:
         found, places = None, refusal.places
     assert (found is None) == bool(places)
@@ -284,7 +284,7 @@ def health_event(**more: Any) -> dict[str, Any]:
 
 
 def results_of(event: dict[str, Any]) -> list[CheckResult]:
-    (one,) = event_notices(event).reports
+    (one,) = read_event_notices(event).reports
     assert NVSENTINEL.begins(one.body.decode()[:8192])
     reading = Reading("nvsentinel.json")
     NVSENTINEL.parse(one.body.decode(), reading)
@@ -323,8 +323,10 @@ def test_the_time_of_the_event_stands_in_for_its_own() -> None:
 
 
 def test_the_same_event_again_is_the_same_file() -> None:
-    first, again = (event_notices(health_event()).reports[0].body for _ in range(2))
-    later = event_notices(health_event(generatedTimestamp="2026-11-21T03:14:16Z")).reports[0].body
+    first, again = (read_event_notices(health_event()).reports[0].body for _ in range(2))
+    later = (
+        read_event_notices(health_event(generatedTimestamp="2026-11-21T03:14:16Z")).reports[0].body
+    )
     assert first == again != later
 
 
@@ -339,7 +341,7 @@ def test_the_same_event_again_is_the_same_file() -> None:
     ],
 )
 def test_what_we_said_ourselves_is_no_evidence(more: dict[str, Any]) -> None:
-    found = event_notices(health_event(**more))
+    found = read_event_notices(health_event(**more))
     assert found.reports == []
     assert "this service said itself" in found.ignored[0].why
 
@@ -355,14 +357,14 @@ def test_what_we_said_ourselves_is_no_evidence(more: dict[str, Any]) -> None:
     ],
 )
 def test_an_event_that_is_kept_out(event: dict[str, Any], why: str) -> None:
-    found = event_notices(event)
+    found = read_event_notices(event)
     assert (found.lines, found.reports) == ([], [])
     assert why in found.ignored[0].why
 
 
 @given(st.dictionaries(st.sampled_from(sorted(HEALTH)), JSON))
 def test_any_health_event_is_read_or_kept_out(more: dict[str, Any]) -> None:
-    found = event_notices(health_event(**more))
+    found = read_event_notices(health_event(**more))
     assert bool(found.reports) != bool(found.ignored)
     for one in found.reports:
         reading = Reading("nvsentinel.json")
@@ -376,9 +378,9 @@ def test_three_modes_of_cloudevents_are_one() -> None:
         "ce-specversion": "1.0", "ce-id": "5c1f", "ce-source": event["source"],
         "ce-type": event["type"], "ce-time": event["time"], "host": "x",
     }  # fmt: skip
-    structured = events_from(STRUCTURED + "; charset=utf-8", {}, lambda: event)
-    batch = events_from(BATCH, {}, lambda: [event])
-    binary = events_from("application/json", headers, lambda: event["data"])
+    structured = read_events(STRUCTURED + "; charset=utf-8", {}, lambda: event)
+    batch = read_events(BATCH, {}, lambda: [event])
+    binary = read_events("application/json", headers, lambda: event["data"])
     assert structured == batch == binary == [event]
 
 
@@ -396,9 +398,9 @@ def test_three_modes_of_cloudevents_are_one() -> None:
 )
 def test_what_is_no_cloudevent(content_type: str, value: object, error: type[Refusal]) -> None:
     with pytest.raises(error):
-        events_from(content_type, {}, lambda: value)
+        read_events(content_type, {}, lambda: value)
 
 
 def test_event_data_of_another_type_is_not_read() -> None:
     with pytest.raises(Unsupported):
-        events_from("application/xml", {"ce-specversion": "1.0"}, dict)
+        read_events("application/xml", {"ce-specversion": "1.0"}, dict)

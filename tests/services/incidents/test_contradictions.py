@@ -49,7 +49,7 @@ def answered(ctx: Context, readers: Readers, incident_id: str) -> IncidentView:
 
 def suspects_of(ctx: Context, incident_id: str) -> object:
     with ctx.database.reading() as session:
-        return revisions.newest(session, incident_id).reported().suspects
+        return revisions.find_newest(session, incident_id).reported().suspects
 
 
 @pytest.mark.parametrize("way", ["hook", "job.json"])

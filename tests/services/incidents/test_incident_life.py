@@ -14,7 +14,7 @@ from triage.errors import Conflict, NotFound, Unprocessable
 from triage.render.data import wire
 from triage.sandbox.errors import ReaderDied
 from triage.sandbox.readers import Readers
-from triage.server.work import sweeper_of
+from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.parse import parse_given_up
@@ -76,10 +76,10 @@ def test_the_answer_is_that_of_the_command(
     found = find(ctx, opened.id)
     assert (found.state, found.provisional, found.revision) == (IncidentState.READY, False, 1)
     with ctx.database.reading() as session:
-        stored = revisions.newest(session, opened.id)
-        rows = evidence.of_incident(session, opened.id, limit=500)
-        ranked = suspects.of_incident(session, opened.id)
-        files = artifacts.of_incident(session, opened.id, limit=500)
+        stored = revisions.find_newest(session, opened.id)
+        rows = evidence.list_by_incident(session, opened.id, limit=500)
+        ranked = suspects.list_suspects(session, opened.id)
+        files = artifacts.list_by_incident(session, opened.id, limit=500)
     wanted = triage.analyze(GPU_LOST).to_dict()
     report = wire.report(stored.reported())
     assert report["verdict"] == wanted["verdict"]
@@ -217,7 +217,7 @@ def test_uploads_that_have_settled_are_adopted_by_a_late_report(
     settle(ctx, readers, monkeypatch)
     assert find(ctx, told.id).state is IncidentState.READY
     with ctx.database.reading() as session:
-        waiting = deliveries.pending(session, f"sub_{told.id}")
+        waiting = deliveries.list_pending(session, f"sub_{told.id}")
     assert [one.event for one in waiting] == ["incident.ready"]
 
 
@@ -271,7 +271,7 @@ def test_a_bad_member_refuses_only_itself(
     with ctx.database.reading() as session:
         states = {
             one.filename: one.state
-            for one in artifacts.of_incident(session, taken.incident_id, limit=99)
+            for one in artifacts.list_by_incident(session, taken.incident_id, limit=99)
         }
     assert states.pop("fr/trace_rank_9") is ArtifactState.QUARANTINED
     assert set(states.values()) == {ArtifactState.ANALYSED}
@@ -283,7 +283,7 @@ def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, reader
     upload(ctx, {"kernel.log": b"one\n"}, node="n1")
 
     with ctx.database.reading() as session:
-        files = artifacts.of_incident(session, first.incident_id)
+        files = artifacts.list_by_incident(session, first.incident_id)
     names = [f"{one.node}/{one.filename}" for one in files]
     assert len(set(names)) == len(names) == 4
     assert sum("again-" in name for name in names) == 1
@@ -298,7 +298,7 @@ def test_the_note_of_a_collector_is_kept_and_not_counted(ctx: Context, readers: 
     found = find(ctx, opened.id)
     assert (found.state, found.num_artifacts) == (IncidentState.COLLECTING, 1)
     with ctx.database.reading() as session:
-        assert len(artifacts.of_incident(session, opened.id)) == 2
+        assert len(artifacts.list_by_incident(session, opened.id)) == 2
 
 
 def test_the_order_of_uploads_does_not_matter(
@@ -311,8 +311,8 @@ def test_the_order_of_uploads_does_not_matter(
             upload(ctx, {name: JOB[name]}, job_id=job_id)
         settle(ctx, readers, monkeypatch)
         with ctx.database.reading() as session:
-            [one] = incidents.listing(session, job_id=job_id)
-            newest = revisions.newest(session, one.id)
+            [one] = incidents.list_incidents(session, job_id=job_id)
+            newest = revisions.find_newest(session, one.id)
         reports.append(wire.report(newest.reported()))
     assert reports[0] == reports[1]
 
@@ -320,9 +320,9 @@ def test_the_order_of_uploads_does_not_matter(
 def test_the_sweeper_wakes_for_what_is_due(ctx: Context, readers: Readers) -> None:
     announce(ctx, Failure("1", None, expected_artifacts=0))
 
-    assert sweeper_of(ctx).sweep() == 3, "the incident, the daily round, the store"
+    assert make_sweeper(ctx).sweep() == 3, "the incident, the daily round, the store"
     do_all(ctx, readers, *WorkKind)
-    assert sweeper_of(ctx).sweep() == 0
+    assert make_sweeper(ctx).sweep() == 0
 
 
 def test_a_lost_worker_gives_its_work_back_six_times(
@@ -336,7 +336,7 @@ def test_a_lost_worker_gives_its_work_back_six_times(
             assert claimed is not None
             assert claimed.tries == number + 1
         with ctx.database.writing() as session:
-            gone = overdue.lost(session, now + timedelta(minutes=2), 3)
+            gone = overdue.reclaim_lost(session, now + timedelta(minutes=2), 3)
             assert len(gone) == (number == 5)
             assert work.claim(session, WorkKind.ANALYSE, "x", now - timedelta(days=1), 60) is None
 
@@ -349,7 +349,7 @@ def test_a_lost_worker_gives_its_work_back_six_times(
     assert len(found.coverage["unreadable"]) == len(DUMPS)
     assert "workers were lost" in found.coverage["unreadable"][0]["why"]
     with ctx.database.reading() as session:
-        files = artifacts.of_incident(session, found.id)
+        files = artifacts.list_by_incident(session, found.id)
     assert {file.state for file in files} == {ArtifactState.STORED}
 
 
@@ -379,7 +379,7 @@ def test_a_file_that_took_its_reader_over_is_set_apart_with_that_reason_and_blam
     upload(ctx, {"n1/bad.log": b"x\n", "n2/good.log": b"y\n"}, incident=opened.id)
     work_off(ctx, BreaksOver(readers, "bad.log", signal.SIGSYS))
     with ctx.database.reading() as session:
-        found = {one.filename: one for one in artifacts.of_incident(session, opened.id)}
+        found = {one.filename: one for one in artifacts.list_by_incident(session, opened.id)}
     (bad,) = [one for name, one in found.items() if "bad" in name]
     assert bad.state is ArtifactState.QUARANTINED
     assert "tried what no reader needs" in (bad.reason or "")
@@ -404,7 +404,7 @@ def test_of_uploads_read_together_only_the_file_that_kills_is_set_apart(
     # All together, then by upload, then the files of the one that kills, that one three times.
     assert sorted(breaks.asked) == [1, 1, 1, 1, 1, 2, 2, 3, 7]
     with ctx.database.reading() as session:
-        found = {one.filename: one.state for one in artifacts.of_incident(session, opened.id)}
+        found = {one.filename: one.state for one in artifacts.list_by_incident(session, opened.id)}
     assert [name for name in found if "bad" in name] == [
         name for name, state in found.items() if state is ArtifactState.QUARANTINED
     ]
@@ -435,12 +435,12 @@ def test_a_lease_that_was_lost_finishes_nothing(ctx: Context) -> None:
         claimed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     later = now + timedelta(minutes=5)
     with ctx.database.writing() as session:
-        assert overdue.lost(session, later, 3) == []
+        assert overdue.reclaim_lost(session, later, 3) == []
         other = work.claim(session, WorkKind.NOTIFY, "other", later, 60)
         assert other.id == claimed.id
         assert not work.finish(session, claimed, "me", later)
-        assert not work.renew(session, claimed.id, "me", later)
-        assert work.renew(session, claimed.id, "other", later)
+        assert not work.renew_lease(session, claimed.id, "me", later)
+        assert work.renew_lease(session, claimed.id, "other", later)
 
 
 def test_a_burst_of_one_job_does_not_keep_another_waiting(ctx: Context) -> None:
@@ -451,7 +451,7 @@ def test_a_burst_of_one_job_does_not_keep_another_waiting(ctx: Context) -> None:
     turns = []
     with ctx.database.writing() as session:
         while claimed := work.claim(session, WorkKind.PARSE, "me", datetime.now(UTC), 60):
-            found = artifacts.unread(session, [claimed.key])[claimed.key][0]
+            found = artifacts.list_unread(session, [claimed.key])[claimed.key][0]
             turns.append(incidents.find(session, found.incident_id).job_id)
     assert turns.index("small") <= 2
     assert len(turns) == 21
@@ -496,11 +496,11 @@ def test_several_incidents_are_listed_newest_first(ctx: Context) -> None:
     made = [announce(ctx, Failure(str(number), None)).id for number in range(5)]
 
     with ctx.database.reading() as session:
-        first = incidents.listing(session, limit=2)
-        rest = incidents.listing(session, before=(first[-1].created_at, first[-1].id))
+        first = incidents.list_incidents(session, limit=2)
+        rest = incidents.list_incidents(session, before=(first[-1].created_at, first[-1].id))
         assert [one.id for one in [*first, *rest]] == made[::-1]
-        assert incidents.listing(session, state="ready") == []
-        assert [one.job_id for one in incidents.listing(session, job_id="3")] == ["3"]
+        assert incidents.list_incidents(session, state="ready") == []
+        assert [one.job_id for one in incidents.list_incidents(session, job_id="3")] == ["3"]
 
 
 def test_incident_folders_of_every_kind_are_answered(

@@ -18,7 +18,7 @@ from triage.queue.runner import Runner
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted
 from triage.sandbox.readers import Readers
 from triage.server.application import create_app
-from triage.server.work import runner_of
+from triage.server.work import make_runner
 from triage.services import doctor
 from triage.services.context import Context
 from triage.services.incidents import parse
@@ -77,7 +77,7 @@ def try_often(ctx: Context, runner: Runner) -> None:
 
 def states(ctx: Context, incident_id: str) -> set[ArtifactState]:
     with ctx.database.reading() as session:
-        return {file.state for file in artifacts.of_incident(session, incident_id)}
+        return {file.state for file in artifacts.list_by_incident(session, incident_id)}
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_files_wait_for_what_is_away_and_are_read_afterwards(
 ) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
     blobs = Faulty(ctx.blobs, error)
-    runner = runner_of(with_blobs(ctx, blobs), readers)
+    runner = make_runner(with_blobs(ctx, blobs), readers)
     try_often(ctx, runner)
     row = reading(ctx)
     assert (row.state, row.tries, row.waits, row.waiting_for) == ("waiting", 0, MANY, part)
     assert states(ctx, incident_id) == {ArtifactState.STORED}
     with ctx.database.reading() as session:
-        [told] = waiting.of_incident(session, incident_id)
+        [told] = waiting.count_by_incident(session, incident_id)
         assert (told.part, told.number) == (part, len(DUMPS))
-        assert [one.number for one in waiting.num_waiting(session)] == [1]
+        assert [one.number for one in waiting.count_waiting(session)] == [1]
 
     settle(ctx, readers, monkeypatch)
     assert find(ctx, incident_id).state is IncidentState.COLLECTING, "its files wait"
@@ -115,14 +115,14 @@ def test_files_wait_for_what_is_away_and_are_read_afterwards(
     assert find(ctx, incident_id).state is IncidentState.READY
     assert ArtifactState.QUARANTINED not in states(ctx, incident_id)
     with ctx.database.reading() as session:
-        assert waiting.num_waiting(session) == []
+        assert waiting.count_waiting(session) == []
 
 
 def test_the_temporary_folder_may_be_missing(ctx: Context, readers: Readers, monkeypatch) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
     with monkeypatch.context() as without:
         without.setattr(tempfile, "tempdir", "/nonexistent/of/triage")
-        try_often(ctx, runner_of(ctx, readers))
+        try_often(ctx, make_runner(ctx, readers))
     assert (reading(ctx).tries, reading(ctx).waits) == (0, MANY)
     settle(ctx, readers, monkeypatch)
     assert find(ctx, incident_id).state is IncidentState.READY
@@ -149,7 +149,7 @@ def test_a_reader_that_could_not_begin_blames_no_file(
     ctx: Context, readers: Readers, error: TriageError
 ) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
-    try_often(ctx, runner_of(ctx, NoReader(readers, error)))
+    try_often(ctx, make_runner(ctx, NoReader(readers, error)))
     assert reading(ctx).tries == 0
     assert states(ctx, incident_id) == {ArtifactState.STORED}
 
@@ -158,10 +158,10 @@ def test_one_lost_blob_keeps_no_other_upload_waiting(ctx: Context, readers: Read
     first = upload(ctx, {"rank_0": DUMPS["fr/rank_0"]} if "fr/rank_0" in DUMPS else DUMPS)
     upload(ctx, {"a.log": b"NCCL WARN something\n"}, job_id="4711")
     with ctx.database.reading() as session:
-        [file, *_] = artifacts.of_incident(session, first.incident_id)
+        [file, *_] = artifacts.list_by_incident(session, first.incident_id)
     assert file.blob_key is not None
     ctx.blobs.delete(file.blob_key)
-    assert runner_of(ctx, readers).run_once(WorkKind.PARSE)
+    assert make_runner(ctx, readers).run_once(WorkKind.PARSE)
     with ctx.database.reading() as session:
         rows = session.scalars(select(Work).where(Work.kind == WorkKind.PARSE)).all()
     assert sorted((row.state, row.waits) for row in rows) == [("done", 0), ("waiting", 1)]
@@ -172,13 +172,13 @@ def test_bytes_that_stay_lost_for_hours_in_a_store_that_works_are_said_to_be(
 ) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
     with ctx.database.reading() as session:
-        [file, *_] = artifacts.of_incident(session, incident_id)
+        [file, *_] = artifacts.list_by_incident(session, incident_id)
     assert file.blob_key is not None
     ctx.blobs.delete(file.blob_key)
-    runner = runner_of(ctx, readers)
+    runner = make_runner(ctx, readers)
     assert runner.run_once(WorkKind.PARSE)
     later = datetime.now(UTC) + timedelta(seconds=ctx.settings.lost_after_s + 60)
-    monkeypatch.setattr(parse, "utc_now", lambda: later)
+    monkeypatch.setattr(parse, "read_utc_now", lambda: later)
     due_now(ctx)
     assert runner.run_once(WorkKind.PARSE)
     assert states(ctx, incident_id) == {ArtifactState.STORED}, "the whole store may be away"
@@ -201,7 +201,7 @@ def test_damaged_bytes_wait_for_the_right_ones(ctx: Context, readers: Readers) -
             return io.BytesIO(whole)
 
     blobs = Garbled(ctx.blobs, Unavailable("wrong"))
-    runner = runner_of(with_blobs(ctx, blobs), readers)
+    runner = make_runner(with_blobs(ctx, blobs), readers)
     try_often(ctx, runner)
     assert states(ctx, incident_id) == {ArtifactState.STORED}
     blobs.error = None
@@ -214,7 +214,7 @@ def test_the_first_that_gets_through_releases_the_others(ctx: Context, readers: 
     for number in range(3):
         upload(ctx, DUMPS, job_id=f"job-{number}")
     blobs = Faulty(ctx.blobs, Unavailable("away", part="the blob store"))
-    runner = runner_of(with_blobs(ctx, blobs), readers)
+    runner = make_runner(with_blobs(ctx, blobs), readers)
     for _ in range(3):
         assert runner.run_once(WorkKind.PARSE)
     assert not runner.run_once(WorkKind.PARSE), "all wait"
@@ -241,7 +241,7 @@ def test_a_failure_that_could_not_be_written_counts_no_try(ctx: Context, readers
             away.append(True)
             raise self.error
 
-    runner = runner_of(
+    runner = make_runner(
         with_blobs(ctx, Cut(ctx.blobs, Unavailable("x", part="the blob store"))), readers
     )
     ctx.database.writing = perhaps  # type: ignore[method-assign]
@@ -257,8 +257,8 @@ def test_a_mistake_of_ours_fails_the_incident_and_blames_no_file(
 ) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
     with monkeypatch.context() as broken:
-        broken.setattr(parse, "unpacked", lambda *_: {}["a mistake"])
-        runner = runner_of(ctx, readers)
+        broken.setattr(parse, "unpack_files", lambda *_: {}["a mistake"])
+        runner = make_runner(ctx, readers)
         for _ in range(ctx.settings.max_tries):
             due_now(ctx)
             assert runner.run_once(WorkKind.PARSE)
@@ -275,7 +275,7 @@ def set_apart(ctx: Context, readers: Readers, monkeypatch) -> str:
     incident_id = upload(ctx, DUMPS).incident_id
     died = NoReader(readers, ReaderDied(-9, 0.1, 100.0, 1 << 30))
     due_now(ctx)
-    assert runner_of(ctx, died).run_once(WorkKind.PARSE)
+    assert make_runner(ctx, died).run_once(WorkKind.PARSE)
     settle(ctx, readers, monkeypatch)
     assert states(ctx, incident_id) == {ArtifactState.QUARANTINED}
     assert find(ctx, incident_id).verdict["kind"] == "inconclusive"
@@ -309,7 +309,7 @@ def test_one_file_that_is_sent_again_is_read_again(
 ) -> None:
     incident_id = set_apart(ctx, readers, monkeypatch)
     with ctx.database.reading() as session:
-        [file, *_] = artifacts.of_incident(session, incident_id)
+        [file, *_] = artifacts.list_by_incident(session, incident_id)
     target = Target(
         "4711", node=file.node, rank=file.rank, kind=file.kind, filename=file.filename,
         incident=incident_id,
@@ -334,10 +334,10 @@ def test_retry_of_what_is_not_there_is_refused(ctx: Context) -> None:
 def test_retry_reads_again_what_we_failed_over(ctx: Context, readers: Readers, monkeypatch) -> None:
     incident_id = upload(ctx, DUMPS).incident_id
     with monkeypatch.context() as broken:
-        broken.setattr(parse, "unpacked", lambda *_: {}["a mistake"])
+        broken.setattr(parse, "unpack_files", lambda *_: {}["a mistake"])
         for _ in range(ctx.settings.max_tries):
             due_now(ctx)
-            assert runner_of(ctx, readers).run_once(WorkKind.PARSE)
+            assert make_runner(ctx, readers).run_once(WorkKind.PARSE)
     settle(ctx, readers, monkeypatch)
     assert find(ctx, incident_id).state is IncidentState.FAILED
     assert retry(ctx).num_incidents == 1
@@ -348,7 +348,7 @@ def test_what_waits_is_said(ctx: Context, readers: Readers) -> None:
     """By the routes, in the metrics, and by the doctor."""
     incident_id = upload(ctx, DUMPS).incident_id
     blobs = Faulty(ctx.blobs, Unavailable("away", part="the blob store"))
-    assert runner_of(with_blobs(ctx, blobs), readers).run_once(WorkKind.PARSE)
+    assert make_runner(with_blobs(ctx, blobs), readers).run_once(WorkKind.PARSE)
     with TestClient(create_app(ctx, open_access=True), "http://127.0.0.1") as client:
         ready = client.get("/readyz")
         assert ready.status_code == 200, "named, and not fatal"

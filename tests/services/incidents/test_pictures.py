@@ -11,7 +11,7 @@ from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Answer, JobFacts, RankState, Verdict
 from triage.services.incidents import pictures
-from triage.services.incidents.pictures import PictureStore, draw, grid_bytes
+from triage.services.incidents.pictures import PictureStore, draw, encode_grid
 
 VERDICT = Verdict(VerdictKind.HANG, Category.GPU, 0.9, "rank 3 is stuck", Action.DRAIN_NODE)
 
@@ -44,7 +44,7 @@ def unpacked(data: bytes) -> dict:
 def test_every_rank_has_its_node_state_and_place() -> None:
     stuck = RankState(3, "n0", "culprit", "2", "mesh_tp", 811, "all_gather")
     silent = RankState(9, "n1", "no_dump")
-    found = unpacked(grid_bytes(ranks(16, r3=stuck, r9=silent)))
+    found = unpacked(encode_grid(ranks(16, r3=stuck, r9=silent)))
     assert found["ranks"] == "0-15"
     assert found["nodes"] == [["n0", 8], ["n1", 8]]
     assert found["late"] is False
@@ -57,26 +57,26 @@ def test_every_rank_has_its_node_state_and_place() -> None:
 
 def test_lateness_is_told_where_there_is_any() -> None:
     late = RankState(1, "n0", "culprit", late_ms=57.25)
-    found = unpacked(grid_bytes(ranks(4, r1=late)))
+    found = unpacked(encode_grid(ranks(4, r1=late)))
     assert found["late_of"] == [0.0, 57.25, 0.0, 0.0]
 
 
 def test_ranks_that_lie_across_nodes_keep_their_numbers() -> None:
     states = [RankState(k, f"n{k % 2}", "idle") for k in range(6)]
-    found = unpacked(grid_bytes(states))
+    found = unpacked(encode_grid(states))
     assert found["ranks"] == "0,2,4,1,3,5"
     assert found["nodes"] == [["n0", 3], ["n1", 3]]
 
 
 def test_without_a_map_ranks_stand_in_rows() -> None:
     states = [RankState(k, None, "idle") for k in (5, 3, 4, 90)]
-    found = unpacked(grid_bytes(states))
+    found = unpacked(encode_grid(states))
     assert found["nodes"] == []
     assert found["ranks"] == "3-5,90"
 
 
 def test_a_node_with_a_hostile_name_is_shown_as_what_it_is() -> None:
-    found = unpacked(grid_bytes([RankState(0, "n\u202e<b>\x1b" + "x" * 500, "idle")]))
+    found = unpacked(encode_grid([RankState(0, "n\u202e<b>\x1b" + "x" * 500, "idle")]))
     [[name, _]] = found["nodes"]
     assert name.startswith("n\\u202e<b>\\x1b")
     assert len(name) <= 80
@@ -85,7 +85,7 @@ def test_a_node_with_a_hostile_name_is_shown_as_what_it_is() -> None:
 @pytest.mark.parametrize("num", [0, 65_537])
 def test_no_rank_and_too_many_are_no_picture(num: int) -> None:
     states = [RankState(k, None, "idle") for k in range(num)]
-    assert grid_bytes(states) == b""
+    assert encode_grid(states) == b""
     drawn = draw(answer(states))
     assert (drawn.has_grid, drawn.num_ranks) == (False, num)
 

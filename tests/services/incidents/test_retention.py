@@ -10,7 +10,7 @@ from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve
 from triage.services.incidents.retention import keep_for, prune
-from triage.store.database.ids import made_at, new_id
+from triage.store.database.ids import make_id, parse_made_at
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence
 
@@ -18,7 +18,7 @@ from triage.store.uploads import artifacts, evidence
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten days have passed."""
-    monkeypatch.setattr(retention, "utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
+    monkeypatch.setattr(retention, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
 
 
 def test_old_bytes_go_and_the_answer_stays(ctx: Context, readers: Readers, later: None) -> None:
@@ -34,7 +34,7 @@ def test_old_bytes_go_and_the_answer_stays(ctx: Context, readers: Readers, later
     assert list(ctx.blobs.keys()) == []
     with ctx.database.reading() as session:
         assert incidents.find(session, found.id) == found
-        assert evidence.of_incident(session, found.id)
+        assert evidence.list_by_incident(session, found.id)
 
 
 def test_old_incidents_go_with_all_that_is_theirs(
@@ -46,8 +46,8 @@ def test_old_incidents_go_with_all_that_is_theirs(
 
     with ctx.database.reading() as session:
         assert incidents.find(session, found.id) is None
-        assert artifacts.of_incident(session, found.id) == []
-        assert evidence.of_incident(session, found.id) == []
+        assert artifacts.list_by_incident(session, found.id) == []
+        assert evidence.list_by_incident(session, found.id) == []
     assert list(ctx.blobs.keys()) == []
     assert prune(ctx, 5, 5).num_incidents == 0
 
@@ -86,7 +86,7 @@ def test_a_round_marks_blobs_without_rows_and_deletes_none_of_them(
 ) -> None:
     announce_and_settle(ctx, readers, JOB)
     for at in (datetime.now(UTC), datetime.now(UTC) + timedelta(days=9.5)):
-        blob = ctx.blobs.begin(new_id("blob", at))
+        blob = ctx.blobs.begin(make_id("blob", at))
         blob.write(b"bytes")
         blob.commit()
 
@@ -100,9 +100,9 @@ def test_a_round_marks_blobs_without_rows_and_deletes_none_of_them(
 def test_an_id_tells_when_it_was_made() -> None:
     now = datetime.now(UTC)
 
-    at = made_at(new_id("blob", now))
+    at = parse_made_at(make_id("blob", now))
 
     assert at is not None
     assert abs(at - now) < timedelta(milliseconds=2)
-    assert made_at("blob_short") is None
-    assert made_at("blob_" + "!" * 20) is None
+    assert parse_made_at("blob_short") is None
+    assert parse_made_at("blob_" + "!" * 20) is None

@@ -10,7 +10,7 @@ from triage.domain.failure import Failure
 from triage.domain.restart import EarlierEnd, EarlierStarts
 from triage.render.data import wire
 from triage.services.incidents.announce import announce
-from triage.services.incidents.starts import starts_among
+from triage.services.incidents.starts import count_starts
 from triage.store.incidents import revisions, settling
 from triage.store.incidents.facts import STARTS
 from triage.store.incidents.starts import FailureOfJob
@@ -40,7 +40,7 @@ def lengths(starts: EarlierStarts) -> list[float | None]:
 
 
 def test_a_start_ran_no_longer_than_since_the_failure_before_it():
-    starts = starts_among([failure(0), failure(3), failure(5)], [])
+    starts = count_starts([failure(0), failure(3), failure(5)], [])
 
     assert lengths(starts) == [3, 2, None]
     assert starts.ends[0] == EarlierEnd(Category.HOST_STALL, (), 120)
@@ -49,13 +49,13 @@ def test_a_start_ran_no_longer_than_since_the_failure_before_it():
 def test_and_no_longer_than_since_its_run_began():
     began = [NOW - timedelta(minutes=one) for one in (1, 4, 300)]
 
-    assert lengths(starts_among([failure(0), failure(3), failure(240)], began)) == [1, 1, 60]
+    assert lengths(count_starts([failure(0), failure(3), failure(240)], began)) == [1, 1, 60]
 
 
 def test_a_run_that_began_later_is_not_its_own():
     began = [NOW + timedelta(minutes=1)]
 
-    assert starts_among([failure(0)], began).ran_s is None
+    assert count_starts([failure(0)], began).ran_s is None
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_a_run_that_began_later_is_not_its_own():
     ],
 )  # fmt: skip
 def test_what_counts_and_how_long(failures, wanted):
-    assert lengths(starts_among(failures, []))[: len(wanted) or None] == (wanted or [None])
-    assert len(starts_among(failures, []).ends) == max(len(wanted) - 1, 0)
+    assert lengths(count_starts(failures, []))[: len(wanted) or None] == (wanted or [None])
+    assert len(count_starts(failures, []).ends) == max(len(wanted) - 1, 0)
 
 
 def test_what_nobody_answered_is_an_end_of_no_known_cause():
-    ends = starts_among([failure(0), failure(3, kind=None, category=None)], []).ends
+    ends = count_starts([failure(0), failure(3, kind=None, category=None)], []).ends
 
     assert ends == (EarlierEnd(None, (), None),)
 
 
 def test_a_category_of_a_later_release_is_not_known():
-    assert starts_among([failure(0), failure(3, category="gremlins")], []).ends[0].category is None
+    assert count_starts([failure(0), failure(3, category="gremlins")], []).ends[0].category is None
 
 
 TRACEBACK = (
@@ -109,7 +109,7 @@ def answered(ctx, readers, minutes_ago, job_id="4711", files=LOG, cluster="a", *
     upload(ctx, files, job_id, incident=opened.id)
     work_off(ctx, readers)
     with ctx.database.reading() as session:
-        newest = revisions.newest(session, opened.id)
+        newest = revisions.find_newest(session, opened.id)
     assert newest is not None
     return opened.id, wire.report(newest.reported())
 
@@ -148,7 +148,7 @@ def test_a_start_that_its_own_run_dates_ran_no_longer(ctx, readers, on_time):
         incident_id, report = answered(ctx, readers, minutes_ago, started_at=began.isoformat())
 
     with ctx.database.reading() as session:
-        progress = settling.progress_of(session, incident_id)
+        progress = settling.find_progress(session, incident_id)
     assert progress is not None
     starts = progress.facts[STARTS]
     assert (starts["ran_s"], [end["ran_s"] for end in starts["ends"]]) == (240, [240, 240])
@@ -176,8 +176,8 @@ def test_a_revision_is_told_what_the_first_answer_was(ctx, readers, on_time):
     work_off(ctx, readers)
 
     with ctx.database.reading() as session:
-        progress = settling.progress_of(session, incident_id)
-        newest = revisions.newest(session, incident_id)
+        progress = settling.find_progress(session, incident_id)
+        newest = revisions.find_newest(session, incident_id)
     assert find(ctx, incident_id).revision == 2
     assert progress is not None
     assert newest is not None
@@ -192,7 +192,7 @@ def test_nobody_outside_can_say_how_a_job_ended_before(ctx, readers, on_time):
     incident_id, report = answered(ctx, readers, 3, **forged)
 
     with ctx.database.reading() as session:
-        progress = settling.progress_of(session, incident_id)
+        progress = settling.find_progress(session, incident_id)
     assert progress is not None
     assert progress.facts[STARTS] == EarlierStarts().to_dict()
     assert report["restart"]["retries_left"] == 1

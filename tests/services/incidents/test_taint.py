@@ -8,13 +8,13 @@ import pytest
 
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, UsageError
 from triage.fleet.services.exposure.imports import import_exposure
-from triage.fleet.services.exposure.job_ended import end_from, ended
+from triage.fleet.services.exposure.job_ended import end_from, keep_job_end
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.store import checks, record
@@ -23,7 +23,7 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.retry import retry
-from triage.services.taint import brought_by, taint, untaint
+from triage.services.taint import count_contribution, taint_token, untaint_token
 from triage.services.tokens import check_token, create_token
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
@@ -72,8 +72,8 @@ def answer_of(ctx: Context, incident_id: str) -> tuple[str, str, dict[str, str |
     """Verdict and suspects as text, and the files with their reasons."""
     with ctx.database.reading() as session:
         found = incidents.find(session, incident_id)
-        newest = revisions.newest(session, incident_id)
-        files = artifacts.of_incident(session, incident_id)
+        newest = revisions.find_newest(session, incident_id)
+        files = artifacts.list_by_incident(session, incident_id)
     assert found is not None
     assert newest is not None
     suspects = str(newest.reported().suspects)
@@ -90,7 +90,7 @@ def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
     assert "innocent" in answer_of(ctx, attacked)[1]
     assert answer_of(ctx, attacked)[:2] != answer_of(ctx, clean)[:2]
 
-    done = taint(ctx, liar.key_id or "", "admin")
+    done = taint_token(ctx, liar.key_id or "", "admin")
     answer(ctx, readers)
 
     assert (done.counts["files"], done.counts["facts"], done.num_incidents) == (1, 1, 1)
@@ -101,17 +101,17 @@ def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
     )
     assert check_token(ctx, secret) is None
     with ctx.database.reading() as session:
-        act = audit.listing(session)[0]
+        act = audit.list_acts(session)[0]
     assert (act.actor, act.action, act.subject) == ("admin", "taint token", liar.key_id)
     assert {kind: number for kind, number in act.detail.items() if number} == {
         "files": 1, "facts": 1, "incidents": 1,
     }  # fmt: skip
 
-    assert taint(ctx, liar.key_id or "", "admin").counts["files"] == 0
+    assert taint_token(ctx, liar.key_id or "", "admin").counts["files"] == 0
     answer(ctx, readers)
     assert answer_of(ctx, attacked)[:2] == answer_of(ctx, clean)[:2]
 
-    assert untaint(ctx, liar.key_id or "", "admin").counts["files"] == 1
+    assert untaint_token(ctx, liar.key_id or "", "admin").counts["files"] == 1
     answer(ctx, readers)
     assert "innocent" in answer_of(ctx, attacked)[1]
     assert answer_of(ctx, attacked)[2]["nodes/innocent-0/kernel.log"] is None
@@ -122,11 +122,11 @@ def test_what_it_brought_before_it_leaked_stays(ctx: Context, readers: Readers) 
     honest, _ = token(ctx, "honest")
     liar, _ = token(ctx, "liar")
     attacked = opened(ctx, readers, "3", honest, liar)
-    later = utc_now() + timedelta(hours=1)
-    assert taint(ctx, liar.key_id or "", "admin", since=later).num_incidents == 0
+    later = read_utc_now() + timedelta(hours=1)
+    assert taint_token(ctx, liar.key_id or "", "admin", since=later).num_incidents == 0
     assert "innocent" in answer_of(ctx, attacked)[1]
-    earlier = utc_now() - timedelta(hours=1)
-    assert taint(ctx, liar.key_id or "", "admin", since=earlier).num_incidents == 1
+    earlier = read_utc_now() - timedelta(hours=1)
+    assert taint_token(ctx, liar.key_id or "", "admin", since=earlier).num_incidents == 1
 
 
 def test_a_file_that_is_being_read_is_set_apart_all_the_same(
@@ -140,7 +140,7 @@ def test_a_file_that_is_being_read_is_set_apart_all_the_same(
 
     class Slow:
         def extract(self, *arguments, **more):
-            taint(ctx, liar.key_id or "", "admin")
+            taint_token(ctx, liar.key_id or "", "admin")
             return readers.extract(*arguments, **more)
 
         def __getattr__(self, name):
@@ -148,7 +148,7 @@ def test_a_file_that_is_being_read_is_set_apart_all_the_same(
 
     do_all(ctx, Slow(), WorkKind.PARSE)  # type: ignore[arg-type]
     with ctx.database.reading() as session:
-        [file] = artifacts.of_incident(session, incident_id)
+        [file] = artifacts.list_by_incident(session, incident_id)
     assert (file.state, file.reason) == (
         "quarantined", f"set apart: token {liar.key_id} is no longer believed",
     )  # fmt: skip
@@ -161,7 +161,7 @@ def test_a_retry_believes_no_file_and_a_file_that_an_honest_token_sends_counts(
     liar, _ = token(ctx, "liar")
     incident_id = opened(ctx, readers, "6", honest, liar)
     [path] = FORGED
-    taint(ctx, liar.key_id or "", "admin")
+    taint_token(ctx, liar.key_id or "", "admin")
     answer(ctx, readers)
     assert retry(ctx).num_files == 0
     assert retry(ctx, incident_id).num_files == 0
@@ -172,7 +172,7 @@ def test_a_retry_believes_no_file_and_a_file_that_an_honest_token_sends_counts(
     answer(ctx, readers)
     assert answer_of(ctx, incident_id)[2][path] is None
     with ctx.database.reading() as session:
-        files = {one.name: one.key_id for one in artifacts.of_incident(session, incident_id)}
+        files = {one.name: one.key_id for one in artifacts.list_by_incident(session, incident_id)}
     assert files[path] == honest.key_id
 
 
@@ -180,14 +180,14 @@ def test_a_request_that_was_let_in_before_the_taint_is_not_kept(ctx: Context) ->
     honest, _ = token(ctx, "honest")
     liar, _ = token(ctx, "liar")
     incident_id = announce(ctx, Failure("5", "a", AT, FACTS, caller=honest)).id
-    taint(ctx, liar.key_id or "", "admin")
+    taint_token(ctx, liar.key_id or "", "admin")
 
     with pytest.raises(NotAllowed, match="no longer believed"):
         send(ctx, "5", incident_id, FORGED, liar)
     with pytest.raises(NotAllowed, match="no longer believed"):
         announce(ctx, Failure("5", "a", AT, LIE, caller=liar))
     with ctx.database.reading() as session:
-        assert artifacts.of_incident(session, incident_id) == []
+        assert artifacts.list_by_incident(session, incident_id) == []
 
 
 def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> None:
@@ -205,18 +205,18 @@ def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> 
         take_checks(ctx, CheckTarget("n1", cluster="a", caller=caller), body.read, None)
     take_telemetry(ctx, TelemetryTarget("n1", "a", liar), io.BytesIO(sample).read, None)
     late = {"job_id": "late", "started_at": 1793500000, "ended_at": 1793503600, "state": "FAILED"}
-    ended(ctx, end_from(late, utc_now(), liar))
+    keep_job_end(ctx, end_from(late, read_utc_now(), liar))
 
-    before = brought_by(ctx, liar.key_id or "").counts
+    before = count_contribution(ctx, liar.key_id or "").counts
     kinds = ("runs", "outages", "checks", "telemetry_days")
     assert [before[kind] for kind in kinds] == [2, 1, 1, 1]
-    taint(ctx, liar.key_id or "", "admin")
+    taint_token(ctx, liar.key_id or "", "admin")
 
-    after = brought_by(ctx, liar.key_id or "").counts
+    after = count_contribution(ctx, liar.key_id or "").counts
     assert not any(after[kind] for kind in kinds)
     with ctx.database.reading() as session:
         assert [run.job_id for run in list_runs(session)] == ["mine"]
-        [kept] = checks.newest(session)
+        [kept] = checks.list_newest_checks(session)
     assert (kept.outcome, len(kept.history)) == ("pass", 1)
 
 
@@ -227,22 +227,24 @@ def test_an_incident_that_it_alone_had_made_up_is_no_interruption(
     liar, _ = token(ctx, "liar")
     attacked = opened(ctx, readers, "7", honest, liar)
     made_up = opened(ctx, readers, "8", liar, None)
-    since = utc_now() - timedelta(days=1)
+    since = read_utc_now() - timedelta(days=1)
 
     def stops() -> set[str]:
         with ctx.database.reading() as session:
-            found = record.stops(session, list(record.clusters(session).values()), since)
+            found = record.list_stop_rows(
+                session, list(record.map_cluster_keys(session).values()), since
+            )
         return {stop.incident_id for stop in found}
 
     assert stops() == {attacked, made_up}
-    taint(ctx, liar.key_id or "", "admin")
+    taint_token(ctx, liar.key_id or "", "admin")
     answer(ctx, readers)
     assert stops() == {attacked}
-    untaint(ctx, liar.key_id or "", "admin")
+    untaint_token(ctx, liar.key_id or "", "admin")
     answer(ctx, readers)
     assert stops() == {attacked, made_up}
 
 
 def test_a_token_that_is_not_there_cannot_be_tainted(ctx: Context) -> None:
     with pytest.raises(UsageError, match="there is no token key_none"):
-        taint(ctx, "key_none", "admin")
+        taint_token(ctx, "key_none", "admin")

@@ -4,11 +4,11 @@ from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_all
 from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
-from triage.fleet.services.parts import hardware_of
+from triage.fleet.services.parts import answer_hardware
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.taint import taint, untaint
+from triage.services.taint import taint_token, untaint_token
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
@@ -20,7 +20,7 @@ FILES = {"nvidia-smi-L.txt": SMI_L, "dmidecode.txt": DMI}
 
 
 def kept(ctx: Context, **asked: str) -> list[tuple[str, str, str, str]]:
-    found = hardware_of(ctx, cluster="a", **asked)
+    found = answer_hardware(ctx, cluster="a", **asked)
     return sorted((stay.node, stay.kind, stay.identity, stay.slot) for stay in found.stays)
 
 
@@ -40,9 +40,9 @@ def test_parts_of_a_nodes_files_are_kept_and_go_with_their_token(
     assert kept(ctx, node="n12") == expected
     assert kept(ctx, identity="j3009x4k") == expected[:1]
 
-    taint(ctx, key.id, "test")
+    taint_token(ctx, key.id, "test")
     assert kept(ctx, node="n12") == []
 
-    untaint(ctx, key.id, "test")
+    untaint_token(ctx, key.id, "test")
     do_all(ctx, readers, WorkKind.PARSE)
     assert kept(ctx, node="n12") == expected

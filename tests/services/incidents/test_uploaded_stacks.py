@@ -22,9 +22,9 @@ from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.uploads.file_kind import identified
+from triage.services.uploads.file_kind import identify_file
 from triage.services.uploads.ingest import take_bundle
-from triage.services.uploads.raw_file import pieces_of, stored_file
+from triage.services.uploads.raw_file import find_stored_file, read_pieces
 from triage.services.uploads.received import Target
 from triage.store.incidents import revisions
 
@@ -59,7 +59,7 @@ def test_the_service_says_of_stacks_what_the_command_says(
     assert {(one.status, one.reason) for one in brought.members} == {(201, None)}
     do_all(ctx, readers, WorkKind.PARSE, WorkKind.ANALYSE)
     with ctx.database.reading() as session:
-        stored = wire.report(revisions.newest(session, opened.id).reported())
+        stored = wire.report(revisions.find_newest(session, opened.id).reported())
     save(files, tmp_path / "folder")
     here = triage.analyze(tmp_path / "folder").to_dict()
 
@@ -74,7 +74,7 @@ def test_secrets_of_a_command_line_are_not_kept(ctx: Context) -> None:
     body = body_of(tar_of(STACKS))
     brought = take_bundle(ctx, Target("4712"), body, None)
     incident = brought.incident_id
-    kept = b"".join(pieces_of(ctx, stored_file(ctx, incident, "stacks/rank_2.txt")))
+    kept = b"".join(read_pieces(ctx, find_stored_file(ctx, incident, "stacks/rank_2.txt")))
 
     assert b"MainThread" in kept
     assert SECRET.encode() not in kept
@@ -82,6 +82,6 @@ def test_secrets_of_a_command_line_are_not_kept(ctx: Context) -> None:
 
 @pytest.mark.parametrize("data", [*STACKS.values(), *SERVER.values()][-2:])
 def test_stacks_are_stored_as_logs_and_not_as_bytes(data: bytes) -> None:
-    found = identified(data, "x.txt", None)
+    found = identify_file(data, "x.txt", None)
 
     assert (found.kind, found.binary) == (FileKind.JOB_LOG, False)

@@ -88,7 +88,7 @@ def later(monkeypatch: pytest.MonkeyPatch, **delta: float) -> None:
 
 def states(ctx: Context, subscription_id: str) -> list[tuple[str, DeliveryState, int]]:
     with ctx.database.reading() as session:
-        rows = deliveries.of_subscription(session, subscription_id)
+        rows = deliveries.list_by_subscription(session, subscription_id)
     return [(row.event, row.state, row.attempts) for row in rows[::-1]]
 
 
@@ -169,7 +169,7 @@ def test_a_receiver_that_is_gone_is_left_alone(
     [(_, state, _)] = states(ctx, told.id)
     assert state is DeliveryState.FAILED
     with ctx.database.reading() as session:
-        [row] = deliveries.of_subscription(session, told.id)
+        [row] = deliveries.list_by_subscription(session, told.id)
     with pytest.raises(Conflict):
         resend(ctx, row.id, "key_1")
 
@@ -198,7 +198,7 @@ def test_the_same_message_is_sent_once_more_on_request(
     announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)
     with ctx.database.reading() as session:
-        [row] = deliveries.of_subscription(session, told.id)
+        [row] = deliveries.list_by_subscription(session, told.id)
 
     resend(ctx, row.id, "key_1")
     send_all(ctx, readers)
@@ -220,8 +220,8 @@ def test_a_callback_is_told_of_its_incident_alone(
 
     assert [one["data"]["incident_id"] for one in receiver.bodies()] == [mine.id]
     with ctx.database.reading() as session:
-        [listed] = subscriptions.listing(session)
-        act = next(one for one in audit.listing(session) if one.action == "callback")
+        [listed] = subscriptions.list_subscriptions(session)
+        act = next(one for one in audit.list_acts(session) if one.action == "callback")
     assert (listed.url, listed.incident_id) == (receiver.url, mine.id)
     assert (act.actor, act.subject) == ("local", listed.id)
 

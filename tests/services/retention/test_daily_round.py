@@ -27,13 +27,13 @@ def days_go_by(ctx: Context, monkeypatch: pytest.MonkeyPatch, days: int) -> None
     for day in range(days + 1):
         monkeypatch.setattr(clock, "read", lambda at=began + timedelta(days=day): at)
         with ctx.database.writing() as session:
-            watch_clock(session, clock.utc_now())
+            watch_clock(session, clock.read_utc_now())
 
 
 def round_of(ctx: Context) -> int:
     """One round; how many blobs there are afterwards."""
     with ctx.database.writing() as session:
-        enqueue_daily_round(session, clock.utc_now())
+        enqueue_daily_round(session, clock.read_utc_now())
     assert do_one(ctx, ReadersHere(), WorkKind.RETENTION)
     return len(list(ctx.blobs.keys()))
 

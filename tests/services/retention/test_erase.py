@@ -16,7 +16,7 @@ from tests.services.incidents.test_incident_life import (
     work_off,
 )
 from tests.support.work import do_all
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkKind
 from triage.errors import Conflict, Gone, NotFound, Unprocessable
 from triage.notify.message import check_events
@@ -26,7 +26,7 @@ from triage.services.context import Context
 from triage.services.retention import erase
 from triage.services.retention.erase import delete_artifact, delete_incident, finish_erasures
 from triage.services.uploads.ingest import take_artifact
-from triage.services.uploads.raw_file import pieces_of, stored_file
+from triage.services.uploads.raw_file import find_stored_file, read_pieces
 from triage.services.uploads.received import Target
 from triage.store.access import audit
 from triage.store.messages import deliveries, subscriptions
@@ -48,17 +48,17 @@ def receiver(ctx: Context) -> str:
             "sub_1", str(Kind.GENERIC), "http://127.0.0.1:1/", None, ("whsec_AAAA",),
             [str(event) for event in check_events(None)],
         )  # fmt: skip
-        return subscriptions.add(session, new, utc_now()).id
+        return subscriptions.add(session, new, read_utc_now()).id
 
 
 def files_of(ctx: Context, incident_id: str) -> Files:
     with ctx.database.reading() as session:
-        rows = artifacts.of_incident(session, incident_id, limit=500)
+        rows = artifacts.list_by_incident(session, incident_id, limit=500)
     return {row.name: row for row in rows}
 
 
 def messages_to(session: Session, subscription_id: str = "sub_1") -> list[DeliveryView]:
-    return deliveries.of_subscription(session, subscription_id)
+    return deliveries.list_by_subscription(session, subscription_id)
 
 
 def everything(ctx: Context) -> str:
@@ -100,10 +100,10 @@ def test_finding_13_an_artifact_goes_from_rows_pack_and_answer(
     assert left.keys() == files.keys() - {KERNEL}
     for name in left:
         if left[name].stored_bytes:
-            assert b"".join(pieces_of(ctx, stored_file(ctx, found.id, name))) == FILES[name]
+            assert b"".join(read_pieces(ctx, find_stored_file(ctx, found.id, name))) == FILES[name]
     with ctx.database.reading() as session:
         assert ("key_1", "artifact.delete", gone.id) in [
-            (act.actor, act.action, act.subject) for act in audit.listing(session, 100)
+            (act.actor, act.action, act.subject) for act in audit.list_acts(session, 100)
         ]
         messages = {one.event: one.body for one in messages_to(session)}
     assert set(messages) == {"incident.ready", "incident.revised"}
@@ -120,7 +120,7 @@ def test_finding_13_an_incident_goes_with_all_that_is_its_own(
     assert list(ctx.blobs.keys()) == []
     with ctx.database.reading() as session:
         messages = messages_to(session)
-        acts = [(act.actor, act.action, act.subject) for act in audit.listing(session, 100)]
+        acts = [(act.actor, act.action, act.subject) for act in audit.list_acts(session, 100)]
     assert [(one.event, one.incident_id) for one in messages] == [("incident.deleted", None)]
     assert kept.id.encode() in messages[0].body
     assert b'"verdict":null' in messages[0].body
@@ -182,7 +182,7 @@ def test_finding_13_uploads_to_a_deleted_incident_are_told_so(
 
 def test_a_storm_message_that_names_it_is_erased(ctx: Context, receiver: str) -> None:
     found = upload(ctx, {"a.log": b"x\n"}).incident_id
-    at = utc_now()
+    at = read_utc_now()
     with ctx.database.writing() as session:
         for name, body in (("m1", f"about {found}".encode()), ("m2", b"about others")):
             new = NewDelivery(

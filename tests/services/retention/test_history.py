@@ -108,7 +108,7 @@ class History(RuleBasedStateMachine):
     def watch(self) -> None:
         for one in self.services:
             with one.ctx.database.writing() as session:
-                watch_clock(session, clock.utc_now())
+                watch_clock(session, clock.read_utc_now())
 
     # -- what happens
 
@@ -131,7 +131,7 @@ class History(RuleBasedStateMachine):
         ctx = self.of(who).ctx
         found = upload(ctx, files, job_id=f"job-{self.number}").incident_id
         with ctx.database.writing() as session:
-            settling.settle(session, found, clock.utc_now())
+            settling.settle(session, found, clock.read_utc_now())
 
     @rule(who=WHO)
     def upload_without_rows(self, who: int) -> None:

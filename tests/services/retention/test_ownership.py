@@ -17,10 +17,10 @@ from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.retention import prune
-from triage.services.retention.ownership import adopt, announce, owner_of
+from triage.services.retention.ownership import adopt, announce, find_owner
 from triage.services.retention.sweep import sweep
 from triage.settings import Settings
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def other(ctx: Context, tmp_path: Path) -> Iterator[Context]:
 def stored(ctx: Context, num: int, days_ago: float = 3.0) -> None:
     """Blobs that no row of this database refers to."""
     for _ in range(num):
-        blob = ctx.blobs.begin(new_id("blob", datetime.now(UTC) - timedelta(days=days_ago)))
+        blob = ctx.blobs.begin(make_id("blob", datetime.now(UTC) - timedelta(days=days_ago)))
         blob.write(b"bytes")
         blob.commit()
 
@@ -58,7 +58,7 @@ def days_of_rounds(ctx: Context, days: int) -> None:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
-    monkeypatch.setattr(retention, "utc_now", lambda: datetime.now(UTC) + timedelta(days=days))
+    monkeypatch.setattr(retention, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=days))
 
 
 def test_finding_2_an_empty_database_erases_nothing(
@@ -94,7 +94,7 @@ def test_a_store_of_0_1_is_taken_where_rows_name_its_blobs(ctx: Context) -> None
     stored(ctx, 3)
 
     assert not announce(ctx).strangers
-    assert not owner_of(ctx).strangers
+    assert not find_owner(ctx).strangers
 
 
 def test_an_empty_pair_belongs_together_and_starts_change_nothing(ctx: Context) -> None:
@@ -157,7 +157,7 @@ def test_adopted_it_is_ours_and_who_still_writes_there_is_seen_again(
     assert adopt(ctx) == ()
 
     announce(other, anew=False)
-    assert owner_of(ctx).strangers
+    assert find_owner(ctx).strangers
 
 
 def test_what_was_marked_before_the_adoption_has_its_week_from_then_on(

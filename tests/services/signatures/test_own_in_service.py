@@ -18,8 +18,8 @@ from triage.services.context import Context, open_context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.retry import retry
 from triage.services.signatures import dry_run as dry_runs
-from triage.services.signatures.dry_run import DryRun, dry_run
-from triage.services.signatures.in_force import label_in_force, signatures_in_force
+from triage.services.signatures.dry_run import DryRun, try_signatures
+from triage.services.signatures.in_force import find_signatures_in_force, label_in_force
 from triage.services.signatures.upload import keep_file, remove_file
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
@@ -61,25 +61,25 @@ def incident(ctx: Context, readers: Readers, node: str, *texts: str) -> str:
 
 def signatures_of(ctx: Context, incident_id: str) -> list[str]:
     with ctx.database.reading() as session:
-        return [row["signature"] for _, row in evidence.of_incident(session, incident_id)]
+        return [row["signature"] for _, row in evidence.list_by_incident(session, incident_id)]
 
 
 def everything(ctx: Context) -> list[object]:
     """All that a dry run could have changed."""
     with ctx.database.reading() as session:
-        found = incidents.listing(session)
+        found = incidents.list_incidents(session)
         return [
             *found,
-            *(list(evidence.extracts_of(session, one.id)) for one in found),
-            *(evidence.of_incident(session, one.id) for one in found),
-            signature_files.listing(session),
+            *(list(evidence.read_extracts(session, one.id)) for one in found),
+            *(evidence.list_by_incident(session, one.id) for one in found),
+            signature_files.list_files(session),
         ]
 
 
 def tried(ctx: Context, readers: Readers, body: bytes, **more: float) -> DryRun:
     """A dry run over everything."""
     asked = {"most": 20, "limit_s": 60.0, **more}
-    return dry_run(
+    return try_signatures(
         ctx, readers, body, name="new", since=None,
         most=int(asked["most"]), limit_s=asked["limit_s"],
     )  # fmt: skip
@@ -99,8 +99,8 @@ def test_an_upload_counts_for_what_comes_after_it_and_no_longer_when_removed(
         [], ["local.riser_alarm"], [],
     ]  # fmt: skip
     with ctx.database.reading() as session:
-        (view,) = [one for one in incidents.listing(session) if one.id == second]
-        acts = [one.action for one in audit.listing(session, 50)]
+        (view,) = [one for one in incidents.list_incidents(session) if one.id == second]
+        acts = [one.action for one in audit.list_acts(session, 50)]
     assert view.verdict["cordon"] == ["n2"]
     assert {"signatures.upload", "signatures.remove"} <= set(acts)
 
@@ -145,17 +145,17 @@ def test_a_file_replaces_that_of_its_name_and_both_names_stand_beside_each_other
     again = keep_file(ctx, "a", OWN + b"# more\n", "local")
     assert again.created_at == first.created_at
     assert again.sha256 != first.sha256
-    own = own_from_bytes(signatures_in_force(ctx))
+    own = own_from_bytes(find_signatures_in_force(ctx))
     assert [one.id for one in own.entries] == ["local.riser_alarm", "local.fan_alarm"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[[signature]]\n", b"\xff\xfe", b"x" * 300_000])
 def test_a_faulty_file_leaves_what_was_there(ctx: Context, body: bytes) -> None:
     keep_file(ctx, "a", OWN, "local")
-    before = signatures_in_force(ctx)
+    before = find_signatures_in_force(ctx)
     with pytest.raises(Unprocessable):
         keep_file(ctx, "a", body, "local")
-    assert signatures_in_force(ctx) == before
+    assert find_signatures_in_force(ctx) == before
 
 
 def test_every_fault_is_a_place_with_its_line(ctx: Context) -> None:
@@ -185,7 +185,7 @@ def test_the_files_of_the_settings_come_first_and_a_faulty_one_stops_the_start(
     path.write_bytes(OWN)
     settled = replace(ctx, settings=ctx.settings.model_copy(update={"signatures": str(path)}))
     keep_file(settled, "b", OTHER, "local")
-    own = own_from_bytes(signatures_in_force(settled))
+    own = own_from_bytes(find_signatures_in_force(settled))
     assert [one.file for one in own.entries] == [str(path), "uploaded/b"]
     with pytest.raises(Unprocessable):
         keep_file(settled, "a", OWN, "local")
@@ -202,7 +202,7 @@ def test_uploads_that_came_to_contradict_the_settings_are_left_out(
     path = tmp_path / "own.toml"
     path.write_bytes(OWN)
     settled = replace(ctx, settings=ctx.settings.model_copy(update={"signatures": str(path)}))
-    own = own_from_bytes(signatures_in_force(settled))
+    own = own_from_bytes(find_signatures_in_force(settled))
     assert [one.file for one in own.entries] == [str(path)]
 
 
@@ -249,7 +249,7 @@ def test_a_dry_run_is_bounded_in_number_and_time_and_time_ago(
     late = tried(ctx, readers, OWN, limit_s=0.0)
     assert (late.looked_at, late.not_reached) == (0, 3)
     later = datetime(2100, 1, 1, tzinfo=UTC)
-    run = dry_run(ctx, readers, OWN, name="new", since=later, most=20, limit_s=60.0)
+    run = try_signatures(ctx, readers, OWN, name="new", since=later, most=20, limit_s=60.0)
     assert run == DryRun()
 
 

@@ -12,7 +12,7 @@ from triage.services.uploads.pack import write_plain
 from triage.services.uploads.receive import receive_bundle, receive_file
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.services.uploads.take import ReceiveLimits
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 
 STRAGGLER = Path(__file__).parents[2] / "incidents" / "nccl-straggler-w8" / "fr"
 DUMP = (STRAGGLER / "comm_lib_trace_rank_3").read_bytes()
@@ -58,7 +58,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.blobs = blobs_from(None, folder, min_free_bytes=0)
+        self.blobs = open_blobs(None, folder, min_free_bytes=0)
         self.count = 0
 
     def file(

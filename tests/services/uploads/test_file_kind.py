@@ -3,7 +3,7 @@
 import pytest
 
 from triage.domain.file_kind import FileKind
-from triage.services.uploads.file_kind import identified
+from triage.services.uploads.file_kind import identify_file
 
 JOB_LOG, KERNEL_LOG, TELEMETRY = FileKind.JOB_LOG, FileKind.KERNEL_LOG, FileKind.TELEMETRY
 
@@ -19,11 +19,11 @@ KERNEL = b"[   12.3] NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.
     ids=["scrape", "nvidia-smi", "job-log", "kernel-log"],
 )
 def test_content_tells_the_kind(head: bytes, kind: str) -> None:
-    assert identified(head, "upload", None).kind == kind
+    assert identify_file(head, "upload", None).kind == kind
 
 
 def test_telemetry_that_is_declared_a_log_is_kept_as_what_it_is() -> None:
-    found = identified(SCRAPE, "kernel.log", KERNEL_LOG)
+    found = identify_file(SCRAPE, "kernel.log", KERNEL_LOG)
 
     assert (found.kind, found.note) == (
         TELEMETRY, "declared as a kernel log; its content is telemetry",
@@ -31,9 +31,9 @@ def test_telemetry_that_is_declared_a_log_is_kept_as_what_it_is() -> None:
 
 
 def test_a_log_that_is_declared_telemetry_is_a_log() -> None:
-    assert identified(JOB, "gpu.csv", TELEMETRY).kind == JOB_LOG
+    assert identify_file(JOB, "gpu.csv", TELEMETRY).kind == JOB_LOG
 
 
 def test_parquet_is_kept_byte_for_byte_and_text_is_looked_through_for_secrets() -> None:
-    assert identified(b"PAR1\x15\x04\x15", "gpu.parquet", None).binary
-    assert not identified(SCRAPE, "gpu.prom", None).binary
+    assert identify_file(b"PAR1\x15\x04\x15", "gpu.parquet", None).binary
+    assert not identify_file(SCRAPE, "gpu.prom", None).binary

@@ -9,7 +9,7 @@ import zstandard
 
 from triage.errors import Corrupt
 from triage.services.uploads.pack import ONE_CALL_BYTES, write_plain
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.interface import Blobs
 
 NOISE = random.Random(5).randbytes(ONE_CALL_BYTES + 5)
@@ -24,7 +24,7 @@ class Lies:
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> Blobs:
-    return blobs_from(None, tmp_path / "data", min_free_bytes=0)
+    return open_blobs(None, tmp_path / "data", min_free_bytes=0)
 
 
 def one_call(plain: bytes) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
-from triage.signatures.gpu.gpu_reading import gpu_reading
+from triage.signatures.gpu.gpu_reading import parse_gpu_reading
 
 # line, signature, category, node, gpu or index, degrees, MHz
 READ = [
@@ -78,7 +78,7 @@ def test_reads_a_line_of_a_monitor(
 def test_takes_no_other_line_for_one(line: str) -> None:
     found = registry.match(line, [])
 
-    assert gpu_reading(line) is None
+    assert parse_gpu_reading(line) is None
     assert found is None or not found.signature.id.startswith("gpu_monitor.")
 
 

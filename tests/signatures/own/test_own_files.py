@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.signatures.own.check import checked_from, own_from_files, own_from_path
+from triage.signatures.own.check import check_from_files, own_from_files, own_from_path
 from triage.signatures.own.faults import FaultySignatures
 from triage.signatures.own.file import MAX_BYTES, MAX_ENTRIES, read_file
 from triage.signatures.own.own_signatures import NO_OWN, own_from_bytes
 from triage.signatures.own.toml_lines import TomlLines
-from triage.signatures.registry import all_signatures
+from triage.signatures.registry import load_all_signatures
 
 EXAMPLE = Path(__file__).parents[3] / "examples/signatures/own.toml"
 GOOD = """\
@@ -220,7 +220,7 @@ def test_a_file_that_is_too_large_is_not_read() -> None:
 
 
 def test_more_entries_than_allowed_are_refused() -> None:
-    names = [name for name, one in ((s.id, s) for s in all_signatures()) if "." in name][:250]
+    names = [name for name, one in ((s.id, s) for s in load_all_signatures()) if "." in name][:250]
     silence = "".join(f'[[silence]]\nsignatures = ["{n}"]\nreason = "x"\n' for n in names)
     many = "".join(GOOD.replace("ckptfs", f"fs{k}x") for k in range(MAX_ENTRIES - len(names) + 20))
     said = [reason for _, reason in faults(silence + many)]
@@ -229,7 +229,7 @@ def test_more_entries_than_allowed_are_refused() -> None:
 
 def test_a_pattern_that_takes_lines_known_as_harmless_is_refused() -> None:
     """It is spelt out of what our own noise prints, one word a chatter."""
-    quiet = [s for s in all_signatures() if str(s.role) == "noise" and len(s.literals[0]) > 6]
+    quiet = [s for s in load_all_signatures() if str(s.role) == "noise" and len(s.literals[0]) > 6]
     words = list(dict.fromkeys(s.literals[0] for s in quiet))[:40]
     escaped = "|".join(
         word.replace("\\", "").replace("'", "") for word in words if word.replace(" ", "").isalnum()
@@ -254,7 +254,7 @@ category = "storage"
 matches = ["OSError: [Errno 28] No space left on device: '/ourfs/a'"]
 near_misses = ["OSError: [Errno 28] No space left on device: '/tmp/a'"]
 """
-    _, (row,) = checked_from({"own.toml": text.encode()})
+    _, (row,) = check_from_files({"own.toml": text.encode()})
     assert (row.id, row.num_hits, row.before) == ("local.ours_now", 1, ("storage.full",))
 
 

@@ -11,7 +11,7 @@ from tests.support.spent import spent_s
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.signatures.own.own_signatures import OwnEntry
-from triage.signatures.own.pattern import PatternFault, compiled, derived_literals
+from triage.signatures.own.pattern import PatternFault, compile_pattern, derive_literals
 from triage.signatures.signature import Scope
 
 # What makes a matcher that comes back again and again take for ever.
@@ -42,7 +42,7 @@ CATASTROPHES = (
     ],
 )
 def test_literals_come_out_of_the_pattern(pattern: str, literals: tuple[str, ...]) -> None:
-    assert derived_literals(pattern) == literals
+    assert derive_literals(pattern) == literals
 
 
 PIECES = st.sampled_from(
@@ -54,7 +54,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=200, deadline=None)
 def test_every_match_holds_a_derived_literal(pieces: list[str], data: st.DataObject) -> None:
     pattern = "".join(pieces)
-    literals = derived_literals(pattern)
+    literals = derive_literals(pattern)
     if not literals:
         return
     line = data.draw(st.from_regex(re.compile(pattern, re.IGNORECASE | re.ASCII), fullmatch=True))
@@ -84,7 +84,7 @@ ALPHABET = st.text("ab ()|*+?{}[].\\d,0123456789^$", min_size=1, max_size=40)
 @settings(max_examples=150, deadline=None)
 def test_any_pattern_that_is_taken_reads_a_long_line_in_no_time(pattern: str, unit: str) -> None:
     try:
-        found = compiled(pattern)
+        found = compile_pattern(pattern)
     except PatternFault:
         return
     line = (unit * 8192)[:8192]
@@ -93,6 +93,6 @@ def test_any_pattern_that_is_taken_reads_a_long_line_in_no_time(pattern: str, un
 
 
 def test_half_a_surrogate_in_a_line_or_a_pattern_is_no_error() -> None:
-    assert compiled("stalled (?P<node>\\S+)").search("\ud800 stalled n3")["node"] == "n3"  # type: ignore[index]
+    assert compile_pattern("stalled (?P<node>\\S+)").search("\ud800 stalled n3")["node"] == "n3"  # type: ignore[index]
     with pytest.raises(PatternFault, match="no text of Unicode"):
-        compiled("stalled \ud800")
+        compile_pattern("stalled \ud800")

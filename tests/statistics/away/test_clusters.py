@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import poisson
 
 from tests.support.planted_outages import KINDS, planted_outages
-from triage.statistics.away.clusters import cluster_ids, clustered_law
-from triage.statistics.away.steps import Away, away
+from triage.statistics.away.clusters import cluster_ids, compute_clustered_law
+from triage.statistics.away.steps import Away, cut_outages
 
 
 def law_mean(law: np.ndarray) -> float:
@@ -17,13 +17,13 @@ def law_mean(law: np.ndarray) -> float:
 def test_the_mean_of_the_law_is_that_of_the_record(kind: str) -> None:
     outages = planted_outages(kind, 2)
 
-    assert law_mean(clustered_law(outages)) == pytest.approx(outages.mean, rel=1e-6)
+    assert law_mean(compute_clustered_law(outages)) == pytest.approx(outages.mean, rel=1e-6)
 
 
 def test_many_short_outages_of_nodes_alone_are_poisson() -> None:
     start = np.arange(0.5, 3_000.0)
-    outages = away(start, start + 3.0, 3_000.0)
-    law = clustered_law(outages)
+    outages = cut_outages(start, start + 3.0, 3_000.0)
+    law = compute_clustered_law(outages)
 
     numbers = np.arange(len(law))
     assert law == pytest.approx(poisson.pmf(numbers, outages.mean), abs=2e-3)
@@ -31,14 +31,14 @@ def test_many_short_outages_of_nodes_alone_are_poisson() -> None:
 
 def test_nodes_that_leave_together_stay_together() -> None:
     start = np.repeat(np.arange(0.5, 600.0, 6.0), 6)
-    together = clustered_law(away(start, start + 1.0, 600.0))
+    together = compute_clustered_law(cut_outages(start, start + 1.0, 600.0))
 
     assert together[[1, 2, 3, 4, 5]] == pytest.approx(0, abs=1e-12)
     assert together[6] > 10 * together[12] > 0
 
 
 def test_one_cluster_is_geometric_as_little_as_is_known_of_its_rate() -> None:
-    law = clustered_law(away(np.array([10.0]), np.array([20.0]), 100.0))
+    law = compute_clustered_law(cut_outages(np.array([10.0]), np.array([20.0]), 100.0))
 
     assert law[:3] == pytest.approx([1 / 1.1, 0.1 / 1.1**2, 0.01 / 1.1**3])
 
@@ -55,11 +55,13 @@ def test_many_clusters_share_a_pattern_and_the_law_hardly_moves() -> None:
     half = Away(outages.start[::2], outages.end[::2], outages.days)
 
     for one in (outages, half):
-        law = clustered_law(one)
+        law = compute_clustered_law(one)
         assert law_mean(law) == pytest.approx(one.mean, rel=1e-6)
         assert law.sum() == pytest.approx(1.0)
 
 
 def test_nothing_away_is_certain_without_outages() -> None:
-    assert clustered_law(away(np.empty(0), np.empty(0), 9.0)).tolist() == [1.0]
-    assert clustered_law(away(np.array([2.0]), np.array([2.0]), 9.0)).tolist() == [1.0]
+    assert compute_clustered_law(cut_outages(np.empty(0), np.empty(0), 9.0)).tolist() == [1.0]
+    assert compute_clustered_law(cut_outages(np.array([2.0]), np.array([2.0]), 9.0)).tolist() == [
+        1.0
+    ]

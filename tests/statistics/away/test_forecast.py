@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 
 from tests.support.planted_outages import KINDS, planted_outages
-from triage.statistics.away.forecast import SparesForecast, spares_forecast
-from triage.statistics.away.steps import Away, away, part_of
+from triage.statistics.away.forecast import SparesForecast, forecast_spares
+from triage.statistics.away.steps import Away, cut_outages, cut_period
 
 
 def halves(kind: str, seed: int) -> tuple[Away, Away]:
     whole = planted_outages(kind, seed, days=360.0)
-    return part_of(whole, 0.0, 180.0), part_of(whole, 180.0, 360.0)
+    return cut_period(whole, 0.0, 180.0), cut_period(whole, 180.0, 360.0)
 
 
 def even(number: int, days: float, length: float = 0.5) -> Away:
     start = np.linspace(0.1, days - 1.0, number)
-    return away(start, start + length, days)
+    return cut_outages(start, start + length, days)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_sample_spares_suffice_in_the_record(kind: str) -> None:
     for seed in range(4):
         outages = planted_outages(kind, seed)
-        found = spares_forecast(outages, 400, walk=False)
+        found = forecast_spares(outages, 400, walk=False)
         assert outages.covered(found.in_sample) >= 0.99
 
 
@@ -33,7 +33,7 @@ def test_the_forecast_of_one_half_suffices_in_the_other_where_the_rate_did_not_r
     covered, needed, held = [], [], []
     for seed in range(16):
         before, after = halves(kind, seed)
-        found = spares_forecast(before, 400).forecast
+        found = forecast_spares(before, 400).forecast
         assert found.value is not None
         assert found.low is not None
         assert found.high is not None
@@ -50,8 +50,8 @@ def test_the_forecast_of_one_half_suffices_in_the_other_where_the_rate_did_not_r
 def test_the_same_record_gives_the_same_answer_in_any_order() -> None:
     outages = planted_outages("all_of_it", 3)
     shuffled = np.random.default_rng(1).permutation(len(outages))
-    again = away(outages.start[shuffled], outages.end[shuffled], outages.days)
-    first, second = (spares_forecast(one, 400) for one in (outages, again))
+    again = cut_outages(outages.start[shuffled], outages.end[shuffled], outages.days)
+    first, second = (forecast_spares(one, 400) for one in (outages, again))
 
     assert first.forecast == second.forecast
     assert first.methods == second.methods
@@ -59,7 +59,7 @@ def test_the_same_record_gives_the_same_answer_in_any_order() -> None:
 
 def test_a_falling_rate_is_said_and_no_spare_is_given_up_for_it() -> None:
     start = np.concatenate([np.linspace(0.1, 100, 900), np.linspace(101, 199, 90)])
-    found = spares_forecast(away(start, start + 1.0, 200.0), 400)
+    found = forecast_spares(cut_outages(start, start + 1.0, 200.0), 400)
 
     assert found.drift.way == "fell"
     assert found.forecast.value is not None
@@ -69,7 +69,7 @@ def test_a_falling_rate_is_said_and_no_spare_is_given_up_for_it() -> None:
 
 def test_a_rising_rate_is_said_and_raises_the_forecast() -> None:
     start = np.concatenate([np.linspace(0.1, 100, 90), np.linspace(101, 199, 900)])
-    found = spares_forecast(away(start, start + 1.0, 200.0), 400)
+    found = forecast_spares(cut_outages(start, start + 1.0, 200.0), 400)
 
     assert found.drift.way == "rose"
     assert found.forecast.value is not None
@@ -82,7 +82,7 @@ def bound_of(found: SparesForecast) -> tuple[float | None, float | None, str]:
 
 
 def test_no_outage_gives_no_figure_and_no_bound() -> None:
-    value, high, why = bound_of(spares_forecast(even(0, 90.0), 400))
+    value, high, why = bound_of(forecast_spares(even(0, 90.0), 400))
 
     assert (value, high) == (None, None)
     assert "no outage began in 90 days" in why
@@ -90,7 +90,7 @@ def test_no_outage_gives_no_figure_and_no_bound() -> None:
 
 def test_one_outage_of_all_nodes_is_one_event() -> None:
     start = np.full(512, 20.0)
-    found = spares_forecast(away(start, start + 0.2, 365.0), 512)
+    found = forecast_spares(cut_outages(start, start + 0.2, 365.0), 512)
 
     assert found.departures == 1
     assert found.in_sample == 0
@@ -104,7 +104,7 @@ def test_one_outage_of_all_nodes_does_not_move_the_answer_of_a_year() -> None:
     start = np.append(calm.start, np.full(400, 100.0))
     end = np.append(calm.end, np.full(400, 100.2))
     one, other = (
-        spares_forecast(each, 400).forecast.value for each in (calm, away(start, end, 365.0))
+        forecast_spares(each, 400).forecast.value for each in (calm, cut_outages(start, end, 365.0))
     )
 
     assert one is not None
@@ -114,8 +114,8 @@ def test_one_outage_of_all_nodes_does_not_move_the_answer_of_a_year() -> None:
 
 def test_a_record_shorter_than_its_repairs_cannot_tell() -> None:
     start = np.linspace(0.1, 6.5, 14)
-    outages = away(start, np.full(14, 7.0), 7.0)
-    found = spares_forecast(outages, 400, open_end=np.ones(14, np.bool_))
+    outages = cut_outages(start, np.full(14, 7.0), 7.0)
+    found = forecast_spares(outages, 400, open_end=np.ones(14, np.bool_))
 
     value, high, why = bound_of(found)
     assert value is None
@@ -128,7 +128,7 @@ def test_a_number_away_that_only_climbs_cannot_tell() -> None:
     start = np.linspace(0.1, 59.0, 60)
     end = np.where(np.arange(60) < 8, start + 0.1, 60.0)
 
-    value, high, why = bound_of(spares_forecast(away(start, end, 60.0), 400))
+    value, high, why = bound_of(forecast_spares(cut_outages(start, end, 60.0), 400))
     assert value is None
     assert high is not None
     assert "independent looks" in why
@@ -136,17 +136,17 @@ def test_a_number_away_that_only_climbs_cannot_tell() -> None:
 
 def test_outages_that_are_open_count_for_longer_where_the_start_is_not_known() -> None:
     start = np.linspace(0.1, 59.0, 60)
-    outages = away(start, np.where(np.arange(60) % 6 == 5, 60.0, start + 0.5), 60.0)
+    outages = cut_outages(start, np.where(np.arange(60) % 6 == 5, 60.0, start + 0.5), 60.0)
     still_out = outages.end == 60.0
     begun = np.arange(60) >= 10
 
-    longer = spares_forecast(outages, 400, open_end=still_out)
-    known = spares_forecast(outages, 400, open_end=still_out, begun=begun)
+    longer = forecast_spares(outages, 400, open_end=still_out)
+    known = forecast_spares(outages, 400, open_end=still_out, begun=begun)
     assert longer.law.short(0) > known.law.short(0)
 
 
 def test_one_node_needs_one_spare_at_most() -> None:
-    found = spares_forecast(even(40, 400.0, 4.0), 1)
+    found = forecast_spares(even(40, 400.0, 4.0), 1)
 
     assert found.in_sample == 1
     assert found.forecast.value == 1
@@ -154,7 +154,7 @@ def test_one_node_needs_one_spare_at_most() -> None:
 
 
 def test_ten_years_of_a_large_fleet_are_answered() -> None:
-    found = spares_forecast(planted_outages("alone", 1, num_nodes=500, days=3_650.0), 500)
+    found = forecast_spares(planted_outages("alone", 1, num_nodes=500, days=3_650.0), 500)
 
     assert found.forecast.value is not None
     assert found.looks > 100
@@ -163,7 +163,7 @@ def test_ten_years_of_a_large_fleet_are_answered() -> None:
 def test_a_record_that_could_not_be_foretold_from_its_past_says_so() -> None:
     start = np.concatenate([np.linspace(0.1, 99.0, 100), np.full(60, 71.0)])
     end = np.concatenate([np.linspace(0.1, 99.0, 100) + 0.5, np.full(60, 80.0)])
-    surprised = spares_forecast(away(start, end, 100.0), 400)
+    surprised = forecast_spares(cut_outages(start, end, 100.0), 400)
 
     assert "came without a sign" in surprised.forecast.notes[-1]
-    assert spares_forecast(even(100, 100.0), 400).forecast.notes == ()
+    assert forecast_spares(even(100, 100.0), 400).forecast.notes == ()

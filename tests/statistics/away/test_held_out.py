@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.support.planted_outages import planted_outages
-from triage.statistics.away.forecast import held_out, loss
+from triage.statistics.away.forecast import compute_pinball_loss, evaluate_held_out
 from triage.statistics.away.methods import METHODS
-from triage.statistics.away.steps import away
+from triage.statistics.away.steps import cut_outages
 
 
 def test_every_method_is_judged_on_every_stretch() -> None:
-    rows = held_out(planted_outages("all_of_it", 1), 0.99)
+    rows = evaluate_held_out(planted_outages("all_of_it", 1), 0.99)
 
     assert [row.method for row in rows] == list(METHODS)
     assert {row.stretches for row in rows} == {4}
@@ -18,7 +18,7 @@ def test_every_method_is_judged_on_every_stretch() -> None:
 
 def test_poisson_foretells_batches_worse_than_clusters_do() -> None:
     lost = [
-        {row.method: row.loss for row in held_out(planted_outages("batches", seed), 0.99)}
+        {row.method: row.loss for row in evaluate_held_out(planted_outages("batches", seed), 0.99)}
         for seed in range(6)
     ]
 
@@ -26,14 +26,14 @@ def test_poisson_foretells_batches_worse_than_clusters_do() -> None:
 
 
 def test_a_node_short_costs_what_99_idle_spares_do() -> None:
-    one = away(np.array([0.0]), np.array([10.0]), 10.0)
+    one = cut_outages(np.array([0.0]), np.array([10.0]), 10.0)
 
-    assert loss(one, 0, 0.99) == pytest.approx(0.99)
-    assert loss(one, 1, 0.99) == pytest.approx(0.0)
-    assert loss(one, 100, 0.99) == pytest.approx(0.99)
+    assert compute_pinball_loss(one, 0, 0.99) == pytest.approx(0.99)
+    assert compute_pinball_loss(one, 1, 0.99) == pytest.approx(0.0)
+    assert compute_pinball_loss(one, 100, 0.99) == pytest.approx(0.99)
 
 
 def test_a_record_of_few_outages_holds_nothing_out() -> None:
     start = np.array([1.0, 30.0, 60.0])
 
-    assert held_out(away(start, start + 1, 90.0), 0.99) == ()
+    assert evaluate_held_out(cut_outages(start, start + 1, 90.0), 0.99) == ()

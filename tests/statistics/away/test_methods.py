@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import poisson
 
 from tests.support.planted_outages import planted_outages
-from triage.statistics.away.methods import METHODS, Law, laws_of, looked_at_later
-from triage.statistics.away.steps import away
+from triage.statistics.away.methods import METHODS, Law, compute_later_variance, fit_laws
+from triage.statistics.away.steps import cut_outages
 
 
 def test_a_law_tells_the_spares_that_suffice_and_what_is_short() -> None:
@@ -26,12 +26,12 @@ def test_the_larger_of_two_laws_is_above_both() -> None:
 def test_poisson_is_palms_quantile() -> None:
     outages = planted_outages("alone", 1)
 
-    assert laws_of(outages)["poisson"].quantile(0.99) == poisson.ppf(0.99, outages.mean)
+    assert fit_laws(outages)["poisson"].quantile(0.99) == poisson.ppf(0.99, outages.mean)
 
 
 def test_a_record_needs_what_it_needed() -> None:
     outages = planted_outages("all_of_it", 1)
-    needed = laws_of(outages)["record"].quantile(0.99)
+    needed = fit_laws(outages)["record"].quantile(0.99)
 
     assert needed == outages.quantile(0.99)
     assert outages.covered(needed) >= 0.99 > outages.covered(needed - 1)
@@ -40,7 +40,7 @@ def test_a_record_needs_what_it_needed() -> None:
 @pytest.mark.parametrize("kind", ["bursts", "batches", "drifting", "all_of_it"])
 def test_what_is_clustered_needs_more_than_poisson(kind: str) -> None:
     wanted = [
-        [law.quantile(0.99) for law in laws_of(planted_outages(kind, seed)).values()]
+        [law.quantile(0.99) for law in fit_laws(planted_outages(kind, seed)).values()]
         for seed in range(8)
     ]
     means = dict(zip(METHODS, np.mean(wanted, axis=0), strict=True))
@@ -51,17 +51,17 @@ def test_what_is_clustered_needs_more_than_poisson(kind: str) -> None:
 
 def test_nodes_that_leave_alone_need_little_more_than_poisson() -> None:
     for seed in range(5):
-        laws = laws_of(planted_outages("alone", seed, num_nodes=2_000))
+        laws = fit_laws(planted_outages("alone", seed, num_nodes=2_000))
         assert laws["clusters"].quantile(0.99) <= 1.25 * laws["poisson"].quantile(0.99) + 1
 
 
 def test_a_later_look_varies_more_than_the_record() -> None:
     outages = planted_outages("drifting", 2)
 
-    assert looked_at_later(outages) > outages.variance
+    assert compute_later_variance(outages) > outages.variance
 
 
 def test_without_outages_no_spare_is_needed_by_any() -> None:
-    laws = laws_of(away(np.empty(0), np.empty(0), 30.0))
+    laws = fit_laws(cut_outages(np.empty(0), np.empty(0), 30.0))
 
     assert {law.quantile(0.999) for law in laws.values()} == {0}

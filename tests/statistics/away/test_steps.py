@@ -5,11 +5,11 @@ import pytest
 
 from tests.support.planted_outages import planted_outages
 from triage.errors import UsageError
-from triage.statistics.away.steps import away, part_of
+from triage.statistics.away.steps import cut_outages, cut_period
 
 
 def test_the_share_of_time_with_so_many_away_is_that_of_the_steps() -> None:
-    seen = away(np.array([1.0, 2.0]), np.array([4.0, 3.0]), 10.0)
+    seen = cut_outages(np.array([1.0, 2.0]), np.array([4.0, 3.0]), 10.0)
 
     assert seen.share == pytest.approx([0.7, 0.2, 0.1])
     assert (seen.mean, seen.variance) == pytest.approx((0.4, 0.44))
@@ -18,20 +18,20 @@ def test_the_share_of_time_with_so_many_away_is_that_of_the_steps() -> None:
 
 
 def test_thirty_nodes_for_ten_minutes_are_ten_minutes() -> None:
-    seen = away(np.full(30, 5.0), np.full(30, 5.0 + 10 / 1440), 100.0)
+    seen = cut_outages(np.full(30, 5.0), np.full(30, 5.0 + 10 / 1440), 100.0)
 
     assert seen.quantile(0.999) == 0
     assert seen.share[30] == pytest.approx(10 / 1440 / 100)
 
 
 def test_without_an_outage_nothing_is_away() -> None:
-    seen = away(np.empty(0), np.empty(0), 7.0)
+    seen = cut_outages(np.empty(0), np.empty(0), 7.0)
 
     assert (len(seen), seen.mean, seen.quantile(0.999)) == (0, 0.0, 0)
 
 
 def test_outages_are_cut_to_the_record_and_those_outside_are_left_out() -> None:
-    seen = away(np.array([-5.0, 8.0, 11.0, -3.0]), np.array([1.0, 99.0, 12.0, -1.0]), 10.0)
+    seen = cut_outages(np.array([-5.0, 8.0, 11.0, -3.0]), np.array([1.0, 99.0, 12.0, -1.0]), 10.0)
 
     assert seen.start.tolist() == [0.0, 8.0]
     assert seen.end.tolist() == [1.0, 10.0]
@@ -44,23 +44,23 @@ def test_outages_are_cut_to_the_record_and_those_outside_are_left_out() -> None:
 )
 def test_times_that_are_none_are_refused(start: list[float], end: list[float], days: float) -> None:
     with pytest.raises(UsageError):
-        away(np.array(start), np.array(end), days)
+        cut_outages(np.array(start), np.array(end), days)
 
 
 def test_an_outage_that_never_ends_lasts_to_the_end_of_the_record() -> None:
-    assert away(np.array([4.0]), np.array([np.inf]), 8.0).mean == 0.5
+    assert cut_outages(np.array([4.0]), np.array([np.inf]), 8.0).mean == 0.5
 
 
 def test_the_parts_of_a_record_make_up_its_mean() -> None:
     whole = planted_outages("all_of_it", 1)
-    parts = [part_of(whole, 90.0 * k, 90.0 * (k + 1)) for k in range(4)]
+    parts = [cut_period(whole, 90.0 * k, 90.0 * (k + 1)) for k in range(4)]
 
     assert np.mean([one.mean for one in parts]) == pytest.approx(whole.mean)
 
 
 def test_a_record_that_moves_slowly_is_worth_few_looks() -> None:
     slow, fast = (
-        away(start, start + length, 400.0)
+        cut_outages(start, start + length, 400.0)
         for start, length in ((np.arange(0.0, 400.0, 100.0), 50.0), (np.arange(0.0, 400.0), 0.5))
     )
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from triage.errors import Unavailable
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.folder import FolderBlobs
 
 KEY = "blob_01m86xzewgdnbyw6p5ea"
@@ -31,9 +31,9 @@ def test_a_volume_that_is_gone_is_not_made_anew(tmp_path):
 
 
 def test_a_process_that_starts_while_the_volume_is_gone_leaves_its_place_free(tmp_path):
-    blobs_from(None, tmp_path, min_free_bytes=0)
+    open_blobs(None, tmp_path, min_free_bytes=0)
     (tmp_path / "blobs").rename(tmp_path / "away")
-    other = blobs_from(None, tmp_path, min_free_bytes=0)
+    other = open_blobs(None, tmp_path, min_free_bytes=0)
     assert not (tmp_path / "blobs").exists()
     with pytest.raises(Unavailable, match="is not there"):
         other.check()

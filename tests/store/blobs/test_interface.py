@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from triage.errors import NotFound, StorageFull, Unavailable, UsageError
-from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.interface import Blobs, BlobWriter
 
 ROOT = Path(__file__).parents[3]
@@ -21,7 +21,7 @@ BUCKET = "packs"
 
 @pytest.fixture
 def folder(tmp_path):
-    return blobs_from(None, tmp_path, min_free_bytes=0)
+    return open_blobs(None, tmp_path, min_free_bytes=0)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def blobs(request, tmp_path) -> Blobs:
         return request.getfixturevalue("folder")
     environ = request.getfixturevalue("s3")
     url = f"s3://{BUCKET}/{tmp_path.name}"
-    return blobs_from(url, tmp_path, environ=environ, min_free_bytes=0)
+    return open_blobs(url, tmp_path, environ=environ, min_free_bytes=0)
 
 
 def stored(blobs: Blobs, key: str, data: bytes) -> None:
@@ -279,7 +279,7 @@ class TestFolder:
         child.wait()
         child.stdout.close()
 
-        blobs = blobs_from(None, tmp_path, min_free_bytes=0)
+        blobs = open_blobs(None, tmp_path, min_free_bytes=0)
         with pytest.raises(NotFound):
             blobs.read("one", 0, 1)
         assert blobs.sweep(older_than_s=-10) == 1
@@ -297,7 +297,7 @@ class TestFolder:
         if mounted.returncode:
             pytest.skip("tmpfs cannot be mounted here")
         try:
-            blobs = blobs_from(None, place, min_free_bytes=0)
+            blobs = open_blobs(None, place, min_free_bytes=0)
             stored(blobs, "first", b"f" * 1000)
             writer = blobs.begin("big")
             with pytest.raises(StorageFull):
@@ -307,7 +307,7 @@ class TestFolder:
             stored(blobs, "second", b"s" * 200_000)
             assert blobs.read("second", 0, 1 << 20) == b"s" * 200_000
             assert len(files_below(place)) == 2
-            watched = blobs_from(None, place)
+            watched = open_blobs(None, place)
             stored(blobs, "third", b"t" * 300_000)
             with pytest.raises(StorageFull, match="stay free"):
                 watched.begin("late")
@@ -334,7 +334,7 @@ class TestObject:
             "AWS_ACCESS_KEY_ID": "x",
             "AWS_SECRET_ACCESS_KEY": "y",
         }
-        blobs = blobs_from("s3://nowhere/", tmp_path, environ=environ, min_free_bytes=0)
+        blobs = open_blobs("s3://nowhere/", tmp_path, environ=environ, min_free_bytes=0)
 
         with pytest.raises(Unavailable, match="object store"):
             blobs.check()
@@ -343,7 +343,7 @@ class TestObject:
         assert not files_below(tmp_path)
 
     def test_a_bucket_that_is_not_there_keeps_nothing(self, s3, tmp_path):
-        blobs = blobs_from("s3://no-such-bucket", tmp_path, environ=s3, min_free_bytes=0)
+        blobs = open_blobs("s3://no-such-bucket", tmp_path, environ=s3, min_free_bytes=0)
 
         with pytest.raises((Unavailable, NotFound)):
             stored(blobs, "one", b"x")
@@ -353,4 +353,4 @@ class TestObject:
 @pytest.mark.parametrize("url", ["", "http://x/y", "gs://bucket", "s3://", "/var/blobs"])
 def test_a_url_of_another_kind_is_refused_with_what_to_give(url, tmp_path):
     with pytest.raises(UsageError, match="TRIAGE_BLOB_URL"):
-        blobs_from(url, tmp_path)
+        open_blobs(url, tmp_path)

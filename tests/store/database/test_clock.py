@@ -10,9 +10,9 @@ from tests.store.conftest import NOW
 from triage import clock
 from triage.domain.states import WorkKind
 from triage.store.database.clock import (
-    clock_doubt,
-    database_time,
+    describe_clock_doubt,
     follow_database,
+    read_database_time,
     watch_clock,
 )
 from triage.store.work import table
@@ -38,7 +38,7 @@ def look(database, now: datetime) -> str | None:
     with database.writing() as session:
         found = watch_clock(session, now)
     with database.reading() as session:
-        assert clock_doubt(session, now) == found
+        assert describe_clock_doubt(session, now) == found
         assert len(session.scalars(select(ClockMark)).all()) == 1
     return found
 
@@ -61,7 +61,7 @@ def test_the_first_look_goes_by_the_newest_row(database, unique) -> None:
     with database.writing() as session:
         table.enqueue(session, WorkKind.NOTIFY, unique, NOW)
     with database.reading() as session:
-        assert clock_doubt(session, NOW + 100 * DAY) is None, "nobody has looked yet"
+        assert describe_clock_doubt(session, NOW + 100 * DAY) is None, "nobody has looked yet"
     assert look(database, NOW + 100 * DAY) is not None
 
 
@@ -89,17 +89,17 @@ def test_clocks_of_two_machines_may_differ_a_little(database) -> None:
 
 @pytest.mark.usefixtures("followed")
 def test_this_process_goes_by_the_time_of_postgresql(database) -> None:
-    clock.follow(datetime.now(UTC) + 100 * DAY, clock.steady_s())
-    assert clock.utc_now() - datetime.now(UTC) > 99 * DAY
+    clock.follow(datetime.now(UTC) + 100 * DAY, clock.read_steady_s())
+    assert clock.read_utc_now() - datetime.now(UTC) > 99 * DAY
     with database.reading() as session:
         follow_database(session)
-        there = database_time(session)
-    assert abs(clock.utc_now() - there) < timedelta(seconds=30)
-    assert (clock.utc_now() - datetime.now(UTC) < HOUR) == (not database.sqlite)
+        there = read_database_time(session)
+    assert abs(clock.read_utc_now() - there) < timedelta(seconds=30)
+    assert (clock.read_utc_now() - datetime.now(UTC) < HOUR) == (not database.sqlite)
 
 
 @pytest.mark.usefixtures("followed")
 def test_a_wall_clock_that_is_set_changes_nothing_once_another_is_followed(monkeypatch) -> None:
-    clock.follow(NOW, clock.steady_s())
+    clock.follow(NOW, clock.read_steady_s())
     monkeypatch.setattr(clock, "datetime", None)
-    assert timedelta(0) <= clock.utc_now() - NOW < timedelta(seconds=30)
+    assert timedelta(0) <= clock.read_utc_now() - NOW < timedelta(seconds=30)

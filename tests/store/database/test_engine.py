@@ -24,7 +24,7 @@ from triage.store.database.engine import open_database
 from triage.store.database.group_commit import GroupCommit
 from triage.store.database.migrate import migrate
 from triage.store.incidents import incidents
-from triage.store.incidents.facts import facts_json
+from triage.store.incidents.facts import read_facts_json
 from triage.store.uploads import evidence
 from triage.store.uploads.evidence import Reading
 
@@ -78,18 +78,18 @@ def test_names_from_outside_can_be_kept_and_found(database, unique, opened, give
     name = unique + given
     incident_id = opened(name, cluster=name, facts={"job_id": name, "nodes": [name], name: 1})
     with database.writing() as session:
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [name, name], NOW)
+        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [name, name], NOW)
         later = NOW + timedelta(hours=1)
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [name], later)
+        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [name], later)
         audit.note(session, name, "tested", name, NOW, {name: name})
 
     assert opened(name, cluster=name) == incident_id
     with database.reading() as session:
-        [row] = incidents.listing(session, job_id=name)
-        found = nodes.history(session, name, NOW)
-        facts = orjson.loads(facts_json(session, incident_id))
+        [row] = incidents.list_incidents(session, job_id=name)
+        found = nodes.read_history(session, name, NOW)
+        facts = orjson.loads(read_facts_json(session, incident_id))
         assert incidents.find(session, given) is None
-        assert incidents.listing(session, node=given, state=given, category=given) == []
+        assert incidents.list_incidents(session, node=given, state=given, category=given) == []
     assert row.id == incident_id
     assert found["last_seen_at"] == "2026-11-21T04:14:15.926Z"
     assert facts["nodes"][0].startswith(unique)
@@ -111,8 +111,8 @@ def test_rows_of_logs_hold_any_text_and_number(database, unique, opened, given):
         evidence.add_readings(session, incident_id, readings)
 
     with database.reading() as session:
-        [(_, kept)] = evidence.of_incident(session, incident_id, node=given, role="root")
-        assert list(evidence.extracts_of(session, incident_id)) == [b"\x00\xff"]
+        [(_, kept)] = evidence.list_by_incident(session, incident_id, node=given, role="root")
+        assert list(evidence.read_extracts(session, incident_id)) == [b"\x00\xff"]
     assert kept["code"] == 2**40
     assert (kept["rank"], kept["line"], kept["count"]) == (2**63 - 1, -(2**63 - 1), 2**63 - 1)
     if "\x00" not in given and "\ud83d" not in given:
@@ -128,7 +128,7 @@ def test_facts_that_json_cannot_hold_are_kept_as_far_as_it_can(database, unique,
     incident_id = opened(unique, facts=facts)
 
     with database.reading() as session:
-        kept = orjson.loads(facts_json(session, incident_id))
+        kept = orjson.loads(read_facts_json(session, incident_id))
     assert (kept["big"], kept["half"], kept["fine"]) == (str(2**70), "\ufffd", [1, None, 0.5])
     assert kept["deep"]["d"]["d"]
 

@@ -13,13 +13,13 @@ import pytest
 from sqlalchemy import text
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import UsageError
-from triage.notify.signing import new_secret
+from triage.notify.signing import make_signing_secret
 from triage.services.schema import bring_schema
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
-from triage.store.database.sealing import KEY_FILE, Sealer, keys_in
+from triage.store.database.sealing import KEY_FILE, Sealer, parse_keys
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.seals import seal_rows, unseal_rows
 from triage.store.messages.subscriptions import UNOPENED, NewSubscription
@@ -67,12 +67,12 @@ def fill(database: Database) -> None:
 
 def assert_readable(database: Database) -> None:
     with database.reading() as session:
-        assert next(one.url for one in subscriptions.listing(session)) == SLACK
+        assert next(one.url for one in subscriptions.list_subscriptions(session)) == SLACK
         assert subscriptions.find(session, "s2").routing_key == ROUTING
         assert subscriptions.find(session, "s3").secrets == (SIGNING,)
-        assert deliveries.pending(session, "s1")[0].url == SLACK
-        assert ROUTING.encode() in deliveries.pending(session, "s2")[0].body
-        assert len(subscriptions.of_event(session, "incident.ready")) == 3
+        assert deliveries.list_pending(session, "s1")[0].url == SLACK
+        assert ROUTING.encode() in deliveries.list_pending(session, "s2")[0].body
+        assert len(subscriptions.list_by_event(session, "incident.ready")) == 3
 
 
 def rows_of(database: Database) -> str:
@@ -142,14 +142,14 @@ class TestRows:
 
         database = place(wrong)
         with database.reading() as session:
-            for one in subscriptions.listing(session):
+            for one in subscriptions.list_subscriptions(session):
                 if one.id != "s3":
                     assert not one.url or one.routing_key is None
                 assert (one.disabled_at, one.disabled_why) == (NOW, UNOPENED)
                 assert one.secrets in ((), ("",))
-            assert subscriptions.of_event(session, "incident.ready") == []
-            assert subscriptions.wanting(session, "nothing", "incident.ready") == []
-            assert deliveries.pending(session, "s1") == []
+            assert subscriptions.list_by_event(session, "incident.ready") == []
+            assert subscriptions.list_wanting(session, "nothing", "incident.ready") == []
+            assert deliveries.list_pending(session, "s1") == []
             assert deliveries.find(session, "d0").url == ""
         assert seal_rows(database) == 0, "what cannot be opened is left as it is"
         database.close()
@@ -176,8 +176,8 @@ def test_an_old_secret_signs_until_its_end_and_no_longer(tmp_path: Path, monkeyp
     put_migrated_sqlite(tmp_path)
     database = open_database(Settings(data_dir=tmp_path))
     fill(database)
-    second, third = new_secret(), new_secret()
-    now = utc_now()
+    second, third = make_signing_secret(), make_signing_secret()
+    now = read_utc_now()
     with database.writing() as session:
         subscriptions.rotate(session, "s3", second, now + timedelta(hours=1))
         found = subscriptions.rotate(session, "s3", third, now + timedelta(hours=48))
@@ -202,7 +202,9 @@ def test_a_changed_secret_is_a_list_of_texts_before_a_step_back(tmp_path: Path):
     database = open_database(Settings(data_dir=tmp_path))
     fill(database)
     with database.writing() as session:
-        second = subscriptions.rotate(session, "s3", new_secret(), utc_now() + timedelta(hours=1))
+        second = subscriptions.rotate(
+            session, "s3", make_signing_secret(), read_utc_now() + timedelta(hours=1)
+        )
 
     unseal_rows(database)
 
@@ -233,7 +235,7 @@ class TestKeys:
     @pytest.mark.parametrize("given", ["hunter2", "AAAA", "=", "whsec_" + "A" * 40, " , "])
     def test_what_is_no_key_is_refused_without_being_repeated(self, given: str):
         with pytest.raises(UsageError) as refused:
-            keys_in(given, "TRIAGE_SECRET_KEY")
+            parse_keys(given, "TRIAGE_SECRET_KEY")
         assert "TRIAGE_SECRET_KEY" in str(refused.value)
         assert given.strip(" ,") == "" or not re.search(
             re.escape(given) + r"\b", str(refused.value)
@@ -243,9 +245,9 @@ class TestKeys:
         raw = randomness.token_bytes(32)
         urlsafe = base64.urlsafe_b64encode(raw).decode()
         standard = base64.b64encode(raw).decode()
-        assert keys_in(f"{urlsafe}\n{standard},{key()}", "x")[:2] == (raw, raw)
+        assert parse_keys(f"{urlsafe}\n{standard},{key()}", "x")[:2] == (raw, raw)
 
     def test_a_mark_in_a_value_from_outside_is_no_seal(self):
-        assert Sealer(keys_in(key(), "x")).open("sealed:1:whatever") is None
+        assert Sealer(parse_keys(key(), "x")).open("sealed:1:whatever") is None
         assert Sealer().open("sealed:1:whatever") is None
         assert Sealer().seal("plain") == "plain"

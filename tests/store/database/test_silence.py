@@ -119,7 +119,7 @@ def test_a_statement_that_takes_too_long_is_ended_by_the_server(database: Databa
 
 def test_a_migration_may_take_as_long_as_it_needs(database: Database) -> None:
     with database.engine.connect() as connection:
-        postgres.without_limit(connection)
+        postgres.lift_statement_limit(connection)
         connection.execute(text("SELECT pg_sleep(2)"))
     database.check()
     migrate(database)

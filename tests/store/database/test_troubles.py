@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 from tests.support.servers import postgres_database
 from triage.errors import Refusal, StorageFull, Unavailable
 from triage.settings import Settings
-from triage.store.database.engine import Database, open_database, translated
+from triage.store.database.engine import Database, open_database, translate_troubles
 from triage.store.database.group_commit import GroupCommit
 from triage.store.database.migrate import migrate
-from triage.store.database.troubles import refusal_of
+from triage.store.database.troubles import find_refusal
 
 INSERT = "INSERT INTO cluster (name) VALUES ('a')"
 
@@ -54,7 +54,7 @@ def refused(do: Callable[[], object]) -> Refusal:
 
 def writing(database: Database, *statements: str) -> Callable[[], None]:
     def do() -> None:
-        with translated(), Session(database.engine) as session:
+        with translate_troubles(), Session(database.engine) as session:
             for one in statements:
                 session.execute(text(one))
             session.commit()
@@ -144,7 +144,11 @@ def test_two_that_cross_are_told_to_come_again(postgres: Database) -> None:
     count = "INSERT INTO cluster (name) SELECT '{}' || count(*) FROM cluster"
 
     def crossing() -> None:
-        with translated(), Session(postgres.engine) as one, Session(postgres.engine) as other:
+        with (
+            translate_troubles(),
+            Session(postgres.engine) as one,
+            Session(postgres.engine) as other,
+        ):
             for session, name in ((one, "one"), (other, "other")):
                 session.execute(text(serial))
                 session.execute(text(count.format(name)))
@@ -193,7 +197,7 @@ class Code(Exception):
     ids=lambda one: str(vars(one) or one) if isinstance(one, Code) else None,
 )
 def test_each_code_is_told_apart(cause: Code, status: int, said: str) -> None:
-    found = refusal_of(OperationalError("SELECT 1", {}, cause))
+    found = find_refusal(OperationalError("SELECT 1", {}, cause))
     assert found is not None
     assert (found.status, said in found.detail) == (status, True)
     assert found.hint
@@ -201,7 +205,7 @@ def test_each_code_is_told_apart(cause: Code, status: int, said: str) -> None:
 
 
 def test_a_pool_without_a_free_connection_is_no_server_that_is_away() -> None:
-    found = refusal_of(PoolTimeout("QueuePool limit"))
+    found = find_refusal(PoolTimeout("QueuePool limit"))
     assert found is not None
     assert "no connection" in found.detail
 
@@ -216,8 +220,8 @@ def test_a_pool_without_a_free_connection_is_no_server_that_is_away() -> None:
     ids=["twice", "zero", "syntax"],
 )
 def test_a_mistake_of_ours_stays_one(error: DBAPIError) -> None:
-    assert refusal_of(error) is None
-    with pytest.raises(type(error)), translated():
+    assert find_refusal(error) is None
+    with pytest.raises(type(error)), translate_troubles():
         raise error
 
 

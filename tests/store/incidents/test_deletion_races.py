@@ -21,7 +21,7 @@ from triage.domain.failure import Failure
 from triage.domain.failure_match import JobAttempt
 from triage.store.database.engine import Database
 from triage.store.incidents import incidents, reports, resolutions, retention
-from triage.store.incidents.matching import for_upload
+from triage.store.incidents.matching import find_for_upload
 from triage.store.retention import erasures
 from triage.store.uploads import artifacts
 from triage.store.views import ResolutionView
@@ -61,9 +61,9 @@ def beside_deletion(database: Database, incident_id: str, act: Callable[[Session
 
 def upload(session: Session, job_id: str) -> str:
     job = JobAttempt(job_id)
-    incident_id = for_upload(session, job, None, within_s=300.0, quiet_s=30.0, now=NOW)
+    incident_id = find_for_upload(session, job, None, within_s=300.0, quiet_s=30.0, now=NOW)
     artifacts.add_upload(session, incident_id, 9, [new_file(incident_id, f"{job_id}-file")])
-    incidents.arrived(session, incident_id, 1, 30.0, NOW)
+    incidents.note_arrival(session, incident_id, 1, 30.0, NOW)
     return incident_id
 
 

@@ -46,10 +46,10 @@ class Case:
 
     def settle(self):
         with self.database.writing() as session:
-            st = settling.progress_of(session, self.id)
+            st = settling.find_progress(session, self.id)
             answer = replace(new_answer(), inputs=st.inputs)
             revisions.add(session, self.id, st.revision + 1, answer, NOW)
-            settling.answered(session, self.id, st.revision + 1, answer, NOW)
+            settling.note_answer(session, self.id, st.revision + 1, answer, NOW)
             settling.settle(session, self.id, NOW)
 
     def taint(self, caller=SENDER):
@@ -76,7 +76,7 @@ class Case:
     @property
     def notes(self):
         with self.database.reading() as session:
-            return store.conflict_notes(session, self.id)
+            return store.list_conflict_notes(session, self.id)
 
 
 def test_every_statement_is_kept_with_its_source_token_and_time(incident, database):
@@ -160,9 +160,9 @@ def test_what_a_tainted_token_said_is_set_apart_and_the_incident_answered_again(
     assert [state for _, _, state in incident.rows] == ["used", "tainted"]
     assert incident.inputs == inputs + 1
     with database.reading() as session:
-        assert settling.progress_of(session, incident.id).state is IncidentState.ANALYSING
-        assert incident.id not in store.told_by(session, "key_other")
-        assert incident.id in store.told_by(session, "key_sender")
+        assert settling.find_progress(session, incident.id).state is IncidentState.ANALYSING
+        assert incident.id not in store.list_incidents_told_by(session, "key_other")
+        assert incident.id in store.list_incidents_told_by(session, "key_sender")
     assert not incident.taint(OTHER)
     assert incident.inputs == inputs + 1
 

@@ -31,7 +31,7 @@ from triage.domain.failure_match import JobAttempt
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.incidents import incidents, reports, settling
-from triage.store.incidents.matching import for_upload
+from triage.store.incidents.matching import find_for_upload
 
 QUIET_S = 30.0
 # The last one is none: files and hooks that name no cluster.
@@ -132,10 +132,10 @@ class Identity(RuleBasedStateMachine):
                 )  # fmt: skip
                 return reports.announce(session, failure, QUIET_S, self.now)
             job = JobAttempt(one.job_id, one.cluster, one.attempt)
-            found = for_upload(
+            found = find_for_upload(
                 session, job, one.failed_at, within_s=300.0, quiet_s=QUIET_S, now=self.now
             )
-            incidents.arrived(session, found, 1, QUIET_S, self.now)
+            incidents.note_arrival(session, found, 1, QUIET_S, self.now)
             return found
 
     @rule()
@@ -162,7 +162,7 @@ class Identity(RuleBasedStateMachine):
             assert known == {one.incident for one in self.failures if one.incident}
             for one in self.failures:
                 if one.incident is not None:
-                    job = incidents.job_of(session, one.incident)
+                    job = incidents.find_job(session, one.incident)
                     assert (job.job_id, job.cluster or "") == (one.job_id, one.cluster)
 
 

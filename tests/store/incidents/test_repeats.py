@@ -7,9 +7,9 @@ from sqlalchemy import event, insert, text
 
 from models import Incident, Job, Resolution, Suspect
 from tests.store.conftest import NOW, new_answer, suspect
-from triage.services.incidents.repeats import MAX_REPEATS, repeats_of
+from triage.services.incidents.repeats import MAX_REPEATS, list_repeats
 from triage.store import jobs
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import resolutions, revisions, settling
 from triage.store.views import ResolutionView
 
@@ -49,7 +49,7 @@ def bad(unique):
 
 def repeats(database, incident_id):
     with database.reading() as session:
-        return [one.to_dict() for one in repeats_of(session, incident_id)]
+        return [one.to_dict() for one in list_repeats(session, incident_id)]
 
 
 def resolve(database, incident_id, node, category="gpu"):
@@ -194,7 +194,7 @@ def test_the_same_part_comes_before_the_newest_when_there_are_too_many(database,
 
 def many_incidents(session, job_fk, number, nodes):
     """So many incidents that are over, each with a convicted node of the list in turn."""
-    ids = [new_id("inc", NOW - timedelta(minutes=1 + k)) for k in range(number)]
+    ids = [make_id("inc", NOW - timedelta(minutes=1 + k)) for k in range(number)]
     session.execute(
         insert(Incident),
         [

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from triage.domain.failure_match import JobAttempt
 from triage.domain.states import DeliveryState, WorkKind, WorkState
 from triage.services.context import Context
-from triage.services.sessions import log_in, log_out, who_is
+from triage.services.sessions import find_session_key, log_in, log_out
 from triage.services.tokens import create_token
 from triage.store.access import sessions
-from triage.store.incidents.matching import for_upload
+from triage.store.incidents.matching import find_for_upload
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
@@ -35,18 +35,18 @@ def test_what_was_given_up_stands_before_what_waits_and_done_work_is_gone(ctx: C
             elif end == "done":
                 work.finish(session, row, "w", NOW)
     with ctx.database.reading() as session:
-        rows = backlog.newest_work(session)
+        rows = backlog.list_newest_work(session)
         assert [row.key for row in rows] == ["given up", "runs", "later"]
         assert [row.last_error for row in rows] == ["poison", None, "broken"]
-        assert backlog.newest_work(session, 1) == rows[:1]
-        assert backlog.num_by_state(session) == {
+        assert backlog.list_newest_work(session, 1) == rows[:1]
+        assert backlog.count_by_state(session) == {
             WorkState.WAITING: 1, WorkState.RUNNING: 1, WorkState.QUARANTINED: 1
         }  # fmt: skip
 
 
 def test_messages_that_did_not_arrive_stand_first(ctx: Context) -> None:
     with ctx.database.writing() as session:
-        incident = for_upload(session, JobAttempt("1"), None, within_s=9, quiet_s=9, now=NOW)
+        incident = find_for_upload(session, JobAttempt("1"), None, within_s=9, quiet_s=9, now=NOW)
         receiver = NewSubscription("sub_1", "generic", "https://a.example/", None, [], [])
         subscriptions.add(session, receiver, NOW)
         for number, state in enumerate(("delivered", "failed", "delivered", "pending")):
@@ -56,10 +56,10 @@ def test_messages_that_did_not_arrive_stand_first(ctx: Context) -> None:
             attempt = DeliveryAttempt(DeliveryState(state), None, 500, None, 1, NOW)
             deliveries.record(session, new.id, attempt, NOW)
     with ctx.database.reading() as session:
-        found = backlog.messages(session)
+        found = backlog.list_messages(session)
         assert [sent.id for sent, _ in found] == ["msg_3", "msg_1", "msg_2", "msg_0"]
         assert {receiver.id for _, receiver in found} == {"sub_1"}
-        assert backlog.num_messages(session) == {
+        assert backlog.count_messages(session) == {
             DeliveryState.PENDING: 1, DeliveryState.DELIVERED: 2, DeliveryState.FAILED: 1
         }  # fmt: skip
 
@@ -70,12 +70,12 @@ def test_a_login_is_good_for_its_time_and_until_it_is_ended(ctx: Context) -> Non
     assert secret is not None
     assert other is not None
     assert secret != other
-    found = who_is(ctx, secret)
+    found = find_session_key(ctx, secret)
     assert isinstance(found, KeyView)
     assert found.id == key.id
     log_out(ctx, secret)
-    assert who_is(ctx, secret) is None
-    assert who_is(ctx, other) is not None
+    assert find_session_key(ctx, secret) is None
+    assert find_session_key(ctx, other) is not None
     assert log_in(ctx, token + "x") is None
 
 
@@ -85,9 +85,9 @@ def test_logins_that_are_over_go_when_the_next_one_comes(ctx: Context) -> None:
     with ctx.database.writing() as session:
         sessions.add(session, "a", key.id, NOW, later)
     with ctx.database.reading() as session:
-        assert sessions.key_of(session, "a", NOW) is not None
-        assert sessions.key_of(session, "a", later) is None
+        assert sessions.find_key(session, "a", NOW) is not None
+        assert sessions.find_key(session, "a", later) is None
     with ctx.database.writing() as session:
         sessions.add(session, "b", key.id, later, later + timedelta(hours=1))
     with ctx.database.reading() as session:
-        assert sessions.key_of(session, "a", NOW) is None
+        assert sessions.find_key(session, "a", NOW) is None

@@ -3,45 +3,45 @@
 from datetime import timedelta
 
 from triage.api.readiness import Readiness
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.services.context import Context
 from triage.services.doctor import work
 from triage.store.work import beats
-from triage.store.work.backlog import counts
+from triage.store.work.backlog import summarize_work
 
 MINUTE = timedelta(minutes=1)
 
 
 def beaten(ctx: Context, **ages: float) -> None:
     """Processes of these names beat so many minutes ago."""
-    now = utc_now()
+    now = read_utc_now()
     for name, minutes in ages.items():
         with ctx.database.writing() as session:
-            beats.beat(session, name, now - minutes * MINUTE)
+            beats.note_beat(session, name, now - minutes * MINUTE)
 
 
 def test_who_was_silent_for_a_minute_stands_still_until_it_is_forgotten(ctx: Context) -> None:
     beaten(ctx, gone=61, killed=59, standing=5, busy=0.5)
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        assert [one.name for one in beats.silent(session, now)] == ["killed", "standing"]
-        assert beats.num_beating(session, now) == 1
-        assert counts(session, now)["workers"] == {"beating": 1, "silent": 2}
-        assert "standing has not been heard for 30" in beats.silent(session, now)[1].words
+        assert [one.name for one in beats.list_silent(session, now)] == ["killed", "standing"]
+        assert beats.count_beating(session, now) == 1
+        assert summarize_work(session, now)["workers"] == {"beating": 1, "silent": 2}
+        assert "standing has not been heard for 30" in beats.list_silent(session, now)[1].words
     beaten(ctx, standing=0)
     with ctx.database.writing() as session:
-        assert [one.name for one in beats.silent(session, now)] == ["killed"]
+        assert [one.name for one in beats.list_silent(session, now)] == ["killed"]
         beats.forget(session, ["killed", "busy"])
     with ctx.database.reading() as session:
-        assert beats.silent(session, utc_now()) == []
-        assert beats.num_beating(session, utc_now()) == 1
+        assert beats.list_silent(session, read_utc_now()) == []
+        assert beats.count_beating(session, read_utc_now()) == 1
 
 
 def test_processes_of_a_machine_are_those_of_its_whole_name(ctx: Context) -> None:
     with ctx.database.writing() as session:
         for name in ("worker 1@a_1", "worker 2@b.a_1", "worker 3@ax1"):
-            beats.beat(session, name, utc_now())
-        assert beats.names_at(session, "a_1") == ["worker 1@a_1"]
+            beats.note_beat(session, name, read_utc_now())
+        assert beats.list_names(session, "a_1") == ["worker 1@a_1"]
 
 
 def test_readiness_and_doctor_name_who_stands_still(ctx: Context) -> None:

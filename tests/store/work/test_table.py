@@ -159,7 +159,7 @@ class WorkMachine(RuleBasedStateMachine):
         for row in self.held_by(owner)[:1]:
             until = self.now + timedelta(seconds=LEASE_S)
             with self.database.writing() as session:
-                assert work.renew(session, row.claim.id, owner, until)
+                assert work.renew_lease(session, row.claim.id, owner, until)
             row.lease_s = self.now_s + LEASE_S
 
     @rule(owner=OWNERS)
@@ -187,8 +187,8 @@ class WorkMachine(RuleBasedStateMachine):
             if row.state == WorkState.RUNNING and row.lease_s <= self.now_s
         }
         with self.database.writing() as session:
-            assert overdue.any_lost(session, self.now) == bool(late)
-            gone = overdue.lost(session, self.now, MAX_TRIES)
+            assert overdue.has_lost(session, self.now) == bool(late)
+            gone = overdue.reclaim_lost(session, self.now, MAX_TRIES)
         for row in late.values():
             self.model.lost.append(Lost(row.claim, row.owner))
         wanted = {key for key, row in late.items() if row.put_back(self.now_s)}
@@ -204,13 +204,13 @@ class WorkMachine(RuleBasedStateMachine):
             with self.database.writing() as session:
                 assert not work.finish(session, one.claim, one.owner, self.now)
                 assert not work.fail(session, one.claim, one.owner, self.now, "late", MAX_TRIES)
-                assert not work.renew(session, one.claim.id, one.owner, self.now)
+                assert not work.renew_lease(session, one.claim.id, one.owner, self.now)
 
     @invariant()
     def the_table_is_the_model(self):
         with self.database.reading() as session:
             rows = {row.key: row for row in session.scalars(select(Work))}
-            due = overdue.due(session, self.now, [KIND], 1000)
+            due = overdue.list_due(session, self.now, [KIND], 1000)
         assert set(rows) == set(self.model.rows)
         may_begin = 0
         for key, row in self.model.rows.items():
@@ -267,7 +267,7 @@ def test_what_reads_nothing_foreign_is_owed_however_often_it_failed(database, un
         later = now + timedelta(seconds=2 * LEASE_S)
         with database.writing() as session:
             if number % 2:
-                assert overdue.lost(session, later, MAX_TRIES) == []
+                assert overdue.reclaim_lost(session, later, MAX_TRIES) == []
             else:
                 assert not work.fail(session, claimed, "me", now, "no", MAX_TRIES)
     soon = later + timedelta(seconds=work.MOST_BACKOFF_S)
@@ -341,7 +341,7 @@ def test_an_upload_that_cost_a_worker_is_claimed_alone(database, unique, opened)
     assert [one.key for one in claimed_together(database, most=1)] == keys[:2]
     later = NOW + timedelta(seconds=2 * LEASE_S)
     with database.writing() as session:
-        assert overdue.lost(session, later, MAX_TRIES) == []
+        assert overdue.reclaim_lost(session, later, MAX_TRIES) == []
 
     def next_ones():
         with database.writing() as session:

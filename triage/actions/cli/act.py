@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from triage.actions.names import who
-from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.actions.names import describe_decider
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.errors import Conflict, UsageError
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
     from triage.client import Client
@@ -78,13 +78,15 @@ def _add_verb(verb: str) -> None:
         token_file: TokenFile = None,
         ca_file: CaFile = None,
     ) -> int:
-        with asking(url, token_file, ca_file) as client:
+        with open_client(url, token_file, ca_file) as client:
             flags = {"dry_run": dry_run, "approve": approve}
-            found = _refusable(client.acts.ask, incident_id, verb, node=node, **flags)
+            found = _call_service(client.acts.ask, incident_id, verb, node=node, **flags)
             for one in found["would"]:
                 shell = f": {one['command']}" if one["command"] else ""
-                typer.echo(one_line(f"would {one['verb']} {one['node']} ({one['why']}){shell}"))
-            return _shown_at_end(client, found["actions"], wait)
+                typer.echo(
+                    format_one_line(f"would {one['verb']} {one['node']} ({one['why']}){shell}")
+                )
+            return _show_at_end(client, found["actions"], wait)
 
     app.command(verb, help=_VERBS[verb])(command)
 
@@ -106,21 +108,25 @@ def _add_decision(decision: str) -> None:
         token_file: TokenFile = None,
         ca_file: CaFile = None,
     ) -> int:
-        with asking(url, token_file, ca_file) as client:
+        with open_client(url, token_file, ca_file) as client:
             ids = [subject]
             if decision == "undo" and not subject.startswith("act_"):
                 done = client.acts.listing(most=None, incident=subject, state="done")
                 ids = [one["id"] for one in done if one["verb"] in ("drain", "exclude")]
                 if not ids:
                     raise UsageError(f"nothing that was done for {subject} can be undone")
-            acts = [_refusable(client.acts.decide, one, decision) for one in ids]
-            status = _shown_at_end(client, acts, wait)
+            acts = [_call_service(client.acts.decide, one, decision) for one in ids]
+            status = _show_at_end(client, acts, wait)
         return 0 if decision == "refuse" else status
 
     app.command(decision, help=_DECISIONS[decision])(command)
 
 
-def _refusable(call: Callable[..., dict[str, Any]], *wanted: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
+def _call_service(
+    call: Callable[..., dict[str, Any]],
+    *wanted: Any,  # noqa: ANN401
+    **named: Any,  # noqa: ANN401
+) -> dict[str, Any]:
     """What the service answers; a rule in the way is a sentence with the next step."""
     try:
         return call(*wanted, **named)
@@ -128,7 +134,7 @@ def _refusable(call: Callable[..., dict[str, Any]], *wanted: Any, **named: Any) 
         raise UsageError(f"{error.detail}; {error.hint}" if error.hint else error.detail) from error
 
 
-def _shown_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: float) -> int:
+def _show_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: float) -> int:
     """Each act once it has ended, or as it stands when the time is up; the exit status."""
     end = time.monotonic() + wait_s
     status = 0
@@ -137,15 +143,15 @@ def _shown_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: f
         while now["state"] in ("approved", "acting") and time.monotonic() < end:
             time.sleep(_EVERY_S)
             now = client.acts.find(one["id"])
-        typer.echo(one_line(_sentence(now)))
+        typer.echo(format_one_line(_describe_act(now)))
         status = _NOT_DONE if now["state"] in _LEFT else status
     return status
 
 
-def _sentence(one: Mapping[str, Any]) -> str:
+def _describe_act(one: Mapping[str, Any]) -> str:
     """How an act stands, in one line."""
     state = one["state"].replace("_", " ")
-    by = who(one["decided_by"] or one["asked_by"])
+    by = describe_decider(one["decided_by"] or one["asked_by"])
     text = f"{one['id']}  {state:<10}  {one['verb']} {one['node']}  {one['incident_id']}  by {by}"
     if one["state"] == "proposed":
         text += f"; may be approved until {one['expires_at']}: {one['why']}"
@@ -178,11 +184,11 @@ def list_acts(
     ca_file: CaFile = None,
 ) -> int:
     """Show how acting stands, then what waits and what was done, newest first."""
-    with asking(url, token_file, ca_file) as client:
+    with open_client(url, token_file, ca_file) as client:
         if not as_json:
-            typer.echo(one_line(_standing(client.acts.actuator())))
+            typer.echo(format_one_line(_describe_actuator(client.acts.actuator())))
         for one in client.acts.listing(most=limit, incident=incident, node=node, state=state):
-            typer.echo(json.dumps(one) if as_json else one_line(_sentence(one)))
+            typer.echo(json.dumps(one) if as_json else format_one_line(_describe_act(one)))
     return 0
 
 
@@ -194,20 +200,20 @@ def halt(
     ca_file: CaFile = None,
 ) -> int:
     """Stop: nothing more is done to nodes until it is resumed."""
-    with asking(url, token_file, ca_file) as client:
-        typer.echo(one_line(_standing(client.acts.halt(reason))))
+    with open_client(url, token_file, ca_file) as client:
+        typer.echo(format_one_line(_describe_actuator(client.acts.halt(reason))))
     return 0
 
 
 @app.command()
 def resume(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> int:
     """Go on; acts that proved wrong before are not counted again."""
-    with asking(url, token_file, ca_file) as client:
-        typer.echo(one_line(_standing(client.acts.resume())))
+    with open_client(url, token_file, ca_file) as client:
+        typer.echo(format_one_line(_describe_actuator(client.acts.resume())))
     return 0
 
 
-def _standing(found: Mapping[str, Any]) -> str:
+def _describe_actuator(found: Mapping[str, Any]) -> str:
     """How the actuator stands, in one line."""
     if halted := found["halted"]:
         return f"halted since {halted['at']} by {halted['by']}: {halted['reason']}"

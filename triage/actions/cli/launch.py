@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.errors import TooMany, Unavailable, UsageError
-from triage.render.words.clean import one_line
-from triage.render.words.launchers import deepspeed_exclude, leave_out, slurm_exclude
+from triage.render.words.clean import format_one_line
+from triage.render.words.launchers import format_deepspeed_exclude, format_slurm_exclude, leave_out
 
 HELP = """
 Say whether a job may start now, and without which nodes.
@@ -88,14 +88,14 @@ def launch(
     ca_file: CaFile = None,
 ) -> int:
     """Ask; the help stands in ``HELP``."""
-    pods = None if manifest is None else _manifest_in(manifest)
-    with asking(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
+    pods = None if manifest is None else _read_manifest(manifest)
+    with open_client(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
         try:
             found = client.launch(job_id, cluster=cluster, node=node, wait_s=wait)
         except (Unavailable, TooMany) as error:
             # Our outage is no reason for thousands of GPUs to wait.
             end = "not started (--strict)" if strict else "start without an answer"
-            typer.echo(f"triage: {one_line(str(error))}; {end}", err=True)
+            typer.echo(f"triage: {format_one_line(str(error))}; {end}", err=True)
             found = None
     if found is None:
         if not strict and pods is not None:
@@ -105,30 +105,30 @@ def launch(
     status = _REFUSED if refused else 0
     if pods is not None:
         if status == 0:
-            typer.echo(json.dumps(_kept_off(pods, found["exclude"], manifest or "")))
-    elif text := _shown(found, form, node):
+            typer.echo(json.dumps(_exclude_nodes(pods, found["exclude"], manifest or "")))
+    elif text := _format_decision(found, form, node):
         typer.echo(text)
     if status and form is not Form.TEXT:
-        typer.echo(f"triage: {one_line(_sentence(found, node))}", err=True)
+        typer.echo(f"triage: {format_one_line(_describe_decision(found, node))}", err=True)
     return status
 
 
-def _shown(found: dict[str, Any], form: Form, node: str | None) -> str:
+def _format_decision(found: dict[str, Any], form: Form, node: str | None) -> str:
     nodes: list[str] = found["exclude"]
     if form is Form.JSON:
         return json.dumps(found, indent=2)
     if form is Form.SLURM:
-        return slurm_exclude(nodes)
+        return format_slurm_exclude(nodes)
     if form is Form.DEEPSPEED:
-        return deepspeed_exclude(nodes)
+        return format_deepspeed_exclude(nodes)
     if form is Form.HOSTS:
         return "\n".join(nodes)
-    lines = [one_line(_sentence(found, node))]
+    lines = [format_one_line(_describe_decision(found, node))]
     lines += [f"  {one['node']}: {one['why']} ({one['incident_id']})" for one in found["excluded"]]
     return "\n".join(lines)
 
 
-def _sentence(found: dict[str, Any], node: str | None) -> str:
+def _describe_decision(found: dict[str, Any], node: str | None) -> str:
     """The decision in words, and why."""
     if node is not None and found["decision"] not in _NOT_NOW:
         head = f"{node} may take part" if found["may_join"] else f"{node} is left out"
@@ -142,7 +142,7 @@ def _sentence(found: dict[str, Any], node: str | None) -> str:
     return f"{head}: {found['why']}"
 
 
-def _manifest_in(name: str) -> object:
+def _read_manifest(name: str) -> object:
     """The manifest. Raises :class:`UsageError` for what is no JSON."""
     try:
         data = sys.stdin.buffer.read(_LARGEST) if name == "-" else Path(name).read_bytes()
@@ -156,7 +156,7 @@ def _manifest_in(name: str) -> object:
         ) from error
 
 
-def _kept_off(pods: object, nodes: list[str], name: str) -> object:
+def _exclude_nodes(pods: object, nodes: list[str], name: str) -> object:
     """The manifest with its pods kept off. Raises :class:`UsageError` where it has none."""
     try:
         num_templates = leave_out(pods, nodes)

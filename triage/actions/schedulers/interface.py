@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from triage.actions.names import NODE, incident_in
+from triage.actions.names import NODE, parse_reason_incident
 from triage.errors import TriageError, UsageError
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.settings import Settings
 
 
@@ -46,7 +46,7 @@ class NodeView:
     @property
     def incident(self) -> str | None:
         """The incident for which we drained it; None where it is not drained, or not by us."""
-        return incident_in(self.reason) if self.drained else None
+        return parse_reason_incident(self.reason) if self.drained else None
 
     @property
     def why(self) -> str:
@@ -56,11 +56,11 @@ class NodeView:
     @property
     def booted_at(self) -> datetime | None:
         """When the node was started, where that is told."""
-        return time_in(self.details.get("boot_time"))
+        return parse_scheduler_time(self.details.get("boot_time"))
 
     def is_drained_for(self, reason: str) -> bool:
         """Whether it is drained for the incident of this reason of ours."""
-        return self.incident is not None and self.incident == incident_in(reason)
+        return self.incident is not None and self.incident == parse_reason_incident(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Scheduler(Protocol):
         """The act as a command that a person can paste, for the record and for dry runs."""
 
 
-def time_in(text: object) -> datetime | None:
+def parse_scheduler_time(text: object) -> datetime | None:
     """A scheduler's time in ISO 8601; UTC where it has no zone. None for what is no time."""
     try:
         found = datetime.fromisoformat(str(text).strip())
@@ -113,16 +113,16 @@ def time_in(text: object) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def checked(node: str) -> str:
+def check_node_name(node: str) -> str:
     """The name of one node. Raises :class:`SchedulerRefused` for a list of hosts (``n[1-900]``),
     an option, ``ALL``, and whatever else names no single node.
     """
     if not NODE.fullmatch(node) or node.upper() == "ALL":
-        raise SchedulerRefused(f"{one_line(node)[:80]!r} is no name of a node")
+        raise SchedulerRefused(f"{format_one_line(node)[:80]!r} is no name of a node")
     return node
 
 
-def scheduler_of(settings: Settings) -> Scheduler | None:
+def make_scheduler(settings: Settings) -> Scheduler | None:
     """The scheduler of the settings; None where none is named. It is not asked anything yet.
 
     Its module is imported when it is first asked for: the client of Kubernetes takes longer to

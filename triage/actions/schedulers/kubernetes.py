@@ -22,20 +22,20 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any, Final
 
-from triage.actions.names import incident_in
+from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
-    checked,
-    time_in,
+    check_node_name,
+    parse_scheduler_time,
 )
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.own_events import CHECK
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.errors import UsageError
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.settings import Settings
 
 TAINT: Final = "nccl-triage.internal/suspect"
@@ -93,13 +93,19 @@ class KubernetesScheduler:
     def node(self, node: str) -> NodeView:
         """How the node stands."""
         try:
-            found = self._ask("read_node", checked(node))
+            found = self._ask("read_node", check_node_name(node))
         except NotThere:
             return NodeView(node, exists=False)
         except Conflicted as error:
             raise SchedulerAway(str(error)) from error
-        ours, cordoned = _ours_of(found), _is_cordoned(found)
-        reason, by = (ours.reason, "triage") if ours else others_of(found) if cordoned else ("", "")
+        ours, cordoned = _find_our_drain(found), _is_cordoned(found)
+        reason, by = (
+            (ours.reason, "triage")
+            if ours
+            else describe_foreign_cordon(found)
+            if cordoned
+            else ("", "")
+        )
         drained = cordoned or _is_drained_by_us(found)
         return NodeView(node, exists=True, drained=drained, reason=reason, by=by)
 
@@ -109,24 +115,26 @@ class KubernetesScheduler:
         out = {}
         for one in self._nodes():
             total += 1
-            capacity = _child(one, "status", "capacity")
+            capacity = _get_child(one, "status", "capacity")
             with_gpus += any(str(capacity.get(key, "0")) != "0" for key in GPUS)
             if _is_drained_by_us(one):
-                out[str(_child(one, "metadata").get("name"))] = _suspected_since(one)
+                out[str(_get_child(one, "metadata").get("name"))] = _get_condition_time(one)
         return PoolView(with_gpus or total, out)
 
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
         found = self._ours_or_free(node, reason)
-        self._change(node, found, lambda seen: _drained(seen, reason))
+        self._change(node, found, lambda seen: _build_drain_patch(seen, reason))
         if _has_condition(found, reason):
             return
         try:
-            self._set_condition(node, _condition_of(reason))
+            self._set_condition(node, _build_condition(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
             again = self._look(node)
-            self._change(node, again, lambda seen: _undrained(seen, reason, keep_cordon=False))
+            self._change(
+                node, again, lambda seen: _build_undrain_patch(seen, reason, keep_cordon=False)
+            )
             raise
 
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
@@ -137,7 +145,7 @@ class KubernetesScheduler:
         if _has_condition(found, reason):
             self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
             found = self._look(node)
-        self._change(node, found, lambda seen: _undrained(seen, reason, keep_cordon=keep))
+        self._change(node, found, lambda seen: _build_undrain_patch(seen, reason, keep_cordon=keep))
 
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act by ``kubectl``; its marks are what this service knows a drain of its own by."""
@@ -147,8 +155,8 @@ class KubernetesScheduler:
                 f"kubectl uncordon {node} && kubectl taint node {node} {TAINT}-"
                 f" && kubectl annotate node {node} {DRAIN}-"
             )
-        taint = shlex.quote(f"{TAINT}={_category_of(reason)}:NoSchedule")
-        marks = shlex.quote(f"{DRAIN}={_marks_of(reason, cordoned_before=False)}")
+        taint = shlex.quote(f"{TAINT}={_parse_category(reason)}:NoSchedule")
+        marks = shlex.quote(f"{DRAIN}={_encode_marks(reason, cordoned_before=False)}")
         return (
             f"kubectl cordon {node} && kubectl taint --overwrite node {node} {taint}"
             f" && kubectl annotate --overwrite node {node} {marks}"
@@ -156,7 +164,7 @@ class KubernetesScheduler:
 
     def _ours_or_free(self, node: str, reason: str) -> Json:
         """The node, where no other incident of ours holds it."""
-        found = self._look(checked(node))
+        found = self._look(check_node_name(node))
         _check_ours(found, reason)
         return found
 
@@ -166,11 +174,11 @@ class KubernetesScheduler:
             change = changed(found)
             if change is None:
                 return
-            version = str(_child(found, "metadata").get("resourceVersion") or "")
+            version = str(_get_child(found, "metadata").get("resourceVersion") or "")
             try:
                 self._change_node(node, version, change)
             except NotThere as error:
-                raise _no_node(node) from error
+                raise _make_unknown_node_error(node) from error
             except Conflicted:
                 found = self._look(node)
             else:
@@ -195,7 +203,7 @@ class KubernetesScheduler:
         try:
             return self._ask(method, node, *args, **options)
         except NotThere as error:
-            raise _no_node(node) from error
+            raise _make_unknown_node_error(node) from error
         except Conflicted as error:
             raise SchedulerAway(str(error)) from error
 
@@ -204,8 +212,8 @@ class KubernetesScheduler:
         more: dict[str, object] = {}
         for _ in range(MAX_PAGES):
             page = self._ask("list_node", limit=PAGE, **more)
-            yield from _objects(page.get("items"))
-            token = _child(page, "metadata").get("continue")
+            yield from _iterate_objects(page.get("items"))
+            token = _get_child(page, "metadata").get("continue")
             if not token:
                 return
             more = {"_continue": token}
@@ -229,7 +237,7 @@ class KubernetesScheduler:
             raise self._meaning(error) from error
         if len(raw) > MAX_ANSWER:
             raise SchedulerRefused(f"the answer is larger than {MAX_ANSWER:,} bytes")
-        answer = _json_in(raw)
+        answer = _parse_json(raw)
         if not isinstance(answer, dict):
             raise SchedulerAway("the answer is no JSON object: is this an API server?")
         return answer
@@ -238,39 +246,39 @@ class KubernetesScheduler:
         """What an error of the client says of the act. Raises it when it is a bug of ours."""
         status = getattr(error, "status", None)
         if isinstance(status, int) and status:
-            why = f"{status}: {_said_in(getattr(error, 'body', None)) or 'no words'}"
+            why = f"{status}: {_read_message(getattr(error, 'body', None)) or 'no words'}"
             later = status in LATER or status >= 500
             kinds = {404: NotThere, 409: Conflicted}
             return kinds.get(status, SchedulerAway if later else SchedulerRefused)(why)
         if isinstance(error, OSError) or TRANSPORT.match(type(error).__module__):
-            words = one_line(str(error))[:200] or type(error).__name__
+            words = format_one_line(str(error))[:200] or type(error).__name__
             return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
         raise error
 
 
-def _drained(seen: Json, reason: str) -> Json | None:
+def _build_drain_patch(seen: Json, reason: str) -> Json | None:
     """What drains this node; None when it is drained so already."""
     _check_ours(seen, reason)
-    ours = _ours_of(seen)
+    ours = _find_our_drain(seen)
     if ours is not None and _is_cordoned(seen) and _is_tainted(seen):
         return None
     before = ours.cordoned_before if ours else _is_cordoned(seen)
-    taint = {"key": TAINT, "value": _category_of(reason), "effect": "NoSchedule"}
-    marks = _marks_of(ours.reason if ours else reason, cordoned_before=before)
+    taint = {"key": TAINT, "value": _parse_category(reason), "effect": "NoSchedule"}
+    marks = _encode_marks(ours.reason if ours else reason, cordoned_before=before)
     return {
         "metadata": {"annotations": {DRAIN: marks}},
-        "spec": {"unschedulable": True, "taints": [*_other_taints(seen), taint]},
+        "spec": {"unschedulable": True, "taints": [*_list_other_taints(seen), taint]},
     }
 
 
-def _undrained(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
+def _build_undrain_patch(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
     """What takes our drain back; None where our annotation does not stand."""
     _check_ours(seen, reason)
-    ours = _ours_of(seen)
+    ours = _find_our_drain(seen)
     if ours is None:
         return None
-    spec: dict[str, Any] = {"taints": _other_taints(seen) or None}
-    annotations = _child(seen, "metadata", "annotations")
+    spec: dict[str, Any] = {"taints": _list_other_taints(seen) or None}
+    annotations = _get_child(seen, "metadata", "annotations")
     if not (keep_cordon or ours.cordoned_before or annotations.get(SENTINEL_CORDONED) == "True"):
         spec["unschedulable"] = None
     return {"metadata": {"annotations": {DRAIN: None}}, "spec": spec}
@@ -278,50 +286,54 @@ def _undrained(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
 
 def _check_ours(seen: Json, reason: str) -> None:
     """Raises :class:`SchedulerRefused` where another incident of ours holds the node."""
-    incident, ours = incident_in(reason), _ours_of(seen)
+    incident, ours = parse_reason_incident(reason), _find_our_drain(seen)
     if incident is None:
-        raise SchedulerRefused(f"{one_line(reason)[:80]!r} is no reason of ours")
-    if ours is not None and incident_in(ours.reason) != incident:
+        raise SchedulerRefused(f"{format_one_line(reason)[:80]!r} is no reason of ours")
+    if ours is not None and parse_reason_incident(ours.reason) != incident:
         raise SchedulerRefused(f"the node is drained for another incident: {ours.reason}")
 
 
-def _ours_of(seen: Json) -> _Ours | None:
+def _find_our_drain(seen: Json) -> _Ours | None:
     """Our drain of the node, by the annotation; None for one that is not there or not ours."""
-    text = _child(seen, "metadata", "annotations").get(DRAIN)
-    marks = _json_in(text) if isinstance(text, str) and len(text) <= MAX_MARKS else None
+    text = _get_child(seen, "metadata", "annotations").get(DRAIN)
+    marks = _parse_json(text) if isinstance(text, str) and len(text) <= MAX_MARKS else None
     reason = marks.get("reason") if isinstance(marks, dict) else None
-    if not isinstance(marks, dict) or not isinstance(reason, str) or incident_in(reason) is None:
+    if (
+        not isinstance(marks, dict)
+        or not isinstance(reason, str)
+        or parse_reason_incident(reason) is None
+    ):
         return None
-    before = _child(marks, "before").get("unschedulable") is True
-    return _Ours(one_line(reason)[:300], cordoned_before=before)
+    before = _get_child(marks, "before").get("unschedulable") is True
+    return _Ours(format_one_line(reason)[:300], cordoned_before=before)
 
 
-def _marks_of(reason: str, *, cordoned_before: bool) -> str:
+def _encode_marks(reason: str, *, cordoned_before: bool) -> str:
     marks = {"reason": reason, "before": {"unschedulable": cordoned_before}}
     return json.dumps(marks, separators=(",", ":"))
 
 
-def others_of(seen: Json) -> tuple[str, str]:
+def describe_foreign_cordon(seen: Json) -> tuple[str, str]:
     """Why a node is cordoned that is not drained by us, and by whom, as far as it says so."""
-    metadata = _child(seen, "metadata")
-    if SENTINEL in _child(metadata, "annotations"):
+    metadata = _get_child(seen, "metadata")
+    if SENTINEL in _get_child(metadata, "annotations"):
         return "quarantined for a health event", "NVSentinel"
     writers = [
         one
-        for one in _objects(metadata.get("managedFields"))
-        if "f:unschedulable" in _child(one, "fieldsV1", "f:spec")
+        for one in _iterate_objects(metadata.get("managedFields"))
+        if "f:unschedulable" in _get_child(one, "fieldsV1", "f:spec")
     ]
     last = max(writers, key=lambda one: str(one.get("time") or ""), default={})
-    at = f" at {one_line(str(last['time']))[:40]}" if last.get("time") else ""
-    return f"cordoned{at}", one_line(str(last.get("manager") or ""))[:100]
+    at = f" at {format_one_line(str(last['time']))[:40]}" if last.get("time") else ""
+    return f"cordoned{at}", format_one_line(str(last.get("manager") or ""))[:100]
 
 
-def _condition_of(reason: str) -> Json:
-    now = iso_utc(utc_now().replace(microsecond=0))
+def _build_condition(reason: str) -> Json:
+    now = format_iso_utc(read_utc_now().replace(microsecond=0))
     return {
         "type": CONDITION,
         "status": "True",
-        "reason": "".join(word.capitalize() for word in _category_of(reason).split("_")),
+        "reason": "".join(word.capitalize() for word in _parse_category(reason).split("_")),
         "message": reason,
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
@@ -330,49 +342,58 @@ def _condition_of(reason: str) -> Json:
 
 def _has_condition(seen: Json, reason: str) -> bool:
     """Whether the condition of this incident's drain stands at the node."""
-    incident = incident_in(reason)
-    return any(incident_in(str(one.get("message"))) == incident for one in _conditions(seen))
+    incident = parse_reason_incident(reason)
+    return any(
+        parse_reason_incident(str(one.get("message"))) == incident
+        for one in _iterate_conditions(seen)
+    )
 
 
-def _suspected_since(seen: Json) -> datetime | None:
+def _get_condition_time(seen: Json) -> datetime | None:
     """Since when our condition stands at the node; None where it does not."""
     times = (
-        time_in(one.get("lastTransitionTime"))
-        for one in _conditions(seen)
-        if incident_in(str(one.get("message"))) is not None
+        parse_scheduler_time(one.get("lastTransitionTime"))
+        for one in _iterate_conditions(seen)
+        if parse_reason_incident(str(one.get("message"))) is not None
     )
     return next(times, None)
 
 
-def _conditions(seen: Json) -> Iterator[Json]:
+def _iterate_conditions(seen: Json) -> Iterator[Json]:
     """The conditions of our type."""
-    every = _objects(_child(seen, "status").get("conditions"))
+    every = _iterate_objects(_get_child(seen, "status").get("conditions"))
     return (one for one in every if one.get("type") == CONDITION)
 
 
-def _category_of(reason: str) -> str:
+def _parse_category(reason: str) -> str:
     parts = reason.split(":")
     return parts[2] if len(parts) > 2 else "unknown"
 
 
 def _is_cordoned(seen: Json) -> bool:
-    return _child(seen, "spec").get("unschedulable") is True
+    return _get_child(seen, "spec").get("unschedulable") is True
 
 
 def _is_drained_by_us(seen: Json) -> bool:
     """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
-    return _ours_of(seen) is not None and (_is_cordoned(seen) or _is_tainted(seen))
+    return _find_our_drain(seen) is not None and (_is_cordoned(seen) or _is_tainted(seen))
 
 
 def _is_tainted(seen: Json) -> bool:
-    return len(_other_taints(seen)) < len(list(_objects(_child(seen, "spec").get("taints"))))
+    return len(_list_other_taints(seen)) < len(
+        list(_iterate_objects(_get_child(seen, "spec").get("taints")))
+    )
 
 
-def _other_taints(seen: Json) -> list[Json]:
-    return [one for one in _objects(_child(seen, "spec").get("taints")) if one.get("key") != TAINT]
+def _list_other_taints(seen: Json) -> list[Json]:
+    return [
+        one
+        for one in _iterate_objects(_get_child(seen, "spec").get("taints"))
+        if one.get("key") != TAINT
+    ]
 
 
-def _json_in(text: object) -> Any:  # noqa: ANN401 - what JSON can hold
+def _parse_json(text: object) -> Any:  # noqa: ANN401 - what JSON can hold
     """The value of a JSON text; None for what is none."""
     try:
         return json.loads(text) if isinstance(text, str | bytes) else None
@@ -380,21 +401,21 @@ def _json_in(text: object) -> Any:  # noqa: ANN401 - what JSON can hold
         return None
 
 
-def _said_in(body: object) -> str:
+def _read_message(body: object) -> str:
     """The message of a ``Status`` object, or the beginning of other words."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body or "")
-    status = _json_in(text)
+    status = _parse_json(text)
     if isinstance(status, dict) and isinstance(status.get("message"), str):
         text = status["message"]
-    return one_line(text)[:300]
+    return format_one_line(text)[:300]
 
 
-def _objects(value: object) -> Iterator[Json]:
+def _iterate_objects(value: object) -> Iterator[Json]:
     """The objects of a list; nothing for what is no list."""
     return (one for one in (value if isinstance(value, list) else ()) if isinstance(one, dict))
 
 
-def _child(parent: Json, *keys: str) -> Json:
+def _get_child(parent: Json, *keys: str) -> Json:
     """The object under the keys; an empty one where there is none."""
     for key in keys:
         value = parent.get(key)
@@ -402,11 +423,11 @@ def _child(parent: Json, *keys: str) -> Json:
     return parent
 
 
-def _no_node(node: str) -> SchedulerRefused:
+def _make_unknown_node_error(node: str) -> SchedulerRefused:
     return SchedulerRefused(f"Kubernetes knows no node {node}")
 
 
-def scheduler_from(settings: Settings) -> KubernetesScheduler:
+def open_kubernetes_scheduler(settings: Settings) -> KubernetesScheduler:
     """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account where none is named.
 
     Raises :class:`UsageError` without the client, the file or the account.
@@ -428,7 +449,7 @@ def scheduler_from(settings: Settings) -> KubernetesScheduler:
             config.load_incluster_config(client_configuration=configuration)
     except Exception as error:
         # A file of any content raises what its reader happens to.
-        why = one_line(str(error))[:200] or type(error).__name__
+        why = format_one_line(str(error))[:200] or type(error).__name__
         where = settings.act_kubeconfig or "the service account of this pod"
         raise UsageError(
             f"Kubernetes cannot be reached by {where}: {why}; TRIAGE_ACT_KUBECONFIG names a"

@@ -21,17 +21,17 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Final
 
-from triage.actions.names import incident_in
+from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
-    checked,
-    time_in,
+    check_node_name,
+    parse_scheduler_time,
 )
 from triage.errors import UsageError
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.settings import Settings
 
 # What a client of Slurm needs of our environment; tokens and secrets of the service stay here.
@@ -88,7 +88,7 @@ class SlurmScheduler:
     def node(self, node: str) -> NodeView:
         """How the node stands. ``details``: ``state``, and ``boot_time`` where it is known."""
         try:
-            printed = self._run("scontrol", "-o", "show", "node", checked(node))
+            printed = self._run("scontrol", "-o", "show", "node", check_node_name(node))
         except NoSuchNode:
             return NodeView(node, exists=False)
         return view_of(node, printed)
@@ -105,8 +105,8 @@ class SlurmScheduler:
             node, _, rest = line.partition("|")
             since, _, reason = rest.partition("|")
             nodes.add(node.strip())
-            if incident_in(reason) is not None:
-                out[node.strip()] = time_in(since)
+            if parse_reason_incident(reason) is not None:
+                out[node.strip()] = parse_scheduler_time(since)
         return PoolView(len(nodes - {""}), out)
 
     def drain(self, node: str, reason: str) -> None:
@@ -129,18 +129,18 @@ class SlurmScheduler:
             return
         if not seen.is_drained_for(reason):
             raise SchedulerRefused(f"{node} is drained for another reason: {seen.why}")
-        earlier = one_line(before.reason)[:MOST_WORDS] if before is not None else ""
+        earlier = format_one_line(before.reason)[:MOST_WORDS] if before is not None else ""
         if before is not None and before.drained:
             self._update(node, "state=drain", f"reason={earlier or 'drained before triage'}")
             return
         self._update(node, "state=undrain")
         # Without a reason of its own, a node that is DOWN would keep ours.
-        if earlier or "DOWN" in words_of(str(seen.details.get("state", ""))):
+        if earlier or "DOWN" in parse_state_flags(str(seen.details.get("state", ""))):
             self._update(node, f"reason={earlier or 'DOWN; the drain of triage was taken back'}")
 
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act as a line for a shell."""
-        update = ("scontrol", "update", f"nodename={checked(node)}")
+        update = ("scontrol", "update", f"nodename={check_node_name(node)}")
         if verb == "undrain":
             return shlex.join((*update, "state=undrain"))
         return shlex.join((*update, "state=drain", f"reason={reason}"))
@@ -152,7 +152,7 @@ class SlurmScheduler:
         return seen
 
     def _update(self, node: str, *changes: str) -> None:
-        self._run("scontrol", "update", f"nodename={checked(node)}", *changes)
+        self._run("scontrol", "update", f"nodename={check_node_name(node)}", *changes)
 
     def _run(self, program: str, *arguments: str) -> str:
         """What a program prints.
@@ -164,7 +164,7 @@ class SlurmScheduler:
         # Some versions say so on stdout, and some end with 0 then.
         if status == 0 and not UNKNOWN_NODE.match(printed.strip()):
             return printed
-        complaint = one_line(f"{complaint} {printed}").strip()[:MOST_WORDS]
+        complaint = format_one_line(f"{complaint} {printed}").strip()[:MOST_WORDS]
         if UNKNOWN_NODE.search(complaint):
             raise NoSuchNode(complaint)
         if NO_RIGHTS.search(complaint):
@@ -217,9 +217,11 @@ def view_of(node: str, printed: str) -> NodeView:
         head = printed[: reason.start()]
     for match in FIELD.finditer(head):
         found.setdefault(match[1], match[2])
-    words = words_of(found.get("State", ""))
+    words = parse_state_flags(found.get("State", ""))
     if not printed.startswith(f"NodeName={node} ") or not words:
-        raise SchedulerAway(f"scontrol did not print a node: {one_line(printed)[:MOST_WORDS]!r}")
+        raise SchedulerAway(
+            f"scontrol did not print a node: {format_one_line(printed)[:MOST_WORDS]!r}"
+        )
     details = {"state": found["State"]}
     if found.get("BootTime", "None") != "None":
         details["boot_time"] = found["BootTime"]
@@ -227,18 +229,18 @@ def view_of(node: str, printed: str) -> NodeView:
         name=node,
         exists=True,
         drained=bool(words & DRAINED),
-        reason="" if reason is None else one_line(reason["reason"]).strip(),
+        reason="" if reason is None else format_one_line(reason["reason"]).strip(),
         by="" if reason is None else reason["by"] or "",
         details=details,
     )
 
 
-def words_of(state: str) -> frozenset[str]:
+def parse_state_flags(state: str) -> frozenset[str]:
     """The base and the flags of a state, without marks: ``IDLE*+DRAIN`` is IDLE and DRAIN."""
     return frozenset(word.strip(MARKS) for word in PARTED.split(state.upper())) - {""}
 
 
-def scheduler_from(settings: Settings) -> SlurmScheduler:
+def open_slurm_scheduler(settings: Settings) -> SlurmScheduler:
     """Slurm as the settings say. Raises :class:`UsageError` where its clients are missing."""
     folder = settings.act_slurm_bin or None
     for program in ("scontrol", "sinfo"):

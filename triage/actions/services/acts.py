@@ -12,32 +12,32 @@ from typing import Any, Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.actions.names import reason_of
-from triage.actions.schedulers.interface import scheduler_of
+from triage.actions.names import format_act_reason
+from triage.actions.schedulers.interface import make_scheduler
 from triage.actions.services.links import page_of
 from triage.actions.services.rules import (
     HALTED,
     Convicted,
-    broken_by_incident,
-    broken_by_node,
-    contradicts,
-    convicted,
-    verb_for,
+    choose_verb,
+    find_broken_incident_rule,
+    find_broken_node_rule,
+    is_contradicting,
+    iterate_convicted,
 )
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
-from triage.actions.store.evidence import Standing, standing_of
-from triage.clock import utc_now
+from triage.actions.store.evidence import Standing, load_standing
+from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, TriageError
 from triage.notify.act import ActNotice, render_act
-from triage.notify.message import Event, message_id
+from triage.notify.message import Event, derive_message_id
 from triage.notify.request import Kind, Target
 from triage.settings import Settings
 from triage.store.access import audit
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import NewDelivery
@@ -65,7 +65,7 @@ class ActWriter:
     def __init__(self, session: Session, settings: Settings, now: datetime | None = None) -> None:
         self.session = session
         self.settings = settings
-        self.now = now or utc_now()
+        self.now = now or read_utc_now()
 
     # --- an incident is answered, or a person says what it was
 
@@ -73,16 +73,16 @@ class ActWriter:
         """A settled incident has an answer: look back at what was done, propose what it wants."""
         if self.settings.act_mode is ActMode.OFF:
             return
-        standing = standing_of(self.session, incident_id)
-        if standing is None or broken_by_incident(standing, self.settings):
+        standing = load_standing(self.session, incident_id)
+        if standing is None or find_broken_incident_rule(standing, self.settings):
             return
         self.look_back(standing)
-        verb = verb_for(self.settings)
-        for one in convicted(standing):
-            broken = broken_by_node(standing, one, self.settings, self.now)
+        verb = choose_verb(self.settings)
+        for one in iterate_convicted(standing):
+            broken = find_broken_node_rule(standing, one, self.settings, self.now)
             if verb is None or broken is not None:
                 log.info("not acted on", node=one.node, why=None if broken is None else broken.why)
-            elif not acts.of_incident(self.session, incident_id, node=one.node):
+            elif not acts.list_incident_acts(self.session, incident_id, node=one.node):
                 self._propose(standing, one, verb)
 
     def _propose(self, standing: Standing, one: Convicted, verb: Verb) -> None:
@@ -125,9 +125,9 @@ class ActWriter:
         """
         if verb is Verb.EXCLUDE:
             return None
-        reason = reason_of(incident_id, Category(one.category), one.confidence)
+        reason = format_act_reason(incident_id, Category(one.category), one.confidence)
         try:
-            scheduler = scheduler_of(self.settings)
+            scheduler = make_scheduler(self.settings)
             return None if scheduler is None else scheduler.command(str(verb), one.node, reason)
         except (TriageError, OSError):
             return None
@@ -137,7 +137,7 @@ class ActWriter:
         detail = {name: values[name] for name in _WOULD}
         detail |= {"verb": str(values["verb"]), "confidence": round(values["confidence"], 3)}
         step, by, subject = "act would have been", values["asked_by"], values["incident_id"]
-        same = audit.listing(self.session, 100, actor=by, action=step, subject=subject)
+        same = audit.list_acts(self.session, 100, actor=by, action=step, subject=subject)
         if not any({**row.detail, **detail} == row.detail for row in same):
             audit.note(self.session, by, step, subject, self.now, detail)
 
@@ -145,15 +145,15 @@ class ActWriter:
         """Find acts that the newest answer, or what a person says, no longer bears out."""
         if self.settings.act_mode in (ActMode.OFF, ActMode.DRY_RUN):
             return
-        still = {one.node for one in convicted(standing)}
+        still = {one.node for one in iterate_convicted(standing)}
         said = standing.incident.resolution
-        for one in acts.of_incident(self.session, standing.incident.id):
+        for one in acts.list_incident_acts(self.session, standing.incident.id):
             if one.verb is Verb.UNDRAIN:
                 continue
-            if said is not None and contradicts(said, one.node, str(one.category)):
+            if said is not None and is_contradicting(said, one.node, str(one.category)):
                 where = f" on {said.node}" if said.node else ""
                 self._refute(one, f"a person said that it was {said.category}{where}")
-            elif one.node not in still and not broken_by_incident(standing, self.settings):
+            elif one.node not in still and not find_broken_incident_rule(standing, self.settings):
                 why = f"revision {standing.incident.revision} no longer convicts {one.node}"
                 self._refute(one, why)
 
@@ -173,7 +173,7 @@ class ActWriter:
         acts.hold_cluster(self.session, one.cluster_id)
         self.note(acts.WRONG, one, why=why)
         self.session.flush()
-        number = acts.num_wrong(self.session, one.cluster_id, self.now)
+        number = acts.count_wrong_acts(self.session, one.cluster_id, self.now)
         if number < self.settings.act_wrong_stop:
             return
         reason = (
@@ -197,7 +197,7 @@ class ActWriter:
         """Keep a new act, and have it done or approved; None where the incident has one of this
         verb on this node.
         """
-        action_id = new_id("act", self.now)
+        action_id = make_id("act", self.now)
         if not acts.add(self.session, id=action_id, created_at=self.now, **values):
             return None
         return self.begin(self.find(action_id))
@@ -234,7 +234,7 @@ class ActWriter:
     def approve(self, one: NodeActView, by: str) -> NodeActView:
         """Have a proposal carried out, also beyond the budget: a person has decided."""
         self._check_waiting(one)
-        if one.verb is not Verb.UNDRAIN and acts.halted(self.session, one.cluster_id):
+        if one.verb is not Verb.UNDRAIN and acts.find_halt(self.session, one.cluster_id):
             raise HALTED.conflict()
         work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
         return self._decide(one, by, "act approved", state=ActionState.APPROVED, expires_at=None)
@@ -247,14 +247,14 @@ class ActWriter:
     def _decide(self, one: NodeActView, by: str, step: str, **values: object) -> NodeActView:
         values |= {"decided_by": by, "decided_at": self.now}
         if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
-            raise decided(self.find(one.id))
+            raise make_decided_conflict(self.find(one.id))
         self.note(step, one, by)
         return self.find(one.id)
 
     def _check_waiting(self, one: NodeActView) -> None:
         """Raises :class:`Conflict` for an act that is no proposal, or has expired."""
         if one.state is not ActionState.PROPOSED:
-            raise decided(one)
+            raise make_decided_conflict(one)
         if one.expires_at is not None and one.expires_at <= self.now:
             raise Conflict(
                 f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
@@ -288,7 +288,7 @@ class ActWriter:
         if one.verb is not Verb.DRAIN:
             return one
         by_person = by != SERVICE
-        halted = acts.halted(self.session, one.cluster_id) is not None
+        halted = acts.find_halt(self.session, one.cluster_id) is not None
         waits = not by_person and (self.settings.act_mode is not ActMode.AUTO or halted)
         decision = {"decided_by": by, "decided_at": self.now} if by_person else {
             "decided_by": None, "decided_at": None}  # fmt: skip
@@ -296,7 +296,9 @@ class ActWriter:
         same = {name: getattr(one, name) for name in (
             "cluster_id", "incident_id", "node", "system", "category", "confidence", "revision",
         )}  # fmt: skip
-        earlier = acts.of_incident(self.session, one.incident_id, node=one.node, verb=Verb.UNDRAIN)
+        earlier = acts.list_incident_acts(
+            self.session, one.incident_id, node=one.node, verb=Verb.UNDRAIN
+        )
         if earlier:
             return self.ask_again(earlier[0], **values)
         made = self.add(verb=Verb.UNDRAIN, undoes=one.id, **same, **values)
@@ -338,7 +340,7 @@ class ActWriter:
             return
         wire = one.to_dict()
         notice = ActNotice(
-            event, self.now, headline or _headline_of(one), {key: wire[key] for key in _FACTS},
+            event, self.now, headline or _compose_headline(one), {key: wire[key] for key in _FACTS},
             page_of(self.session, self.settings, one),
         )  # fmt: skip
         there = incidents.find(self.session, one.incident_id) is not None
@@ -346,12 +348,12 @@ class ActWriter:
             f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
         )
         # Not those that the hook of an incident named: whoever holds the link may approve.
-        for receiving in subscriptions.of_event(self.session, str(event)):
+        for receiving in subscriptions.list_by_event(self.session, str(event)):
             request = render_act(notice, Target(Kind(receiving.kind), receiving.url))
             if request is None:
                 continue
             new = NewDelivery(
-                message_id(one.id, step, event, receiving.id),
+                derive_message_id(one.id, step, event, receiving.id),
                 receiving.id, one.incident_id if there else None, one.revision, str(event),
                 request.method, request.url, request.headers, request.body,
             )  # fmt: skip
@@ -359,7 +361,7 @@ class ActWriter:
             work.enqueue(self.session, WorkKind.NOTIFY, receiving.id, self.now)
 
 
-def decided(one: NodeActView) -> Conflict:
+def make_decided_conflict(one: NodeActView) -> Conflict:
     """Why a proposal that is none any more cannot be decided."""
     by = f" by {one.decider}" if one.decided_by else ""
     return Conflict(
@@ -368,7 +370,7 @@ def decided(one: NodeActView) -> Conflict:
     )
 
 
-def _headline_of(one: NodeActView) -> str:
+def _compose_headline(one: NodeActView) -> str:
     """One line: what is asked or was done, to which node, and why."""
     what = f"{one.verb} {one.node}"
     if one.state is ActionState.PROPOSED:

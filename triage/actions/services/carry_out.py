@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.names import reason_of
+from triage.actions.names import format_act_reason
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
@@ -24,21 +24,21 @@ from triage.actions.services.acts import SERVICE, ActWriter
 from triage.actions.services.rules import (
     Broken,
     Rule,
-    broken_by_incident,
-    broken_by_mode,
-    broken_by_node,
-    convicted,
+    find_broken_incident_rule,
+    find_broken_mode_rule,
+    find_broken_node_rule,
+    iterate_convicted,
 )
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
-from triage.actions.store.evidence import standing_of
-from triage.clock import Jumps, steady_s, utc_now
+from triage.actions.store.evidence import load_standing
+from triage.clock import Jumps, read_steady_s, read_utc_now
 from triage.domain.acting import ENDED, ActionState, ActMode, Verb
 from triage.errors import Unavailable
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings
-from triage.store.database.clock import clock_doubt, watch_clock
+from triage.store.database.clock import describe_clock_doubt, watch_clock
 
 _SCHEDULER: Final = "the scheduler"
 _HOUR: Final = timedelta(hours=1)
@@ -67,11 +67,11 @@ class _Budget:
         """
         most_within_hour = self.settings.act_nodes_per_hour
         most_out = max(1, int(self.settings.act_pool_share * self.pool.size))  # one always may be
-        doubt = clock_doubt(session, now)
+        doubt = describe_clock_doubt(session, now)
         if doubt is not None:
             return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
-        ours = acts.nodes_out(session, one.cluster_id, now)
-        acted = acts.nodes_since(session, one.cluster_id, now - _HOUR)
+        ours = acts.collect_nodes_out(session, one.cluster_id, now)
+        acted = acts.list_nodes_taken_since(session, one.cluster_id, now - _HOUR)
         elsewhere = self.pool.out_since(now - _HOUR) - ours - set(acted) - {one.node}
         within_hour = max(len(acted), self.num_acted) + len(elsewhere)
         if within_hour >= most_within_hour:
@@ -100,7 +100,7 @@ class Hands:
 
     def carry_out(self, claim: Claim) -> None:
         """Do what is due of one act."""
-        now = utc_now()
+        now = read_utc_now()
         jump = self.jumps.look()
         if jump:
             # Acts of other processes are counted by their times: from now on a person decides.
@@ -134,7 +134,7 @@ class Hands:
                 why = f"{name} does not answer: {error}"
                 raise Unavailable(why, part=_SCHEDULER) from error
             if stands:
-                claim.finish(again_at=utc_now() + _LOOK_AGAIN)
+                claim.finish(again_at=read_utc_now() + _LOOK_AGAIN)
             else:
                 self._end(claim, one, ActionState.FAILED, f"{name} refused: {error}")
 
@@ -150,16 +150,16 @@ class Hands:
         """Launchers are told by the row itself. It costs as much as a drain does."""
         begun = self._begin(claim, one, None, self._budget(scheduler))
         if begun is not None:
-            self.acted_s.append(steady_s())
+            self.acted_s.append(read_steady_s())
             with claim.finishing() as session:
-                self._done(session, begun, expires_at=utc_now() + _EXCLUDED_FOR)
+                self._done(session, begun, expires_at=read_utc_now() + _EXCLUDED_FOR)
 
     def _act(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         seen = scheduler.node(one.node)
         if one.state is ActionState.ACTING and _was_done(one, seen):
             self._record(claim, one, seen, "found done after a process ended before it said so")
             return
-        ended = _found_otherwise(one, seen)
+        ended = _judge_foreign_state(one, seen)
         if ended is not None:
             self._end(claim, one, *ended)
             return
@@ -170,10 +170,10 @@ class Hands:
             if begun is None:
                 return
             one = begun
-        reason = reason_of(one.incident_id, one.category, one.confidence)
+        reason = format_act_reason(one.incident_id, one.category, one.confidence)
         if drains:
             scheduler.drain(one.node, reason)
-            self.acted_s.append(steady_s())
+            self.acted_s.append(read_steady_s())
         else:
             scheduler.undrain(one.node, reason, self._before(one))
         self._record(claim, one, scheduler.node(one.node))
@@ -187,7 +187,7 @@ class Hands:
             why = f"the scheduler took the act, and the node {stands}: {seen.reason or 'no reason'}"
             self._end(claim, one, ActionState.FAILED, why)
             return
-        again_at = utc_now() + _LOOK_AGAIN if one.verb is Verb.DRAIN else None
+        again_at = read_utc_now() + _LOOK_AGAIN if one.verb is Verb.DRAIN else None
         with claim.finishing(again_at) as session:
             self._done(session, one, how=how, after=asdict(seen))
 
@@ -200,14 +200,14 @@ class Hands:
             writer.undone(writer.find(one.undoes), one.decided_by or one.asked_by, by=one.id)
             return
         # What came while it was done may have taken back what it rests on.
-        standing = standing_of(session, one.incident_id)
+        standing = load_standing(session, one.incident_id)
         if standing is not None:
             writer.look_back(standing)
 
     def _watch(self, claim: Claim, one: NodeActView, scheduler: Scheduler) -> None:
         """A drain that stands; somebody may have taken it back at the scheduler."""
         if scheduler.node(one.node).incident == one.incident_id:
-            claim.finish(again_at=utc_now() + _LOOK_AGAIN)
+            claim.finish(again_at=read_utc_now() + _LOOK_AGAIN)
             return
         with claim.finishing() as session:
             why = "found taken back at the scheduler, not by this service"
@@ -235,12 +235,12 @@ class Hands:
 
     def _budget(self, scheduler: Scheduler | None) -> _Budget:
         """Without a scheduler, the nodes of the cluster are those that are on record."""
-        self.acted_s = [at for at in self.acted_s if at > steady_s() - _HOUR.total_seconds()]
+        self.acted_s = [at for at in self.acted_s if at > read_steady_s() - _HOUR.total_seconds()]
         if scheduler is not None:
             pool = scheduler.pool()
         else:
             with self.ctx.database.reading() as session:
-                pool = PoolView(acts.num_nodes(session, self.ctx.settings.act_cluster))
+                pool = PoolView(acts.count_cluster_nodes(session, self.ctx.settings.act_cluster))
         return _Budget(self.ctx.settings, pool, len(self.acted_s))
 
     def _begin(
@@ -280,7 +280,7 @@ class Hands:
 
     def _is_hindered(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> bool:
         """Whether an approved act has to wait; one that may not be done at all is ended."""
-        halted = acts.halted(writer.session, one.cluster_id) is not None
+        halted = acts.find_halt(writer.session, one.cluster_id) is not None
         if one.verb is Verb.UNDRAIN:
             return halted and one.decided_by is None
         if halted:
@@ -293,19 +293,19 @@ class Hands:
     def _broken(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> Broken | None:
         """The first rule that the act does not keep by now."""
         settings = self.ctx.settings
-        broken = broken_by_mode(settings, one.verb)
+        broken = find_broken_mode_rule(settings, one.verb)
         if broken is not None or settings.act_mode is ActMode.DRY_RUN:
             return broken or Broken(Rule.MODE, "the mode is dry_run", "")
-        standing = standing_of(writer.session, one.incident_id)
+        standing = load_standing(writer.session, one.incident_id)
         if standing is None:
             return Broken(Rule.CONVICTED, "the incident is gone", "")
-        broken = broken_by_incident(standing, settings)
-        node = next((it for it in convicted(standing) if it.node == one.node), None)
+        broken = find_broken_incident_rule(standing, settings)
+        node = next((it for it in iterate_convicted(standing) if it.node == one.node), None)
         if broken is not None or node is None:
             why = f"the newest answer does not convict {one.node}"
             return broken or Broken(Rule.CONVICTED, why, "")
         booted_at = None if seen is None else seen.booted_at
-        return broken_by_node(standing, node, settings, writer.now, booted_at)
+        return find_broken_node_rule(standing, node, settings, writer.now, booted_at)
 
     def _writer(self, session: Session, now: datetime | None = None) -> ActWriter:
         return ActWriter(session, self.ctx.settings, now)
@@ -316,7 +316,7 @@ def _was_done(one: NodeActView, seen: NodeView) -> bool:
     return seen.incident == one.incident_id if one.verb is Verb.DRAIN else not seen.drained
 
 
-def _found_otherwise(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
+def _judge_foreign_state(one: NodeActView, seen: NodeView) -> tuple[ActionState, str] | None:
     """How an act ends that finds the node in a state that is not ours to change."""
     if not seen.exists:
         return ActionState.FAILED, f"the scheduler knows no node {one.node}"

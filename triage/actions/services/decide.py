@@ -14,15 +14,15 @@ from triage.actions.services.rules import (
     Broken,
     Convicted,
     Rule,
-    broken_by_incident,
-    broken_by_mode,
-    broken_by_node,
-    convicted,
+    find_broken_incident_rule,
+    find_broken_mode_rule,
+    find_broken_node_rule,
+    iterate_convicted,
 )
 from triage.actions.store import acts
 from triage.actions.store.acts import HaltView, NodeActView
-from triage.actions.store.evidence import Standing, standing_of
-from triage.clock import utc_now
+from triage.actions.store.evidence import Standing, load_standing
+from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.states import WorkKind
 from triage.domain.wire import Count, Share, WireForm
@@ -87,7 +87,7 @@ class ActuatorView(WireForm):
     halted: HaltView | None
 
 
-def _decided(
+def _decide_act(
     decide: Callable[[ActWriter, NodeActView, str], NodeActView],
     ctx: Context,
     action_id: str,
@@ -108,9 +108,9 @@ def _decided(
     return done
 
 
-approve: Final = partial(_decided, ActWriter.approve)
-refuse: Final = partial(_decided, ActWriter.refuse)
-undo: Final = partial(_decided, ActWriter.undo)
+approve: Final = partial(_decide_act, ActWriter.approve)
+refuse: Final = partial(_decide_act, ActWriter.refuse)
+undo: Final = partial(_decide_act, ActWriter.undo)
 
 
 def ask(
@@ -137,13 +137,15 @@ def ask(
 
 def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     settings = writer.settings
-    standing = standing_of(writer.session, incident_id)
+    standing = load_standing(writer.session, incident_id)
     if standing is None:
         raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
-    _check(broken_by_mode(settings, wish.verb) or broken_by_incident(standing, settings))
-    nodes = _wanted(standing, wish)
+    _check(
+        find_broken_mode_rule(settings, wish.verb) or find_broken_incident_rule(standing, settings)
+    )
+    nodes = _select_wanted(standing, wish)
     for one in nodes:
-        _check(broken_by_node(standing, one, settings, writer.now))
+        _check(find_broken_node_rule(standing, one, settings, writer.now))
     acting = [writer.act_on(standing, one, wish.verb, by) for one in nodes]
     if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
         for values in acting:
@@ -151,15 +153,17 @@ def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedAc
         keys = ("node", "verb", "why", "command")
         would = (WouldAct(*(values[key] for key in keys)) for values in acting)
         return AskedActs(dry_run=True, would=tuple(would))
-    if acts.halted(writer.session, standing.cluster_id) is not None:
+    if acts.find_halt(writer.session, standing.cluster_id) is not None:
         raise HALTED.conflict()
     decider = by if wish.approve else None
-    return AskedActs(dry_run=False, actions=tuple(_begun(writer, one, decider) for one in acting))
+    return AskedActs(
+        dry_run=False, actions=tuple(_begin_act(writer, one, decider) for one in acting)
+    )
 
 
-def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
+def _select_wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
     """The convicted nodes that the wish names. Raises :class:`Conflict` where there is none."""
-    found = list(convicted(standing))
+    found = list(iterate_convicted(standing))
     nodes = [one for one in found if wish.node in (None, one.node)]
     if nodes:
         return nodes
@@ -172,10 +176,10 @@ def _wanted(standing: Standing, wish: ActWish) -> Sequence[Convicted]:
     raise Broken(Rule.CONVICTED, why, step).conflict()
 
 
-def _begun(writer: ActWriter, values: Mapping[str, Any], decider: str | None) -> NodeActView:
+def _begin_act(writer: ActWriter, values: Mapping[str, Any], decider: str | None) -> NodeActView:
     """The act of a person on one node: a new one, or one that is there and was not done."""
     node, verb = values["node"], values["verb"]
-    earlier = acts.of_incident(writer.session, values["incident_id"], node=node)
+    earlier = acts.list_incident_acts(writer.session, values["incident_id"], node=node)
     for it in earlier:
         if it.state in (ActionState.DONE, ActionState.UNDONE) and it.verb in acts.TAKES_OUT:
             raise Broken(
@@ -194,7 +198,7 @@ def _begun(writer: ActWriter, values: Mapping[str, Any], decider: str | None) ->
 
 def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     """Take back the drains of an incident, or of one of its nodes."""
-    drains = acts.of_incident(
+    drains = acts.list_incident_acts(
         writer.session, incident_id, node=wish.node, verb=Verb.DRAIN, state=ActionState.DONE
     )
     if not drains:
@@ -226,51 +230,53 @@ def halt(ctx: Context, by: str, reason: str) -> None:
             hint="put the long story into a ticket",
             places=(Place("body/reason", "too long"),),
         )
-    now, why = utc_now(), reason.strip() or "a person stopped it"
+    now, why = read_utc_now(), reason.strip() or "a person stopped it"
     with ctx.database.writing() as session:
-        cluster_id = _held_cluster(ctx, session)
+        cluster_id = _hold_act_cluster(ctx, session)
         if acts.begin_halt(session, cluster_id, now, by, why):
-            audit.note(session, by, "actuator halted", _subject_of(ctx), now, {"why": why})
+            audit.note(session, by, "actuator halted", _get_subject(ctx), now, {"why": why})
 
 
 def resume(ctx: Context, by: str) -> bool:
     """Go on; False where it was not halted. Acts that were wrong before are not counted again."""
-    now, name = utc_now(), ctx.settings.act_cluster
+    now, name = read_utc_now(), ctx.settings.act_cluster
     with ctx.database.writing() as session:
-        ended = acts.end_halt(session, _held_cluster(ctx, session), now, by)
+        ended = acts.end_halt(session, _hold_act_cluster(ctx, session), now, by)
         if ended:
-            audit.note(session, by, "actuator resumed", _subject_of(ctx), now)
-        approved = acts.listing(session, cluster=name, state=ActionState.APPROVED, limit=500)
+            audit.note(session, by, "actuator resumed", _get_subject(ctx), now)
+        approved = acts.list_node_acts(session, cluster=name, state=ActionState.APPROVED, limit=500)
         for one in approved:
             work.enqueue(session, WorkKind.ACT, one.id, now)
     return ended
 
 
-def _held_cluster(ctx: Context, session: Session) -> int:
+def _hold_act_cluster(ctx: Context, session: Session) -> int:
     cluster_id = cluster_key(session, ctx.settings.act_cluster)
     acts.hold_cluster(session, cluster_id)
     return cluster_id
 
 
-def _subject_of(ctx: Context) -> str:
+def _get_subject(ctx: Context) -> str:
     return ctx.settings.act_cluster or "(no cluster)"
 
 
-def how_it_stands(ctx: Context) -> ActuatorView:
+def read_actuator_view(ctx: Context) -> ActuatorView:
     """The actuator of the settings' cluster, as of now."""
-    settings, now = ctx.settings, utc_now()
+    settings, now = ctx.settings, read_utc_now()
     counted: dict[str, Any] = {"halted": None}
     counted |= dict.fromkeys(("acted_within_hour", "nodes_out", "wrong_within_week"), 0)
     with ctx.database.reading() as session:
         cluster_id = acts.cluster_id_of(session, settings.act_cluster)
         if cluster_id is not None:
             counted = {
-                "acted_within_hour": len(acts.nodes_since(session, cluster_id, now - _HOUR)),
-                "nodes_out": len(acts.nodes_out(session, cluster_id, now)),
-                "wrong_within_week": acts.num_wrong(session, cluster_id, now),
-                "halted": acts.halted(session, cluster_id),
+                "acted_within_hour": len(
+                    acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)
+                ),
+                "nodes_out": len(acts.collect_nodes_out(session, cluster_id, now)),
+                "wrong_within_week": acts.count_wrong_acts(session, cluster_id, now),
+                "halted": acts.find_halt(session, cluster_id),
             }
-        states = acts.num_by_state(session)
+        states = acts.count_acts_by_state(session)
     return ActuatorView(
         mode=settings.act_mode,
         system=settings.act_system,

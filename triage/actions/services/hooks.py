@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from triage.actions.services.acts import ActWriter
 from triage.actions.store import acts
-from triage.actions.store.evidence import standing_of
+from triage.actions.store.evidence import load_standing
 from triage.domain.acting import ActMode
 from triage.services.context import ActingHooks
 from triage.settings import Settings
@@ -25,7 +25,7 @@ class ActingOnNodes(ActingHooks):
         self, session: Session, settings: Settings, incident_id: str, now: datetime
     ) -> None:
         """Find acts that were wrong by what a person says."""
-        standing = standing_of(session, incident_id)
+        standing = load_standing(session, incident_id)
         if standing is not None:
             ActWriter(session, settings, now).look_back(standing)
 
@@ -34,7 +34,7 @@ class ActingOnNodes(ActingHooks):
         if settings.act_mode is ActMode.OFF:
             return None
         cluster_id = acts.cluster_id_of(session, settings.act_cluster)
-        found = None if cluster_id is None else acts.halted(session, cluster_id)
+        found = None if cluster_id is None else acts.find_halt(session, cluster_id)
         if found is None:
             return None
         return f"acts on nodes are halted since {found.at:%Y-%m-%d %H:%M}Z: {found.reason}"

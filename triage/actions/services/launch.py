@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from triage.actions.store.acts import cluster_id_of
 from triage.actions.store.evidence import last_repairs
-from triage.actions.store.launch import acted_on, convicted_since, failure_of
-from triage.clock import utc_now
+from triage.actions.store.launch import get_failure_time, iterate_convicted_since, list_acted_on
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.category import OF_THE_NODE
 from triage.domain.hosts import is_host_name
@@ -66,13 +66,13 @@ def on_launch(
     Raises :class:`Conflict` where several clusters have a job of this id and none is named, and
     :class:`NotFound` for a cluster that the token does not reach.
     """
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        newest = _newest_failure(session, caller, job_id, cluster)
+        newest = _find_newest_failure(session, caller, job_id, cluster)
         of = newest.incident.cluster if newest else caller.asks(cluster)
-        by_node = {one.node: one for one in _left_out(session, of or "", newest, now)}
+        by_node = {one.node: one for one in _iterate_left_out(session, of or "", newest, now)}
     excluded = tuple(by_node[name] for name in sorted(by_node))
-    decision, why, again_s = _decided(newest, excluded, now)
+    decision, why, again_s = _decide_launch(newest, excluded, now)
     action, status, restart = RecommendedAction.CONTINUE, LaunchStatus.COMPLETED, None
     if newest is not None:
         restart, action = newest.restart, RecommendedAction.UNKNOWN
@@ -97,10 +97,12 @@ def on_launch(
     )
 
 
-def _newest_failure(
+def _find_newest_failure(
     session: Session, caller: Caller, job_id: str, cluster: str | None
 ) -> _Newest | None:
-    found = incidents.listing(session, job_id=job_id, cluster=caller.asks(cluster), limit=_FEW)
+    found = incidents.list_incidents(
+        session, job_id=job_id, cluster=caller.asks(cluster), limit=_FEW
+    )
     clusters = sorted({one.cluster or "" for one in found})
     if len(clusters) > 1:
         names = ", ".join(name or "(none)" for name in clusters)
@@ -111,10 +113,10 @@ def _newest_failure(
         return None
     first = found[0]
     settled = first.state in {IncidentState.READY, IncidentState.FAILED}
-    return _Newest(first, restart_of(session, first.id), failure_of(session, first), settled)
+    return _Newest(first, restart_of(session, first.id), get_failure_time(session, first), settled)
 
 
-def _left_out(
+def _iterate_left_out(
     session: Session, cluster: str, newest: _Newest | None, now: datetime
 ) -> Iterator[LeftOut]:
     """Nodes that the start should not get: by the answer to the job's own failure, by those of
@@ -124,17 +126,17 @@ def _left_out(
     if cluster_id is None:
         return
     since = now - _HELD
-    by_acts, taken_back = acted_on(session, cluster_id, since, now)
+    by_acts, taken_back = list_acted_on(session, cluster_id, since, now)
     for one in (
-        *_by_answer(session, cluster_id, newest, since),
-        *convicted_since(session, cluster_id, since, _HELD),
+        *_iterate_left_out_by_answer(session, cluster_id, newest, since),
+        *iterate_convicted_since(session, cluster_id, since, _HELD),
     ):
         if is_host_name(one.node) and (one.incident_id, one.node) not in taken_back:
             yield one
     yield from by_acts
 
 
-def _by_answer(
+def _iterate_left_out_by_answer(
     session: Session, cluster_id: int, newest: _Newest | None, since: datetime
 ) -> Iterator[LeftOut]:
     """Nodes that the newest answer leaves out of the next start of this job, unless a person said
@@ -154,7 +156,7 @@ def _by_answer(
             yield LeftOut(node, why, incident.id, newest.failed_at + _HELD)
 
 
-def _decided(
+def _decide_launch(
     newest: _Newest | None, excluded: tuple[LeftOut, ...], now: datetime
 ) -> tuple[LaunchDecision, str, float | None]:
     """The decision, why, and when to ask again."""

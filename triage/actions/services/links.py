@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from triage.actions.store.acts import NodeActView
 from triage.domain.acting import ActionState
 from triage.settings import Settings
-from triage.store.database.sealing import sealer_of
+from triage.store.database.sealing import get_sealer
 
 _PURPOSE: Final = "triage approve act 1"
 _DIGITS: Final = 12
@@ -28,11 +28,11 @@ def page_of(session: Session, settings: Settings, one: NodeActView) -> str:
     the link; else that of its incident.
     """
     base = settings.public_url.rstrip("/")
-    keys = sealer_of(session).keys_for(_PURPOSE)
+    keys = get_sealer(session).keys_for(_PURPOSE)
     if one.state is not ActionState.PROPOSED or one.expires_at is None or not keys:
         return f"{base}/incidents/{one.incident_id}"
     until = _end_of(one)
-    query = urlencode({"until": until, "proof": _signature(keys[0], one, until)})
+    query = urlencode({"until": until, "proof": _compute_signature(keys[0], one, until)})
     return f"{base}/actions/{one.id}/decide?{query}"
 
 
@@ -49,8 +49,8 @@ def is_signed(session: Session, one: NodeActView, until: str, proof: str, now: d
         return False
     offered = proof.encode("utf-8", "replace")
     found = [
-        hmac.compare_digest(_signature(key, one, until).encode(), offered)
-        for key in sealer_of(session).keys_for(_PURPOSE)
+        hmac.compare_digest(_compute_signature(key, one, until).encode(), offered)
+        for key in get_sealer(session).keys_for(_PURPOSE)
     ]
     return any(found)
 
@@ -59,6 +59,6 @@ def _end_of(one: NodeActView) -> str:
     return "" if one.expires_at is None else str(int(one.expires_at.timestamp()))
 
 
-def _signature(key: bytes, one: NodeActView, until: str) -> str:
+def _compute_signature(key: bytes, one: NodeActView, until: str) -> str:
     said = json.dumps([one.id, str(one.verb), one.node, until]).encode()
     return base64.urlsafe_b64encode(hmac.digest(key, said, hashlib.sha256)).decode().rstrip("=")

@@ -72,7 +72,7 @@ class Convicted:
     confidence: float
 
 
-def convicted(standing: Standing) -> Iterator[Convicted]:
+def iterate_convicted(standing: Standing) -> Iterator[Convicted]:
     """The culprits that the verdict names to be taken out, each once.
 
     The confidence is the smaller one of the verdict's and the suspect's own.
@@ -96,7 +96,7 @@ def check_settings(settings: Settings) -> None:
             raise UsageError(f"TRIAGE_ACT_VERBS: {verb!r} is none of {', '.join(OWN_VERBS)}")
 
 
-def broken_by_mode(settings: Settings, verb: Verb | None = None) -> Broken | None:
+def find_broken_mode_rule(settings: Settings, verb: Verb | None = None) -> Broken | None:
     """Whether anything may be done at all, and whether the verb has a scheduler to ask."""
     if settings.act_mode is ActMode.OFF:
         step = "set TRIAGE_ACT_MODE=dry_run to see what it would do"
@@ -107,7 +107,7 @@ def broken_by_mode(settings: Settings, verb: Verb | None = None) -> Broken | Non
     return None
 
 
-def broken_by_incident(standing: Standing, settings: Settings) -> Broken | None:
+def find_broken_incident_rule(standing: Standing, settings: Settings) -> Broken | None:
     """The first rule that the incident as a whole does not keep."""
     incident = standing.incident
     if (incident.cluster or "") != settings.act_cluster:
@@ -129,20 +129,20 @@ def broken_by_incident(standing: Standing, settings: Settings) -> Broken | None:
     return None
 
 
-def broken_by_node(
+def find_broken_node_rule(
     standing: Standing, one: Convicted, settings: Settings, now: datetime,
     booted_at: datetime | None = None,
 ) -> Broken | None:  # fmt: skip
     """The first rule that a convicted node does not keep; ``booted_at`` is its last start."""
-    return next(_broken_by_node(standing, one, settings, now, booted_at), None)
+    return next(_iterate_broken_node_rules(standing, one, settings, now, booted_at), None)
 
 
-def _broken_by_node(
+def _iterate_broken_node_rules(
     standing: Standing, one: Convicted, settings: Settings, now: datetime,
     booted_at: datetime | None,
 ) -> Iterator[Broken]:  # fmt: skip
     said, node, failed_at = standing.incident.resolution, one.node, standing.failed_at
-    if said is not None and contradicts(said, node, one.category):
+    if said is not None and is_contradicting(said, node, one.category):
         why = f"a person said that it was {said.category}{f' on {said.node}' if said.node else ''}"
         yield Broken(Rule.RESOLVED, why, "resolve the incident again if that was a mistake")
     if one.category not in HARDWARE:
@@ -164,15 +164,15 @@ def _broken_by_node(
         f"look at the node as it is now, then {_BY_HAND}",
     )
     if repaired is not None and repaired >= failed_at:
-        why = f"{node} was repaired at {_minute(repaired)}, after this failure"
+        why = f"{node} was repaired at {_format_minute(repaired)}, after this failure"
         yield Broken(Rule.FRESH, why, f"if it was not, {_BY_HAND}")
     if booted_at is not None and booted_at > failed_at:
-        why = f"{node} was started at {_minute(booted_at)}, after this failure"
+        why = f"{node} was started at {_format_minute(booted_at)}, after this failure"
         yield Broken(Rule.FRESH, why, as_it_is)
     if now - failed_at > timedelta(hours=settings.act_max_age):
         yield Broken(
             Rule.FRESH,
-            f"the failure of {_minute(failed_at)} is longer ago than TRIAGE_ACT_MAX_AGE"
+            f"the failure of {_format_minute(failed_at)} is longer ago than TRIAGE_ACT_MAX_AGE"
             f" ({settings.act_max_age:g} h)",
             as_it_is,
         )
@@ -190,11 +190,11 @@ def _broken_by_node(
         yield Broken(Rule.PLACED, why, f"look at the node, then {_BY_HAND}")
 
 
-def _minute(at: datetime) -> str:
+def _format_minute(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def verb_for(settings: Settings) -> Verb | None:
+def choose_verb(settings: Settings) -> Verb | None:
     """What the service does by itself: a drain where there is a scheduler, else an exclusion; the
     first that the settings allow. One act for a node.
     """
@@ -202,7 +202,7 @@ def verb_for(settings: Settings) -> Verb | None:
     return next((verb for verb in usable if verb in settings.act_verbs), None)
 
 
-def contradicts(resolution: ResolutionView, node: str, category: str) -> bool:
+def is_contradicting(resolution: ResolutionView, node: str, category: str) -> bool:
     """Whether a person's word means that taking this node out was wrong.
 
     It was no hardware, another node, or the network between nodes where a part of the node was

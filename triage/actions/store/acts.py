@@ -10,7 +10,7 @@ from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Action, ActuatorHalt, Audit, Cluster, Node, Work
-from triage.actions.names import who
+from triage.actions.names import describe_decider
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
@@ -70,7 +70,7 @@ class NodeActView(WireForm):
     @property
     def decider(self) -> str:
         """Who said yes or no, else who asked for it, for people."""
-        return who(self.decided_by or self.asked_by)
+        return describe_decider(self.decided_by or self.asked_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def hold_cluster(session: Session, cluster_id: int) -> None:
 
 def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
     """Keep an act; False where the incident has one of this verb on this node already."""
-    return insert_or_none(session, Action, _stored(values), Action.id) is not None
+    return insert_or_none(session, Action, _convert_values(values), Action.id) is not None
 
 
 def change(session: Session, action_id: str, was: ActionState, **values: object) -> bool:
@@ -106,13 +106,13 @@ def change(session: Session, action_id: str, was: ActionState, **values: object)
     done = session.execute(
         update(Action)
         .where(Action.id == action_id, Action.state == str(was))
-        .values(**_stored(values))
+        .values(**_convert_values(values))
         .execution_options(synchronize_session=False)
     )
     return cast("CursorResult[Any]", done).rowcount > 0
 
 
-def _stored(values: Mapping[str, object]) -> dict[str, object]:
+def _convert_values(values: Mapping[str, object]) -> dict[str, object]:
     return {key: str(one) if isinstance(one, StrEnum) else one for key, one in values.items()}
 
 
@@ -120,10 +120,10 @@ def find(session: Session, action_id: str, *, locked: bool = False) -> NodeActVi
     """One act; ``locked``: nobody else changes it before the session ends."""
     if locked:
         lock_rows(session, select(Action).where(Action.id == action_id)).one_or_none()
-    return next(iter(listing(session, id=action_id)), None)
+    return next(iter(list_node_acts(session, id=action_id)), None)
 
 
-def of_incident(
+def list_incident_acts(
     session: Session,
     incident_id: str,
     *,
@@ -133,10 +133,10 @@ def of_incident(
 ) -> list[NodeActView]:
     """Acts of an incident, the first first."""
     wanted = {"incident_id": incident_id, "node": node, "verb": verb, "state": state}
-    return listing(session, limit=_MOST, before=None, cluster=None, **wanted)[::-1]
+    return list_node_acts(session, limit=_MOST, before=None, cluster=None, **wanted)[::-1]
 
 
-def listing(
+def list_node_acts(
     session: Session,
     *,
     before: tuple[datetime, str] | None = None,
@@ -173,7 +173,7 @@ def listing(
     ]  # fmt: skip
 
 
-def nodes_since(session: Session, cluster_id: int, since: datetime) -> list[str]:
+def list_nodes_taken_since(session: Session, cluster_id: int, since: datetime) -> list[str]:
     """Nodes that were drained or excluded since then, once for each time; also those of a time
     that has not come: a clock may have gone back.
     """
@@ -183,12 +183,12 @@ def nodes_since(session: Session, cluster_id: int, since: datetime) -> list[str]
     return list(session.scalars(query))
 
 
-def nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
+def collect_nodes_out(session: Session, cluster_id: int, now: datetime) -> set[str]:
     """Nodes that acts on record took out of service or keep from launchers, or are about to."""
-    return set(session.scalars(_standing(select(Action.node), cluster_id, now)))
+    return set(session.scalars(_filter_standing(select(Action.node), cluster_id, now)))
 
 
-def _standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
+def _filter_standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
     return query.where(
         Action.cluster_id == cluster_id,
         Action.verb.in_([Verb.DRAIN, Verb.EXCLUDE]),
@@ -197,21 +197,21 @@ def _standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]
     )
 
 
-def num_nodes(session: Session, cluster: str) -> int:
+def count_cluster_nodes(session: Session, cluster: str) -> int:
     """How many nodes of a cluster are on record."""
     query = select(func.count(Node.id)).join(Cluster, Node.cluster_id == Cluster.id)
     return session.scalar(query.where(Cluster.name == cluster)) or 0
 
 
-def num_by_state(session: Session) -> Mapping[tuple[str, str], int]:
+def count_acts_by_state(session: Session) -> Mapping[tuple[str, str], int]:
     """How many acts there are, by verb and state."""
     query = select(Action.verb, Action.state, func.count()).group_by(Action.verb, Action.state)
     return {(verb, state): number for verb, state, number in session.execute(query)}
 
 
-def halted(session: Session, cluster_id: int) -> HaltView | None:
+def find_halt(session: Session, cluster_id: int) -> HaltView | None:
     """The halt that stands; None where acts are done."""
-    row = session.scalar(_halts_of(cluster_id).order_by(ActuatorHalt.id).limit(1))
+    row = session.scalar(_select_halts(cluster_id).order_by(ActuatorHalt.id).limit(1))
     return None if row is None else view_of(HaltView, row)
 
 
@@ -219,7 +219,7 @@ def begin_halt(
     session: Session, cluster_id: int, now: datetime, by: str, reason: str, act: str | None = None
 ) -> bool:
     """Stop; False where it is stopped already. The cluster is held."""
-    if halted(session, cluster_id) is not None:
+    if find_halt(session, cluster_id) is not None:
         return False
     session.add(ActuatorHalt(cluster_id=cluster_id, at=now, by=by, reason=reason, action_id=act))
     session.flush()
@@ -228,14 +228,14 @@ def begin_halt(
 
 def end_halt(session: Session, cluster_id: int, now: datetime, by: str) -> bool:
     """Go on; False where nothing was stopped."""
-    rows: Sequence[ActuatorHalt] = lock_rows(session, _halts_of(cluster_id)).all()
+    rows: Sequence[ActuatorHalt] = lock_rows(session, _select_halts(cluster_id)).all()
     for row in rows:
         row.ended_at, row.ended_by = now, by
     session.flush()
     return bool(rows)
 
 
-def _halts_of(cluster_id: int) -> Select[ActuatorHalt]:
+def _select_halts(cluster_id: int) -> Select[ActuatorHalt]:
     return select(ActuatorHalt).where(
         ActuatorHalt.cluster_id == cluster_id, ActuatorHalt.ended_at.is_(None)
     )
@@ -247,7 +247,7 @@ def is_wrong(session: Session, action_id: str) -> bool:
     return session.scalar(query) is not None
 
 
-def num_wrong(session: Session, cluster_id: int, now: datetime) -> int:
+def count_wrong_acts(session: Session, cluster_id: int, now: datetime) -> int:
     """How many acts of the cluster have proved wrong within a week, since a person last let it
     go on.
     """

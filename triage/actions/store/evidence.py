@@ -26,7 +26,7 @@ from triage.domain.facts import FactsState
 from triage.domain.hosts import expand
 from triage.domain.states import ArtifactState
 from triage.store.incidents import incidents
-from triage.store.incidents.matching import failed_at_of
+from triage.store.incidents.matching import parse_failed_at
 from triage.store.views import IncidentView
 
 _FACTS_USED: Final = IncidentFacts.state.in_([FactsState.USED, FactsState.LATE])
@@ -66,7 +66,7 @@ class Standing:
     sources: Mapping[str, Source]
 
 
-def standing_of(session: Session, incident_id: str) -> Standing | None:
+def load_standing(session: Session, incident_id: str) -> Standing | None:
     """How an incident stands; None where there is none of this id."""
     incident = incidents.find(session, incident_id)
     row = session.execute(
@@ -81,24 +81,26 @@ def standing_of(session: Session, incident_id: str) -> Standing | None:
     ).all()
     named = {str(one["node"]): one for one in suspects
              if one.get("role") == Role.CULPRIT and one.get("node")}  # fmt: skip
-    unread = incidents.stored(session, incident_id) > 0
+    unread = incidents.count_unread(session, incident_id) > 0
     return Standing(
         incident,
         row.cluster_id,
         suspects,
         answered=row.answered_inputs >= row.inputs and not unread,
-        doubted=_doubted(session, incident_id, incident.cluster),
-        failed_at=time_of_failure(incident.verdict, row.key, incident.created_at),
+        doubted=_find_doubted_token(session, incident_id, incident.cluster),
+        failed_at=choose_failure_time(incident.verdict, row.key, incident.created_at),
         repaired=last_repairs(session, row.cluster_id, list(named)),
-        sources={node: _source_of(session, incident_id, one) for node, one in named.items()},
+        sources={node: _find_source(session, incident_id, one) for node, one in named.items()},
     )
 
 
-def time_of_failure(verdict: Mapping[str, Any] | None, key: str, created_at: datetime) -> datetime:
+def choose_failure_time(
+    verdict: Mapping[str, Any] | None, key: str, created_at: datetime
+) -> datetime:
     """When a job failed: the earlier one of what was reported and what was read."""
     said = str((verdict or {}).get("at") or "")
     read = datetime.fromisoformat(said) if said.endswith("Z") else None
-    return min((at for at in (failed_at_of(key), read) if at is not None), default=created_at)
+    return min((at for at in (parse_failed_at(key), read) if at is not None), default=created_at)
 
 
 def last_repairs(session: Session, cluster_id: int, nodes: Sequence[str]) -> dict[str, datetime]:
@@ -112,7 +114,7 @@ def last_repairs(session: Session, cluster_id: int, nodes: Sequence[str]) -> dic
     return {row.name: row.at for row in rows}
 
 
-def _source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
+def _find_source(session: Session, incident_id: str, suspect: Mapping[str, Any]) -> Source:
     """Who brought what speaks against the node of a suspect, and whether it names the node."""
     node = str(suspect["node"])
     places = {(one.get("artifact"), one.get("line")) for one in suspect.get("because") or ()}
@@ -133,7 +135,7 @@ def _source_of(session: Session, incident_id: str, suspect: Mapping[str, Any]) -
     good = [
         one for one in rows
         if _may_speak(one.node_pattern, node)
-        and (one.job_id is None or node in _nodes_said(session, incident_id))
+        and (one.job_id is None or node in _collect_named_nodes(session, incident_id))
     ]  # fmt: skip
     foreign = f"the token {rows[0].key_id}, which is bound elsewhere" if rows and not good else None
     by_name = any(one.of == node or (one.node == node and one.rank is None) for one in good or rows)
@@ -144,25 +146,25 @@ def _may_speak(pattern: str | None, node: str) -> bool:
     return pattern is None or fnmatchcase(node, pattern)
 
 
-def _nodes_said(session: Session, incident_id: str) -> set[str]:
+def _collect_named_nodes(session: Session, incident_id: str) -> set[str]:
     """The nodes that somebody else than a token of the job itself says the job was on."""
     rows = session.execute(
         select(IncidentFacts.facts, ApiKey.node_pattern)
         .outerjoin(ApiKey, ApiKey.id == IncidentFacts.key_id)
         .where(IncidentFacts.incident_id == incident_id, _FACTS_USED, ApiKey.job_id.is_(None))
     )
-    return {node for facts, pattern in rows for node in _nodes_in(facts.get("nodes"))
+    return {node for facts, pattern in rows for node in _parse_nodes(facts.get("nodes"))
             if _may_speak(pattern, node)}  # fmt: skip
 
 
-def _nodes_in(said: object) -> list[str]:
+def _parse_nodes(said: object) -> list[str]:
     """The names of nodes as they came: a list, or in the words of Slurm."""
     if isinstance(said, str):
         return expand(said)
     return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
 
 
-def _doubted(session: Session, incident_id: str, cluster: str | None) -> str | None:
+def _find_doubted_token(session: Session, incident_id: str, cluster: str | None) -> str | None:
     """A token whose word or files still count in the incident, and must not; why not."""
     files = (
         select(Upload.key_id)

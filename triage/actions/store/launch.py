@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 
 from models import Action, Incident, Job, Node, Repair, Resolution, Suspect
 from triage.actions.store.acts import STANDING
-from triage.actions.store.evidence import time_of_failure
+from triage.actions.store.evidence import choose_failure_time
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.launch import LeftOut
-from triage.store.incidents.repeats import accused
+from triage.store.incidents.repeats import build_accused_condition
 from triage.store.views import IncidentView
 
 # Convictions that are looked at, the newest, and of each node: verdicts are long.
@@ -20,7 +20,7 @@ MOST_READ = 2000
 MOST_OF_NODE = 3
 
 
-def convicted_since(
+def iterate_convicted_since(
     session: Session, cluster_id: int, since: datetime, held: timedelta
 ) -> Iterator[LeftOut]:
     """The newest conviction of each node of a cluster, until ``held`` after the failure.
@@ -42,7 +42,7 @@ def convicted_since(
             Suspect.role == Role.CULPRIT,
             Suspect.category.in_(OF_THE_NODE),
             Suspect.node.is_not(None),
-            accused(),
+            build_accused_condition(),
         )
         .subquery()
     )
@@ -64,7 +64,7 @@ def convicted_since(
     )  # fmt: skip
     found: dict[str, tuple[datetime, LeftOut]] = {}
     for row in rows:
-        at = time_of_failure(row.verdict, row.key, row.created_at)
+        at = choose_failure_time(row.verdict, row.key, row.created_at)
         wanted = row.node in (row.verdict or {}).get("cordon", ()) and at >= since
         known = found.get(row.node)
         if not wanted or (row.mended is not None and row.mended > at) or (known and known[0] >= at):
@@ -74,7 +74,7 @@ def convicted_since(
     return (one for _, one in found.values())
 
 
-def acted_on(
+def list_acted_on(
     session: Session, cluster_id: int, since: datetime, now: datetime
 ) -> tuple[list[LeftOut], set[tuple[str, str]]]:
     """Nodes that our acts keep out, each once, and (incident, node) of what was taken back since.
@@ -110,7 +110,7 @@ def acted_on(
     return list(out.values()), back
 
 
-def failure_of(session: Session, incident: IncidentView) -> datetime:
+def get_failure_time(session: Session, incident: IncidentView) -> datetime:
     """When the job of an incident failed."""
     key = session.scalar(select(Incident.key).where(Incident.id == incident.id))
-    return time_of_failure(incident.verdict, key or "", incident.created_at)
+    return choose_failure_time(incident.verdict, key or "", incident.created_at)

@@ -32,22 +32,23 @@ def align(
     """Rows with the offset of their node's clock taken off, the offsets, and notes of them."""
     rows = list(evidence)
     offsets = {node: ns for node, ns in dump_offsets_ns.items() if abs(ns) >= _LEAST}
-    for node, ns in _printed_offsets(rows).items():
+    for node, ns in _measure_printed_offsets(rows).items():
         offsets.setdefault(node, ns)
     if not offsets:
         return rows, {}, []
     measured = {**offsets, **dump_offsets_ns}
-    unknown = _usual_error(measured.values())
-    by_one = _stamped_by_one_clock(rows, offsets)
+    unknown = _estimate_usual_error_ns(measured.values())
+    by_one = _find_stamped_by_one_clock(rows, offsets)
     moved = [
-        _shifted(row, offsets.get(row.node or "", 0))
+        _shift_row(row, offsets.get(row.node or "", 0))
         if row.node is None or (row.node in measured and row.artifact not in by_one)
         else replace(row, error_ns=max(row.error_ns, unknown))
         for row in rows
     ]
     told = sorted(offsets.items(), key=lambda one: (-abs(one[1]), one[0]))
     notes = [
-        f"clock of {node} is {_spoken(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times are"
+        f"clock of {node} is {_format_offset(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its"
+        f" times are"
         " corrected"
         for node, ns in told
         if abs(ns) >= _TOLD
@@ -57,7 +58,7 @@ def align(
     return moved, offsets, notes
 
 
-def _stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
+def _find_stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
     """Artifacts of several nodes whose lines stand in the order of time as they are printed, and
     would not once corrected: their collector wrote the time.
     """
@@ -75,21 +76,21 @@ def _stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) 
     return found
 
 
-def _usual_error(offsets: Iterable[int]) -> int:
+def _estimate_usual_error_ns(offsets: Iterable[int]) -> int:
     """How far a clock that nothing shows may be off, by those that are known; ns."""
     known = [abs(ns) for ns in offsets]
     usual = int(np.median(known)) if len(known) >= _MIN_NODES else 0
     return 2 * usual if usual >= _TOLD else 0
 
 
-def _shifted(row: Evidence, ahead_ns: int) -> Evidence:
+def _shift_row(row: Evidence, ahead_ns: int) -> Evidence:
     if not ahead_ns or row.at_ns is None:
         return row
     last = None if row.last_at_ns is None else row.last_at_ns - ahead_ns
     return replace(row, at_ns=row.at_ns - ahead_ns, last_at_ns=last)
 
 
-def _printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
+def _measure_printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
     """Node -> offset, from the starts of the collectives that its watchdogs report."""
     starts: dict[str, list[int]] = defaultdict(list)
     for row in rows:
@@ -109,6 +110,6 @@ def _printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
     return {node: ns - common for node, ns in middle.items() if abs(ns - common) >= 20 * _SECOND}
 
 
-def _spoken(ns: int) -> str:
+def _format_offset(ns: int) -> str:
     seconds = ns / _SECOND
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -15,7 +15,7 @@ from triage.domain.arrays import F64, I64
 _SWEEPS: Final = 3
 
 
-def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
+def compare_clocks(group: I64, clock: I64, apart: F64, count: int) -> F64:
     """For each of ``count`` clocks, how far it is ahead of the one in the middle.
 
     Parallel arrays, one row a group and clock: ``apart`` is how far the clock is ahead of
@@ -34,7 +34,7 @@ def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
         for member in clock[part].tolist():
             groups_of[member].append(number)
     size = np.array([part.stop - part.start for part in rows])
-    for joined in _joined_groups(rows, clock, groups_of, np.argsort(-size, kind="stable")):
+    for joined in _join_groups(rows, clock, groups_of, np.argsort(-size, kind="stable")):
         for number in joined:
             part = rows[number]
             fresh = np.isnan(out[clock[part]])
@@ -51,7 +51,7 @@ def against_each_other(group: I64, clock: I64, apart: F64, count: int) -> F64:
     return out
 
 
-def _joined_groups(
+def _join_groups(
     rows: list[slice], clock: I64, groups_of: list[list[int]], largest: I64
 ) -> list[list[int]]:
     """The groups that share clocks, from the largest outward, so that few steps lie between."""

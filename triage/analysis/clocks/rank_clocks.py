@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import against_each_other, group_median
+from triage.analysis.clocks.dump_clocks import compare_clocks, group_median
 from triage.analysis.snapshots.finished import (
     FinishedOperations,
-    compact,
-    finished_operations,
-    members_together,
+    collect_finished_operations,
+    number_collectives,
+    number_pairs,
 )
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
@@ -24,15 +24,15 @@ from triage.domain.arrays import F64, I64, Flags
 POLL_NS: Final = 100_000_000
 
 
-def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dict[str, int]:
+def measure_node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dict[str, int]:
     """Node -> ns that its clock is ahead of the others'; only those that are told apart."""
     if len({node for rank in snapshot.ranks if (node := node_of(int(rank))) is not None}) < 2:
         return {}
-    rows = finished_operations(snapshot)
+    rows = collect_finished_operations(snapshot)
     if len(rows.digest) < 40:
         return {}
     created = rows.created - rows.created.min()
-    offsets = clock_offsets(snapshot, rows, created, node_of)
+    offsets = measure_clock_offsets(snapshot, rows, created, node_of)
     found: dict[str, list[float]] = {}
     for rank, offset in zip(snapshot.ranks, offsets.tolist(), strict=True):
         node = node_of(int(rank))
@@ -42,7 +42,7 @@ def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dic
     return {node: ns for node, ns in sorted(middle.items()) if ns}
 
 
-def clock_offsets(
+def measure_clock_offsets(
     snapshot: Snapshot,
     rows: FinishedOperations,
     created: F64,
@@ -61,22 +61,26 @@ def clock_offsets(
     ended = rows.completed - rows.created.min()
     recorded = not bool(np.isnan(ended).all())
     seen = ended if recorded else created
-    key = members_together(rows)
+    key = number_collectives(rows)
     seen = np.where(rows.p2p, np.nan, seen)
     if len(distinct) < 2 or None in nodes or len(distinct) * 2 > count:
-        apart = np.nan_to_num(_by_groups(rows, rows.digest, seen - group_median(key, seen), count))
+        apart = np.nan_to_num(
+            _measure_by_groups(rows, rows.digest, seen - group_median(key, seen), count)
+        )
         if told_from is None:
             told_from = float(POLL_NS * (1 if recorded else 10))
-        return np.where(np.abs(apart) > told_from, of_shared_clocks(apart, told_from), 0.0)
+        return np.where(np.abs(apart) > told_from, share_clocks(apart, told_from), 0.0)
     number = {node: k for k, node in enumerate(distinct)}
     where = np.array([number[str(node)] for node in nodes])
-    seen = np.where(_between_nodes(rows, where), seen, np.nan)
-    apart = _by_groups(rows, where[rows.digest], seen - group_median(key, seen), len(distinct))
+    seen = np.where(_flag_rows_between_nodes(rows, where), seen, np.nan)
+    apart = _measure_by_groups(
+        rows, where[rows.digest], seen - group_median(key, seen), len(distinct)
+    )
     offsets = np.nan_to_num(apart)[where]
     return np.where(np.abs(offsets) > POLL_NS / (4 if recorded else 1), offsets, 0.0)
 
 
-def of_shared_clocks(apart: F64, told_from: float) -> F64:
+def share_clocks(apart: F64, told_from: float) -> F64:
     """Ranks whose clocks cannot be told apart, and stand off from all others, share one: that
     of their node. It is their median, or the noise of each would pass for lateness.
     """
@@ -89,7 +93,7 @@ def of_shared_clocks(apart: F64, told_from: float) -> F64:
     return shared
 
 
-def _between_nodes(rows: FinishedOperations, where: I64) -> Flags:
+def _flag_rows_between_nodes(rows: FinishedOperations, where: I64) -> Flags:
     """Rows of groups with members on more than one node."""
     node = where[rows.digest]
     groups = int(rows.group.max()) + 1
@@ -100,13 +104,13 @@ def _between_nodes(rows: FinishedOperations, where: I64) -> Flags:
     return (high > low)[rows.group]
 
 
-def _by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: int) -> F64:
+def _measure_by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: int) -> F64:
     """Per clock, how far it is ahead; ``apart`` is each row against its collective's middle."""
-    key = compact(rows.group, clock)
+    key = number_pairs(rows.group, clock)
     told = np.flatnonzero(~np.isnan(apart))
     # Of those that are written into one place the last one stays.
     first = np.full(int(key.max()) + 1, -1)
     first[key[told][::-1]] = told[::-1]
     first = first[first >= 0]
     middle = group_median(key, apart)[first]
-    return against_each_other(rows.group[first], clock[first], middle, count)
+    return compare_clocks(rows.group[first], clock[first], middle, count)

@@ -8,7 +8,7 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 from collections.abc import Iterator
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.running_ends import home, is_rooted, timed
+from triage.analysis.waiting.running_ends import find_home, is_rooted, is_timed
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -46,7 +46,7 @@ class DeviceStall:
             return
         # Devices of several nodes do not stop in one operation by chance: it is the fabric,
         # or these ranks were dumped earlier than the others.
-        if len({home(case.snapshot, rank) for rank in place.waiting}) > 1:
+        if len({find_home(case.snapshot, rank) for rank in place.waiting}) > 1:
             return
         text = (
             f"{len(place.through)} of its peers have finished {case.place_text(place)};"
@@ -61,7 +61,7 @@ class DeviceStall:
         for rank in place.waiting:
             digest = case.snapshot.digest_of(rank)
             stuck = case.snapshot.stuck_of(rank)
-            if digest is None or stuck is None or stuck.row is None or not timed(digest):
+            if digest is None or stuck is None or stuck.row is None or not is_timed(digest):
                 return
             on_device = int(digest.pending.flags[stuck.row]) & STARTED_BIT
             (started if on_device else waiting).append(rank)

@@ -6,13 +6,13 @@ itself, or a peer outside the dumps. Nobody is convicted.
 
 from collections.abc import Iterator
 
-from triage.analysis.waiting.case import Case, ranks_wait
+from triage.analysis.waiting.case import Case, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 
-def _others(place: WaitPlace) -> str:
+def _describe_others(place: WaitPlace) -> str:
     """Where the members stand that do not wait."""
     if not place.through and not place.unknown:
         return "all its members entered it and none has finished"
@@ -22,11 +22,11 @@ def _others(place: WaitPlace) -> str:
     return ", ".join(parts)
 
 
-def _summary(case: Case, place: WaitPlace) -> str:
+def _summarize(case: Case, place: WaitPlace) -> str:
     """The claim in a sentence."""
     where = case.place_text(place)
     if place.through or place.unknown:
-        return f"{ranks_wait(len(place.waiting))} in {where}; {_others(place)}"
+        return f"{describe_waiting(len(place.waiting))} in {where}; {_describe_others(place)}"
     return f"all ranks of {where} entered it and none gets through"
 
 
@@ -53,7 +53,10 @@ class FabricStall:
                 continue
             if place.missing or place.absent or place.held:
                 continue
-            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {_others(place)}"
+            text = (
+                f"{describe_waiting(len(place.waiting))} in {case.place_text(place)};"
+                f" {_describe_others(place)}"
+            )
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
@@ -65,7 +68,7 @@ class FabricStall:
                 # Of a record that was cut only the counters say so.
                 strength=0.4 if case.silent_at(end) else 0.8,
                 role=Role.POSSIBLE,
-                summary=_summary(case, place),
+                summary=_summarize(case, place),
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
                 end=end,
             )

@@ -8,7 +8,7 @@ looks the same (see setup_hang.py).
 
 from collections.abc import Collection, Iterator, Sequence
 
-from triage.analysis.waiting.case import Case, ranks_wait
+from triage.analysis.waiting.case import Case, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -41,7 +41,7 @@ class HostStall:
             if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0])
         ]
         left = {place.waiting[0] for _, place in idle}
-        alone = _went_on_alone(case, left)
+        alone = _find_ranks_ahead(case, left)
         for end, place in idle:
             convicted = len(idle) <= _MAX_CULPRITS and not alone
             yield self.finding(case, end, place, convicted=convicted)
@@ -94,7 +94,7 @@ class HostStall:
             if waiter.kind is PlaceKind.P2P:
                 came = "it has not issued the other end"
             text = (
-                f"{ranks_wait(len(waiter.waiting))} in {case.place_text(waiter)}; {came},"
+                f"{describe_waiting(len(waiter.waiting))} in {case.place_text(waiter)}; {came},"
                 " and everything it issued is done"
             )
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))
@@ -121,7 +121,7 @@ class HostStall:
         )
 
 
-def _went_on_alone(case: Case, idle: Collection[int]) -> list[int]:
+def _find_ranks_ahead(case: Case, idle: Collection[int]) -> list[int]:
     """The few members of a group that wait in one operation while most of it stands idle.
 
     That many processes do not stop independently at one place: those that went on are as odd.

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from triage.analysis.placement.siblings import (
-    before,
-    form_of,
+    find_sibling_signature,
     has_siblings,
-    novel_block,
-    sibling_signature,
-    stands_in_p2p,
-    unlike_siblings,
+    is_novel_block,
+    is_stuck_in_p2p,
+    is_unlike_siblings,
+    list_signatures_before,
+    make_form,
 )
 from triage.analysis.snapshots.p2p import Channel
 from triage.analysis.waiting.case import Case
@@ -93,35 +93,35 @@ class LoneWitness:
 
 def _look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:
     """Who waits for a silent rank in something odd, or new, with the reason."""
-    for rank, group in {(c.rank, c.group) for c in case.graph.channels if _waits_for(c, gone)}:
-        if unlike_siblings(case, rank, group):
+    for rank, group in {(c.rank, c.group) for c in case.graph.channels if _is_waiting_for(c, gone)}:
+        if is_unlike_siblings(case, rank, group):
             odd[rank] = "the same stage of the other pipelines issued something else there"
-        elif not has_siblings(case, group) and novel_block(case, rank):
+        elif not has_siblings(case, group) and is_novel_block(case, rank):
             new[rank] = "its block is unlike any that it issued before"
     for place in case.graph.places:
         if place.kind is PlaceKind.COLLECTIVE and (gone in place.absent or gone in place.waiting):
-            _collective(case, place, gone, odd, new)
+            _judge_collective(case, place, gone, odd, new)
 
 
 def _on_the_way(case: Case, end: int) -> dict[int, str]:
     """Ranks that wait for others on the way there, in a send/recv that neither they nor the
     same stage of the other pipelines ever issued: it may have been meant for the silent one.
     """
-    victims = [rank for rank in case.victims_of(end) if stands_in_p2p(case, rank)]
+    victims = [rank for rank in case.victims_of(end) if is_stuck_in_p2p(case, rank)]
     return {
         rank: "neither it nor the same stage of the other pipelines issued such a block before"
         for rank in victims[:_MAX_ON_THE_WAY]
-        if novel_block(case, rank)
+        if is_novel_block(case, rank)
         and (stuck := case.snapshot.stuck_of(rank)) is not None
-        and unlike_siblings(case, rank, stuck.group)
+        and is_unlike_siblings(case, rank, stuck.group)
     }
 
 
-def _waits_for(channel: Channel, rank: int) -> bool:
+def _is_waiting_for(channel: Channel, rank: int) -> bool:
     return channel.peer == rank and not channel.matched
 
 
-def _collective(
+def _judge_collective(
     case: Case, place: WaitPlace, gone: int, odd: dict[int, str], new: dict[int, str]
 ) -> None:
     """The one member of a collective's group that says what it issued, where there is only one."""
@@ -132,17 +132,17 @@ def _collective(
     sig = case.snapshot.signature(rank, place.group, place.seq)
     if sig is None or rank not in place.waiting:
         return
-    usual = sibling_signature(case, place, rank)
+    usual = find_sibling_signature(case, place, rank)
     if usual is not None:
-        mine = form_of(case.snapshot.describe(sig))
-        differs = mine != form_of(case.snapshot.describe(usual))
-        if differs and _unprecedented(case, rank, place):
+        mine = make_form(case.snapshot.describe(sig))
+        differs = mine != make_form(case.snapshot.describe(usual))
+        if differs and _is_unprecedented(case, rank, place):
             odd[rank] = "the other groups of this kind issued something else at that number"
-    elif _first_of_group(case, rank, place):
+    elif _is_first_of_group(case, rank, place):
         new[rank] = "it is the first operation of its group, late in the job"
 
 
-def _unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
+def _is_unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank never issued this operation behind the ones right before it, and came by
     those before: groups of one kind serve different layers, so that siblings alone prove little.
     """
@@ -160,9 +160,9 @@ def _unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     return bool(followers) and now not in followers
 
 
-def _first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
+def _is_first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank that has long been at work stands in the first operation of a group."""
     digest = case.snapshot.digest_of(rank)
     if digest is None or place.seq != 1 or len(digest.history) < _MATURE:
         return False
-    return all(sig is None for sig in before(case, rank, place.group, place.seq))
+    return all(sig is None for sig in list_signatures_before(case, rank, place.group, place.seq))

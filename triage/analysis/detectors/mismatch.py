@@ -11,7 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from triage.analysis.placement.siblings import Form, form_of, shapes_text, sibling_signature
+from triage.analysis.placement.siblings import (
+    Form,
+    find_sibling_signature,
+    format_shapes,
+    make_form,
+)
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
@@ -68,15 +73,15 @@ class Mismatch:
         }
         if len(set(sigs.values())) < 2:
             return None
-        forms = {rank: _known_form(case, sig) for rank, sig in sigs.items()}
-        part, keys = _first_difference(forms)
+        forms = {rank: _get_known_form(case, sig) for rank, sig in sigs.items()}
+        part, keys = _find_first_difference(forms)
         if part is None:
             described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
-            keys = {rank: shapes_text(one) for rank, one in described.items() if one is not None}
+            keys = {rank: format_shapes(one) for rank, one in described.items() if one is not None}
             if len(set(keys.values())) < 2:
                 return None
             part = _SHAPE_ALONE
-        odd = _odd_ranks(case, place, keys)
+        odd = _find_odd_ranks(case, place, keys)
         if part == _SHAPE_ALONE:
             # No library can notice it, so it holds nobody up: what does is told beside it.
             found = self.finding(case, end, place, part, replace(odd, decided=False), sigs)
@@ -105,7 +110,7 @@ class Mismatch:
             text += f"; {odd.how}"
             reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
             if odd.decided:
-                shift = _shifted(case, place, rank, sigs, odd.ranks)
+                shift = _describe_shift(case, place, rank, sigs, odd.ranks)
                 if shift:
                     reasons.append(case.because(self.name, shift, rank))
             reasons += case.stack_reason(self.name, rank, "the operation came from")
@@ -117,14 +122,14 @@ class Mismatch:
             ranks=odd.ranks,
             strength=0.95 if odd.decided else 0.45,
             role=Role.CULPRIT if odd.decided else Role.POSSIBLE,
-            summary=_summary(case, place, part, odd, shift),
+            summary=_summarize(case, place, part, odd, shift),
             because=tuple(reasons),
             end=end,
             ranks_disagree=True,
         )
 
 
-def _summary(case: Case, place: WaitPlace, part: str, odd: _OddRanks, shift: str | None) -> str:
+def _summarize(case: Case, place: WaitPlace, part: str, odd: _OddRanks, shift: str | None) -> str:
     where = f"{case.group_text(place.group)} at sequence number {place.seq}"
     if part == _SHAPE_ALONE:
         return (
@@ -140,7 +145,7 @@ def _summary(case: Case, place: WaitPlace, part: str, odd: _OddRanks, shift: str
     return f"called a collective of {where} with another {part} than its peers"
 
 
-def _first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
+def _find_first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
     """The first part in which the known forms differ, and each rank's value of it."""
     known = {rank: form for rank, form in forms.items() if form is not None}
     for number, part in enumerate(("operation", "dtype", "size")):
@@ -150,7 +155,7 @@ def _first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[i
     return None, {}
 
 
-def _odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
+def _find_odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
     """The minority; on a tie, what siblings decide."""
     counts = Counter(keys.values())
     (top, most), *_ = counts.most_common()
@@ -159,9 +164,9 @@ def _odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
         return _OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
     at = (place.group, place.seq)
-    usual = _known_form(case, sibling_signature(case, place))
+    usual = _get_known_form(case, find_sibling_signature(case, place))
     odd = tuple(
-        rank for rank in tied if _known_form(case, case.snapshot.signature(rank, *at)) != usual
+        rank for rank in tied if _get_known_form(case, case.snapshot.signature(rank, *at)) != usual
     )
     if 0 < len(odd) < len(tied):
         return _OddRanks(odd, decided=True, how="groups of the same kind side with the others")
@@ -170,12 +175,12 @@ def _odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
     )
 
 
-def _known_form(case: Case, signature: int | None) -> Form | None:
+def _get_known_form(case: Case, signature: int | None) -> Form | None:
     """What must agree of an operation, None where nothing is known of it."""
-    return form_of(case.snapshot.describe(signature))
+    return make_form(case.snapshot.describe(signature))
 
 
-def _shifted(
+def _describe_shift(
     case: Case, place: WaitPlace, rank: int, sigs: dict[int, int], odd: Sequence[int]
 ) -> str | None:
     """Whether the difference is one of order: two swapped, one left out, one too many."""

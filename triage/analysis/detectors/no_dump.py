@@ -10,8 +10,8 @@ and the rest of the group may be stuck with it.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from triage.analysis.waiting.case import Case, ranks_wait
-from triage.analysis.waiting.running_ends import home
+from triage.analysis.waiting.case import Case, describe_waiting
+from triage.analysis.waiting.running_ends import find_home
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -58,23 +58,23 @@ class NoDump:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
-        gaps = _gaps_at_ends(case)
+        gaps = _find_gaps_at_ends(case)
         if not gaps:
             return
         by_end = {gap.end: gap for gap in gaps}
-        accused = [by_end[end] for end in unexplained(_explanations(case, gaps))]
+        accused = [by_end[end] for end in find_unexplained(_find_explanations(case, gaps))]
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(gaps)
-        many = named or _not_collected(case, accused)
+        many = named or _is_collection_gap(case, accused)
         unusable = case.snapshot.apart.keys() | case.snapshot.unread
         at_home: dict[str, list[_Gap]] = {}
         for gap in accused:
             if gap.rank in unusable:
                 yield self.finding(case, gap, doubt=GAP_STRENGTH)
             else:
-                at_home.setdefault(home(case.snapshot, gap.rank), []).append(gap)
-        gone = None if named else _whole_node(case, at_home)
+                at_home.setdefault(find_home(case.snapshot, gap.rank), []).append(gap)
+        gone = None if named else _find_missing_node(case, at_home)
         if gone is not None:
             yield self.of_one_node(case, at_home.pop(gone), doubt=None)
         if many and len(at_home) > _MAX_HOMES:
@@ -103,7 +103,7 @@ class NoDump:
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=_kind_of(case, convicts=doubt is None and not at_one_place),
+            kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
             category=Category.NCCL_TIMEOUT,
             ranks=(rank,),
             strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.75),
@@ -140,7 +140,7 @@ class NoDump:
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=_kind_of(case, convicts=not doubtful),
+            kind=_classify_kind(case, convicts=not doubtful),
             category=Category.NCCL_TIMEOUT,
             ranks=tuple(ranks),
             strength=doubt or (_ONE_PLACE_STRENGTH if at_one_place else 0.65),
@@ -156,21 +156,21 @@ class NoDump:
         usable = rank in case.snapshot.apart or rank in case.snapshot.unread
         for waiter in waiters[:_MAX_REASONS]:
             text = (
-                f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
+                f"{describe_waiting(len(waiter.waiting))} for it in {case.place_text(waiter)},"
                 f" and it left {'no usable' if usable else 'no'} dump"
             )
             witness = waiter.waiting[0]
             yield case.because(self.name, text, witness, at=case.stuck_since(witness))
 
 
-def _kind_of(case: Case, *, convicts: bool) -> VerdictKind:
+def _classify_kind(case: Case, *, convicts: bool) -> VerdictKind:
     """What the incident is: a job that runs may look as a hang does, when files are missing."""
     if convicts:
         return VerdictKind.CRASH
     return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
 
 
-def _gaps_at_ends(case: Case) -> list[_Gap]:
+def _find_gaps_at_ends(case: Case) -> list[_Gap]:
     """The ranks without a usable dump that others wait for, and that wait for nobody."""
     return [
         _Gap(end, places[0].waiting[0], case.waiters(places[0]))
@@ -179,24 +179,24 @@ def _gaps_at_ends(case: Case) -> list[_Gap]:
     ]
 
 
-def _not_collected(case: Case, accused: Sequence[_Gap]) -> bool:
+def _is_collection_gap(case: Case, accused: Sequence[_Gap]) -> bool:
     """Whether files are missing by chance, rather than because their ranks are gone."""
     if len(accused) > max(2, _MAX_SHARE * len(case.snapshot.world)):
         return True
     ranks = [gap.rank for gap in accused]
-    if len({home(case.snapshot, rank) for rank in ranks}) > 1:
+    if len({find_home(case.snapshot, rank) for rank in ranks}) > 1:
         return True
-    return _by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
+    return _is_missing_by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
 
 
-def _by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
+def _is_missing_by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
     """Whether files got lost so often that a group this large may lack one for no reason.
 
     What is missing at the home of who is accused may have gone with it, and does not count.
     """
     snapshot = case.snapshot
-    homes = {home(snapshot, rank) for rank in accused}
-    elsewhere = [rank for rank in snapshot.world if home(snapshot, rank) not in homes]
+    homes = {find_home(snapshot, rank) for rank in accused}
+    elsewhere = [rank for rank in snapshot.world if find_home(snapshot, rank) not in homes]
     lost = sum(rank not in snapshot.index_of and rank not in snapshot.unread for rank in elsewhere)
     if not lost:
         return False
@@ -212,14 +212,14 @@ def _by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace])
     return 1 - (1 - lost / len(elsewhere)) ** len(members) > _MAX_CHANCE
 
 
-def _whole_node(case: Case, homes: Collection[str]) -> str | None:
+def _find_missing_node(case: Case, homes: Collection[str]) -> str | None:
     """The one home of those accused that left nothing at all, where files that get lost one by
     one seldom take all of a node; None where no home or two did, or where nothing else is lost.
     """
     snapshot = case.snapshot
     at: dict[str, list[int]] = {}
     for rank in snapshot.world:
-        at.setdefault(home(snapshot, rank), []).append(rank)
+        at.setdefault(find_home(snapshot, rank), []).append(rank)
     lost = {
         place: sum(rank not in snapshot.index_of for rank in ranks) for place, ranks in at.items()
     }
@@ -232,12 +232,12 @@ def _whole_node(case: Case, homes: Collection[str]) -> str | None:
     return gone[0] if chance <= _MAX_CHANCE else None
 
 
-def _explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
+def _find_explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
     """For each end, the ends (bits) that account for all waits on its rank.
 
     The rank would be stuck by them without any fault of its own.
     """
-    stuck = _stuck_places(case, {gap.rank for gap in gaps})
+    stuck = _map_stuck_places(case, {gap.rank for gap in gaps})
     # Where many files are missing, their ranks share groups and so these pairs.
     precedes: dict[tuple[int, int], bool] = {}
     explained_by = {}
@@ -245,7 +245,7 @@ def _explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
         others = stuck[gap.rank]
         common = ~(1 << gap.end)
         for waiter in gap.waiters:
-            found = _ends_behind(case, waiter)
+            found = _get_ends_bits(case, waiter)
             for other in others:
                 if other.index == waiter.index:
                     continue
@@ -253,13 +253,13 @@ def _explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
                 if pair not in precedes:
                     precedes[pair] = case.precedes(other, waiter)
                 if precedes[pair]:
-                    found |= _ends_behind(case, other)
+                    found |= _get_ends_bits(case, other)
             common &= found
         explained_by[gap.end] = common if gap.waiters else 0
     return explained_by
 
 
-def unexplained(explained_by: dict[int, int]) -> list[int]:
+def find_unexplained(explained_by: dict[int, int]) -> list[int]:
     """The ends that nothing explains but ends that they explain in turn.
 
     Two that explain each other stand together; one that is explained by another and does
@@ -284,12 +284,12 @@ def unexplained(explained_by: dict[int, int]) -> list[int]:
     return [end for end in explained_by if standing >> end & 1]
 
 
-def _ends_behind(case: Case, place: WaitPlace) -> int:
+def _get_ends_bits(case: Case, place: WaitPlace) -> int:
     """The ends that a place leads to, as bits."""
     return case.graph.reach[case.graph.component_of[place.index]]
 
 
-def _stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
+def _map_stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
     """For each rank, the places that would hold it too, since it is a member of their group."""
     found: dict[int, list[WaitPlace]] = {rank: [] for rank in ranks}
     for place in case.graph.places:

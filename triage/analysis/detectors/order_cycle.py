@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from triage.analysis.snapshots.snapshot import Stuck
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import WaitPlace, progress
+from triage.analysis.waiting.waits import WaitPlace, count_issued_before
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
@@ -38,7 +38,7 @@ class OrderCycle:
             if len(places) < 2:
                 continue
             if pasts is None:
-                pasts = _pasts_by_place(case)
+                pasts = _count_pasts(case)
             yield self.finding(case, end, places, pasts)
 
     def finding(
@@ -49,9 +49,11 @@ class OrderCycle:
         pasts: "dict[tuple[str, int], Counter[_Past]]",
     ) -> Finding:
         """The claim in words, with its reasons."""
-        links = _linking_ranks(case, places)
-        details = {rank: how for rank in links if (how := _departs(case, rank, pasts))}
-        details = details or _turned_off(case, {*links, *(r for p in places for r in p.waiting)})
+        links = _find_linking_ranks(case, places)
+        details = {rank: how for rank in links if (how := _describe_departure(case, rank, pasts))}
+        details = details or _find_departed_ranks(
+            case, {*links, *(r for p in places for r in p.waiting)}
+        )
         odd = list(details)
         decided = 0 < len(odd) < max(2, len(links))
         named = tuple(odd if decided else links)[:_MAX_NAMED]
@@ -81,7 +83,7 @@ class OrderCycle:
         )
 
 
-def _linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
+def _find_linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
     """The ranks through which the places of a circle wait for each other."""
     graph = case.graph
     return sorted(
@@ -98,7 +100,7 @@ def _linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
 _Past = tuple[tuple[str, int], ...]
 
 
-def _turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
+def _find_departed_ranks(case: Case, ranks: Iterable[int]) -> dict[int, str]:
     """Of ranks with one past, those that went on with another operation than most of them."""
     by_past: dict[_Past, dict[str, list[int]]] = {}
     for rank in sorted(ranks):
@@ -106,7 +108,7 @@ def _turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
         if stuck is None or stuck.p2p or stuck.inferred:
             continue
         following = f"{case.snapshot.groups[stuck.group].desc} {stuck.seq}"
-        past = past_of(case, rank)
+        past = count_past(case, rank)
         by_past.setdefault(past, {}).setdefault(following, []).append(rank)
     found: dict[int, str] = {}
     for turns in by_past.values():
@@ -122,7 +124,7 @@ def _turned_off(case: Case, ranks: Iterable[int]) -> dict[int, str]:
     return found
 
 
-def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> _Past:
+def count_past(case: Case, rank: int, stuck: Stuck | None = None) -> _Past:
     """How many operations of each kind of group stand before the one a rank is stuck in, as far
     as its record tells; without those of the kind that it is ``stuck`` in, where that is given.
     """
@@ -133,13 +135,13 @@ def past_of(case: Case, rank: int, stuck: Stuck | None = None) -> _Past:
         row = case.snapshot.row(group, rank)
         if desc == own or row < 0 or case.snapshot.has_p2p[row]:
             continue
-        done = progress(case.snapshot, rank, group)
+        done = count_issued_before(case.snapshot, rank, group)
         if done >= 0:
             counts[desc] = max(counts.get(desc, 0), done)
     return tuple(sorted(counts.items()))
 
 
-def _pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[_Past]]:
+def _count_pasts(case: Case) -> dict[tuple[str, int], Counter[_Past]]:
     """Of all ranks stuck at one number of one kind of group, how often each past occurs."""
     found: dict[tuple[str, int], Counter[_Past]] = {}
     for index, stuck in enumerate(case.snapshot.stuck):
@@ -147,11 +149,13 @@ def _pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[_Past]]:
         if stuck is None or stuck.p2p or stuck.inferred or rank in case.snapshot.apart:
             continue
         key = (case.snapshot.groups[stuck.group].desc, stuck.seq)
-        found.setdefault(key, Counter())[past_of(case, rank, stuck)] += 1
+        found.setdefault(key, Counter())[count_past(case, rank, stuck)] += 1
     return found
 
 
-def _departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[_Past]]) -> str | None:
+def _describe_departure(
+    case: Case, rank: int, pasts: dict[tuple[str, int], Counter[_Past]]
+) -> str | None:
     """How a rank's past differs from the usual one at its place; None when it does not.
 
     Where only counters tell of a rank, its place is a guess that says nothing of its order.
@@ -160,7 +164,7 @@ def _departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[_Past]]
     if stuck is None or stuck.p2p or stuck.inferred:
         return None
     here = pasts[case.snapshot.groups[stuck.group].desc, stuck.seq]
-    mine = past_of(case, rank, stuck)
+    mine = count_past(case, rank, stuck)
     usual, count = max(here.items(), key=lambda item: (item[1], item[0]))
     if usual == mine or count <= here[mine] or 2 * count <= sum(here.values()):
         return None

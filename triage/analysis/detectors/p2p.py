@@ -11,7 +11,7 @@ nothing: it may wait itself.
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.analysis.placement.siblings import novel_block, stands_in_p2p, unlike_siblings
+from triage.analysis.placement.siblings import is_novel_block, is_stuck_in_p2p, is_unlike_siblings
 from triage.analysis.snapshots.p2p import Channel
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import PlaceKind
@@ -40,11 +40,15 @@ class P2pMismatch:
             ranks = {rank for place in places for rank in place.waiting}
             of_end = [c for c in case.graph.channels if c.rank in ranks]
             sizes = [c for c in of_end if c.same_size is False]
-            lonely = [c for c in of_end if _unmet(c) and c.peer in ranks and _whole(case, c)]
+            lonely = [
+                c
+                for c in of_end
+                if _is_unmet(c) and c.peer in ranks and _is_peer_record_whole(case, c)
+            ]
             if lonely and (len(places) > 1 or self.block_lacks_it(case, lonely)):
                 # A peer that stands in a send/recv itself may still come; one that
                 # stands behind its send/recvs will not.
-                past = [c for c in lonely if not stands_in_p2p(case, c.peer)]
+                past = [c for c in lonely if not is_stuck_in_p2p(case, c.peer)]
                 yield self.finding(case, end, past or lonely, "lacks its other end")
             elif sizes:
                 yield self.finding(case, end, sizes, "differs in size or dtype")
@@ -59,7 +63,7 @@ class P2pMismatch:
 
     def finding(self, case: Case, end: int, defects: list[Channel], what: str) -> Finding:
         """The claim in words, with its reasons."""
-        odd, how = _blamed(case, defects)
+        odd, how = _find_blamed(case, defects)
         decided = how is not None
         reasons = []
         for channel in defects[:_MAX_REASONS]:
@@ -92,26 +96,26 @@ class P2pMismatch:
         )
 
 
-def _whole(case: Case, channel: Channel) -> bool:
+def _is_peer_record_whole(case: Case, channel: Channel) -> bool:
     """Whether the peer's record is whole: what a cut file lacks proves nothing."""
     digest = case.snapshot.digest_of(channel.peer)
     return digest is not None and digest.partial is None
 
 
-def _unmet(channel: Channel) -> bool:
+def _is_unmet(channel: Channel) -> bool:
     known = channel.peer_has_dump and not channel.any_source
     return not channel.matched and not channel.later and known
 
 
-def _blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:
+def _find_blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:
     """The rank that the defects have in common, else the one that departs from its past."""
     pairs = {tuple(sorted((c.rank, c.peer))) for c in defects}
     counts = Counter(rank for pair in pairs for rank in pair)
     ranks = tuple(sorted(counts))
-    alone = [rank for rank in ranks if unlike_siblings(case, rank, defects[0].group)]
+    alone = [rank for rank in ranks if is_unlike_siblings(case, rank, defects[0].group)]
     if len(alone) == 1:
         return (alone[0],), "the same stage of the other pipelines issued something else there"
-    unusual = [rank for rank in ranks if novel_block(case, rank)]
+    unusual = [rank for rank in ranks if is_novel_block(case, rank)]
     if len(unusual) == 1:
         shared = f"; {counts[unusual[0]]} such transfers have it in common"
         why = "its own block is new, its peers' are as in earlier steps"

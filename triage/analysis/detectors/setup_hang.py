@@ -37,7 +37,7 @@ class SetupHang:
         }
         if len(idle) < 2 or len({_last_place(case, rank) for rank in idle.values()}) > 1:
             return
-        missing = _kinds_lacking(case, set(idle.values()))
+        missing = _find_lacking_kind(case, set(idle.values()))
         if not missing:
             return
         desc, size = missing
@@ -72,7 +72,7 @@ def _last_place(case: Case, rank: int) -> tuple[str, int] | None:
     return (case.snapshot.groups[group].desc if group >= 0 else "", last.seq)
 
 
-def _kinds_lacking(case: Case, idle: set[int]) -> tuple[str, int] | None:
+def _find_lacking_kind(case: Case, idle: set[int]) -> tuple[str, int] | None:
     """A kind of group that others have set up, no idle rank has, and whose size fits."""
     theirs: set[str] = set()
     sizes: dict[str, set[int]] = {}

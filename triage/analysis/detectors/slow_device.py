@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from triage.analysis.slow.judge import OddOne
-from triage.analysis.slow.slow_job import SlowRanks, slow_ranks
+from triage.analysis.slow.slow_job import SlowRanks, find_slow_ranks
 from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -40,7 +40,7 @@ class SlowDevice:
         """The findings on ``case``."""
         if case.moving or (case.graph.places and not case.in_flight):
             return
-        found = slow_ranks(case.snapshot)
+        found = find_slow_ranks(case.snapshot)
         if found is None:
             return
         for odd in found.odd[:_MAX_NAMED]:

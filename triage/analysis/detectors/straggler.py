@@ -56,14 +56,14 @@ class Straggler:
         enough = late.matched >= _MIN_MATCHED
         if enough.sum() < 2:
             return
-        usual = _usual_delay(delay[enough])
+        usual = _compute_usual_delay(delay[enough])
         least = max(_MIN_DELAY_MS, _MIN_SHARE * late.step_ms)
         odd = enough & (delay > max(least, _TIMES_USUAL * usual))
         odd &= late.held_share >= _MIN_HELD_SHARE
         if not odd.any() or odd.sum() > max(1, len(delay) // 4):
             return
         if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):
-            odd &= _late_by_any_clock(case, least)
+            odd &= _flag_late_by_any_clock(case, least)
         if not odd.any():
             return
         top = delay[odd].max()
@@ -100,7 +100,7 @@ class Straggler:
         )
 
 
-def _late_by_any_clock(case: Case, least: float) -> Flags:
+def _flag_late_by_any_clock(case: Case, least: float) -> Flags:
     """Which digests are late as well when all that ends of operations say of clocks is believed.
 
     Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
@@ -113,6 +113,6 @@ def _late_by_any_clock(case: Case, least: float) -> Flags:
     return found
 
 
-def _usual_delay(delay: np.ndarray) -> float:
+def _compute_usual_delay(delay: np.ndarray) -> float:
     """What ranks that are not the latest cause: noise, shared out by chance."""
     return float(np.median(delay)) if len(delay) > 2 else float(delay.min())

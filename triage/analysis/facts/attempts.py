@@ -61,16 +61,16 @@ def last_attempts(
     for file in files:
         rows = rows_of.get(file.artifact, ())
         course = courses.get(file.artifact)
-        begun = _beginnings(file, rows, course)
+        begun = _find_beginnings(file, rows, course)
         if not begun:
             continue
-        found = [start for start in _candidates(file, rows, course) if start.line < begun[-1]]
+        found = [start for start in _find_candidates(file, rows, course) if start.line < begun[-1]]
         if found:
             starts[file.artifact] = max(found, key=lambda start: start.line)
     return starts
 
 
-def _beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) -> list[int]:
+def _find_beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) -> list[int]:
     """The lines, ascending, that only an attempt prints that has begun: steps, and ranks that
     have met.
     """
@@ -82,7 +82,7 @@ def _beginnings(file: LogFile, rows: Iterable[Evidence], course: Course | None) 
     return sorted(lines)
 
 
-def _candidates(
+def _find_candidates(
     file: LogFile, rows: Sequence[Evidence], course: Course | None
 ) -> Iterator[AttemptStart]:
     """Where an attempt ends and another may begin."""
@@ -90,7 +90,7 @@ def _candidates(
     for mark in marks:
         if mark.kind is MarkKind.RESTART:
             yield from (AttemptStart(place.line, place.at_ns) for place in mark.places)
-    yield from new_processes(rows)
+    yield from find_new_processes(rows)
     if course is None:
         return
     failed = sorted(row.line for row in rows if row.role in FAILING and row.line is not None)
@@ -101,7 +101,7 @@ def _candidates(
             if before and _is_between(failed, steps[before - 1], place.line):
                 yield AttemptStart(place.line - 1, place.at_ns)
     launched = sorted(row.line for row in rows if row.kind in _LAUNCHERS and row.line is not None)
-    yield from _falls(course, failed, launched)
+    yield from _find_step_falls(course, failed, launched)
 
 
 def _is_between(lines: Sequence[int], first: int, last: int) -> bool:
@@ -110,7 +110,7 @@ def _is_between(lines: Sequence[int], first: int, last: int) -> bool:
     return place < len(lines) and lines[place] < last
 
 
-def _falls(
+def _find_step_falls(
     course: Course, failed: Sequence[int], launched: Sequence[int]
 ) -> Iterator[AttemptStart]:
     """Where the count of steps goes back behind a line that fails.
@@ -137,7 +137,7 @@ def _falls(
                 yield AttemptStart(last.line - 1, last.at_ns)
 
 
-def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
+def find_new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     """Where most GPUs are joined by another process than before, which is not heard of again."""
     joined = [
         row
@@ -148,8 +148,8 @@ def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     spans: dict[object, dict[int, tuple[int, int]]] = defaultdict(dict)
     for row in joined:
         pid, line = row.pid or 0, row.line or 0
-        first, last = spans[_seat_of(row)].pop(pid, (line, line))
-        spans[_seat_of(row)][pid] = min(first, line), max(last, line)
+        first, last = spans[_get_gpu_seat(row)].pop(pid, (line, line))
+        spans[_get_gpu_seat(row)][pid] = min(first, line), max(last, line)
     if not spans:
         return
     first_new, heard_before = {}, {}
@@ -166,6 +166,6 @@ def new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     yield AttemptStart(line - 1, at_ns)
 
 
-def _seat_of(row: Evidence) -> object:
+def _get_gpu_seat(row: Evidence) -> object:
     """The GPU that a process joins with, as NCCL names it."""
     return row.node, row.gpu or row.cuda_device or row.local_rank

@@ -22,7 +22,7 @@ _TERMINATED: Final = "-15"
 _MINUTE_NS: Final = 60 * 1_000_000_000
 
 
-def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
+def mark_ignored_exceptions(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows`` in their order; an exception that Python itself ignored, as the line above its
     traceback says, is noise.
     """
@@ -47,24 +47,24 @@ def without_ignored(rows: Sequence[Evidence]) -> list[Evidence]:
 
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
-    homes = _nodes_of_processes(rows, fleet)
+    homes = _map_pids_to_nodes(rows, fleet)
     seated_rows = [
-        _seated(row, homes, fleet) if row.kind is Kind.ELASTIC and row.node is None else row
+        _place_exit(row, homes, fleet) if row.kind is Kind.ELASTIC and row.node is None else row
         for row in rows
     ]
-    alone = _only_task_that_left(rows)
+    alone = _find_the_only_task_exit(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(seated_rows):
-        if row.line is not None and (ends_by_itself(row) or _is_nobodys(row)):
+        if row.line is not None and (has_own_exit_code(row) or _is_nobodys(row)):
             by_file[row.artifact].append(k)
     for places in by_file.values():
         # The next exit below, of any node and of each.
         below: dict[str | None, Evidence] = {}
         for k in sorted(places, key=lambda k: -(seated_rows[k].line or 0)):
             row = seated_rows[k]
-            if ends_by_itself(row):
+            if has_own_exit_code(row):
                 if row.kind is Kind.ELASTIC or row.node == alone:
-                    seated_rows[k] = below[None] = _seated(row, homes, fleet)
+                    seated_rows[k] = below[None] = _place_exit(row, homes, fleet)
                     below[seated_rows[k].node] = seated_rows[k]
                 continue
             last = below.get(row.node, below.get(None))
@@ -77,10 +77,10 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[
                 seated_rows[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
-    return _the_only_one_that_left(_faults_of_who_left(seated_rows))
+    return _mark_the_only_exit(_place_faults_of_exited(seated_rows))
 
 
-def _faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
+def _place_faults_of_exited(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what a driver says of a process, in a log that names no node, is of the node and
     rank whose launcher says that this process ended.
     """
@@ -98,12 +98,12 @@ def _faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-def _the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
+def _mark_the_only_exit(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what the one process says that left by itself, while launchers ended all others
     or tell of none, needs no other source, and is of when it left.
     """
     now = [row for row in rows if Trait.OUTLIVED not in row.traits]
-    exits = [row for row in now if ends_by_itself(row) and row.rank is not None]
+    exits = [row for row in now if has_own_exit_code(row) and row.rank is not None]
     left = {row.rank for row in exits}
     ended = {
         row.rank
@@ -116,7 +116,7 @@ def _the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     (rank,) = left
     at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)
     return [
-        _dated(replace(row, weak=False), at_ns)
+        _set_time(replace(row, weak=False), at_ns)
         if row.rank == rank
         and row.role is EvidenceRole.ROOT
         and row.kind in _OF_PROCESSES
@@ -126,7 +126,7 @@ def _the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     ]
 
 
-def _only_task_that_left(rows: Iterable[Evidence]) -> str | None:
+def _find_the_only_task_exit(rows: Iterable[Evidence]) -> str | None:
     """The node of the one task that left by itself while the scheduler ended all others: its
     report stands behind the lines of any task.
     """
@@ -137,12 +137,12 @@ def _only_task_that_left(rows: Iterable[Evidence]) -> str | None:
         and "exit_code" in row.fields
         and Trait.OUTLIVED not in row.traits
     ]
-    left = {row.node for row in tasks if ends_by_itself(row)}
+    left = {row.node for row in tasks if has_own_exit_code(row)}
     others = {row.node for row in tasks if row.fields["exit_code"] == _TERMINATED}
     return left.pop() if len(left) == 1 and others - left else None
 
 
-def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
+def find_exited_ranks(rows: Iterable[Evidence]) -> dict[str, int]:
     """Node -> its one rank of which a launcher says that it ended, by a signal too, and not that
     the launcher ended it.
     """
@@ -160,13 +160,13 @@ def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
     return by_node
 
 
-def _dated(row: Evidence, at_ns: int | None) -> Evidence:
+def _set_time(row: Evidence, at_ns: int | None) -> Evidence:
     if row.at_ns is not None or at_ns is None:
         return row
     return row.dated(at_ns, at_ns, _MINUTE_NS)
 
 
-def ends_by_itself(row: Evidence) -> bool:
+def has_own_exit_code(row: Evidence) -> bool:
     """Whether a launcher says that a process ended with an exit code of its own."""
     code = row.fields.get("exit_code", "")
     told = row.kind in (Kind.ELASTIC, Kind.SCHEDULER)
@@ -185,7 +185,7 @@ def _is_nobodys(row: Evidence) -> bool:
     )
 
 
-def _nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[int, set[str]]:
+def _map_pids_to_nodes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[int, set[str]]:
     """Process number -> the nodes whose kernels name it, or on which a rank has it."""
     by_pid: dict[int, set[str]] = defaultdict(set)
     for node, pid in fleet.rank_by_pid:
@@ -200,7 +200,7 @@ def _nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[i
     return by_pid
 
 
-def _seated(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Evidence:
+def _place_exit(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Evidence:
     """An exit with the node of its process and its rank there, as far as they are known."""
     if row.node is None and row.pid is not None and len(homes.get(row.pid, ())) == 1:
         (node,) = homes[row.pid]

@@ -93,7 +93,9 @@ def _plain_uid(uid: str) -> str:
     return uid.replace("_", "-")
 
 
-def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evidence], list[str]]:
+def mark_fates_of_other_jobs(
+    rows: Sequence[Evidence], job: OwnJob
+) -> tuple[list[Evidence], list[str]]:
     """``rows``, those of a scheduler about another job as noise, and a note.
 
     What such a line says of a node holds, whosever job it took.
@@ -101,7 +103,7 @@ def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evid
     of_pods = any(
         job.has_pod(pod)
         for row in rows
-        if row.kind is Kind.SCHEDULER and (pod := _pod_in(row)) is not None
+        if row.kind is Kind.SCHEDULER and (pod := _parse_pod(row)) is not None
     )
     kills = _other_kills(rows, job)
     others: dict[str, None] = {}
@@ -109,10 +111,10 @@ def fate_of_other_jobs(rows: Sequence[Evidence], job: OwnJob) -> tuple[list[Evid
     for place, row in enumerate(rows):
         other = kills.get(place)
         if _is_of_a_scheduler(row):
-            other = other or _other_job(row, job, of_pods=of_pods)
+            other = other or _find_other_job(row, job, of_pods=of_pods)
         if other is not None:
             others.setdefault(other)
-            row = _as_of_another_job(row)
+            row = _mark_as_another_job(row)
         kept.append(row)
     if not others:
         return kept, []
@@ -127,7 +129,7 @@ def _is_of_a_scheduler(row: Evidence) -> bool:
     return row.kind is Kind.SCHEDULER or ends
 
 
-def _other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
+def _find_other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
     """The other job, or its pod, that a scheduler's line is about; None for this one or none.
 
     ``of_pods`` says that this job's own pods are called by its name.
@@ -136,7 +138,7 @@ def _other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
     if found is not None:
         own = job.has_number(found["id"], found["raw"])
         return None if own else f"job {found['id']}"
-    pod = _pod_in(row) if of_pods else None
+    pod = _parse_pod(row) if of_pods else None
     return None if pod is None or job.has_pod(pod) else f"pod {pod}"
 
 
@@ -182,13 +184,13 @@ def _other_group(row: Evidence, job: OwnJob) -> str | None:
     return None
 
 
-def _pod_in(row: Evidence) -> str | None:
+def _parse_pod(row: Evidence) -> str | None:
     """The pod that an event is about."""
     found = _ABOUT_A_POD.search(row.text)
     return (found["pod"] or found["named"] or found["evicted"]) if found is not None else None
 
 
-def _as_of_another_job(row: Evidence) -> Evidence:
+def _mark_as_another_job(row: Evidence) -> Evidence:
     """A line about another job: noise, unless it names a node, of which it may still tell."""
     if row.fields.keys() & {"said_of", "nodes"}:
         return replace(row, traits=row.traits | {Trait.NOT_THE_JOB})

@@ -72,9 +72,9 @@ def find_stop(
     first seen there.
     """
     moved_ns = moved.at_ns if moved is not None else None
-    stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
+    stuck = find_wait_start_ns(dumps.case, dumps.ahead_ns)
     alive_ns = _last_record(dumps.case, dumps.ahead_ns)
-    began = _begun_at(facts, evidence, stuck)
+    began = _find_begin_ns(facts, evidence, stuck)
     failing = [
         row
         for row in evidence
@@ -84,23 +84,25 @@ def find_stop(
     ]
     # A complaint that needs another source does not say when it began, where another line does.
     printed = sorted(
-        _dates_of(row for row in failing if not _is_weak_root(row)) or _dates_of(failing)
+        _list_times(row for row in failing if not _is_weak_root(row)) or _list_times(failing)
     )
-    newest = _newest_of(printed, stuck, evidence)
-    end = _told_end(facts, at, newest, printed)
+    newest = _find_newest_ns(printed, stuck, evidence)
+    end = _find_stated_end_ns(facts, at, newest, printed)
     if end is not None:
         printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
-    start, gave_up = _beginning(stuck, _watchdog_starts(failing), printed, failing, moved_ns)
+    start, gave_up = _find_beginning(
+        stuck, _list_watchdog_starts(failing), printed, failing, moved_ns
+    )
     start_is_known = start is not None and start != gave_up
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
         end = _last_record(dumps.case, dumps.ahead_ns)
-    if began is not None and _started_behind(began, start, end):
+    if began is not None and _is_started_after(began, start, end):
         began = None
-    boots, loads = _boots_of(evidence)
+    boots, loads = _collect_boots(evidence)
     error_ns = 0
-    lived = _lived_at(began, start if start_is_known else None, moved_ns)
+    lived = _find_alive_ns(began, start if start_is_known else None, moved_ns)
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
@@ -120,13 +122,13 @@ def find_stop(
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)
-    given_up = _first_to_give_up(failing, start) or gave_up
+    given_up = _find_first_timeout_ns(failing, start) or gave_up
     seen = stuck is not None or bool(failing)
     return Stop(
         start_ns=start,
         end_ns=end,
         known=start_is_known,
-        trouble=seen or _ended_badly(facts),
+        trouble=seen or _has_failed_by_facts(facts),
         ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | _OF_A_JOB for row in evidence),
@@ -140,12 +142,12 @@ def find_stop(
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
-        given_up_lines=_given_up_lines(evidence),
+        given_up_lines=_find_first_watchdog_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
     )
 
 
-def _begun_at(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
+def _find_begin_ns(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
     """Before when the job did not run, by ``started_at``; None where its own lines are older, as
     they are where its clock is of another zone.
     """
@@ -179,7 +181,7 @@ def _times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
     ]
 
 
-def _started_behind(began: int, start: int | None, end: int | None) -> bool:
+def _is_started_after(began: int, start: int | None, end: int | None) -> bool:
     """Whether a job would have begun behind its stop: then its clock is another one."""
     stop_ns = start if start is not None else end
     return stop_ns is not None and stop_ns < began
@@ -191,7 +193,7 @@ def _is_before(row: Evidence, began: int) -> bool:
     return last_ns is not None and row.error_ns < _GUESSED_NS and last_ns + row.error_ns < began
 
 
-def _lived_at(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
+def _find_alive_ns(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
     """A time at which the job ran for certain, by the clock of any node: it began, or moved or
     began to wait somewhat later.
     """
@@ -215,7 +217,7 @@ def _tells_why(failing: Iterable[Evidence]) -> bool:
     return any(row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing)
 
 
-def _newest_of(
+def _find_newest_ns(
     printed: Sequence[int], stuck: int | None, evidence: Iterable[Evidence]
 ) -> int | None:
     """The newest time that tells of a failure, else of anything."""
@@ -225,7 +227,7 @@ def _newest_of(
     return max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
 
 
-def _told_end(
+def _find_stated_end_ns(
     facts: Job, at: datetime | None, newest: int | None, printed: Sequence[int]
 ) -> int | None:
     """The end as ``--at`` or ``job.json`` tells it; None where the lines show that it is not that
@@ -239,14 +241,14 @@ def _told_end(
     return end
 
 
-def _ended_badly(facts: Job) -> bool:
+def _has_failed_by_facts(facts: Job) -> bool:
     """Whether ``job.json`` says that the job failed."""
     if facts.exit_code == 0:
         return False
     return facts.exit_code is not None or facts.failed_at is not None
 
 
-def _beginning(
+def _find_beginning(
     stuck: int | None,
     waited: Sequence[int],
     printed: Sequence[int],
@@ -259,7 +261,7 @@ def _beginning(
     start = stuck
     if start is None and waited:
         start = int(np.median(waited))
-    first = _first_of_the_last_burst(printed)
+    first = _find_last_burst_start(printed)
     if first is not None and (start is None or first < start):
         start = first if start is None or start - first < STALE_S * SECOND else start
     if start is None or stuck is not None or waited or not _is_an_end(failing, start):
@@ -269,7 +271,7 @@ def _beginning(
     return start, start
 
 
-def _given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
+def _find_first_watchdog_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
     """Artifact -> line of its first watchdog; not of a log whose parts stand one after another."""
     dated: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
     for row in evidence:
@@ -302,14 +304,14 @@ def _is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
     return not any(row.role is EvidenceRole.ROOT for row in first)
 
 
-def _dates_of(rows: Iterable[Evidence]) -> list[int]:
+def _list_times(rows: Iterable[Evidence]) -> list[int]:
     """When rows were printed; by a guess only where no row has a date that is none."""
     dated = [(row.at_ns, row.error_ns) for row in rows if row.at_ns is not None]
     sure = [at_ns for at_ns, error_ns in dated if error_ns < _GUESSED_NS]
     return sure or [at_ns for at_ns, _ in dated]
 
 
-def _first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
+def _find_first_timeout_ns(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
     """When the first process gave up waiting; None where none says that it did."""
     times = [
         row.at_ns
@@ -322,7 +324,7 @@ def _first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int 
     return min(times, default=None)
 
 
-def _boots_of(
+def _collect_boots(
     evidence: Iterable[Evidence],
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Node -> when its logs say that it booted, and when its GPU driver was loaded, ascending."""
@@ -346,7 +348,7 @@ _OF_DRIVER: Final = "nvidia"
 _OF_A_JOB: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
 
 
-def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
+def find_wait_start_ns(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
     """When the first ranks entered what they are stuck in; None where nobody is stuck."""
     if case is None or case.in_flight:
         return None
@@ -373,7 +375,7 @@ def _last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | Non
     return int(np.median(last)) if last else None
 
 
-def _watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
+def _list_watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
     """Starts of the collectives that watchdogs gave up: printed time minus how long they ran.
 
     A watchdog without a time gave up before the next failing line of its log that has one.
@@ -399,7 +401,7 @@ def _watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
     return starts
 
 
-def _first_of_the_last_burst(printed: Sequence[int]) -> int | None:
+def _find_last_burst_start(printed: Sequence[int]) -> int | None:
     """The first failing line since the job last went on for an hour without one."""
     if not printed:
         return None

@@ -20,42 +20,40 @@ _FAMILY: Final = "check"
 _BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
 
 
-def reports_before_the_stop(
-    rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement
-) -> list[Evidence]:
+def judge_reports(rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement) -> list[Evidence]:
     """``rows``, those of checks and agents judged by their time and their GPU."""
-    passes = _passes_of(rows)
+    passes = _collect_passes(rows)
     return [
-        _judged(row, stop, fleet, passes)
+        _judge_report(row, stop, fleet, passes)
         if row.family == _FAMILY and row.role is EvidenceRole.ROOT
         else row
         for row in rows
     ]
 
 
-def _passes_of(rows: Sequence[Evidence]) -> dict[Hashable, list[int]]:
+def _collect_passes(rows: Sequence[Evidence]) -> dict[Hashable, list[int]]:
     """What passed -> when, for checks that say their time."""
     passes: dict[Hashable, list[int]] = defaultdict(list)
     for row in rows:
         passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
         if passed and row.at_ns is not None:
-            passes[_subject_of(row)].append(row.at_ns)
+            passes[_get_subject(row)].append(row.at_ns)
     return passes
 
 
-def _subject_of(row: Evidence) -> Hashable:
+def _get_subject(row: Evidence) -> Hashable:
     """The check and the part that it looked at."""
     part = row.gpu or row.fields.get("gpu_uuid") or row.fields.get("device")
     return row.signature, row.node, part, row.cuda_device
 
 
-def _judged(
+def _judge_report(
     row: Evidence, stop: Stop, fleet: JobPlacement, passes: dict[Hashable, list[int]]
 ) -> Evidence:
     start_ns = stop.start_ns if stop.start_ns is not None else stop.end_ns
     if row.at_ns is not None and start_ns is not None:
         at_ns, until_ns = row.at_ns, start_ns + AFTER_S * SECOND
-        if any(at_ns < passed <= until_ns for passed in passes.get(_subject_of(row), ())):
+        if any(at_ns < passed <= until_ns for passed in passes.get(_get_subject(row), ())):
             return replace(row, role=EvidenceRole.ADVICE, weak=True)
     if _is_unused(row, fleet):
         return replace(row, role=EvidenceRole.ADVICE, weak=True)

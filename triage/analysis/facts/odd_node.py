@@ -30,7 +30,7 @@ _MAX_MESSAGES: Final = 3
 _MAX_COMPARED: Final = 4096
 
 
-def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evidence]:
+def find_odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evidence]:
     """Weak root evidence for the new messages of nodes that differ from their peers.
 
     ``rows`` is the evidence of signatures: a line that one of them has read is
@@ -42,7 +42,7 @@ def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evi
     if about is None or len(nodes) < _MIN_NODES:
         return []
     rows = list(rows)
-    fresh = _fresh_messages(files, rows, about)
+    fresh = _find_fresh_messages(files, rows, about)
     spread = Counter(name for seen in fresh.values() for name in seen)
     most = max(1, int(_MAX_SHARE * len(nodes)))
     read = {(row.artifact, row.line) for row in rows}
@@ -61,12 +61,12 @@ def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evi
     for node in _stand_out(own, fresh, sorted(str(node) for node in nodes)):
         names = sorted(own[node], key=lambda name: (spread[name], own[node][name][1]))
         found += [
-            _as_evidence(logs, node, name, *own[node][name]) for name in names[:_MAX_MESSAGES]
+            _make_evidence(logs, node, name, *own[node][name]) for name in names[:_MAX_MESSAGES]
         ]
     return found
 
 
-def _fresh_messages(
+def _find_fresh_messages(
     files: Iterable[LogFile], rows: Iterable[Evidence], about_ns: int
 ) -> dict[str, dict[str, tuple[LogFile, int]]]:
     """Node -> template that first appeared about the stop, and not after a boot -> its line."""
@@ -79,17 +79,19 @@ def _fresh_messages(
         node = str(file.node)
         for template in file.templates:
             first_ns = template.first_at_ns
-            if _new_about(first_ns, about_ns) and not _of_a_boot(first_ns, boots.get(node, ())):
+            if _is_new_at_stop(first_ns, about_ns) and not _is_from_boot(
+                first_ns, boots.get(node, ())
+            ):
                 found[node].setdefault(template.template, (file, template.first_line))
     return found
 
 
-def _new_about(first_at_ns: int | None, about_ns: int) -> bool:
+def _is_new_at_stop(first_at_ns: int | None, about_ns: int) -> bool:
     """Whether a template first appeared about the stop."""
     return first_at_ns is not None and abs(first_at_ns - about_ns) <= _WINDOW_S * SECOND
 
 
-def _of_a_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
+def _is_from_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
     """Whether a template first appeared in the first minutes after one of the node's ``boots``."""
     return first_at_ns is not None and any(0 <= first_at_ns - boot <= FIRST_NS for boot in boots)
 
@@ -125,7 +127,7 @@ def _stand_out(
     return sorted(odd, key=lambda node: (-score[node], node))[:_MAX_ODD_NODES]
 
 
-def _as_evidence(logs: LogSet, node: str, name: str, file: LogFile, line: int) -> Evidence:
+def _make_evidence(logs: LogSet, node: str, name: str, file: LogFile, line: int) -> Evidence:
     seen = next(one for one in file.templates if one.template == name)
     return Evidence(
         artifact=file.artifact,

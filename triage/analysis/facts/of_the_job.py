@@ -9,29 +9,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.exits import ends_by_itself
+from triage.analysis.facts.exits import has_own_exit_code
 from triage.analysis.facts.on_one_clock import DatedEvidence
-from triage.analysis.facts.outlived import OF_A_PROCESS, at_its_last_line
+from triage.analysis.facts.outlived import OF_A_PROCESS, move_to_last_line
 from triage.analysis.facts.stop import (
     BEFORE_S,
     FAILING,
     MOST_SLACK_S,
     SECOND,
     TIMEOUT_S,
+    is_by_process,
     is_failing,
-    of_a_process,
 )
 from triage.analysis.placement.identity import JobPlacement
-from triage.analysis.progress import health_of
+from triage.analysis.progress import judge_health
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
-from triage.signatures.program.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, classify_owner
 
 
-def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> JobProgress | None:
+def drop_contradicted_end(
+    progress: JobProgress | None, dated: DatedEvidence, facts: Job
+) -> JobProgress | None:
     """``progress``, whose end in order is none where a line behind it says that the job failed.
 
     The bar of an epoch is full before the last checkpoint and evaluation, in which jobs fail too.
@@ -41,31 +43,31 @@ def held_end(progress: JobProgress | None, dated: DatedEvidence, facts: Job) -> 
         # It ended by itself: it was done when its logs fell silent, whatever they say last.
         changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
         done = replace(progress, changes=changes, error_at_end=None, silent_s=None, left_s=None)
-        return _judged_anew(done)
+        return _judge_again(done)
     if progress is None or end is None:
         return progress
     own = _own_logs(dated)
     if not any(
-        _fails_behind(row, end, by_count=progress.is_ended_by_count)
+        _is_failure_after_end(row, end, by_count=progress.is_ended_by_count)
         if row.artifact in own
-        else _breaks_at(row, progress)
+        else _is_break_at_end(row, progress)
         for row in dated.evidence
     ):
         return progress
-    return _judged_anew(replace(progress, failed_behind=True))
+    return _judge_again(replace(progress, failed_behind=True))
 
 
-def _judged_anew(progress: JobProgress) -> JobProgress:
+def _judge_again(progress: JobProgress) -> JobProgress:
     """``progress`` with the health and the sentence that are its own."""
-    health, sentence = health_of(progress)
+    health, sentence = judge_health(progress)
     return replace(progress, health=health, said=sentence)
 
 
-def _fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
+def _is_failure_after_end(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
     """Whether a row says, behind the end of a job, that it failed, and not only that it was torn
     down. Behind the full bar of an epoch only who misses the store, or its monitor, may just go.
     """
-    last = at_its_last_line(row)
+    last = move_to_last_line(row)
     torn = _is_teardown(row)
     if by_count and row.role is EvidenceRole.CONSEQUENCE:
         torn = (
@@ -76,7 +78,7 @@ def _fails_behind(row: Evidence, end: ProgressPoint, *, by_count: bool = False) 
     return is_failing(row) and not torn and is_behind(last, end)
 
 
-def _breaks_at(row: Evidence, progress: JobProgress) -> bool:
+def _is_break_at_end(row: Evidence, progress: JobProgress) -> bool:
     """Whether a machine says that a part of it broke where the count of steps was full, before
     anybody said that the job was done.
     """
@@ -91,7 +93,7 @@ def _breaks_at(row: Evidence, progress: JobProgress) -> bool:
     return grave and end_ns - slack_ns <= row.at_ns <= end_ns + TIMEOUT_S * SECOND
 
 
-def contradictions(
+def list_contradictions(
     dated: DatedEvidence, progress: JobProgress | None, facts: Job
 ) -> tuple[str, ...]:
     """What ``job.json`` says of the end that the logs do not, as notes."""
@@ -107,7 +109,7 @@ def contradictions(
     own = _own_logs(dated)
     failing = [row for row in dated.evidence if row.artifact in own and is_failing(row)]
     if end is not None:
-        failing = [row for row in failing if _fails_behind(row, end)]
+        failing = [row for row in failing if _is_failure_after_end(row, end)]
     roots = [row for row in failing if row.role is EvidenceRole.ROOT] or failing
     if not roots:
         return ()
@@ -128,23 +130,23 @@ def _is_teardown(row: Evidence) -> bool:
     if Trait.TIMEOUT in row.traits or row.kind is Kind.SCHEDULER:
         return False
     if row.role is EvidenceRole.CONSEQUENCE:
-        return not (ends_by_itself(row) or row.fields.get("exit_code") == _ABORTED)
+        return not (has_own_exit_code(row) or row.fields.get("exit_code") == _ABORTED)
     return Trait.RENDEZVOUS in row.traits or row.is_generic
 
 
-def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tuple[Evidence, ...]:
+def drop_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tuple[Evidence, ...]:
     """Without what processes print once the job has ended in order, and what other logs than its
     own say of processes: nothing failed by that.
     """
     end = progress.ended if progress is not None else None
-    if end is None or not health_of(progress)[0].well:
+    if end is None or not judge_health(progress)[0].well:
         return tuple(dated.evidence)
     own = _own_logs(dated)
     return tuple(
         row
         for row in dated.evidence
         if not (
-            of_a_process(row)
+            is_by_process(row)
             and row.role in FAILING
             and (row.artifact not in own or is_behind(row, end))
         )
@@ -176,7 +178,7 @@ _OF_PARTS: Final = KERNEL_KINDS - {
 }
 
 
-def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], list[str]]:
+def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], list[str]]:
     """Nodes in the logs that are not the job's, and a note of them.
 
     The job's are those that ``job.json`` lists, else those where its ranks sit, when all of them
@@ -204,7 +206,7 @@ def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], lis
 _OF_GPU_DRIVERS: Final = frozenset({"nvidia", "amdgpu"})
 
 
-def of_its_gpus(
+def mark_other_gpus(
     evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
 ) -> tuple[list[Evidence], list[str]]:
     """The rows, what a driver says of a GPU that the job does not have marked as not the job's, and
@@ -213,7 +215,7 @@ def of_its_gpus(
     Only on nodes of which ``job.json`` lists a GPU for each of its ranks, and no line of the job
     names another one.
     """
-    listed = _gpus_listed(evidence, facts, fleet)
+    listed = _collect_listed_gpus(evidence, facts, fleet)
     strange: dict[str, None] = {}
     kept = []
     for row in evidence:
@@ -226,7 +228,7 @@ def of_its_gpus(
     return kept, [note] if strange else []
 
 
-def _gpus_listed(
+def _collect_listed_gpus(
     evidence: Sequence[Evidence], facts: Job, fleet: JobPlacement
 ) -> dict[str, frozenset[str]]:
     """Node -> all GPUs that the job has on it, where that is told for certain."""
@@ -261,7 +263,7 @@ def _is_of_another_gpu(
     return row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None
 
 
-def of_its_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
+def mark_other_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """The rows; what a driver says of another process than the job's is marked as that.
 
     By its number where some of the job's are known on that node, else by its name.
@@ -290,4 +292,4 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
     if own and row.pid is not None:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""
-    return bool(name) and not name.startswith("<") and whose(name) is not Whose.JOB
+    return bool(name) and not name.startswith("<") and classify_owner(name) is not Whose.JOB

@@ -12,10 +12,10 @@ from statistics import median
 from typing import Final
 
 from triage.analysis.clocks.clock_offsets import align
-from triage.analysis.clocks.rank_clocks import node_clocks
-from triage.analysis.facts.exits import with_ranks_that_exit, without_ignored
-from triage.analysis.facts.fate_of_jobs import fate_of_other_jobs, own_job
-from triage.analysis.facts.other_jobs import without_other_jobs
+from triage.analysis.clocks.rank_clocks import measure_node_clocks
+from triage.analysis.facts.exits import mark_ignored_exceptions, with_ranks_that_exit
+from triage.analysis.facts.fate_of_jobs import mark_fates_of_other_jobs, own_job
+from triage.analysis.facts.other_jobs import drop_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
     with_kernels_that_gave_up,
@@ -25,15 +25,15 @@ from triage.analysis.facts.told_together import (
 )
 from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.files_of_nodes import (
+    drop_copies,
     with_labels_of_their_nodes,
     with_lines_of_their_hosts,
-    without_copies,
 )
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.analysis.placement.programs import (
+    drop_actor_numbers,
     with_numbers_of_the_job,
-    without_numbers_of_actors,
 )
 from triage.analysis.telemetry.throttle import (
     HOT_C,
@@ -73,24 +73,24 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     """Date, attribute and align the evidence of ``logs``."""
     before = len(logs.notes)
     facts = with_world(facts, case)
-    logs, left_out = without_other_jobs(logs, facts, _dump_nodes(case))
-    logs, copies = without_copies(logs)
+    logs, left_out = drop_other_jobs(logs, facts, _dump_nodes(case))
+    logs, copies = drop_copies(logs)
     logs, elsewhere = with_lines_of_their_hosts(logs, facts, _dump_nodes(case))
-    own = with_labels_of_their_nodes(without_repetitions(logs.evidence), facts)
+    own = with_labels_of_their_nodes(drop_repetitions(logs.evidence), facts)
     logs = replace(logs, evidence=own)
-    placed = place(logs, _anchors_of(case, facts, at))
-    seats = without_numbers_of_actors(placed.evidence)
+    placed = place(logs, _find_anchors(case, facts, at))
+    seats = drop_actor_numbers(placed.evidence)
     fleet = resolve(seats, facts, _dump_nodes(case), logs.looks)
     numbered, unnumbered = with_numbers_of_the_job(_with_age(placed), fleet)
-    rows = without_ignored(attribute(numbered, fleet))
-    rows, others = fate_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
+    rows = mark_ignored_exceptions(attribute(numbered, fleet))
+    rows, others = mark_fates_of_other_jobs(rows, own_job(facts, placed.files, fleet.seated))
     seated, outlived = mark_outlived(
         rows, placed.files, ended_well=facts.exit_code == 0, job_id=facts.job_id
     )
     seated = with_ranks_that_exit(seated, fleet)
-    rows = with_kernels_that_gave_up(held_against_peers(with_spread(seated)))
+    rows = with_kernels_that_gave_up(compare_monitors(with_spread(seated)))
     rows = with_memory_that_failed(rows)
-    placed = replace(placed, files=_named_files(placed.files, fleet))
+    placed = replace(placed, files=_name_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, _dump_offsets(case, fleet) if rows else {})
     aligned = with_lost_servers(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
@@ -98,7 +98,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 
-def _named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
+def _name_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
     """The files, each with its node by the name that the job uses."""
     homes = NamesInPaths(fleet.seated)
     named = []
@@ -116,7 +116,7 @@ ALL_ROWS: Final = 60_000
 _FOLLOWING: Final = 3
 
 
-def without_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
+def drop_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Every root and every seat, and of the rest a few of each sort and one of each rank."""
     if len(evidence) <= ALL_ROWS:
         return list(evidence)
@@ -167,7 +167,7 @@ def _with_age(logs: LogSet) -> list[Evidence]:
     return rows
 
 
-def _anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
+def _find_anchors(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
     """The times that are known for certain: of the dumps, and of ``job.json``."""
     last: list[int] = []
     by_node: dict[str, int] = {}
@@ -207,7 +207,7 @@ def _dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
     """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
     if case is None or len(fleet.nodes) < 2:
         return {}
-    return node_clocks(case.snapshot, fleet.node_of)
+    return measure_node_clocks(case.snapshot, fleet.node_of)
 
 
 # A rank that has a NaN before anything was reduced has computed it. Where ranks of
@@ -255,53 +255,55 @@ class _Peers:
     clock_mhz: float | None
 
 
-def held_against_peers(rows: Sequence[Evidence]) -> list[Evidence]:
+def compare_monitors(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``, with those of monitors judged beside each other; all others as they are."""
     monitored = [row for row in rows if row.family == _FAMILY and row.node is not None]
-    slowed = {_gpu_of(row): row for row in monitored if row.signature == _SAYS_WHY}
-    hot = {_gpu_of(row) for row in monitored if row.signature == _SAYS_HOT}
+    slowed = {_get_gpu_key(row): row for row in monitored if row.signature == _SAYS_WHY}
+    hot = {_get_gpu_key(row) for row in monitored if row.signature == _SAYS_HOT}
     if not slowed and not hot:
         return list(rows)
-    gpus = {_gpu_of(row) for row in monitored}
+    gpus = {_get_gpu_key(row) for row in monitored}
     nodes = {row.node for row in slowed.values()}
     everywhere = (
         len(gpus) >= MIN_GPUS and len(slowed) > max(1, MOST_SHARE * len(gpus)) and len(nodes) > 1
     )
-    calm = [row for row in monitored if _gpu_of(row) not in slowed and _gpu_of(row) not in hot]
-    peers = _Peers(_usual(calm, "temperature_c"), _usual(calm, "clock_mhz"))
+    calm = [
+        row for row in monitored if _get_gpu_key(row) not in slowed and _get_gpu_key(row) not in hot
+    ]
+    peers = _Peers(_compute_usual(calm, "temperature_c"), _compute_usual(calm, "clock_mhz"))
     return [
-        _judged(row, peers, everywhere=everywhere)
+        _judge_gpu(row, peers, everywhere=everywhere)
         if row.signature in (_SAYS_WHY, _SAYS_HOT) and row.node is not None
         else row
         for row in rows
     ]
 
 
-def _gpu_of(row: Evidence) -> Hashable:
+def _get_gpu_key(row: Evidence) -> Hashable:
     """Which GPU a row is of: by its rank where that is known, for tools name it differently."""
     if row.rank is not None:
         return row.node, "rank", row.rank
     return row.node, row.gpu, row.cuda_device if row.gpu is None else None
 
 
-def _usual(rows: Sequence[Evidence], name: str) -> float | None:
+def _compute_usual(rows: Sequence[Evidence], name: str) -> float | None:
     """The median over GPUs of a quantity; None where fewer than five are known."""
     by_gpu: dict[Hashable, float] = {}
     for row in rows:
-        value = _measured(row, name)
+        value = _get_measure(row, name)
         if value is not None:
-            by_gpu.setdefault(_gpu_of(row), value)
+            by_gpu.setdefault(_get_gpu_key(row), value)
     return median(by_gpu.values()) if len(by_gpu) >= MIN_GPUS - 1 else None
 
 
-def _measured(row: Evidence, name: str) -> float | None:
+def _get_measure(row: Evidence, name: str) -> float | None:
     text = row.fields.get(name)
     return None if text is None else float(text)
 
 
-def _judged(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
+def _judge_gpu(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
     """One GPU's row: as it stands, or a mere notice, or a suspect though nothing says why."""
-    temp, clock = _measured(row, "temperature_c"), _measured(row, "clock_mhz")
+    temp, clock = _get_measure(row, "temperature_c"), _get_measure(row, "clock_mhz")
     hotter = (
         temp is not None
         and peers.temp_c is not None
@@ -310,7 +312,7 @@ def _judged(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
     slower = None
     if clock is not None and peers.clock_mhz is not None:
         slower = clock / peers.clock_mhz
-    fields = {**row.fields, **_beside(peers)}
+    fields = {**row.fields, **_describe_peers(peers)}
     if row.signature == _SAYS_HOT:
         if hotter and slower is not None and slower < SLOW and not everywhere:
             return replace(row, role=EvidenceRole.ROOT, weak=True, fields=fields)
@@ -321,6 +323,6 @@ def _judged(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
     return replace(row, fields=fields)
 
 
-def _beside(peers: _Peers) -> dict[str, str]:
+def _describe_peers(peers: _Peers) -> dict[str, str]:
     found = {"peers_temperature_c": peers.temp_c, "peers_clock_mhz": peers.clock_mhz}
     return {name: f"{value:g}" for name, value in found.items() if value is not None}

@@ -22,10 +22,10 @@ from triage.analysis.facts.stop import (
     FAILING,
     MOST_SLACK_S,
     SECOND,
+    is_by_process,
     is_condition,
-    of_a_process,
 )
-from triage.analysis.progress.course import Course, course_of
+from triage.analysis.progress.course import Course, read_course
 from triage.domain.arrays import F64
 from triage.domain.category import HARDWARE, SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
@@ -81,16 +81,18 @@ class Track:
         of_run: list[float] = []
         for first, end in pairwise(bounds):
             ends += [end] * (end - first)
-            of_run += _latest_behind(newest[first:end])
+            of_run += _compute_running_latest(newest[first:end])
         return cls(
             course,
             [step.place.line for step in course.counted],
             ends,
             np.fmax.accumulate(course.ns).tolist(),
             of_run,
-            _latest_behind(newest),
+            _compute_running_latest(newest),
             int(np.flatnonzero(~np.isnan(course.ns)).max(initial=-1)) + 1,
-            _only_ends(row for row in beside if (row.line or 0) >= course.counted[-1].place.line),
+            _is_only_exits(
+                row for row in beside if (row.line or 0) >= course.counted[-1].place.line
+            ),
         )
 
     def goes_on_behind(self, row: Evidence) -> bool:
@@ -135,13 +137,13 @@ class Track:
         return int(earlier.max()) if len(earlier) else None
 
 
-def _only_ends(rows: Iterable[Evidence]) -> bool:
+def _is_only_exits(rows: Iterable[Evidence]) -> bool:
     """Whether nothing fails but that processes ended."""
     failing = [row for row in rows if row.role in FAILING]
     return bool(failing) and all(row.kind is Kind.ELASTIC for row in failing)
 
 
-def _latest_behind(times: F64) -> list[float]:
+def _compute_running_latest(times: F64) -> list[float]:
     """For each of some times the latest from there on."""
     return cast(list[float], np.maximum.accumulate(times[::-1])[::-1].tolist())
 
@@ -161,7 +163,7 @@ def mark_outlived(
     """
     files = list(files)
     logs = [file for file in files if file.kind is LogKind.JOB and file.progress is not None]
-    courses = {file.artifact: course for file in logs if (course := course_of(file)) is not None}
+    courses = {file.artifact: course for file in logs if (course := read_course(file)) is not None}
     rows_of: dict[str, list[Evidence]] = defaultdict(list)
     for row in rows:
         rows_of[row.artifact].append(row)
@@ -169,7 +171,7 @@ def mark_outlived(
         own.sort(key=lambda row: row.line or 0)
     starts = last_attempts(rows_of, logs, courses)
     tracks = {name: Track.read(course, rows_of[name]) for name, course in courses.items()}
-    earlier, begun_ns = _earlier_logs(files, courses, job_id)
+    earlier, begun_ns = _find_earlier_logs(files, courses, job_id)
     clock = _Clock.of(tracks, starts, {file.artifact: file.node for file in logs}, begun_ns)
     kept, told_steps, told_attempts, told_well = [], [], [], []
     for row in rows:
@@ -178,19 +180,21 @@ def mark_outlived(
             continue
         start, track = starts.get(row.artifact), tracks.get(row.artifact)
         # What was said again is judged by when it was said last.
-        last = at_its_last_line(row)
+        last = move_to_last_line(row)
         is_before = row.artifact in earlier or (start is not None and start.is_before(last))
         if is_before or clock.is_earlier_attempt(row):
             told_attempts.append(row)
-            kept.append(_outlived(row))
+            kept.append(_mark_row_outlived(row))
         elif ended_well:
             told_well.append(row)
-            kept.append(_outlived(row))
-        elif row.category not in _NOT_OVER and (_went_on(last, track) or clock.went_on(row)):
+            kept.append(_mark_row_outlived(row))
+        elif row.category not in _NOT_OVER and (
+            _did_go_on_after(last, track) or clock.went_on(row)
+        ):
             told_steps.append(row)
-            kept.append(_outlived(row))
+            kept.append(_mark_row_outlived(row))
         elif last is not row and (
-            (start is not None and start.is_before(row)) or _went_on(row, track)
+            (start is not None and start.is_before(row)) or _did_go_on_after(row, track)
         ):
             kept.append(last)
         else:
@@ -216,7 +220,7 @@ def _with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> l
     broke -= {
         row.node
         for row in kept
-        if row.category in HARDWARE and of_a_process(row) and Trait.OUTLIVED not in row.traits
+        if row.category in HARDWARE and is_by_process(row) and Trait.OUTLIVED not in row.traits
     }
     return [
         replace(row, traits=row.traits | {Trait.OUTLIVED})
@@ -226,7 +230,7 @@ def _with_faults_behind(kept: Iterable[Evidence], told: Iterable[Evidence]) -> l
     ]
 
 
-def _earlier_logs(
+def _find_earlier_logs(
     files: Sequence[LogFile], courses: Mapping[str, Course], job_id: str | None
 ) -> tuple[frozenset[str], int | None]:
     """The logs that end before another one that prints steps begins, and when that begins: each
@@ -301,7 +305,7 @@ class _Clock:
         return (row.last_at_ns or row.at_ns) < ns - least_s * SECOND
 
 
-def at_its_last_line(row: Evidence) -> Evidence:
+def move_to_last_line(row: Evidence) -> Evidence:
     """A row of several lines as that of the last one; the same where it stands for one."""
     if row.last_line == row.line:
         return row
@@ -314,10 +318,10 @@ def _may_be_outlived(row: Evidence) -> bool:
     # What a tool reports of a part is the state of it, whatever the job did meanwhile.
     if row.role not in FAILING or is_condition(row) or Trait.OF_A_REPORT in row.traits:
         return False
-    return of_a_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
+    return is_by_process(row) or (row.kind is Kind.XID and row.code in OF_A_PROCESS)
 
 
-def _went_on(row: Evidence, track: Track | None) -> bool:
+def _did_go_on_after(row: Evidence, track: Track | None) -> bool:
     """Whether its own log goes on behind a row."""
     if track is None or row.line is None or not track.goes_on_behind(row):
         return False
@@ -335,7 +339,7 @@ def _is_flushed_behind(row: Evidence, track: Track) -> bool:
     return track.only_ends_behind and bisect_right(track.lines, row.line or 0) >= track.num_dated
 
 
-def _outlived(row: Evidence) -> Evidence:
+def _mark_row_outlived(row: Evidence) -> Evidence:
     """The row as one of a time that the job outlived."""
     traits = (row.traits - _OF_AN_END) | {Trait.OUTLIVED}
     is_over = row.role is EvidenceRole.CONSEQUENCE or row.category in _GOT_OVER
@@ -350,23 +354,23 @@ def _with_habits(kept: Sequence[Evidence], rows: Sequence[Evidence]) -> list[Evi
     last: dict[tuple[object, ...], int] = {}
     for row in kept:
         if row.at_ns is not None and Trait.OUTLIVED not in row.traits:
-            spot = _spot_on_a_chip(row)
+            spot = _get_chip_spot(row)
             if spot is not None:
                 last[spot] = max(last.get(spot, row.at_ns), row.at_ns)
     whole = []
     for row, before in zip(kept, rows, strict=True):
-        spot = _spot_on_a_chip(row) if Trait.OUTLIVED in row.traits else None
+        spot = _get_chip_spot(row) if Trait.OUTLIVED in row.traits else None
         if spot in last and row.at_ns is not None and last[spot] - row.at_ns > RUNS_APART_NS:
             row = replace(row, role=before.role)
         whole.append(row)
     return whole
 
 
-def _spot_on_a_chip(row: Evidence) -> tuple[object, ...] | None:
+def _get_chip_spot(row: Evidence) -> tuple[object, ...] | None:
     """The node, the GPU and the place on it that a program's fault names."""
     if row.kind is not Kind.XID or row.code not in APPLICATION_XIDS or row.gpu is None:
         return None
-    place = chip_place(row)
+    place = parse_chip_place(row)
     return None if place is None else (row.node, row.gpu, row.code, place)
 
 
@@ -392,7 +396,7 @@ APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
 RUNS_APART_NS: Final = 6 * 3600 * SECOND
 
 
-def chip_place(row: Evidence) -> str | None:
+def parse_chip_place(row: Evidence) -> str | None:
     """``GPC 7, TPC 7``: where on the chip a fault was, as far as the line says it."""
     place = row.fields.get("place", "")
     return ", ".join(place.split(", ")[:2]) or None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from triage.domain.category import GPU_PARTS, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.domain.report import MAX_REASONS
-from triage.signatures.pci import bus_id, full_address
+from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
 if TYPE_CHECKING:
     from triage.signatures.registry import Match
@@ -57,7 +57,7 @@ class NamedParts:
         return replace(self, parts=parts)
 
 
-def named_by(suspect: Mapping[str, Any]) -> NamedParts:
+def list_named_parts(suspect: Mapping[str, Any]) -> NamedParts:
     """What a suspect of the report names: its GPUs first, then what its reasons name.
 
     A GPU's index counts only where nothing has an address: it would be the same GPU twice.
@@ -68,7 +68,7 @@ def named_by(suspect: Mapping[str, Any]) -> NamedParts:
     indices: dict[str, str] = {}
     names: dict[str, str] = {}
     for reason in (suspect.get("because") or ())[:MAX_REASONS]:
-        part, code, name = _in_line(str(reason.get("text") or ""))
+        part, code, name = _parse_part(str(reason.get("text") or ""))
         if code is not None:
             codes.setdefault(code)
         if part is not None:
@@ -77,13 +77,15 @@ def named_by(suspect: Mapping[str, Any]) -> NamedParts:
                 names.setdefault(name, key)
             (indices if key.startswith("gpu") else parts).setdefault(key, words)
     # A port complains of the device that is a GPU: that is the GPU.
-    again = {key for key in parts if bus_id(key) != key and bus_id(key) in parts}
+    again = {
+        key for key in parts if normalize_bus_id(key) != key and normalize_bus_id(key) in parts
+    }
     kept = {key: words for key, words in parts.items() if key not in again}
     return NamedParts(kept or indices, tuple(codes), names).by_address(names)
 
 
 @lru_cache(maxsize=4096)
-def _in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
+def _parse_part(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     """(what identifies the part, its words), code and interface that a line of this node names."""
     # A service that starts need not wait for a thousand patterns to be compiled.
     from triage.signatures.registry import match
@@ -96,17 +98,17 @@ def _in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]
         return None, None, None
     if (matched.reading.blame or matched.signature.blame) != Blame.SELF:
         return None, None, None
-    return _part_of(matched), _code_of(matched), _interface_of(matched)
+    return _get_part_id(matched), _get_code(matched), _get_interface(matched)
 
 
-def _part_of(matched: "Match") -> tuple[str, str] | None:
+def _get_part_id(matched: "Match") -> tuple[str, str] | None:
     named = {**matched.found.groupdict(), **matched.reading.fields}
-    gpu = matched.reading.gpu or bus_id(named.get("gpu") or "")
+    gpu = matched.reading.gpu or normalize_bus_id(named.get("gpu") or "")
     if gpu:
         return gpu, f"GPU {gpu}"
     kind, device = matched.signature.kind, named.get("device") or named.get("netdev")
     if device and kind in _WORDS:
-        key = full_address(device) or _VERBS_PORT.sub("", device)
+        key = normalize_full_address(device) or _VERBS_PORT.sub("", device)
         return key, f"{_WORDS[kind]} {key}"
     if device and matched.signature.category == Category.SSD:
         key = _NAME_SPACE.sub(r"\1", device)
@@ -118,15 +120,18 @@ def _part_of(matched: "Match") -> tuple[str, str] | None:
     return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
 
 
-def _interface_of(matched: "Match") -> str | None:
+def _get_interface(matched: "Match") -> str | None:
     """The interface's name beside the address of its adapter; None without either."""
     named = matched.found.groupdict()
-    if matched.signature.kind not in _WORDS or full_address(named.get("device") or "") is None:
+    if (
+        matched.signature.kind not in _WORDS
+        or normalize_full_address(named.get("device") or "") is None
+    ):
         return None
     return next((named[group] for group in _INTERFACES if named.get(group)), None)
 
 
-def _code_of(matched: "Match") -> str | None:
+def _get_code(matched: "Match") -> str | None:
     word = _CODES.get(matched.signature.kind)
     if word is None:
         return None

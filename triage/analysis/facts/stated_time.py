@@ -16,7 +16,7 @@ _NO_YEAR_NS: Final = 300 * DAY_S * SECOND
 _SLACK_NS: Final = 60 * SECOND
 
 
-def stated(
+def state_time(
     at: datetime | None, rows: Iterable[Evidence], stop: Stop, failed_at_ns: int | None
 ) -> tuple[datetime | None, tuple[str, ...]]:
     """``at`` without its zone where that is not known, None where its year is not, and why."""

@@ -155,7 +155,7 @@ class Stop:
             return When.BOOT
         if first is When.UNDATED and row.category in _OF_AN_END and self.is_behind_a_watchdog(row):
             return When.TEARDOWN
-        age_s = _seconds(row, "age_s")
+        age_s = _read_seconds(row, "age_s")
         if first is When.UNDATED and age_s is not None and age_s > STALE_S:
             return When.STALE if age_s > DAY_S else When.BEFORE
         if is_condition(row) and self.when(row.last_at_ns, row.error_ns, _LASTING_S) is When.AT:
@@ -236,16 +236,16 @@ class Stop:
         return False
 
 
-def ends_its_log(row: Evidence) -> bool:
+def is_at_end_of_boot_log(row: Evidence) -> bool:
     """Whether it counts from boot alone, and stands in the last minutes of a log of days.
 
     A log is taken soon after a stop: an error of another day is there by rare chance.
     """
-    age_s, log_s = _seconds(row, "age_s"), _seconds(row, "log_s")
+    age_s, log_s = _read_seconds(row, "age_s"), _read_seconds(row, "log_s")
     return age_s is not None and log_s is not None and age_s <= TIMEOUT_S and log_s >= DAY_S
 
 
-def _seconds(row: Evidence, name: str) -> int | None:
+def _read_seconds(row: Evidence, name: str) -> int | None:
     """A field of a row that counts seconds."""
     text = row.fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
@@ -304,14 +304,14 @@ def is_of_a_health_check(row: Evidence) -> bool:
     return _HEALTH_CHECK.search(row.text) is not None
 
 
-def at_its_own_stop(row: Evidence, when: When) -> bool:
+def is_at_own_stop(row: Evidence, when: When) -> bool:
     """Whether a row shows at the stop, or while ranks waited.
 
     What a process prints without a time is of its own end.
     """
-    return when in (When.AT, When.AFTER) or (when is When.UNDATED and of_a_process(row))
+    return when in (When.AT, When.AFTER) or (when is When.UNDATED and is_by_process(row))
 
 
-def of_a_process(row: Evidence) -> bool:
+def is_by_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
     return row.kind in JOB_KINDS or row.family in _JOB_FAMILIES

@@ -43,7 +43,7 @@ def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence
     lost = {
         id(row)
         for server, ones in told.items()
-        for row in _lost_together(ones, found_again.get(server), num_nodes)
+        for row in _find_common_loss(ones, found_again.get(server), num_nodes)
     }
     return [
         replace(row, weak=False, traits=row.traits - {Trait.GENERIC}) if id(row) in lost else row
@@ -57,7 +57,7 @@ def _is_of_a_server(row: Evidence) -> bool:
     return shared and row.role is EvidenceRole.ROOT and Trait.GENERIC in row.traits
 
 
-def _lost_together(
+def _find_common_loss(
     ones: Iterable[Evidence], found_again_ns: int | None, num_nodes: int
 ) -> list[Evidence]:
     """The lines of the last time at which many nodes lost one server for good."""
@@ -99,7 +99,7 @@ def _is_booked(
 ) -> bool:
     """Whether its GPU books a bad row at the time of an error."""
     for other in booked.get((row.node, row.gpu), ()):
-        at_ns, other_ns = _moment_of(row), _moment_of(other)
+        at_ns, other_ns = _get_time_ns(row), _get_time_ns(other)
         if at_ns is None or other_ns is None:
             if at_ns is other_ns and row.artifact == other.artifact:
                 return True
@@ -108,7 +108,7 @@ def _is_booked(
     return False
 
 
-def _moment_of(row: Evidence) -> int | None:
+def _get_time_ns(row: Evidence) -> int | None:
     """The time of a row, by whichever clock of its node."""
     return row.at_ns if row.at_ns is not None else row.stamp.uptime_ns
 
@@ -184,13 +184,13 @@ def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
     moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         if row.kind is Kind.OOM and row.node is not None and row.at_ns is not None:
-            ahead_ns = _ahead_of_launcher(row.at_ns, ended.get((row.node, row.pid or 0), ()))
+            ahead_ns = _compute_kernel_lead_ns(row.at_ns, ended.get((row.node, row.pid or 0), ()))
             if ahead_ns is not None:
                 moves[row.node].append((row.at_ns, ahead_ns))
     return [_on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
 
 
-def _ahead_of_launcher(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
+def _compute_kernel_lead_ns(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
     """How far a kernel's clock is ahead of a launcher's; None where they agree, or are no two
     clocks of one moment.
     """

@@ -10,22 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.facts.stop import Stop, When, ends_its_log
+from triage.analysis.facts.stop import Stop, When, is_at_end_of_boot_log
 from triage.analysis.joining.bounds import (
     BOUNDS,
     NO_GUESS,
     Bound,
-    bounds_by_dumps,
-    bounds_by_part,
-    bounds_by_rows,
     is_single_line,
     is_waited_for,
+    list_bounds_by_dumps,
+    list_bounds_by_part,
+    list_bounds_by_rows,
 )
 from triage.analysis.joining.claims import (
-    convicts,
+    is_accusing,
     is_dated_to_the_stop,
+    is_proven_by_records,
     may_be_at_the_stop,
-    proves,
 )
 from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import Hypothesis
@@ -83,28 +83,28 @@ def believe(
     """
     shown = [cause for cause in hypotheses if cause.rows]
     features = measure(shown, claims, stop, dumps=dumps)
-    weighed = _with_bounds(_beliefs_of(shown, features, model), claims, stop)
+    weighed = _with_bounds(_weigh_causes(shown, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
-        weighed = _best_guess(weighed)
+        weighed = _raise_best_guess(weighed)
     alone = [cause for cause in hypotheses if not cause.rows]
-    weighed = _parts_of_the_lost(alone, weighed, stop, trust=trust)
-    bare = _claims_alone(alone, weighed, stop, trust=trust)
-    return _by_place([*weighed, *bare])
+    weighed = _add_parts_of_the_lost(alone, weighed, stop, trust=trust)
+    bare = _believe_bare_claims(alone, weighed, stop, trust=trust)
+    return _order_by_place([*weighed, *bare])
 
 
-def _beliefs_of(
+def _weigh_causes(
     causes: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
 ) -> list[Belief]:
     """What is believed of causes that lines show; ``features`` stand in their order."""
     odds = [model.log_odds(measured) for measured in features]
-    rivals = best_rivals(odds, features)
+    rivals = find_best_rivals(odds, features)
     return [
         Belief(cause, model.probability(own, rival), measured, own)
         for cause, measured, own, rival in zip(causes, features, odds, rivals, strict=True)
     ]
 
 
-def best_rivals(
+def find_best_rivals(
     odds: Sequence[float], features: Sequence[Mapping[str, float]]
 ) -> list[float | None]:
     """For each hypothesis the best log-odds among the others that rival anybody."""
@@ -119,25 +119,25 @@ def best_rivals(
 
 def _with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
     """The rules that no weight may overrule."""
-    proven = [claim for claim in claims if proves(claim)]
-    claimed = [claim for claim in claims if convicts(claim)]
+    proven = [claim for claim in claims if is_proven_by_records(claim)]
+    claimed = [claim for claim in claims if is_accusing(claim)]
     nobody = any(not claim.ranks for claim in claims) and not claimed
     dated = {id(belief) for belief in weighed if is_dated_to_the_stop(belief.hypothesis, stop)}
     beliefs = []
     for belief in weighed:
         beside = len(dated) > (id(belief) in dated)
-        if nobody and not any(ends_its_log(row) for row in belief.hypothesis.rows):
+        if nobody and not any(is_at_end_of_boot_log(row) for row in belief.hypothesis.rows):
             beside = True
         bounds = [
-            *bounds_by_dumps(
+            *list_bounds_by_dumps(
                 belief.hypothesis,
                 proven,
                 claimed,
                 nobody=nobody and not may_be_at_the_stop(belief.hypothesis, stop),
                 dated=id(belief) in dated,
             ),
-            *bounds_by_rows(belief.hypothesis, stop, beside=beside),
-            *bounds_by_part(belief.hypothesis),
+            *list_bounds_by_rows(belief.hypothesis, stop, beside=beside),
+            *list_bounds_by_part(belief.hypothesis),
         ]
         beliefs.append(_with_limit(belief, bounds))
     return beliefs
@@ -155,7 +155,7 @@ def _with_limit(belief: Belief, bounds: Sequence[Bound]) -> Belief:
 _BEST_GUESS: Final = 0.35
 
 
-def _best_guess(weighed: Sequence[Belief]) -> list[Belief]:
+def _raise_best_guess(weighed: Sequence[Belief]) -> list[Belief]:
     """Where all lines name one cause, however weakly, it is the best guess, and is said."""
     named = [
         belief
@@ -179,7 +179,7 @@ def _best_guess(weighed: Sequence[Belief]) -> list[Belief]:
 _PART_OF_A_GAP: Final = 0.8
 
 
-def _parts_of_the_lost(
+def _add_parts_of_the_lost(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """``weighed``; where a file is missing and its peers wait, the likeliest part that lines name
@@ -188,7 +188,7 @@ def _parts_of_the_lost(
     """
     beliefs = list(weighed)
     for cause in bare:
-        if not _says_no_part(cause):
+        if not _names_no_part(cause):
             continue
         named = [
             k
@@ -218,7 +218,7 @@ def _parts_of_the_lost(
     return beliefs
 
 
-def _says_no_part(cause: Hypothesis) -> bool:
+def _names_no_part(cause: Hypothesis) -> bool:
     """Whether claims alone stand for it that only say who is gone: a file, or a process."""
     return cause.names_somebody and all(
         claim.is_gap or claim.category is Category.NCCL_TIMEOUT for claim in cause.claims
@@ -233,7 +233,7 @@ def _may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
     return when in (When.AT, When.AFTER) or (row.is_firm and when is When.UNDATED)
 
 
-def _claims_alone(
+def _believe_bare_claims(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """Claims that stand for themselves: worth their strength, less what accounts for them."""
@@ -249,23 +249,27 @@ def _claim_alone(
     hypothesis: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
 ) -> Belief:
     """What is believed of claims at one place; ``firm`` are the causes that lines convict."""
-    strength = _strength_of_claims(hypothesis.claims, trust)
+    strength = _combine_claim_strengths(hypothesis.claims, trust)
     gap = all(claim.is_gap for claim in hypothesis.claims)
     accounted = max(
-        (belief.probability for belief in weighed if _accounts_for(belief.hypothesis, hypothesis)),
+        (
+            belief.probability
+            for belief in weighed
+            if _is_explained_by_cause(belief.hypothesis, hypothesis)
+        ),
         default=0.0,
     )
     probability = strength * (1 - accounted)
-    if accounted >= NAMES_A_PART and _says_no_part(hypothesis):
+    if accounted >= NAMES_A_PART and _names_no_part(hypothesis):
         # That a file is missing, or a process, says nothing of the part: whatever names one does.
         probability = min(probability, 0.9 * accounted)
-    proven = any(proves(claim) for claim in hypothesis.claims)
+    proven = any(is_proven_by_records(claim) for claim in hypothesis.claims)
     explained = any(
         cause.place != hypothesis.place
         and (
             gap
             or not proven
-            or _shares_a_claim(cause, hypothesis)
+            or _has_common_claim(cause, hypothesis)
             or (is_waited_for(cause) and cause.category in HARDWARE)
         )
         for cause in firm
@@ -285,7 +289,7 @@ def _claim_alone(
 _MOST_OF_TWO: Final = 0.98
 
 
-def _strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
+def _combine_claim_strengths(claims: Sequence[Finding], trust: float) -> float:
     """What claims at one place are worth together: dumps and looks are two sources.
 
     That all wait and nobody is named is one fact, whoever shows it. Dumps that are missing take
@@ -299,17 +303,17 @@ def _strength_of_claims(claims: Sequence[Finding], trust: float) -> float:
     return max(dumps, looks, min(both, _MOST_OF_TWO))
 
 
-def _shares_a_claim(cause: Hypothesis, other: Hypothesis) -> bool:
+def _has_common_claim(cause: Hypothesis, other: Hypothesis) -> bool:
     return any(claim in cause.claims for claim in other.claims)
 
 
-def _accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
+def _is_explained_by_cause(cause: Hypothesis, claimed: Hypothesis) -> bool:
     """Whether a cause that lines name is why the place of claims is waited for."""
     near = claimed.in_no_node or cause.in_no_node or cause.place == claimed.place
-    return near and _shares_a_claim(cause, claimed)
+    return near and _has_common_claim(cause, claimed)
 
 
-def _by_place(beliefs: Sequence[Belief]) -> list[Belief]:
+def _order_by_place(beliefs: Sequence[Belief]) -> list[Belief]:
     """Place before part: the best places first, and in each its likeliest cause."""
     at: dict[Place, float] = defaultdict(float)
     for belief in beliefs:

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.facts.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
+from triage.analysis.facts.stop import (
+    Stop,
+    When,
+    is_at_end_of_boot_log,
+    is_at_own_stop,
+    is_by_process,
+)
 from triage.analysis.joining.claims import (
     LINKS,
-    convicts,
+    is_accusing,
     is_on_many,
-    machine_and_job_say_so,
-    proves,
+    is_proven_by_records,
+    is_seen_by_machine_and_job,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
@@ -96,7 +102,7 @@ NO_GUESS: Final = frozenset(
 )
 
 
-def bounds_by_dumps(
+def list_bounds_by_dumps(
     cause: Hypothesis,
     proven: Collection[Finding],
     claimed: Collection[Finding],
@@ -127,11 +133,11 @@ def is_waited_for(cause: Hypothesis) -> bool:
 _OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
 
 
-def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
+def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
     """What its own lines are worth; a detector that convicts the place is another source."""
     times = {stop.of(row) for row in cause.rows}
-    shows = any(at_its_own_stop(row, stop.of(row)) for row in cause.rows)
-    is_claimed = any(convicts(claim) for claim in cause.claims)
+    shows = any(is_at_own_stop(row, stop.of(row)) for row in cause.rows)
+    is_claimed = any(is_accusing(claim) for claim in cause.claims)
     # The clock of a node that the dumps accuse may be minutes off.
     firm = any(row.is_firm for row in cause.rows)
     trusted = is_claimed and firm and not is_routine(cause, stop)
@@ -147,11 +153,11 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
         if beside:
             yield Bound.UNDATED_BESIDE
         else:
-            at_end = any(row.is_firm and ends_its_log(row) for row in cause.rows)
+            at_end = any(row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
         firm = firm or is_on_many(cause, stop)
-        if any(proves(claim) for claim in cause.claims) and not firm:
+        if any(is_proven_by_records(claim) for claim in cause.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
         return
     if all(row.is_generic for row in cause.rows):
@@ -167,7 +173,7 @@ def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[B
         yield Bound.GPU_OR_SETTING
 
 
-def bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
+def list_bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
     """What its own lines leave open of the part, whoever waits for its place."""
     if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
         yield Bound.GPU_OR_PROGRAM
@@ -194,13 +200,13 @@ def _needs_another_source(cause: Hypothesis) -> bool:
         # gets through, are two sources; of the two ends that one node names, none tells which.
         one_of_two = cause.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in cause.rows)
         claimed = claimed or (bool(cause.claims) and not one_of_two)
-        seconded = seconded or machine_and_job_say_so(cause.rows)
+        seconded = seconded or is_seen_by_machine_and_job(cause.rows)
     elif cause.gpus:
         # So are a report of a GPU and a collective that all have entered and nobody leaves.
         claimed = claimed or bool(cause.claims)
     if cause.gpus or cause.ranks:
         # So are a tool's report of a GPU and the error of the process on it.
-        sides = {of_a_process(row) for row in cause.rows if not (row.is_mild or row.is_generic)}
+        sides = {is_by_process(row) for row in cause.rows if not (row.is_mild or row.is_generic)}
         seconded = seconded or len(sides) > 1 or (cause.followers > 0 and bool(cause.gpus))
     alone = not claimed and not seconded
     return alone and not any(row.is_firm or row.is_mild for row in cause.rows)

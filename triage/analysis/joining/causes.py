@@ -17,17 +17,17 @@ from triage.analysis.facts.stop import (
     NEAREST_FIRST,
     SECOND,
     Stop,
+    is_by_process,
     is_of_a_health_check,
-    of_a_process,
 )
 from triage.analysis.joining.connections import gather_connections
-from triage.analysis.joining.consequences import explained_by, is_lost_gpu
+from triage.analysis.joining.consequences import find_explanations, is_lost_gpu
 from triage.analysis.joining.followers import (
-    without_rendezvous_losses,
-    without_spread_numbers,
-    without_unplaced_failures,
+    drop_rendezvous_losses,
+    drop_spread_numbers,
+    drop_unplaced_failures,
 )
-from triage.analysis.joining.hypothesis import Hypothesis, by_time, in_time
+from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, select_earliest
 from triage.analysis.joining.open_parts import (
     tell_open_ones,
     tell_unnamed_ones,
@@ -36,11 +36,11 @@ from triage.analysis.joining.open_parts import (
 from triage.analysis.joining.parts import with_proven_part
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import (
-    faulting_together,
+    drop_what_half_the_job_prints,
     gather_shared,
+    mark_unsure_if_one_node_speaks,
     merge_alike,
-    printed_everywhere,
-    unsure_where_one_node_speaks,
+    merge_faults_of_a_program,
 )
 from triage.analysis.joining.switch import gather_switch
 from triage.analysis.joining.unclaimed_faults import with_faults_of_programs
@@ -63,31 +63,33 @@ def find_causes(
     rows = list(evidence)
     placement, nodes = topology.placement, topology.nodes
     causes: list[Hypothesis] = []
-    for place, roots in sorted(_roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
-        causes += _at_one_place(place, _nearest(roots, stop), placement, stop)
-    causes = printed_everywhere(causes, nodes, placement)
-    causes = unsure_where_one_node_speaks(causes, rows, nodes)
-    causes = without_unplaced_failures(with_unplaced(causes, placement, stop), stop)
-    causes = without_spread_numbers(causes, stop)
-    causes = _gpus_that_would_not_start(causes, nodes)
+    for place, roots in sorted(
+        _group_roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])
+    ):
+        causes += _build_hypotheses_at(place, _select_nearest_to_stop(roots, stop), placement, stop)
+    causes = drop_what_half_the_job_prints(causes, nodes, placement)
+    causes = mark_unsure_if_one_node_speaks(causes, rows, nodes)
+    causes = drop_unplaced_failures(with_unplaced(causes, placement, stop), stop)
+    causes = drop_spread_numbers(causes, stop)
+    causes = _relabel_gpus_that_fail_to_start(causes, nodes)
     causes = with_domain_roots(causes)
-    causes = gather_connections(causes, topology, _first_ends(rows), stop)
-    causes = without_rendezvous_losses(causes)
+    causes = gather_connections(causes, topology, _find_first_ends(rows), stop)
+    causes = drop_rendezvous_losses(causes)
     causes = gather_switch(causes, topology.leaf_switch, stop)
     causes = gather_shared(causes, topology, stop)
     if len(nodes) > 1:
-        causes = faulting_together(causes, stop)
+        causes = merge_faults_of_a_program(causes, stop)
     return merge_alike(with_gpus_of_unnamed_errors(causes))
 
 
-def _roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
+def _group_roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
     """The roots among the rows, at the places that they accuse."""
     running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
     if met:
         running_ns = 0
     roots: dict[Place, list[Evidence]] = defaultdict(list)
     for row in rows:
-        row = _as_root_when_alone(row)
+        row = _promote_if_alone(row)
         if row.role is not EvidenceRole.ROOT or is_quoted(row):
             continue
         if Trait.RENDEZVOUS in row.traits and _is_while_running(row, running_ns):
@@ -96,7 +98,7 @@ def _roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[
     return roots
 
 
-def _as_root_when_alone(row: Evidence) -> Evidence:
+def _promote_if_alone(row: Evidence) -> Evidence:
     """``row``, as a root where it names the fault: beside the fault's own line it is explained."""
     if row.role is not EvidenceRole.CONSEQUENCE or Trait.ROOT_WHEN_ALONE not in row.traits:
         return row
@@ -107,7 +109,7 @@ def _as_root_when_alone(row: Evidence) -> Evidence:
     return replace(row, role=EvidenceRole.ROOT)
 
 
-def _first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
+def _find_first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
     """Node -> the first line in which one of its processes says that it failed, or was stuck."""
     firsts: dict[str, Evidence] = {}
     for row in rows:
@@ -115,7 +117,7 @@ def _first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
             continue
         if row.role is EvidenceRole.CONSEQUENCE:
             earliest = firsts.get(row.node)
-            if earliest is None or by_time(row) < by_time(earliest):
+            if earliest is None or get_time_key(row) < get_time_key(earliest):
                 firsts[row.node] = row
     return firsts
 
@@ -153,26 +155,26 @@ def _place_of(row: Evidence) -> Place:
     return Unplaced() if row.rank is None else AtRank(row.rank)
 
 
-def _nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
+def _select_nearest_to_stop(rows: list[Evidence], stop: Stop) -> list[Evidence]:
     """At most :data:`ROWS_PER_NODE` rows, first those about the stop; then in order of time."""
     if len(rows) > _ROWS_PER_NODE:
         seen: Counter[tuple[object, ...]] = Counter()
         kept = []
-        for row in sorted(rows, key=lambda r: (NEAREST_FIRST.index(stop.of(r)), by_time(r))):
+        for row in sorted(rows, key=lambda r: (NEAREST_FIRST.index(stop.of(r)), get_time_key(r))):
             key = (row.signature, row.code, row.gpu, row.rank)
             seen[key] += 1
             if seen[key] <= 3:
                 kept.append(row)
         rows = kept[:_ROWS_PER_NODE]
-    return sorted(rows, key=by_time)
+    return sorted(rows, key=get_time_key)
 
 
-def _at_one_place(
+def _build_hypotheses_at(
     place: Place, rows: Sequence[Evidence], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
     rows = with_faults_of_programs(rows)
-    parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
+    parents = find_explanations(rows, lambda row: stop.of(row) in EARLIER)
     followers = Counter(parents.values())
     grouped: dict[Category, list[Evidence]] = defaultdict(list)
     explains: Counter[Category] = Counter()
@@ -181,14 +183,14 @@ def _at_one_place(
             category = row.category or Category.NCCL_TIMEOUT
             grouped[category].append(row)
             explains[category] += followers[index]
-        elif _still_lacks(row, rows[parents[index]], stop):
+        elif _is_gpu_still_missing(row, rows[parents[index]], stop):
             # The GPU that the machine could not start at its boot is not there for the job.
             grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, placement)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
     for index, parent in parents.items():
-        if of_a_process(rows[index]) or is_lost_gpu(rows[index]):
+        if is_by_process(rows[index]) or is_lost_gpu(rows[index]):
             rank = rows[index].rank
             gpu = rows[index].gpu
             if rank is None and gpu is not None and isinstance(place, AtNode):
@@ -197,7 +199,8 @@ def _at_one_place(
     return [
         with_proven_part(
             _with_rank_hit(
-                _of_rows(category, place, own, explains[category], placement, stop), hit[category]
+                _build_hypothesis(category, place, own, explains[category], placement, stop),
+                hit[category],
             ),
             rows,
             stop,
@@ -206,7 +209,7 @@ def _at_one_place(
     ]
 
 
-def _still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
+def _is_gpu_still_missing(row: Evidence, cause: Evidence, stop: Stop) -> bool:
     """Whether a job does not find a GPU at the stop that its machine lost before."""
     if Trait.GPU_NOT_STARTED not in row.traits or stop.of(row) not in ABOUT_THE_STOP:
         return False
@@ -221,7 +224,7 @@ def _with_rank_hit(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis
     return replace(cause, ranks=tuple(ranks))
 
 
-def _of_rows(
+def _build_hypothesis(
     category: Category,
     place: Place,
     rows: Sequence[Evidence],
@@ -230,7 +233,7 @@ def _of_rows(
     stop: Stop,
 ) -> Hypothesis:
     """One hypothesis, with the GPUs and ranks that its rows about the stop name, else all rows."""
-    rows = sorted(rows, key=lambda row: (stop.of(row) not in ABOUT_THE_STOP, by_time(row)))
+    rows = sorted(rows, key=lambda row: (stop.of(row) not in ABOUT_THE_STOP, get_time_key(row)))
     ranks: dict[int, None] = {place.rank: None} if isinstance(place, AtRank) else {}
     gpus: dict[str, None] = {}
     naming = [row for row in rows if stop.of(row) in ABOUT_THE_STOP and not row.is_generic]
@@ -245,7 +248,7 @@ def _of_rows(
                 ranks.setdefault(on_gpu)
     return Hypothesis(
         category,
-        _reached_place(category, place, rows),
+        _find_reached_place(category, place, rows),
         tuple(rows),
         frozenset(also for row in rows for also in row.also),
         followers,
@@ -260,12 +263,12 @@ def _may_sit_at(place: Place, rank: int, placement: Placement) -> bool:
     return home is None or not isinstance(place, AtNode) or home == place.node
 
 
-def _reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
+def _find_reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
     """Where the cause lies that rows at ``place`` tell of."""
     if category is Category.NUMERICAL:
         # The rank that reports a NaN is not the one that made it: that would be `sdc`.
         return Outside()
-    reached = sorted({node for row in rows for node in _reached_by(row)})
+    reached = sorted({node for row in rows for node in _list_reached_nodes(row)})
     if reached:
         return Outside(tuple(reached))
     # A file server that does not answer is not in the node that waits for it.
@@ -277,12 +280,12 @@ def _reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -
     return place
 
 
-def _reached_by(row: Evidence) -> list[str]:
+def _list_reached_nodes(row: Evidence) -> list[str]:
     """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
     return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
-def _gpus_that_would_not_start(
+def _relabel_gpus_that_fail_to_start(
     causes: Sequence[Hypothesis], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """One node of several cannot start a GPU: what all nodes share works, so it is the GPU."""
@@ -315,7 +318,7 @@ def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     if len({cause.place for cause in roots}) != 1:
         return list(causes)
     root = min(roots, key=lambda cause: cause.category is not Category.NVLINK)
-    first = in_time(row for row in root.rows if _is_root(row))
+    first = select_earliest(row for row in root.rows if _is_root(row))
     echoes = [
         cause
         for cause in causes
@@ -323,7 +326,7 @@ def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     ]
     if not echoes:
         return list(causes)
-    rest = in_time(row for row in root.rows if not _is_root(row))
+    rest = select_earliest(row for row in root.rows if not _is_root(row))
     own = tuple(dict.fromkeys(row.gpu for row in (*first, *rest) if row.gpu is not None))
     whole = replace(
         root,

@@ -16,9 +16,9 @@ from triage.analysis.facts.stop import (
     SECOND,
     Stop,
     When,
-    at_its_own_stop,
-    ends_its_log,
-    of_a_process,
+    is_at_end_of_boot_log,
+    is_at_own_stop,
+    is_by_process,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
@@ -35,22 +35,22 @@ _UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
 _OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
 
 
-def convicts(claim: Finding) -> bool:
+def is_accusing(claim: Finding) -> bool:
     """Whether a claim accuses the ranks that it names."""
     return claim.role is Role.CULPRIT and bool(claim.ranks or claim.nodes)
 
 
-def proves(claim: Finding) -> bool:
+def is_proven_by_records(claim: Finding) -> bool:
     """Whether records prove a claim, rather than that they are missing."""
-    return convicts(claim) and not claim.is_gap and claim.strength >= PROVEN
+    return is_accusing(claim) and not claim.is_gap and claim.strength >= PROVEN
 
 
 def join_claims(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    joining = _Joining(_at_the_one_place_claimed(causes, claims, placement, stop), placement, stop)
-    joining.home = _home_of_the_lost(claims, joining.at, joining.causes, placement, stop)
+    joining = _Joining(_place_unplaced_by_claims(causes, claims, placement, stop), placement, stop)
+    joining.home = _find_node_of_the_lost(claims, joining.at, joining.causes, placement, stop)
     for claim in claims:
         for rank in claim.ranks:
             joining.add_of_rank(claim, rank)
@@ -87,7 +87,7 @@ class _Joining:
 
     def add_of_rank(self, claim: Finding, rank: int) -> None:
         """A claim on a rank: with what failed at its place, and what reaches it."""
-        place = _seat_of(rank, self.placement)
+        place = _find_place_of_rank(rank, self.placement)
         if isinstance(place, AtRank) and self.home is not None:
             place = self.home
         for k in (*self.at[place], *self.at.get(AtRank(rank), ())):
@@ -115,7 +115,7 @@ class _Joining:
         for k in self.elsewhere:
             if (
                 claim.can_be_due_to(self.causes[k].category)
-                and _reaches(self.causes[k], place)
+                and _can_reach(self.causes[k], place)
                 and not _is_of_another_rank(self.causes[k], claim)
             ):
                 self.causes[k] = _with_claim(self.causes[k], claim, None)
@@ -135,24 +135,24 @@ def _can_hold_up(
     named = claim.category is Category.COLLECTIVE_MISMATCH
     return (
         about
-        and (not named or _precedes_the_stop(cause, stop))
+        and (not named or _is_beginning_of_stop(cause, stop))
         and claim.can_be_due_to(cause.category)
     )
 
 
 def _can_hold_up_all(cause: Hypothesis, claim: Finding, stop: Stop) -> bool:
     """Whether a cause can be why all ranks entered an operation and none gets through."""
-    is_told = cause.category not in _OF_A_PROCESS or any(map(of_a_process, cause.rows))
+    is_told = cause.category not in _OF_A_PROCESS or any(map(is_by_process, cause.rows))
     return claim.can_be_due_to(cause.category) and is_told and may_be_at_the_stop(cause, stop)
 
 
-def _at_the_one_place_claimed(
+def _place_unplaced_by_claims(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes``; what one process says and no line places is at the one place that claims name,
     where nothing else fails there.
     """
-    places = {_seat_of(rank, placement) for claim in claims for rank in claim.ranks}
+    places = {_find_place_of_rank(rank, placement) for claim in claims for rank in claim.ranks}
     homeless = [
         cause
         for cause in causes
@@ -164,12 +164,12 @@ def _at_the_one_place_claimed(
     if len(places) != 1 or len(homeless) != 1:
         return list(causes)
     (place,) = places
-    if any(cause.place == place and _fails_at_the_stop(cause, stop) for cause in causes):
+    if any(cause.place == place and _is_failing_at_stop(cause, stop) for cause in causes):
         return list(causes)
     return [replace(cause, place=place) if cause is homeless[0] else cause for cause in causes]
 
 
-def _home_of_the_lost(
+def _find_node_of_the_lost(
     claims: Iterable[Finding],
     at: Mapping[Place, Sequence[int]],
     causes: Sequence[Hypothesis],
@@ -185,15 +185,15 @@ def _home_of_the_lost(
         for place, ones in at.items()
         if isinstance(place, AtNode)
         and not placement.ranks_on(place.node)
-        and any(_fails_at_the_stop(causes[k], stop) for k in ones)
+        and any(_is_failing_at_stop(causes[k], stop) for k in ones)
     }
     return homes.pop() if len(lost) == 1 and len(homes) == 1 else None
 
 
-def _fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
+def _is_failing_at_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a clock, or the end of its log, dates a line that needs no other source."""
     return is_dated_to_the_stop(cause, stop) or any(
-        row.is_firm and ends_its_log(row) for row in cause.rows
+        row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows
     )
 
 
@@ -213,7 +213,7 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
         row
         for row in cause.rows
         if row.node is not None
-        and (row.blame is Blame.SHARED or (of_a_process(row) and not row.is_generic))
+        and (row.blame is Blame.SHARED or (is_by_process(row) and not row.is_generic))
         and stop.of(row) in (When.AT, When.AFTER)
     ]
     if len({row.node for row in now if stop.of(row) is When.AT}) >= _MANY_NODES:
@@ -229,7 +229,7 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     )
 
 
-def _seat_of(rank: int, placement: Placement) -> Place:
+def _find_place_of_rank(rank: int, placement: Placement) -> Place:
     """The node of a rank, else the rank itself."""
     node = placement.node_of(rank)
     return AtRank(rank) if node is None else AtNode(node)
@@ -257,10 +257,10 @@ def is_dated_to_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     telling = (
         row for row in cause.rows if row.is_firm or (cause.votes >= MANY_VOTES and not row.is_mild)
     )
-    return any(at_its_own_stop(row, stop.of(row)) for row in telling)
+    return any(is_at_own_stop(row, stop.of(row)) for row in telling)
 
 
-def _precedes_the_stop(cause: Hypothesis, stop: Stop) -> bool:
+def _is_beginning_of_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a firm line dates it to the beginning of the stop, and not to what came of it."""
     return is_dated_to_the_stop(cause, stop) and any(
         row.is_firm and stop.of(row) is not When.AFTER for row in cause.rows
@@ -280,19 +280,19 @@ def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """
     if cause.category in LINKS:
         now = [row for row in cause.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]
-        if machine_and_job_say_so(row for row in now if not row.is_generic):
+        if is_seen_by_machine_and_job(row for row in now if not row.is_generic):
             return True
         if sum(row.blame is Blame.PAIR and stop.of(row) is When.AT for row in now) > 1:
             return True
     return is_dated_to_the_stop(cause, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
-        or (_is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
+        or (_is_echo_of_a_machine(row) and (stop.of(row) is When.AT or is_at_end_of_boot_log(row)))
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
         for row in cause.rows
     )
 
 
-def machine_and_job_say_so(rows: Iterable[Evidence]) -> bool:
+def is_seen_by_machine_and_job(rows: Iterable[Evidence]) -> bool:
     """Whether a machine and a process of the job both complain: two sources."""
     return len({row.kind in KERNEL_KINDS for row in rows}) > 1
 
@@ -302,7 +302,7 @@ def _is_echo_of_a_machine(row: Evidence) -> bool:
     return row.weak and row.kind in KERNEL_KINDS and not (row.is_mild or row.is_generic)
 
 
-def _reaches(cause: Hypothesis, place: Place) -> bool:
+def _can_reach(cause: Hypothesis, place: Place) -> bool:
     """Whether a cause in no node can be why a place is waited for."""
     if isinstance(cause.place, Domain):
         return isinstance(place, AtNode) and place.node in cause.place.nodes
@@ -325,7 +325,7 @@ def _is_of_another_rank(cause: Hypothesis, claim: Finding) -> bool:
         and None not in told_by
         and bool(claim.ranks)
         and told_by.isdisjoint(claim.ranks)
-        and all(map(of_a_process, cause.rows))
+        and all(map(is_by_process, cause.rows))
     )
 
 

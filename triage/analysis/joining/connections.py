@@ -12,11 +12,16 @@ from typing import Final
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    in_time,
+    is_seen_at_stop,
     is_sure,
-    shows_about,
+    select_earliest,
 )
-from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
+from triage.analysis.joining.peers import (
+    Complaints,
+    collect_complaints,
+    find_common_leaf,
+    find_peer_node,
+)
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import HARDWARE, Category
@@ -28,7 +33,7 @@ _OF_TWO_ENDS: Final = frozenset({Blame.PEER, Blame.PAIR})
 _MAX_ROWS: Final = 16
 
 
-def _names_two_ends(row: Evidence) -> bool:
+def _has_two_ends(row: Evidence) -> bool:
     return row.category in _CONNECTED and row.blame in _OF_TWO_ENDS
 
 
@@ -40,64 +45,70 @@ def gather_connections(
     Connections to a node that failed for a reason of its own follow from that. ``ends`` has the
     first line in which a process of a node says that it failed.
     """
-    naming = [row for cause in causes for row in cause.rows if _names_two_ends(row)]
+    naming = [row for cause in causes for row in cause.rows if _has_two_ends(row)]
     if not naming:
         return list(causes)
-    kept, naming = _without_lost_peers(_without_two_ends(causes), naming, topology.placement)
+    kept, naming = _drop_errors_of_lost_peers(
+        _drop_two_ended_rows(causes), naming, topology.placement
+    )
     if not naming:
         return kept
-    pairs = complaints(naming, topology.placement, topology.nodes)
-    ended = _ended_before(pairs, ends)
+    pairs = collect_complaints(naming, topology.placement, topology.nodes)
+    ended = _find_first_exited_peer(pairs, ends)
     if ended is not None:
         return [*kept, ended]
     if not pairs.others:
-        return _at_unknown_ends(kept, naming, stop)
+        return _gather_unknown_ends(kept, naming, stop)
     # Links flap on any other day.
-    now = [cause for cause in kept if cause.category in _CONNECTED and shows_about(cause, stop)]
+    now = [cause for cause in kept if cause.category in _CONNECTED and is_seen_at_stop(cause, stop)]
     own = {cause.node for cause in now if cause.node is not None} & pairs.others.keys()
-    switch = None if own else _behind_one_switch(pairs, topology.leaf_switch)
-    return [*kept, switch] if switch is not None else _at_worst_ends(kept, pairs, own)
+    switch = None if own else _find_common_switch(pairs, topology.leaf_switch)
+    return [*kept, switch] if switch is not None else _gather_worst_ends(kept, pairs, own)
 
 
-def _without_two_ends(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def _drop_two_ended_rows(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses with the rows that name one end; without those that have no other."""
     kept = []
     for cause in causes:
-        rows = tuple(row for row in cause.rows if not _names_two_ends(row))
+        rows = tuple(row for row in cause.rows if not _has_two_ends(row))
         if rows or not cause.rows:
             kept.append(cause if len(rows) == len(cause.rows) else replace(cause, rows=rows))
     return kept
 
 
-def _at_unknown_ends(
+def _gather_unknown_ends(
     causes: Sequence[Hypothesis], naming: Sequence[Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """The other ends are on no known node: what is left is that somebody's link failed."""
-    rows = in_time(naming, _MAX_ROWS)
+    rows = select_earliest(naming, _MAX_ROWS)
     failing = [cause for cause in causes if _link_fails(cause, stop)]
     if len(failing) != 1:
         also = frozenset({Category.NIC, Category.DEPENDENCY})
         return [*causes, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
     match = replace(
         failing[0],
-        rows=in_time([*failing[0].rows, *rows], 2 * _MAX_ROWS),
+        rows=select_earliest([*failing[0].rows, *rows], 2 * _MAX_ROWS),
         also=failing[0].also | {Category.NIC},
     )
     return [match if cause is failing[0] else cause for cause in causes]
 
 
-def _behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
+def _find_common_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
     """The leaf switch that all pairs have an end on; None where there is none."""
-    leaf = common_leaf(pairs.others, leaf_switch) or _side_leaf(pairs.others, leaf_switch)
+    leaf = find_common_leaf(pairs.others, leaf_switch) or _find_leaf_of_all_pairs(
+        pairs.others, leaf_switch
+    )
     if leaf is None or len(pairs.others) <= 2:
         return None
     behind = tuple(sorted(node for node in pairs.others if leaf_switch.get(node) == leaf))
-    rows = in_time({id(r): r for node in behind for r in pairs.rows[node]}.values(), _MAX_ROWS)
+    rows = select_earliest(
+        {id(r): r for node in behind for r in pairs.rows[node]}.values(), _MAX_ROWS
+    )
     place = Domain(DomainKind.LEAF_SWITCH, leaf, behind)
     return Hypothesis(Category.NETWORK, place, rows, votes=len(behind))
 
 
-def _at_worst_ends(
+def _gather_worst_ends(
     causes: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
 ) -> list[Hypothesis]:
     """The errors at the ends that most complain of, and at those (``own``) whose machine says so
@@ -114,7 +125,7 @@ def _at_worst_ends(
         match = kept[at_node[node]]
         kept[at_node[node]] = replace(
             match,
-            rows=in_time([*match.rows, *pairs.rows[node]], 2 * _MAX_ROWS),
+            rows=select_earliest([*match.rows, *pairs.rows[node]], 2 * _MAX_ROWS),
             votes=len(pairs.others[node]),
             also=match.also | {Category.NIC},
         )
@@ -139,7 +150,7 @@ def _link_fails(cause: Hypothesis, stop: Stop) -> bool:
 _ENDED_NS: Final = 3 * SECOND
 
 
-def _ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis | None:
+def _find_first_exited_peer(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis | None:
     """The one node that all others lose, where its own process had ended before they did."""
     worst = pairs.worst()
     if len(worst) != 1 or len(pairs.others[worst[0]]) < 2:
@@ -166,7 +177,7 @@ def _ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis
     )
 
 
-def _without_lost_peers(
+def _drop_errors_of_lost_peers(
     causes: Sequence[Hypothesis], naming: Sequence[Evidence], placement: Placement
 ) -> tuple[list[Hypothesis], list[Evidence]]:
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
@@ -182,7 +193,7 @@ def _without_lost_peers(
     for row in naming:
         ends = [
             end
-            for end in (named_node(row, placement), row.node)
+            for end in (find_peer_node(row, placement), row.node)
             if end is not None and end in firsts
         ]
         first = firsts[ends[0]] if ends else None
@@ -200,13 +211,15 @@ def _without_lost_peers(
     return kept, left
 
 
-def _side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -> str | None:
+def _find_leaf_of_all_pairs(
+    others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]
+) -> str | None:
     """The one leaf switch that every pair has an end on, where several of its nodes take part.
 
     None where one node is an end of every pair: then it is that node, whose leaf is on all too.
     """
     if any(
-        len(peers) >= _STAR and len(peers) == len(others) - 1 == _pairs_in(others)
+        len(peers) >= _STAR and len(peers) == len(others) - 1 == _count_pairs(others)
         for peers in others.values()
     ):
         return None
@@ -225,5 +238,5 @@ def _side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -
 _STAR: Final = 3
 
 
-def _pairs_in(others: Mapping[str, set[str]]) -> int:
+def _count_pairs(others: Mapping[str, set[str]]) -> int:
     return sum(len(peers) for peers in others.values()) // 2

@@ -87,7 +87,7 @@ def is_lost_gpu(row: Evidence) -> bool:
     return Trait.GPU_LOST in row.traits or (row.kind is Kind.XID and row.code == 79)
 
 
-def marks(row: Evidence) -> frozenset[str]:
+def list_marks(row: Evidence) -> frozenset[str]:
     """What rules can be written about: code, category, kind, and whether it is a symptom."""
     found = {f"kind:{row.kind}"}
     if row.kind is Kind.XID and row.code is not None:
@@ -111,7 +111,7 @@ def marks(row: Evidence) -> frozenset[str]:
     return frozenset(found)
 
 
-def explained_by(
+def find_explanations(
     rows: Sequence[Evidence], is_old: Callable[[Evidence], bool] = lambda _row: False
 ) -> dict[int, int]:
     """Index of a root row -> index of the row that explains it, for rows of one node.
@@ -132,24 +132,24 @@ def explained_by(
     effects = [
         index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not row.is_mild
     ][:_MOST]
-    marked = {index: marks(rows[index]) for index in {*roots, *effects}}
+    marked = {index: list_marks(rows[index]) for index in {*roots, *effects}}
     with_mark: dict[str, list[int]] = defaultdict(list)
     for index in roots:
         for mark in marked[index]:
             with_mark[mark].append(index)
     parents: dict[int, int] = {}
     for effect in effects:
-        for cause in _causes_of(effect, rows, marked, with_mark):
+        for cause in _find_candidate_causes(effect, rows, marked, with_mark):
             apart = rows[effect].artifact != rows[cause].artifact
             if apart and rows[effect].at_ns is None and is_old(rows[cause]):
                 continue
-            if not _reaches(parents, cause, effect):
+            if not _is_reachable(parents, cause, effect):
                 parents[effect] = cause
                 break
-    return {effect: _top_of(parents, effect) for effect in parents}
+    return {effect: _find_top(parents, effect) for effect in parents}
 
 
-def _causes_of(
+def _find_candidate_causes(
     effect: int,
     rows: Sequence[Evidence],
     marked: Mapping[int, frozenset[str]],
@@ -204,7 +204,7 @@ def _is_same_gpu(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
     return not rule.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
 
 
-def _reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
+def _is_reachable(parents: Mapping[int, int], start: int, goal: int) -> bool:
     while start in parents:
         start = parents[start]
         if start == goal:
@@ -212,7 +212,7 @@ def _reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
     return start == goal
 
 
-def _top_of(parents: Mapping[int, int], start: int) -> int:
+def _find_top(parents: Mapping[int, int], start: int) -> int:
     while start in parents:
         start = parents[start]
     return start

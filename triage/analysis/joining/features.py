@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from triage.analysis.facts.stop import NEAREST_FIRST, SECOND, Stop, When
-from triage.analysis.joining.claims import convicts
+from triage.analysis.joining.claims import is_accusing
 from triage.analysis.joining.hypothesis import Hypothesis, is_routine
 from triage.analysis.joining.place import Domain, Place, Unplaced
 from triage.domain.category import GPU_PARTS, HARDWARE, Category
@@ -92,21 +92,25 @@ def measure(
 
     ``claims`` are all that detectors say; ``dumps`` whether there are any.
     """
-    firsts = [_first_at(cause, stop) for cause in hypotheses]
-    beginnings = _beginnings_of(hypotheses, firsts, stop)
-    strongest = sorted(((c.strength, c) for c in claims if convicts(c)), key=lambda pair: -pair[0])
+    firsts = [_find_first_ns(cause, stop) for cause in hypotheses]
+    beginnings = _find_beginnings(hypotheses, firsts, stop)
+    strongest = sorted(
+        ((c.strength, c) for c in claims if is_accusing(c)), key=lambda pair: -pair[0]
+    )
     measured: list[Mapping[str, float]] = []
     for cause, first in zip(hypotheses, firsts, strict=True):
-        value = _row_features(cause, stop) | _claim_features(cause)
+        value = _describe_rows(cause, stop) | _claim_features(cause)
         if cause.rows:
             elsewhere = next((s for s, claim in strongest if claim not in cause.claims), None)
-            own = max((c.strength for c in cause.claims if convicts(c)), default=None)
-            value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
+            own = max((c.strength for c in cause.claims if is_accusing(c)), default=None)
+            value["claim"] = (
+                compute_logit(own) if own is not None else -compute_logit(elsewhere or 0.5)
+            )
         # In this order, in which the terms of the sum are added up.
-        value |= _order_features(cause, first, beginnings) | _cause_features(cause)
+        value |= _order_features(cause, first, beginnings) | _describe_cause(cause)
         value |= {
             "no_dumps": float(not dumps),
-            "rivals": math.log1p(_num_rivals(cause, first, beginnings)),
+            "rivals": math.log1p(_count_rivals(cause, first, beginnings)),
             "no_trouble": float(stop.job_seen and not stop.trouble),
         }
         measured.append({name: number for name, number in value.items() if number})
@@ -124,7 +128,7 @@ class _Beginnings:
     at: Mapping[Place, int]
 
 
-def _beginnings_of(
+def _find_beginnings(
     hypotheses: Sequence[Hypothesis], firsts: Sequence[int | None], stop: Stop
 ) -> _Beginnings:
     """The beginnings of firm errors, where there are any; else of all that general words do not
@@ -145,7 +149,7 @@ def _beginnings_of(
     return _Beginnings(sorted(times), sorted(at.values()), at)
 
 
-def _slack_of(cause: Hypothesis) -> int:
+def _get_slack_ns(cause: Hypothesis) -> int:
     """Within how many ns something is of one moment with it."""
     return _MOMENT_NS + max((row.error_ns for row in cause.rows), default=0)
 
@@ -157,7 +161,7 @@ def _order_features(
     times = beginnings.times
     if first is None or not times:
         return {}
-    slack = _slack_of(cause)
+    slack = _get_slack_ns(cause)
     return {
         "first": float(first <= times[0] + slack),
         "late": float(first > times[0] + slack),
@@ -165,10 +169,10 @@ def _order_features(
     }
 
 
-def _num_rivals(cause: Hypothesis, first: int | None, beginnings: _Beginnings) -> int:
+def _count_rivals(cause: Hypothesis, first: int | None, beginnings: _Beginnings) -> int:
     """How many other places went wrong, no later than it did where that is known."""
     places = beginnings.of_places
-    latest = None if first is None else first + _slack_of(cause)
+    latest = None if first is None else first + _get_slack_ns(cause)
     count = len(places) if latest is None else bisect_right(places, latest)
     own = beginnings.at.get(cause.place)
     if own is not None and (latest is None or own <= latest):
@@ -176,7 +180,7 @@ def _num_rivals(cause: Hypothesis, first: int | None, beginnings: _Beginnings) -
     return max(count, 0)
 
 
-def _cause_features(cause: Hypothesis) -> dict[str, float]:
+def _describe_cause(cause: Hypothesis) -> dict[str, float]:
     """What sort of cause it is, and of what sort of place."""
     return {
         "gpu_part": float(cause.category in GPU_PARTS),
@@ -205,14 +209,14 @@ def is_rival(features: Mapping[str, float]) -> bool:
     return not _RIVALLING.isdisjoint(features)
 
 
-def witness_of(row: Evidence) -> str:
+def classify_witness(row: Evidence) -> str:
     """``kernel``, ``job`` or ``weak``: what sort of witness a row is."""
     if row.weak or row.is_generic:
         return "weak"
     return "kernel" if row.kind in KERNEL_KINDS else "job"
 
 
-def _row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
+def _describe_rows(cause: Hypothesis, stop: Stop) -> dict[str, float]:
     """The best row of each sort of witness, and when it was printed.
 
     Where one of them speaks of the stop, what others said at other times takes nothing from it.
@@ -221,7 +225,7 @@ def _row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
     grave = [row for row in cause.rows if not row.is_mild]
     best: dict[str, When] = {}
     for row in grave:
-        sort, when = witness_of(row), stop.of(row)
+        sort, when = classify_witness(row), stop.of(row)
         best[sort] = min(best.get(sort, when), when, key=NEAREST_FIRST.index)
     at_stop = any(when is When.AT for when in best.values())
     for sort, when in best.items():
@@ -245,7 +249,7 @@ def _row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
 
 def _claim_features(cause: Hypothesis) -> dict[str, float]:
     """What the detectors say of this place."""
-    possible = any(claim.ranks and not convicts(claim) for claim in cause.claims)
+    possible = any(claim.ranks and not is_accusing(claim) for claim in cause.claims)
     on_gpu = bool(cause.gpus) and any(
         rank in claim.ranks for claim in cause.claims for rank in cause.ranks[: len(cause.gpus)]
     )
@@ -259,7 +263,7 @@ def _claim_features(cause: Hypothesis) -> dict[str, float]:
     }
 
 
-def _first_at(cause: Hypothesis, stop: Stop) -> int | None:
+def _find_first_ns(cause: Hypothesis, stop: Stop) -> int | None:
     """When the hypothesis first showed itself about the stop."""
     times = [
         row.at_ns
@@ -269,7 +273,7 @@ def _first_at(cause: Hypothesis, stop: Stop) -> int | None:
     return min(times, default=None)
 
 
-def logit(probability: float) -> float:
+def compute_logit(probability: float) -> float:
     """Log-odds; of what is next to certain those of 0.99."""
     clipped = min(max(probability, 0.01), 0.99)
     return math.log(clipped / (1 - clipped))

@@ -9,15 +9,15 @@ from triage.analysis.facts.stop import (
 )
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
+    is_seen_at_stop,
     is_sure,
-    shows_about,
 )
 from triage.analysis.joining.place import Unplaced
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 
 
-def without_unplaced_failures(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def drop_unplaced_failures(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A failure that says neither why nor where follows from the one cause that a line names."""
     causes = [
         k
@@ -43,7 +43,7 @@ def without_unplaced_failures(hypotheses: Sequence[Hypothesis], stop: Stop) -> l
     ]
 
 
-def without_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def drop_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """What the one GPU that computes wrong makes of everybody's numbers follows from it."""
     wrong = [
         k
@@ -51,7 +51,7 @@ def without_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hyp
         if cause.category is Category.SDC
         and cause.names_somebody
         and is_sure(cause)
-        and shows_about(cause, stop)
+        and is_seen_at_stop(cause, stop)
     ]
     spread = [
         k
@@ -68,7 +68,7 @@ def without_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hyp
     ]
 
 
-def without_rendezvous_losses(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def drop_rendezvous_losses(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Without the loss of the store, where anything else went wrong: it follows from that."""
     if any(is_sure(cause) and not _is_of_rendezvous(cause) for cause in causes):
         return [cause for cause in causes if not _is_of_rendezvous(cause)]

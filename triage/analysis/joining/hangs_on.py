@@ -64,7 +64,7 @@ class Dependence:
         }
 
 
-def hangs_on(
+def find_dependences(
     decision: Decision, top: Hypothesis | None, logs: LogSet, *, dumps: bool, again: _Again
 ) -> tuple[Dependence, ...]:
     """The answer without each source that is there, where something is left beside it.
@@ -73,19 +73,19 @@ def hangs_on(
     ``again(with_dumps, logs)`` weighs the incident once more.
     """
     hangs = []
-    for source, with_dumps, left in _trials(decision, top, logs, dumps=dumps):
+    for source, with_dumps, left in _make_trials(decision, top, logs, dumps=dumps):
         if with_dumps or any(file.lines for file in left.files):
             other = again(with_dumps, left)
-            hangs.append(_dependence(source, decision, other))
+            hangs.append(_compare_decisions(source, decision, other))
     return tuple(hangs)
 
 
-def _trials(
+def _make_trials(
     decision: Decision, top: Hypothesis | None, logs: LogSet, *, dumps: bool
 ) -> Iterator[tuple[Source, bool, LogSet]]:
     """Each source that is there, whether the dumps stay, and the logs that are left."""
     if dumps:
-        yield Source.DUMPS, False, _without_files(logs, ())
+        yield Source.DUMPS, False, _drop_files(logs, ())
     for source, kinds in (
         (Source.KERNEL_LOGS, {LogKind.KERNEL}),
         (Source.JOB_LOGS, {LogKind.JOB}),
@@ -95,16 +95,16 @@ def _trials(
         if source is Source.MEASURED:
             gone |= {file.artifact for file in logs.telemetry}
         if gone:
-            yield source, dumps, _without_files(logs, gone)
+            yield source, dumps, _drop_files(logs, gone)
     node = decision.suspects[0].node if decision.suspects else None
     own = {file.artifact for file in logs.files if node is not None and file.node == node}
     if own:
-        yield Source.NODE_LOGS, dumps, _without_files(logs, own)
+        yield Source.NODE_LOGS, dumps, _drop_files(logs, own)
     if top is not None and top.rows:
-        yield Source.ROOT_WORDS, dumps, _without_words(logs, top.rows)
+        yield Source.ROOT_WORDS, dumps, _drop_root_wording(logs, top.rows)
 
 
-def _without_files(logs: LogSet, gone: Container[str]) -> LogSet:
+def _drop_files(logs: LogSet, gone: Container[str]) -> LogSet:
     """A copy as if some files had not been there."""
     return replace(
         logs,
@@ -116,18 +116,18 @@ def _without_files(logs: LogSet, gone: Container[str]) -> LogSet:
     )
 
 
-def _without_words(logs: LogSet, roots: Iterable[Evidence]) -> LogSet:
+def _drop_root_wording(logs: LogSet, roots: Iterable[Evidence]) -> LogSet:
     """A copy as if no pattern knew the roots, nor what their logs print in the same words."""
     unknown = {(row.artifact, row.signature) for row in roots}
-    left = _without_files(logs, ())
+    left = _drop_files(logs, ())
     left.evidence = [row for row in left.evidence if (row.artifact, row.signature) not in unknown]
     return left
 
 
-def _dependence(source: Source, decision: Decision, other: Decision) -> Dependence:
-    before, after = _first_of(decision), _first_of(other)
+def _compare_decisions(source: Source, decision: Decision, other: Decision) -> Dependence:
+    before, after = _get_first_suspect(decision), _get_first_suspect(other)
     outcome = Outcome.FALLS
-    if _same_place(before, after):
+    if _is_same_place(before, after):
         same = decision.verdict.category == other.verdict.category
         outcome = Outcome.STANDS if same else Outcome.PLACE_STANDS
     return Dependence(
@@ -140,11 +140,11 @@ def _dependence(source: Source, decision: Decision, other: Decision) -> Dependen
     )
 
 
-def _first_of(decision: Decision) -> Suspect | None:
+def _get_first_suspect(decision: Decision) -> Suspect | None:
     return decision.suspects[0] if decision.suspects else None
 
 
-def _same_place(before: Suspect | None, after: Suspect | None) -> bool:
+def _is_same_place(before: Suspect | None, after: Suspect | None) -> bool:
     """By node; by rank where the files that are left do not say which node it is on."""
     if before is None or after is None:
         return before is after

@@ -26,7 +26,7 @@ EQUAL: Final = 1e-9
 EXCHANGED: Final = OF_THE_NODE - {Category.STRAGGLER}
 
 
-def in_order_of_history(
+def order_by_history(
     ranked: Sequence[Belief],
     priors: _Priors,
     role_of: Callable[[Belief], Role | None],
@@ -53,10 +53,12 @@ def in_order_of_history(
         belief = ordered[slot]
         return role_of(belief), (belief.hypothesis.category, bool(belief.hypothesis.rows))
 
-    for group in _groups(slots, key, beliefs):
+    for group in _group_equal_slots(slots, key, beliefs):
         before = [ordered[slot] for slot in group]
         role = role_of(before[0])
-        after = sorted(before, key=lambda belief: -_weight_of(belief.hypothesis.node, priors))
+        after = sorted(
+            before, key=lambda belief: -_get_prior_weight(belief.hypothesis.node, priors)
+        )
         exchanged = [
             replace(belief, probability=held.probability, at_place=held.at_place)
             for belief, held in zip(after, before, strict=True)
@@ -67,7 +69,7 @@ def in_order_of_history(
     return ordered
 
 
-def _groups(
+def _group_equal_slots(
     slots: Sequence[int],
     key: Callable[[int], tuple[Role | None, Any]],
     beliefs: Sequence[float],
@@ -87,7 +89,7 @@ def _groups(
     return [group for of_key in by_key.values() for group in of_key if len(group) > 1]
 
 
-def _weight_of(node: str | None, priors: _Priors) -> int:
+def _get_prior_weight(node: str | None, priors: _Priors) -> int:
     prior = priors.get(node or "")
     return 0 if prior is None else prior.weight
 

@@ -69,22 +69,22 @@ class Hypothesis:
         return (self.node or "~", str(self.category), shown, self.ranks)
 
 
-def by_time(row: Evidence) -> tuple[bool, int, str, int, str]:
+def get_time_key(row: Evidence) -> tuple[bool, int, str, int, str]:
     """Order of time, the same however the files came; undated rows last."""
     return (row.at_ns is None, row.at_ns or 0, row.artifact, row.line or 0, row.signature)
 
 
-def in_time(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence, ...]:
+def select_earliest(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence, ...]:
     """``rows``, the earliest first; at most ``most``."""
-    return tuple(sorted(rows, key=by_time)[:most])
+    return tuple(sorted(rows, key=get_time_key)[:most])
 
 
-def shows_about(cause: Hypothesis, stop: Stop) -> bool:
+def is_seen_at_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether any of its lines is not of another time than the stop."""
     return any(stop.of(row) in ABOUT_THE_STOP for row in cause.rows)
 
 
-def of_now(cause: Hypothesis, stop: Stop) -> list[Evidence]:
+def select_rows_at_stop(cause: Hypothesis, stop: Stop) -> list[Evidence]:
     """A few of its rows about the stop."""
     return [row for row in cause.rows if stop.of(row) in ABOUT_THE_STOP][:4]
 

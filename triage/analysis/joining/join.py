@@ -8,16 +8,16 @@ from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop, When, is_failing
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
-from triage.analysis.joining.history import in_order_of_history
+from triage.analysis.joining.history import order_by_history
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.model import Model
-from triage.analysis.joining.quiet import nothing_named
-from triage.analysis.joining.silent_peer import booted_anew, silent_peer
+from triage.analysis.joining.quiet import decide_without_suspects
+from triage.analysis.joining.silent_peer import find_reboot_at_stop, find_silent_peer
 from triage.analysis.joining.sources import Sources
-from triage.analysis.joining.verdict import Decision, decide, role_alone, worth_naming
-from triage.analysis.live.beside_log import left_standing
+from triage.analysis.joining.verdict import Decision, choose_role_alone, decide, select_named
+from triage.analysis.live.beside_log import select_left_standing
 from triage.analysis.placement.topology import JobTopology
-from triage.analysis.progress import health_of
+from triage.analysis.progress import judge_health
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
@@ -49,9 +49,9 @@ def join(
     ``standings`` are priors: they order whom the evidence names alike.
     """
     placement, rows = topology.placement, sources.evidence
-    health, _ = health_of(sources.progress)
+    health, _ = judge_health(sources.progress)
     if sources.claims and health.well and not any(is_failing(row) for row in rows):
-        kept = left_standing(sources.claims, health, sources.beside.moment)
+        kept = select_left_standing(sources.claims, health, sources.beside.moment)
         sources = replace(sources, claims=kept)
     claims = sources.claims
     trust = 1.0 - _TRUST_LOST * (1.0 - sources.share_of_ranks_read)
@@ -60,30 +60,30 @@ def join(
         rows: Sequence[Evidence], claims: Sequence[Finding] = claims
     ) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
-        hypotheses = _hypotheses_of(claims, rows, topology, stop)
+        hypotheses = _build_all_hypotheses(claims, rows, topology, stop)
         dumps = sources.case is not None
         found = believe(hypotheses, claims, stop, model, trust=trust, dumps=dumps)
-        found = in_order_of_history(found, standings, role_alone)
-        return found, worth_naming(found, stop)
+        found = order_by_history(found, standings, choose_role_alone)
+        return found, select_named(found, stop)
 
     # That all processes wait alike says nothing of the part: whatever names one says more.
-    telling = [claim for claim in claims if not _says_only_that_all_wait(claim)]
+    telling = [claim for claim in claims if not _is_all_wait_claim(claim)]
     beliefs, named = believed(rows, telling)
     if len(telling) < len(claims) and not (named and named[0].probability >= NAMES_A_PART):
         beliefs, named = believed(rows)
     if not named:
-        silent = booted_anew(rows, placement, stop)
-        silent = silent or ([] if claims else silent_peer(rows, placement))
+        silent = find_reboot_at_stop(rows, placement, stop)
+        silent = silent or ([] if claims else find_silent_peer(rows, placement))
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not claims
-    if not named or (quiet and not _breaks_off(beliefs, sources, stop)):
-        decision = nothing_named(sources, stop, placement)
+    if not named or (quiet and not _is_hit_without_complaint(beliefs, sources, stop)):
+        decision = decide_without_suspects(sources, stop, placement)
     else:
         decision = decide(named, sources, stop, placement)
     return Ranking(decision, tuple(beliefs), stop)
 
 
-def _says_only_that_all_wait(claim: Finding) -> bool:
+def _is_all_wait_claim(claim: Finding) -> bool:
     """Whether a look shows no more than that nobody's host is at fault."""
     names = claim.ranks or claim.nodes or claim.category is not Category.NCCL_TIMEOUT
     return claim.of_looks and not names
@@ -93,16 +93,16 @@ def _says_only_that_all_wait(claim: Finding) -> bool:
 _AT_ITS_END_NS: Final = 5 * SECOND
 
 
-def _breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
+def _is_hit_without_complaint(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     """Whether a job of which no process complains was hit all the same: it slowed down or stood
     still, or nothing tells of it behind a part that failed for certain.
     """
     if stop.ended_well:
         return False
-    health, _ = health_of(sources.progress)
+    health, _ = judge_health(sources.progress)
     behind_ns = 0
     if health is Health.MOVING_TO_THE_END:
-        last_ns = _behind_its_log(sources.progress)
+        last_ns = _find_end_of_log_ns(sources.progress)
         if last_ns is None:
             return False
         behind_ns = last_ns
@@ -127,7 +127,7 @@ def _breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool
     )
 
 
-def _behind_its_log(progress: JobProgress | None) -> int | None:
+def _find_end_of_log_ns(progress: JobProgress | None) -> int | None:
     """From when on the log of a job that moves to its end says nothing: one line of progress may
     come out behind what broke.
     """
@@ -137,16 +137,16 @@ def _behind_its_log(progress: JobProgress | None) -> int | None:
     return last.at_ns - int((progress.gap_s or 0.0) * SECOND)
 
 
-def _hypotheses_of(
+def _build_all_hypotheses(
     claims: Sequence[Finding], evidence: Sequence[Evidence], topology: JobTopology, stop: Stop
 ) -> list[Hypothesis]:
     """All that rows and claims stand for; consequences, where nothing else does."""
     # Who is stuck in a collective has met the others.
     met = bool(claims)
-    rows = [*evidence, *_preparing(evidence)]
+    rows = [*evidence, *_select_unfinished_preparation(evidence)]
     causes = find_causes(rows, topology, stop, met=met)
     if not causes and not claims:
-        causes = find_causes(_left_over(rows), topology, stop, met=met)
+        causes = find_causes(_promote_consequences(rows), topology, stop, met=met)
     return join_claims(causes, claims, topology.placement, stop)
 
 
@@ -154,7 +154,7 @@ def _hypotheses_of(
 _FIRST_COLLECTIVES: Final = 4
 
 
-def _preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
+def _select_unfinished_preparation(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Preparation of data that had not ended when the first barrier of the job gave up.
 
     A progress bar is no error; it becomes one where all others time out waiting.
@@ -180,7 +180,7 @@ _SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
 _UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
 
 
-def _left_over(evidence: Iterable[Evidence]) -> list[Evidence]:
+def _promote_consequences(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Consequences that say of what, as weak roots: all there is where the root was not kept."""
     rows = list(evidence)
     waited = any(row.category is Category.NCCL_TIMEOUT for row in rows if row.kind in JOB_KINDS)

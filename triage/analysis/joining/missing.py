@@ -21,7 +21,7 @@ _SETTLED_BY_KERNEL: Final = HARDWARE | {
 }
 
 
-def missing(
+def find_missing(
     case: Case | None,
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
@@ -32,7 +32,7 @@ def missing(
     read = [file for file in files if file.lines]
     world = case.snapshot.world if case is not None else ()
     return Missing(
-        kernel_logs_of=_nodes_without_kernel_log(read, evidence, suspects, placement),
+        kernel_logs_of=_list_nodes_without_kernel_log(read, evidence, suspects, placement),
         dumps_of=tuple(
             rank for rank in world if case is not None and rank not in case.snapshot.index_of
         ),
@@ -43,7 +43,7 @@ def missing(
     )
 
 
-def _nodes_without_kernel_log(
+def _list_nodes_without_kernel_log(
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
     suspects: Sequence[Suspect],

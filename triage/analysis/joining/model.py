@@ -40,7 +40,7 @@ class Model:
     def probability(self, own: float, rival: float | None) -> float:
         """The second step; ``rival`` is the best log-odds among the others, None for no other."""
         ahead = FARTHEST if rival is None else max(-FARTHEST, min(FARTHEST, own - rival))
-        return _sigmoid(self.scale * own + self.margin * ahead + self.offset)
+        return _compute_sigmoid(self.scale * own + self.margin * ahead + self.offset)
 
 
 @cache
@@ -57,5 +57,5 @@ def load_model() -> Model:
     )
 
 
-def _sigmoid(value: float) -> float:
+def _compute_sigmoid(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, value))))

@@ -7,8 +7,8 @@ What a machine or a tool says of the same GPU, or that one rank alone has it, cl
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, of_a_process
-from triage.analysis.joining.hypothesis import Hypothesis, by_time
+from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, is_by_process
+from triage.analysis.joining.hypothesis import Hypothesis, get_time_key
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import SOFTWARE, Category
@@ -19,17 +19,19 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
     """What a process says of several parts alike is of the one that a machine or a tool names."""
     for category in list(grouped):
         own = grouped[category]
-        if not all(of_a_process(row) and row.also for row in own):
+        if not all(is_by_process(row) and row.also for row in own):
             continue
         named = [
             other
             for other, rows in grouped.items()
             if other is not category
             and all(other in row.also for row in own)
-            and any(_names_a_part(row, stop) for row in rows)
+            and any(_has_named_part(row, stop) for row in rows)
         ]
         if len(named) == 1:
-            grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
+            grouped[named[0]] = sorted(
+                [*grouped[named[0]], *grouped.pop(category)], key=get_time_key
+            )
 
 
 def tell_unnamed_ones(
@@ -51,12 +53,12 @@ def tell_unnamed_ones(
     ]
     if len(parts) == 1:
         grouped[parts[0]] = sorted(
-            [*grouped[parts[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
+            [*grouped[parts[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=get_time_key
         )
 
 
-def _names_a_part(row: Evidence, stop: Stop) -> bool:
-    machine = row.kind in KERNEL_KINDS or not of_a_process(row)
+def _has_named_part(row: Evidence, stop: Stop) -> bool:
+    machine = row.kind in KERNEL_KINDS or not is_by_process(row)
     # A process that crashes may be anybody's; a GPU that faults is of the job's.
     machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)
     return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.outlived import APPLICATION_XIDS, RUNS_APART_NS, chip_place
+from triage.analysis.facts.outlived import APPLICATION_XIDS, RUNS_APART_NS, parse_chip_place
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
@@ -27,13 +27,13 @@ _REPEATS: Final = 3
 def with_proven_part(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """``cause``, of whose node all ``rows`` are, with the part that they prove together."""
     if cause.category is Category.GPU and any(is_lost_gpu(row) for row in cause.rows):
-        return _what_lost_gpus_hang_on(cause, rows)
+        return _lift_lost_gpus_to_node(cause, rows)
     if cause.category in SOFTWARE:
-        return _chip_that_repeats(cause, rows, stop)
+        return _find_repeating_chip(cause, rows, stop)
     return cause
 
 
-def _what_lost_gpus_hang_on(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def _lift_lost_gpus_to_node(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
     """A node that loses several GPUs at once lost what they hang on, not each of them."""
     lost = [row for row in rows if row.gpu and is_lost_gpu(row) and not row.weak]
     newest = max((row.at_ns for row in lost if row.at_ns is not None), default=None)
@@ -49,7 +49,7 @@ def _what_lost_gpus_hang_on(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypo
     return replace(cause, category=category, also=cause.also | also)
 
 
-def _chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+def _find_repeating_chip(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """One GPU that repeats an application's fault at one place of its chip: the GPU."""
     faults = [row for row in rows if row.kind is Kind.XID and row.code in APPLICATION_XIDS]
     now = [
@@ -59,7 +59,7 @@ def _chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) 
     ]
     # It has to do so at the stop too; on other days anybody's program may have done it. What
     # several GPUs show at once is the code that runs on them.
-    repeating = {row.gpu for row in now if _repeats(row, faults, stop)}
+    repeating = {row.gpu for row in now if _is_repeated_fault(row, faults, stop)}
     if len(repeating) != 1 or len({row.gpu for row in now}) > _MOST_AT_ONCE:
         return cause
     gpu = repeating.pop()
@@ -75,12 +75,12 @@ def _chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) 
     )
 
 
-def _repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
+def _is_repeated_fault(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
     """Whether a GPU had this fault at this place before, in other processes or on other days."""
     alike = [
         row
         for row in faults
-        if (row.gpu, row.code, chip_place(row)) == (now.gpu, now.code, chip_place(now))
+        if (row.gpu, row.code, parse_chip_place(row)) == (now.gpu, now.code, parse_chip_place(now))
     ]
     processes = {row.pid for row in alike if row.pid is not None}
     times = [t for row in alike for t in (row.at_ns, row.last_at_ns) if t is not None]

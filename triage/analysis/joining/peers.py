@@ -33,7 +33,7 @@ class Complaints:
         return tuple(node for node in tied if node not in complaining) or tuple(tied)
 
 
-def complaints(
+def collect_complaints(
     rows: Iterable[Evidence], placement: Placement, nodes: Collection[str] = ()
 ) -> Complaints:
     """The pairs that ``rows`` name; rows whose other end is on no known node are left out.
@@ -42,9 +42,9 @@ def complaints(
     """
     pairs = Complaints()
     rows = list(rows)
-    left = _by_elimination(rows, placement, nodes)
+    left = _resolve_by_elimination(rows, placement, nodes)
     for row in rows:
-        peer = named_node(row, placement) or left.get(_host_of(row.peer))
+        peer = find_peer_node(row, placement) or left.get(_strip_port(row.peer))
         if row.blame not in _NAMING or row.node is None or peer is None or peer == row.node:
             continue
         pairs.others[row.node].add(peer)
@@ -56,14 +56,14 @@ def complaints(
     return pairs
 
 
-def _by_elimination(
+def _resolve_by_elimination(
     rows: Iterable[Evidence], placement: Placement, nodes: Collection[str]
 ) -> dict[str, str]:
     """Address on no known node -> the only node that does not complain of it."""
     reporters: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        if row.peer is not None and row.node is not None and named_node(row, placement) is None:
-            reporters[_host_of(row.peer)].add(row.node)
+        if row.peer is not None and row.node is not None and find_peer_node(row, placement) is None:
+            reporters[_strip_port(row.peer)].add(row.node)
     everybody = frozenset(nodes)
     by_address = {}
     for address, complaining in sorted(reporters.items()):
@@ -72,12 +72,12 @@ def _by_elimination(
     return by_address
 
 
-def _host_of(peer: str | None) -> str:
+def _strip_port(peer: str | None) -> str:
     """An address without its port: ``10.0.0.3<4791>`` is ``10.0.0.3``."""
     return (peer or "").partition("<")[0]
 
 
-def named_node(row: Evidence, placement: Placement) -> str | None:
+def find_peer_node(row: Evidence, placement: Placement) -> str | None:
     """The node of the other end that a row names."""
     if row.peer is None:
         return None
@@ -87,7 +87,7 @@ def named_node(row: Evidence, placement: Placement) -> str | None:
     return placement.node_of_address(row.peer)
 
 
-def common_leaf(nodes: Iterable[str], leaf_switch: Mapping[str, str]) -> str | None:
+def find_common_leaf(nodes: Iterable[str], leaf_switch: Mapping[str, str]) -> str | None:
     """The leaf switch that all of ``nodes`` (two or more) hang on, None where there is none."""
     leaves = [leaf_switch.get(node) for node in set(nodes)]
     if len(leaves) < 2 or None in leaves or len(set(leaves)) != 1:

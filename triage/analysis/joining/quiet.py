@@ -11,12 +11,12 @@ from typing import Final
 from triage.analysis.facts.of_the_job import is_behind
 from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.sources import Sources
-from triage.analysis.joining.verdict import Decision, timed_out
+from triage.analysis.joining.verdict import Decision, has_watchdog_timeout
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
-from triage.analysis.progress import health_of
-from triage.analysis.progress.pace import seconds
-from triage.analysis.waiting.case import Case, ranks_wait, timestamp
+from triage.analysis.progress import judge_health
+from triage.analysis.progress.pace import format_seconds
+from triage.analysis.waiting.case import Case, describe_waiting, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
@@ -29,25 +29,25 @@ _FEW_SLOW_NODES: Final = 2
 _SLOW_CONFIDENCE: Final = 0.7
 
 
-def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decision:
+def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) -> Decision:
     """The answer without a cause that lines or dumps name: healthy, or what can be told."""
     case, evidence, progress = sources.case, sources.evidence, sources.progress
     if progress is not None and not stop.trouble:
-        slow = _slow_places(progress, placement)
+        slow = _find_slow_places(progress, placement)
         if slow:
-            return _slowed_by(slow)
-    health, sentence = health_of(progress)
-    verdict = _of_progress(health, sentence, progress)
+            return _decide_slow(slow)
+    health, sentence = judge_health(progress)
+    verdict = _judge_progress(health, sentence, progress)
     if stop.trouble and health is not Health.DIVERGED:
         verdict = None
     stacks = sources.stacks
     if case is None and not stop.trouble and (stacks.job_moves or not stop.job_seen):
-        verdict = verdict or _of_stacks(stacks, job_moves=sources.beside.job_moves)
+        verdict = verdict or _judge_stacks(stacks, job_moves=sources.beside.job_moves)
     if verdict is None and case is not None and not stop.trouble:
-        verdict = _of_dumps(case, sources.share_of_ranks_read)
+        verdict = _judge_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
-        verdict = _of_logs(evidence, health, sentence, sources)
-    return Decision(verdict or _unattributed(case, evidence, stop), (), Victims(), ())
+        verdict = _judge_logs(evidence, health, sentence, sources)
+    return Decision(verdict or _make_unattributed_verdict(case, evidence, stop), (), Victims(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ _TROUBLES: Final = {
 }
 
 
-def _of_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
+def _judge_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
     """What the course of the job says of its trouble; None where it says none."""
     trouble = _TROUBLES.get(health)
     if trouble is None or progress is None:
@@ -98,11 +98,13 @@ def _of_progress(health: Health, sentence: str, progress: JobProgress | None) ->
         confidence=trouble.confidence,
         summary=f"{sentence} {trouble.advice}",
         action=trouble.action,
-        at=timestamp(change.since.at_ns) if change is not None else None,
+        at=make_timestamp(change.since.at_ns) if change is not None else None,
     )
 
 
-def _slow_places(progress: JobProgress, placement: Placement) -> dict[str | int, list[SlowRank]]:
+def _find_slow_places(
+    progress: JobProgress, placement: Placement
+) -> dict[str | int, list[SlowRank]]:
     """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
     by_place: dict[str | int, list[SlowRank]] = {}
     for slow in progress.slow_ranks:
@@ -113,11 +115,11 @@ def _slow_places(progress: JobProgress, placement: Placement) -> dict[str | int,
     return by_place if len(by_place) <= _FEW_SLOW_NODES else {}
 
 
-def _slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
+def _decide_slow(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     """The nodes whose ranks are slower than all others, by their own timers."""
     order = sorted(slow.items(), key=lambda item: (-max(s.ratio for s in item[1]), str(item[0])))
     suspects = tuple(
-        _slow_suspect(position, place if isinstance(place, str) else None, ranks)
+        _make_slow_suspect(position, place if isinstance(place, str) else None, ranks)
         for position, (place, ranks) in enumerate(order, start=1)
     )
     slowest = order[0][1]
@@ -137,7 +139,7 @@ def _slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     return Decision(verdict, suspects, Victims(), ())
 
 
-def _slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> Suspect:
+def _make_slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> Suspect:
     """A place as a suspect, by the timers of its ``ranks``."""
     return Suspect(
         position=position,
@@ -155,14 +157,14 @@ def _slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) ->
                 f" {slow.peers} others: {slow.what}",
                 slow.example.artifact,
                 slow.example.line,
-                timestamp(slow.example.at_ns),
+                make_timestamp(slow.example.at_ns),
             )
             for slow in ranks[:4]
         ),
     )
 
 
-def _undecided(
+def _make_undecided_verdict(
     summary: str,
     *,
     kind: VerdictKind = VerdictKind.INCONCLUSIVE,
@@ -171,41 +173,43 @@ def _undecided(
     at_ns: int | None = None,
 ) -> Verdict:
     """That somebody has to look further."""
-    return Verdict(kind, category, confidence, summary, Action.INVESTIGATE, at=timestamp(at_ns))
+    return Verdict(
+        kind, category, confidence, summary, Action.INVESTIGATE, at=make_timestamp(at_ns)
+    )
 
 
-def _healthy(summary: str, confidence: float) -> Verdict:
+def _make_healthy_verdict(summary: str, confidence: float) -> Verdict:
     """That nothing is to be done."""
     return Verdict(VerdictKind.HEALTHY, Category.NONE, confidence, summary, Action.NONE)
 
 
-def _of_dumps(case: Case, coverage: float) -> Verdict:
+def _judge_dumps(case: Case, coverage: float) -> Verdict:
     """Nobody is stuck and nobody is late. That is health where the dumps show work that ended."""
     num_dumps = len(case.snapshot.digests)
     if case.moving and not case.in_flight:
-        return _undecided(
+        return _make_undecided_verdict(
             "The dumps are of different moments of a running job and contradict each other;"
             " take them again, all at once."
         )
     if coverage < 0.5:
-        return _nothing_in_dumps(case, f"only {coverage:.0%} of the expected ranks left a dump")
-    if _tells_no_end(case):
-        return _only_issues(num_dumps)
+        return _make_unnamed_verdict(case, f"only {coverage:.0%} of the expected ranks left a dump")
+    if _is_issue_only_record(case):
+        return _make_issue_only_verdict(num_dumps)
     worked = sum(map(_has_worked, case.snapshot.digests))
     if 2 * worked < num_dumps:
-        return _undecided(
+        return _make_undecided_verdict(
             f"No sign of a fault was found, and none of health: of {num_dumps} dumps {worked} show"
             " an operation that ended. What the job did was not seen; bring whole dumps, or logs."
         )
     if case.in_flight and not case.live.proved:
-        return _undecided(
+        return _make_undecided_verdict(
             f"No sign of a fault was found: in {num_dumps} dumps what is unfinished looks like that"
             f" of a running job ({case.live.reasons[0]}), which does not prove that it runs."
             " Whether it moved since was not seen: take dumps again, 30 s apart."
         )
-    counted = sum(map(_counts_more_than_it_shows, case.snapshot.digests))
+    counted = sum(map(_has_hidden_operation, case.snapshot.digests))
     if counted and not case.in_flight:
-        return _undecided(
+        return _make_undecided_verdict(
             f"No sign of a fault was found, and none of health: {counted} of {num_dumps} dumps"
             " count an operation as issued and not as ended of which they hold no record. Bring"
             " whole dumps, or logs."
@@ -213,7 +217,7 @@ def _of_dumps(case: Case, coverage: float) -> Verdict:
     doing = (
         "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
     )
-    return _healthy(
+    return _make_healthy_verdict(
         f"No rank is stuck or late: in {num_dumps} dumps {doing}.", 0.9 * (0.5 + 0.5 * coverage)
     )
 
@@ -224,7 +228,7 @@ def _has_worked(digest: RankDigest) -> bool:
     return counted or digest.history.any_finished
 
 
-def _counts_more_than_it_shows(digest: RankDigest) -> bool:
+def _has_hidden_operation(digest: RankDigest) -> bool:
     """Whether its counters tell of an operation that has not ended and is not in its record.
 
     Counters lag behind the record, so that an operation that ended there has ended. Sends and
@@ -245,31 +249,31 @@ _PACE_UNSEEN: Final = "Its pace was not seen: that takes its log, or dumps with 
 _MOVED: Final = 0.8
 
 
-def _of_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
+def _judge_stacks(stacks: StackPicture, *, job_moves: bool) -> Verdict | None:
     """Stacks in which nobody stands apart; None where they say nothing."""
     ranks = len(stacks.ranks)
     if not stacks.telling:
         return None
     if stacks.job_moves:
-        return _healthy(
+        return _make_healthy_verdict(
             f"The job moves: of {ranks} ranks {stacks.twice} were looked at twice, and ranks that"
             f" waited went on. {_PACE_UNSEEN}",
             _MOVED,
         )
     if job_moves:
-        return _healthy(
+        return _make_healthy_verdict(
             "The job moves: what is counted of its ranks went on between two looks, although their"
             f" stacks are alike. {_PACE_UNSEEN}",
             _MOVED,
         )
-    return _undecided(
+    return _make_undecided_verdict(
         f"The stacks of {ranks} rank{'s' * (ranks != 1)} name nobody: no rank stands apart from"
         " ranks that wait. Look twice, 30 s apart, at all ranks; bring flight-recorder dumps, NCCL"
         " RAS or logs."
     )
 
 
-def _tells_no_end(case: Case) -> bool:
+def _is_issue_only_record(case: Case) -> bool:
     """Whether the dumps record what was issued alone, as a hook does that hears of no ends."""
     digests = case.snapshot.digests
     return any(digest.last_unit is not None for digest in digests) and all(
@@ -277,23 +281,24 @@ def _tells_no_end(case: Case) -> bool:
     )
 
 
-def _only_issues(num_dumps: int) -> Verdict:
-    return _undecided(
+def _make_issue_only_verdict(num_dumps: int) -> Verdict:
+    return _make_undecided_verdict(
         f"In {num_dumps} dumps stands what was issued, and of nothing whether it ended: all ranks"
         " issued the same, so that nobody stands apart. Look at their stacks, at NCCL RAS and at"
         " the logs of the processes."
     )
 
 
-def _nothing_in_dumps(case: Case, why: str) -> Verdict:
+def _make_unnamed_verdict(case: Case, why: str) -> Verdict:
     """That the dumps name nobody, with what they show and ``why`` that is not enough."""
     num_dumps = len(case.snapshot.digests)
-    return _undecided(
-        f"In {num_dumps} dumps {_what_waits(case)}, but {why}: look at the logs of the processes."
+    return _make_undecided_verdict(
+        f"In {num_dumps} dumps {_describe_waits(case)}, but {why}: look at the logs of the"
+        f" processes."
     )
 
 
-def _what_waits(case: Case) -> str:
+def _describe_waits(case: Case) -> str:
     """What is unfinished in the dumps, in a clause."""
     places = [
         place
@@ -309,7 +314,7 @@ def _what_waits(case: Case) -> str:
             return f"({cut} of them cut) no rank is seen to wait"
         return "every operation is done and no rank is late"
     most = max(places, key=lambda place: len(place.waiting))
-    text = f"{ranks_wait(len(most.waiting))} in {case.place_text(most)}"
+    text = f"{describe_waiting(len(most.waiting))} in {case.place_text(most)}"
     if most.absent:
         text += f" for {len(most.absent)} that left no dump"
     return text + " and none is named"
@@ -319,7 +324,7 @@ def _what_waits(case: Case) -> str:
 _WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
 
 
-def _of_logs(
+def _judge_logs(
     evidence: Sequence[Evidence], health: Health, sentence: str, sources: Sources
 ) -> Verdict:
     """Logs of a job that nothing went wrong with, as far as they tell."""
@@ -329,18 +334,19 @@ def _of_logs(
     if health is Health.MOVING_TO_THE_END and sources.beside.stand_later:
         health = Health.UNKNOWN
         sentence += (
-            f" The looks at its ranks are {seconds(sources.beside.later_s)} later than that, and do"
+            f" The looks at its ranks are {format_seconds(sources.beside.later_s)} later than"
+            f" that, and do"
             " not show that it still moved: take two, 30 s apart."
         )
     if health is Health.MOVING_TO_THE_END and last is not None and _is_left(evidence, last):
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."
     if health in _WELL:
-        return _healthy(f"{quiet}. {sentence}", _WELL[health])
+        return _make_healthy_verdict(f"{quiet}. {sentence}", _WELL[health])
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
     # Who began and printed no step has most likely hung in its first collective.
     never_moved = progress is not None and last is None
-    return _undecided(
+    return _make_undecided_verdict(
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
         " Bring the rest of its log, or dumps.",
         category=Category.NCCL_TIMEOUT if never_moved else Category.NONE,
@@ -356,24 +362,26 @@ def _is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
     )
 
 
-def _unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) -> Verdict:
+def _make_unattributed_verdict(
+    case: Case | None, evidence: Sequence[Evidence], stop: Stop
+) -> Verdict:
     """A stop with no cause found, or no stop at all."""
     if not stop.trouble:
-        return _undecided(
+        return _make_undecided_verdict(
             "Nothing in the logs says that a job stopped, and nothing says why one would: bring the"
             " flight-recorder dumps or the job's own log."
         )
     failing = any(row.kind in JOB_KINDS and row.role is not EvidenceRole.NOISE for row in evidence)
     if case is not None and not failing:
-        if _tells_no_end(case):
-            return _only_issues(len(case.snapshot.digests))
-        return _nothing_in_dumps(
+        if _is_issue_only_record(case):
+            return _make_issue_only_verdict(len(case.snapshot.digests))
+        return _make_unnamed_verdict(
             case, "the job stopped" if stop.seen else "job.json says it failed"
         )
-    kind = VerdictKind.HANG if timed_out(evidence) else VerdictKind.INCONCLUSIVE
+    kind = VerdictKind.HANG if has_watchdog_timeout(evidence) else VerdictKind.INCONCLUSIVE
     if kind is VerdictKind.INCONCLUSIVE and failing:
         kind = VerdictKind.CRASH
-    return _undecided(
+    return _make_undecided_verdict(
         "The job stopped, and what was found only follows from that: no line names a cause, so"
         " nobody is convicted.",
         kind=kind,

@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
+from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, is_by_process
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    in_time,
     is_routine,
+    is_seen_at_stop,
     is_sure,
     may_count,
-    of_now,
-    shows_about,
+    select_earliest,
+    select_rows_at_stop,
 )
-from triage.analysis.joining.peers import common_leaf
+from triage.analysis.joining.peers import find_common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import SOFTWARE, Category
@@ -54,33 +54,33 @@ def gather_shared(
         outside_already = cause.in_no_node and cause.category is not Category.STORAGE
         if cause.category not in _OUTSIDE or outside_already:
             continue
-        if shows_about(cause, stop) and not is_routine(cause, stop):
-            alike[_kin_of(cause.category)].append(cause)
+        if is_seen_at_stop(cause, stop) and not is_routine(cause, stop):
+            alike[_get_shared_category(cause.category)].append(cause)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
     for _, kin in sorted(alike.items()):
         everybody = [
             cause for cause in kin if any(may_count(row, stop) for row in cause.rows)
         ] or kin
-        shared = _shared_cause(everybody, topology, stop)
+        shared = _find_shared_cause(everybody, topology, stop)
         if shared is not None:
             gone |= {id(cause) for cause in everybody}
             merged.append(shared)
     return [cause for cause in causes if id(cause) not in gone] + merged
 
 
-def _shared_cause(
+def _find_shared_cause(
     everybody: Sequence[Hypothesis], topology: JobTopology, stop: Stop
 ) -> Hypothesis | None:
     """The one cause of what ``everybody`` shows; None where each may have its own."""
     # What only some show for certain, the others may show as a consequence.
     group = [cause for cause in everybody if _is_sure_now(cause, stop)] or everybody
-    category = _commonest(group)
-    if category is Category.SOFTWARE_USER and _faults_on_devices(group, stop):
+    category = _find_commonest_category(group)
+    if category is Category.SOFTWARE_USER and _is_gpu_fault_without_error(group, stop):
         category = Category.SOFTWARE_FRAMEWORK
     places = {cause.place for cause in group} - {Unplaced(), Outside()}
-    nodes = _nodes_of(group).union(*(cause.reached for cause in group))
-    leaf = common_leaf(nodes, topology.leaf_switch)
+    nodes = _collect_nodes(group).union(*(cause.reached for cause in group))
+    leaf = find_common_leaf(nodes, topology.leaf_switch)
     behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
     served = category is Category.STORAGE and any(
         row.blame is Blame.SHARED for cause in group for row in cause.rows
@@ -93,11 +93,13 @@ def _shared_cause(
     )
     if not (enough or behind_leaf) or (_is_alone_first(group, stop) and not served):
         return None
-    reached = tuple(sorted(nodes | _nodes_of(everybody)))
+    reached = tuple(sorted(nodes | _collect_nodes(everybody)))
     place: Place = Outside(reached)
     if behind_leaf:
         place = Domain(DomainKind.LEAF_SWITCH, leaf, reached)
-    rows = in_time((row for cause in group[:_MAX_GROUP] for row in of_now(cause, stop)), _MAX_ROWS)
+    rows = select_earliest(
+        (row for cause in group[:_MAX_GROUP] for row in select_rows_at_stop(cause, stop)), _MAX_ROWS
+    )
     return Hypothesis(
         category,
         place,
@@ -108,27 +110,27 @@ def _shared_cause(
     )
 
 
-def _nodes_of(group: Iterable[Hypothesis]) -> set[str]:
+def _collect_nodes(group: Iterable[Hypothesis]) -> set[str]:
     """The nodes that hypotheses are on."""
     return {cause.node for cause in group if cause.node is not None}
 
 
-def _kin_of(category: Category) -> Category:
+def _get_shared_category(category: Category) -> Category:
     """One program crashes on all nodes; whose part of it is at fault is told in different words."""
     return Category.SOFTWARE_USER if category in SOFTWARE else category
 
 
-def _faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
+def _is_gpu_fault_without_error(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether GPUs fault alike while no process raises an error of its own: it is in a kernel
     that all of them run, and those are libraries' far more often than the user's.
     """
-    now = [row for cause in group for row in of_now(cause, stop)]
+    now = [row for cause in group for row in select_rows_at_stop(cause, stop)]
     return any(row.kind is Kind.XID for row in now) and all(
         row.kind in (Kind.XID, Kind.CUDA) for row in now
     )
 
 
-def _commonest(group: Sequence[Hypothesis]) -> Category:
+def _find_commonest_category(group: Sequence[Hypothesis]) -> Category:
     """The category that most places show."""
     count = Counter(cause.category for cause in group)
     return min(count, key=lambda category: (-count[category], category))
@@ -146,7 +148,7 @@ def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
         if len(group) > 1:
             firsts[id(group[0])] = replace(
                 group[0],
-                rows=in_time(
+                rows=select_earliest(
                     (row for cause in group[:_MAX_GROUP] for row in cause.rows[:4]), _MAX_ROWS
                 ),
                 also=frozenset(also for cause in group for also in cause.also),
@@ -157,7 +159,7 @@ def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     return [firsts.get(id(cause), cause) for cause in causes if id(cause) not in gone]
 
 
-def printed_everywhere(
+def drop_what_half_the_job_prints(
     causes: Sequence[Hypothesis], nodes: Collection[str], placement: Placement
 ) -> list[Hypothesis]:
     """A line of software that half of all ranks print is in no node."""
@@ -171,9 +173,9 @@ def printed_everywhere(
         replace(cause, place=Outside())
         if cause.category in SOFTWARE
         and (
-            any(of_a_process(row) and row.count > most for row in cause.rows)
+            any(is_by_process(row) and row.count > most for row in cause.rows)
             if isinstance(cause.place, Unplaced)
-            else 2 * _most_that_say_one(cause) >= max(world, _USUAL_RANKS)
+            else 2 * _count_ranks_that_agree(cause) >= max(world, _USUAL_RANKS)
         )
         else cause
         for cause in causes
@@ -184,7 +186,7 @@ def printed_everywhere(
 _OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
 
 
-def unsure_where_one_node_speaks(
+def mark_unsure_if_one_node_speaks(
     causes: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """Where the processes of one node alone are heard and several of them say the same of their
@@ -204,7 +206,7 @@ def unsure_where_one_node_speaks(
 
 
 def _is_of_a_program(row: Evidence) -> bool:
-    return of_a_process(row) or row.kind is Kind.DEPENDENCY
+    return is_by_process(row) or row.kind is Kind.DEPENDENCY
 
 
 def _is_said_by_several(rows: Sequence[Evidence]) -> bool:
@@ -214,7 +216,7 @@ def _is_said_by_several(rows: Sequence[Evidence]) -> bool:
     return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in own) > 1)
 
 
-def faulting_together(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def merge_faults_of_a_program(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """What a program does wrong on many GPUs of a node is in no node: the others' clocks may be
     off.
     """
@@ -223,7 +225,7 @@ def faulting_together(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothes
         faults = [row for row in cause.rows if _is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
         many = len({row.gpu for row in faults}) >= _MANY_GPUS
         if cause.node is not None and many and not is_routine(cause, stop):
-            alone = _faults_on_devices([cause], stop)
+            alone = _is_gpu_fault_without_error([cause], stop)
             category = Category.SOFTWARE_FRAMEWORK if alone else cause.category
             cause = replace(cause, category=category, place=Outside(), rows=tuple(faults))
         kept.append(cause)
@@ -239,11 +241,11 @@ def _is_fault(row: Evidence) -> bool:
 _MANY_GPUS: Final = 3
 
 
-def _most_that_say_one(cause: Hypothesis) -> int:
+def _count_ranks_that_agree(cause: Hypothesis) -> int:
     """How many ranks print the same, at most."""
     ranks: dict[str, set[int]] = defaultdict(set)
     for row in cause.rows:
-        if of_a_process(row) and row.rank is not None:
+        if is_by_process(row) and row.rank is not None:
             ranks[_NUMBERS.sub("0", row.text)].add(row.rank)
     return max(map(len, ranks.values()), default=0)
 
@@ -266,14 +268,14 @@ _HEAD_START_NS: Final = 3 * SECOND
 _LOST_AFTER_NS: Final = 120 * SECOND
 
 
-def _words_of(cause: Hypothesis) -> set[str]:
+def _collect_wording(cause: Hypothesis) -> set[str]:
     """What processes say in its rows, whatever the numbers in it."""
-    return {_NUMBERS.sub("0", row.text) for row in cause.rows if of_a_process(row)}
+    return {_NUMBERS.sub("0", row.text) for row in cause.rows if is_by_process(row)}
 
 
 def _is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
-    if group[0].category in SOFTWARE and set.intersection(*map(_words_of, group)):
+    if group[0].category in SOFTWARE and set.intersection(*map(_collect_wording, group)):
         return False  # one program says the same wherever it runs, on clocks that may be off
     firm = any(row.is_firm for cause in group for row in cause.rows)
     firsts = sorted(

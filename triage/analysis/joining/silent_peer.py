@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.exits import ranks_that_left
+from triage.analysis.facts.exits import find_exited_ranks
 from triage.analysis.facts.stop import (
     AFTER_S,
     FAILING,
     SECOND,
     TIMEOUT_S,
     Stop,
-    of_a_process,
+    is_by_process,
 )
 from triage.analysis.joining.place import AtNode, AtRank, Place
 from triage.analysis.placement.topology import Placement
@@ -43,22 +43,22 @@ _ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANC
 _OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
-def silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def find_silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """What is said of the one place that others name and of which no process complains, as rows
     of that place, which need another source; nothing where more than one is named. Its launcher
     may say which of its ranks ended.
     """
-    return _named_by_others(rows, placement) or _did_not_wait(rows, placement)
+    return _find_named_peer(rows, placement) or _did_not_wait(rows, placement)
 
 
-def _named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def _find_named_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
-        if row.blame in _NAMING_ANOTHER and row.peer is not None and _says_lost(row):
-            said_of[_peer_of(row.peer, placement)].append(row)
+        if row.blame in _NAMING_ANOTHER and row.peer is not None and _is_loss_of_peer(row):
+            said_of[_parse_peer(row.peer, placement)].append(row)
     # Who lost somebody itself went down with that one.
-    silent = said_of.keys() - _places_that_complain(rows)
+    silent = said_of.keys() - _collect_complaining_places(rows)
     if len(silent) != 1:
         return []
     (place,) = silent
@@ -66,16 +66,16 @@ def _named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evi
     alone = sum(row.count for row in telling) < _MANY
     if place is None or (alone and telling[0].signature not in _OF_A_SERVICE):
         return []
-    left = ranks_that_left(rows)
-    return [_as_root_of(row, place, placement, left) for row in telling]
+    left = find_exited_ranks(rows)
+    return [_promote_to_root(row, place, placement, left) for row in telling]
 
 
-def _says_lost(row: Evidence) -> bool:
+def _is_loss_of_peer(row: Evidence) -> bool:
     """Whether it only follows from the loss of its peer, and is not about those who did join."""
     return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
-def _peer_of(text: str, placement: Placement) -> Place | None:
+def _parse_peer(text: str, placement: Placement) -> Place | None:
     """The node, or the rank, that a line names; None for several, and for nobody's address."""
     if text.startswith(_RANK):
         rank = text.removeprefix(_RANK)
@@ -84,22 +84,22 @@ def _peer_of(text: str, placement: Placement) -> Place | None:
     return None if node is None else AtNode(node)
 
 
-def _places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
+def _collect_complaining_places(rows: Iterable[Evidence]) -> set[Place]:
     """The nodes and ranks of which a process says that it waited, or lost somebody else."""
     places: set[Place] = set()
     for row in rows:
         waits = row.blame in _OF_OTHERS or Trait.TIMEOUT in row.traits
-        if waits and of_a_process(row) and row.role in FAILING:
+        if waits and is_by_process(row) and row.role in FAILING:
             places |= {AtNode(row.node)} if row.node is not None else set()
             places |= {AtRank(row.rank)} if row.rank is not None else set()
     return places
 
 
-def _speaks_for_itself(row: Evidence) -> bool:
+def _is_own_failure(row: Evidence) -> bool:
     """Whether a process says why it failed. That a launcher saw it end, or that its own watchdog
     hangs, says no more than its silence.
     """
-    if not of_a_process(row) or row.role not in FAILING or row.signature == _STUCK_WATCHDOG:
+    if not is_by_process(row) or row.role not in FAILING or row.signature == _STUCK_WATCHDOG:
         return False
     return not (row.kind is Kind.ELASTIC and row.role is EvidenceRole.CONSEQUENCE)
 
@@ -113,20 +113,24 @@ def _did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Eviden
     missing = [rank for rank in range(world) if rank not in waited]
     if len(missing) != 1:
         return []
-    if any(row.rank == missing[0] and _speaks_for_itself(row) for row in rows):
+    if any(row.rank == missing[0] and _is_own_failure(row) for row in rows):
         return []
-    spoke = any(row.rank == missing[0] and of_a_process(row) for row in rows)
+    spoke = any(row.rank == missing[0] and is_by_process(row) for row in rows)
     silence = "does not say so" if spoke else "says nothing"
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} {silence}"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(_as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
+    return [
+        replace(_promote_to_root(telling, AtRank(missing[0]), placement, {}), text=text, count=1)
+    ]
 
 
 # How a log shows that its node came up.
 _BOOTS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
 
 
-def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> list[Evidence]:
+def find_reboot_at_stop(
+    rows: Sequence[Evidence], placement: Placement, stop: Stop
+) -> list[Evidence]:
     """The boot of the one node that came up while the others waited, as a root of that node, which
     needs another source: it had gone down. Nothing where more than one did, or a process of it
     still spoke.
@@ -149,7 +153,7 @@ def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> l
     ranks = set(placement.ranks_on(node))
     # A log without times, or one of the minutes before, says nothing of the time since.
     spoke = (
-        of_a_process(row)
+        is_by_process(row)
         and (row.node == node or row.rank in ranks)
         and (row.at_ns is None or row.at_ns > stop.start_ns + AFTER_S * SECOND)
         and row.role in FAILING
@@ -157,10 +161,10 @@ def booted_anew(rows: Sequence[Evidence], placement: Placement, stop: Stop) -> l
     )
     if any(spoke):
         return []
-    return [_as_root_of(boot, AtNode(node), placement, {})]
+    return [_promote_to_root(boot, AtNode(node), placement, {})]
 
 
-def _as_root_of(
+def _promote_to_root(
     row: Evidence, place: Place, placement: Placement, left: Mapping[str, int]
 ) -> Evidence:
     """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import SECOND, Stop, When
 from triage.analysis.joining.causes import is_quoted
-from triage.analysis.waiting.case import timestamp
+from triage.analysis.waiting.case import make_timestamp
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.domain.report import Moment, Suspect
 
@@ -13,7 +13,7 @@ _MAX_MOMENTS: Final = 24
 _SHOWN: Final = frozenset({When.AT, When.BEFORE, When.AFTER})
 
 
-def timeline(
+def build_timeline(
     evidence: Iterable[Evidence], suspects: Sequence[Suspect], stop: Stop
 ) -> tuple[Moment, ...]:
     """Moments in the order of time: suspects' first, then other nodes' until there is no room."""
@@ -38,10 +38,12 @@ def timeline(
         for row in kept
     ]
     if moments and stop.start_ns is not None and stop.known:
-        moments.append(Moment(timestamp(stop.start_ns), None, None, "stop", None, "the job stops"))
+        moments.append(
+            Moment(make_timestamp(stop.start_ns), None, None, "stop", None, "the job stops")
+        )
     if moments and stop.end_ns is not None and (stop.end_ns - (stop.start_ns or 0)) > SECOND:
         text = "the job is given up"
-        moments.append(Moment(timestamp(stop.end_ns), None, None, "end", None, text))
+        moments.append(Moment(make_timestamp(stop.end_ns), None, None, "end", None, text))
     return tuple(
         sorted(moments, key=lambda moment: (moment.at is None, moment.at, moment.node or ""))
     )

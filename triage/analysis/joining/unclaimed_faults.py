@@ -35,7 +35,7 @@ def with_faults_of_programs(rows: Sequence[Evidence]) -> list[Evidence]:
     or a program was out of bounds there.
     """
     faults = [row for row in rows if is_unclaimed_fault(row)]
-    if not faults or not (on_several_gpus(faults) or _program_strayed(rows)):
+    if not faults or not (on_several_gpus(faults) or _is_illegal_access_by_program(rows)):
         return list(rows)
     software = (Category.SOFTWARE_USER, Category.GPU)
     # One program, in the category of its own words: "illegal memory access".
@@ -74,7 +74,7 @@ def on_several_gpus(faults: Sequence[Evidence]) -> bool:
     return False
 
 
-def _program_strayed(rows: Iterable[Evidence]) -> bool:
+def _is_illegal_access_by_program(rows: Iterable[Evidence]) -> bool:
     """Whether several ranks met an illegal access, or a GPU says that a program left its bounds."""
     rows = list(rows)
     ranks = {row.rank for row in rows if row.signature == _ILLEGAL_ACCESS and row.rank is not None}

@@ -10,7 +10,7 @@ from triage.analysis.facts.stop import (
     Stop,
     When,
 )
-from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
+from triage.analysis.joining.hypothesis import Hypothesis, is_sure, select_earliest
 from triage.analysis.joining.place import AtNode, AtRank, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
@@ -42,7 +42,7 @@ def with_unplaced(
         ]
         # A weak line is the machine's side of a firm one of the same moment.
         at = at or [
-            home for home in weak[cause.category] if _at_one_moment(cause, causes[home], stop)
+            home for home in weak[cause.category] if _is_same_moment(cause, causes[home], stop)
         ]
         if isinstance(cause.place, AtRank):
             at = [home for home in at if not placement.ranks_on(causes[home].node or "")]
@@ -50,7 +50,7 @@ def with_unplaced(
             (home,) = at
             kept[home] = replace(
                 kept[home],
-                rows=in_time([*kept[home].rows, *cause.rows]),
+                rows=select_earliest([*kept[home].rows, *cause.rows]),
                 followers=kept[home].followers + cause.followers,
                 ranks=tuple(dict.fromkeys((*kept[home].ranks, *cause.ranks))),
             )
@@ -69,7 +69,7 @@ def _is_lost(cause: Hypothesis, placement: Placement) -> bool:
 _ONE_MOMENT_NS: Final = 2 * SECOND
 
 
-def _at_one_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
+def _is_same_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
     log that stand together and print no time.
     """

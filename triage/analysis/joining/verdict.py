@@ -7,19 +7,19 @@ from typing import Final
 from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
 from triage.analysis.joining.bounds import Bound
-from triage.analysis.joining.claims import convicts
+from triage.analysis.joining.claims import is_accusing
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.wording import (
-    action_of,
-    because_of,
-    summary_of,
-    summary_of_claims,
+    build_reasons,
+    choose_action,
+    summarize,
+    summarize_claims,
 )
 from triage.analysis.placement.topology import Placement
-from triage.analysis.progress import health_of
-from triage.analysis.waiting.case import Case, timestamp
+from triage.analysis.progress import judge_health
+from triage.analysis.waiting.case import Case, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import BY_RANK, Clock, Evidence, EvidenceRole, Trait
@@ -55,7 +55,7 @@ class Decision:
     of ranks: they are named, and not acted upon."""
 
 
-def worth_naming(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
+def select_named(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
     """The beliefs that an answer is made of, in their order; empty where there is none."""
     if not ranked:
         return []
@@ -77,35 +77,35 @@ def _is_mild(cause: Hypothesis) -> bool:
 
 def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Placement) -> Decision:
     """The answer that ``named`` beliefs make, best first; at least one."""
-    suspects = suspects_of(named, placement)
+    suspects = build_suspects(named, placement)
     accused = {rank for suspect in suspects for rank in suspect.ranks}
     nodes = {suspect.node for suspect in suspects}
     victims = Victims()
     if sources.case is not None:
-        victims = _victims_of(sources.case, accused, nodes, placement)
+        victims = _find_victims(sources.case, accused, nodes, placement)
     elif sources.stacks.waiting:
         waiting = set(sources.stacks.waiting) if accused else set()
         victims = _with_homes(waiting - accused, nodes, placement)
     elif stop.trouble:
-        victims = _printed_victims(sources.evidence, accused, nodes, placement)
+        victims = _find_printed_victims(sources.evidence, accused, nodes, placement)
     top = named[0]
     accounted = {claim for belief in named for claim in belief.hypothesis.claims}
     heard = tuple(claim for claim in sources.claims if claim in accounted)
     verdict = (
-        _verdict_of_rows(top, suspects, victims, sources, stop, placement)
+        _build_verdict_of_rows(top, suspects, victims, sources, stop, placement)
         if top.hypothesis.rows
-        else _verdict_of_claims(named, suspects, victims, heard)
+        else _build_verdict_of_claims(named, suspects, victims, heard)
     )
     by_number = frozenset(
         node
         for belief in named
         if (node := belief.hypothesis.node) is not None
-        and _rests_on_numbers(belief.hypothesis, placement)
+        and _is_placed_by_rank_alone(belief.hypothesis, placement)
     )
     return Decision(verdict, suspects, victims, heard, by_number)
 
 
-def _rests_on_numbers(cause: Hypothesis, placement: Placement) -> bool:
+def _is_placed_by_rank_alone(cause: Hypothesis, placement: Placement) -> bool:
     """Whether nothing but the numbers of ranks says that a cause is on its node, and no host, dump
     or log agrees with the map of ranks.
     """
@@ -121,7 +121,7 @@ def _is_placed(row: Evidence, placement: Placement) -> bool:
     return BY_RANK not in row.fields or row.rank is None or placement.is_seen(row.rank)
 
 
-def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect, ...]:
+def build_suspects(named: Sequence[Belief], placement: Placement) -> tuple[Suspect, ...]:
     """One row per node (or rank without one), best first, then what the cause reached."""
     best: dict[object, Belief] = {}
     for belief in named:
@@ -130,8 +130,8 @@ def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect,
     top = named[0]
     standing: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
     for belief in list(best.values())[:_MAX_SUSPECTS]:
-        role = _role_beside(belief, top)
-        ranks = _ranks_of(belief, named) or _all_ranks_of(belief.hypothesis, placement)
+        role = _choose_role_beside(belief, top)
+        ranks = _list_ranks(belief, named) or _list_all_ranks(belief.hypothesis, placement)
         standing.append((belief, belief.hypothesis.node, ranks, role))
     for belief in named:
         if not isinstance(belief.hypothesis.place, Domain) or belief.probability < CONVICTED:
@@ -148,20 +148,20 @@ def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect,
             position=position,
             node=node,
             ranks=ranks[:_MAX_RANKS],
-            gpus=_gpus_of(belief.hypothesis, ranks, placement),
+            gpus=_list_gpus(belief.hypothesis, ranks, placement),
             category=belief.hypothesis.category,
             score=belief.at_place,
             role=role,
-            action=action_of(belief.hypothesis, role),
-            because=because_of(belief.hypothesis, node)[:MAX_REASONS],
+            action=choose_action(belief.hypothesis, role),
+            because=build_reasons(belief.hypothesis, node)[:MAX_REASONS],
         )
         for position, (belief, node, ranks, role) in enumerate(standing[:_MAX_SUSPECTS], start=1)
     )
 
 
-def _role_beside(belief: Belief, top: Belief) -> Role:
+def _choose_role_beside(belief: Belief, top: Belief) -> Role:
     """Convicted, or only possible beside what is likelier."""
-    role = role_alone(belief)
+    role = choose_role_alone(belief)
     if belief.at_place < _ALIKE * top.at_place:
         return Role.POSSIBLE
     # Beside a likelier cause that is in no node, a node is only possible.
@@ -170,7 +170,7 @@ def _role_beside(belief: Belief, top: Belief) -> Role:
     return role or Role.POSSIBLE
 
 
-def role_alone(belief: Belief) -> Role | None:
+def choose_role_alone(belief: Belief) -> Role | None:
     """How it would stand with nobody beside it; None where it is not worth naming."""
     if belief.at_place < WORTH_NAMING:
         return None
@@ -178,7 +178,7 @@ def role_alone(belief: Belief) -> Role | None:
     return Role.CULPRIT if convicted else Role.POSSIBLE
 
 
-def _ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
+def _list_ranks(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
     """Its ranks; where only dumps speak, those of all their claims at the place of one role."""
     if belief.hypothesis.rows:
         return belief.hypothesis.ranks
@@ -203,13 +203,13 @@ def _ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
 _OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
 
 
-def _all_ranks_of(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
+def _list_all_ranks(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
     whole = cause.category in _OF_ALL_RANKS and cause.node is not None
     return tuple(placement.ranks_on(cause.node or "")) if whole else ()
 
 
-def _gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tuple[str, ...]:
+def _list_gpus(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tuple[str, ...]:
     if cause.gpus:
         return cause.gpus
     return tuple(
@@ -217,7 +217,7 @@ def _gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> t
     )
 
 
-def _cordoned(
+def _select_cordons(
     top: Belief, suspects: Sequence[Suspect], category: Category, placement: Placement
 ) -> tuple[str, ...]:
     """The nodes that are taken out: a hardware cause that lines show, and sure of it, of its time
@@ -247,7 +247,7 @@ def _has_a_time(row: Evidence) -> bool:
     return row.at_ns is not None or row.stamp.clock is not Clock.NONE or row.line is None
 
 
-def _verdict_of_rows(
+def _build_verdict_of_rows(
     top: Belief,
     suspects: Sequence[Suspect],
     victims: Victims,
@@ -264,13 +264,13 @@ def _verdict_of_rows(
     # Who it was may be a guess; that others lost somebody is told.
     likely = top.probability >= NAMES_A_PART or cause.category is Category.NCCL_TIMEOUT
     return Verdict(
-        kind=_kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
+        kind=_classify_kind_of_rows(top, sources, stop) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
         confidence=top.probability if is_named else min(1 - top.probability, _MOST_OF_UNSAID),
-        summary=summary_of(cause, suspects, victims, is_named=is_named),
-        action=_action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
-        cordon=_cordoned(top, suspects, category, placement),
-        at=timestamp(_begun_at(first, stop)),
+        summary=summarize(cause, suspects, victims, is_named=is_named),
+        action=_choose_action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
+        cordon=_select_cordons(top, suspects, category, placement),
+        at=make_timestamp(_find_begin_ns(first, stop)),
     )
 
 
@@ -278,13 +278,13 @@ def _verdict_of_rows(
 _TO_A_NODE: Final = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.DRAIN_NODE})
 
 
-def _action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Action:
+def _choose_action_at(cause: Hypothesis, role: Role, suspects: Sequence[Suspect]) -> Action:
     """The next step for a cause; nothing is done to a node that nobody knows."""
-    action = action_of(cause, role)
+    action = choose_action(cause, role)
     return Action.INVESTIGATE if action in _TO_A_NODE and not suspects else action
 
 
-def _begun_at(first: int | None, stop: Stop) -> int | None:
+def _find_begin_ns(first: int | None, stop: Stop) -> int | None:
     """When the stop began: with the first line of its cause, unless ranks, or the job,
     failed before that.
     """
@@ -294,7 +294,7 @@ def _begun_at(first: int | None, stop: Stop) -> int | None:
     return stop.start_ns if earlier else first
 
 
-def _verdict_of_claims(
+def _build_verdict_of_claims(
     named: Sequence[Belief],
     suspects: Sequence[Suspect],
     victims: Victims,
@@ -303,7 +303,7 @@ def _verdict_of_claims(
     """What only the dumps say."""
     top = named[0]
     first = top.hypothesis.claims[0]
-    convicted = [claim for claim in claims if convicts(claim)]
+    convicted = [claim for claim in claims if is_accusing(claim)]
     by_dumps = [
         suspect
         for suspect in suspects
@@ -313,7 +313,7 @@ def _verdict_of_claims(
         )
     ]
     accused = bool(convicted) and bool(first.ranks or first.nodes)
-    action = action_of(top.hypothesis, Role.CULPRIT) if accused else Action.INVESTIGATE
+    action = choose_action(top.hypothesis, Role.CULPRIT) if accused else Action.INVESTIGATE
     if not first.ranks and first.category is Category.NCCL_TIMEOUT:
         action = Action.INVESTIGATE if first.of_looks else Action.CHECK_NETWORK
     elif not (first.ranks or first.nodes) and first.category is Category.STORAGE:
@@ -325,9 +325,9 @@ def _verdict_of_claims(
         kind=first.kind,
         category=first.category,
         confidence=top.probability,
-        summary=summary_of_claims(
+        summary=summarize_claims(
             ordered,
-            [claim for claim in ordered if convicts(claim)] if accused else [],
+            [claim for claim in ordered if is_accusing(claim)] if accused else [],
             by_dumps if first.ranks or first.nodes else (),
             victims,
         ),
@@ -356,20 +356,20 @@ _KIND_OF_COURSE: Final = {
 }
 
 
-def _kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> VerdictKind:
+def _classify_kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> VerdictKind:
     """The kind of a cause that lines tell: as the processes ended, or, where none did, as the job
     goes. A part that may have failed beside a job that is well has stopped nothing.
     """
-    health, _ = health_of(sources.progress)
+    health, _ = judge_health(sources.progress)
     if stop.job_seen and not stop.trouble and not top.hypothesis.claims:
         if health in _KIND_OF_COURSE:
             return _KIND_OF_COURSE[health]
         if health.well and top.probability < CONVICTED:
             return VerdictKind.INCONCLUSIVE
-    return _kind_of(top.hypothesis, sources.evidence)
+    return _classify_kind(top.hypothesis, sources.evidence)
 
 
-def _kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
+def _classify_kind(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
     """Hang, crash, desync or straggler: as the detectors say, else as the processes ended."""
     kinds = [claim.kind for claim in top.claims]
     for kind in (VerdictKind.DESYNC, VerdictKind.STRAGGLER):
@@ -381,15 +381,15 @@ def _kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
         return VerdictKind.HANG
     if top.category in _ENDS or VerdictKind.CRASH in kinds:
         return VerdictKind.CRASH
-    return VerdictKind.HANG if timed_out(evidence) else VerdictKind.CRASH
+    return VerdictKind.HANG if has_watchdog_timeout(evidence) else VerdictKind.CRASH
 
 
-def timed_out(evidence: Iterable[Evidence]) -> bool:
+def has_watchdog_timeout(evidence: Iterable[Evidence]) -> bool:
     """Whether a watchdog gave up waiting."""
     return any(Trait.TIMEOUT in row.traits for row in evidence)
 
 
-def _victims_of(
+def _find_victims(
     case: Case,
     accused: Collection[int],
     accused_nodes: Collection[str | None],
@@ -407,7 +407,7 @@ def _victims_of(
     return _with_homes(stuck - set(accused), accused_nodes, placement)
 
 
-def _printed_victims(
+def _find_printed_victims(
     evidence: Iterable[Evidence],
     accused: Collection[int],
     accused_nodes: Collection[str | None],

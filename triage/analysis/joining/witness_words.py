@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.analysis.facts.stop import Stop
-from triage.analysis.joining.features import witness_of
+from triage.analysis.joining.features import classify_witness
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.domain.evidence import Evidence, RowOrigin
 
@@ -27,7 +27,7 @@ _LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
 _ORDER: Final = ("kernel log", "job log", "log", "telemetry", "health check")
 
 
-def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
+def describe_witness(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
     """What ``kernel_at`` and its like, or ``both_sources``, mean for this place.
 
     None for every other feature.
@@ -35,22 +35,22 @@ def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
     grave = [row for row in cause.rows if not row.is_mild]
     if feature == "both_sources":
         machines, jobs = (
-            _files_of([row for row in grave if witness_of(row) == sort], sort)
+            _list_file_kinds([row for row in grave if classify_witness(row) == sort], sort)
             for sort in ("kernel", "job")
         )
-        return f"{_listed([f'the {name}' for name in machines + jobs])} agree"
+        return f"{_join_names([f'the {name}' for name in machines + jobs])} agree"
     sort, _, when = feature.partition("_")
     if sort not in _LOGS or when not in _WHEN:
         return None
-    rows = [row for row in grave if witness_of(row) == sort and stop.of(row) == when]
-    files = _files_of(rows, sort)
+    rows = [row for row in grave if classify_witness(row) == sort and stop.of(row) == when]
+    files = _list_file_kinds(rows, sort)
     verb = "say" if len(files) > 1 else "says"
     comma = "" if when == "at" else ","
     needs = ", which needs another source," if sort == "weak" else ""
-    return f"{_listed([f'its {name}' for name in files])}{needs} {verb} so{comma} {_WHEN[when]}"
+    return f"{_join_names([f'its {name}' for name in files])}{needs} {verb} so{comma} {_WHEN[when]}"
 
 
-def _files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
+def _list_file_kinds(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
     files = {
         str(row.origin)
@@ -61,6 +61,6 @@ def _files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     return sorted(files, key=_ORDER.index) or [_LOGS[sort]]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -74,18 +74,18 @@ _QUOTED: Final = 120
 _NAMED: Final = 4
 
 
-def action_of(cause: Hypothesis, role: Role) -> Action:
+def choose_action(cause: Hypothesis, role: Role) -> Action:
     """The next step for a place; one that is only possible is looked at first."""
     if role is Role.POSSIBLE and not cause.in_no_node:
         return Action.INVESTIGATE
     if role is Role.AFFECTED:
         return Action.CHECK_NETWORK
-    if _went_down(cause):
+    if _is_kernel_down(cause):
         return Action.REBOOT_NODE
     return _own_action(cause) or _WORDS[cause.category].action
 
 
-def _went_down(cause: Hypothesis) -> bool:
+def _is_kernel_down(cause: Hypothesis) -> bool:
     """Whether the kernel of a node gave up, for whatever reason: no code of the job mends that."""
     panicked = any(row.signature == "lockup.panic" for row in cause.rows)
     return panicked and cause.category in SOFTWARE | {Category.HOST_STALL}
@@ -97,10 +97,10 @@ def _own_action(cause: Hypothesis) -> Action | None:
     return next((Action(row.fields[OWN_ACTION]) for row in named if OWN_ACTION in row.fields), None)
 
 
-def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
+def build_reasons(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     """Reasons: the roots in the order of time, then what the dumps say."""
     own = [row for row in cause.rows if node is None or row.node in (node, None)] or cause.rows
-    reasons = [_reason_of(row, node) for row in own[:5]]
+    reasons = [_build_reason(row, node) for row in own[:5]]
     if isinstance(cause.place, Domain) and cause.place.kind is DomainKind.LEAF_SWITCH:
         if cause.place.name is None:
             reasons.insert(0, Because("fabric.links", "links of several nodes went down together"))
@@ -117,7 +117,7 @@ def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     return tuple(dict.fromkeys(reasons))
 
 
-def _reason_of(row: Evidence, node: str | None) -> Because:
+def _build_reason(row: Evidence, node: str | None) -> Because:
     """The line as a reason to suspect ``node``; another node's line says whose it is."""
     source = "kernel" if row.kind in KERNEL_KINDS else "job"
     if row.origin is RowOrigin.TELEMETRY:
@@ -129,20 +129,20 @@ def _reason_of(row: Evidence, node: str | None) -> Because:
     return Because(detector, text, row.artifact, row.line, row.at)
 
 
-def summary_of(
+def summarize(
     top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
     """One sentence for the person on call, about what lines say; on one line, whatever nodes are
     called.
     """
-    return " ".join(_sentence_of(top, suspects, victims, is_named=is_named).split())
+    return " ".join(_compose_sentence(top, suspects, victims, is_named=is_named).split())
 
 
-def _sentence_of(
+def _compose_sentence(
     top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
-    what = "the kernel gave up" if _went_down(top) else _WORDS[top.category].failed
-    quote = _quoted(top)
+    what = "the kernel gave up" if _is_kernel_down(top) else _WORDS[top.category].failed
+    quote = _quote_line(top)
     if not is_named:
         return f"No cause is likely enough to be named; the best guess is that {what}{quote}."
     waits = ""
@@ -165,12 +165,12 @@ def _sentence_of(
         return f"{what[0].upper()}{what[1:]}{on}{quote}: {where}{waits}."
     best = suspects[0]
     place = f"On {best.node}" if best.node is not None else "In the job"
-    of = f" ({', '.join(part)})" if (part := _whose(best)) else ""
+    of = f" ({', '.join(part)})" if (part := _describe_part(best)) else ""
     hedge = "" if best.role is Role.CULPRIT else "possibly "
     return f"{place}{of}, {hedge}{what}{quote}{waits}."
 
 
-def _whose(best: Suspect) -> list[str]:
+def _describe_part(best: Suspect) -> list[str]:
     """Ranks and the one GPU of a suspect, as far as they are known."""
     parts = []
     if best.ranks:
@@ -181,14 +181,14 @@ def _whose(best: Suspect) -> list[str]:
     return parts
 
 
-def _quoted(top: Hypothesis) -> str:
+def _quote_line(top: Hypothesis) -> str:
     if not top.rows:
         return f": {top.claims[0].summary}" if top.claims else ""
     text = " ".join(top.rows[0].text.split())
     return f': "{text[:_QUOTED]}{"..." if len(text) > _QUOTED else ""}"'
 
 
-def summary_of_claims(
+def summarize_claims(
     claims: Sequence[Finding],
     convicted: Sequence[Finding],
     suspects: Sequence[Suspect],
@@ -197,7 +197,7 @@ def summary_of_claims(
     """One sentence for the person on call, about what only dumps and looks say."""
     if not suspects:
         advice = claims[0].advice or "look at links, switch, NICs and NCCL's own log"
-        return f"{_upper(claims[0].summary)}: nobody is convicted; {advice}."
+        return f"{_capitalize_first(claims[0].summary)}: nobody is convicted; {advice}."
     shown = convicted or [finding for finding in claims if finding.ranks or finding.nodes]
     top = shown[0]
     same = [
@@ -207,8 +207,8 @@ def summary_of_claims(
         and f.detector == top.detector
         and (f.summary == top.summary or not top.of_looks)
     ]
-    sentence = f"{_who_of(same, suspects)} {top.summary}"
-    line = _line_beside(top, claims)
+    sentence = f"{_describe_accused(same, suspects)} {top.summary}"
+    line = _find_look_beside(top, claims)
     if line is not None:
         sentence += f"; by its stack it {line.summary}"
     if victims.ranks:
@@ -229,11 +229,11 @@ def summary_of_claims(
     return sentence
 
 
-def _upper(text: str) -> str:
+def _capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
+def _describe_accused(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
     """The ranks that claims name with their nodes, else the nodes."""
     ranks = list(dict.fromkeys(rank for finding in claims for rank in finding.ranks))
     if not ranks:
@@ -253,7 +253,7 @@ def _who_of(claims: Sequence[Finding], suspects: Sequence[Suspect]) -> str:
 _OF_STACKS: Final = ("stacks.", "debug_server.")
 
 
-def _line_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
+def _find_look_beside(top: Finding, claims: Sequence[Finding]) -> Finding | None:
     """The claim of a look that says where a rank stands that dumps name."""
     if top.of_looks:
         return None

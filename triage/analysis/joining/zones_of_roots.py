@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
+from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, is_by_process
 from triage.analysis.joining.claims import LINKS
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, RowOrigin
@@ -28,9 +28,7 @@ _MOST_NODES: Final = 2
 _CLOSE_S: Final = 30
 
 
-def in_zone_of_the_stop(
-    evidence: Sequence[Evidence], stop: Stop
-) -> tuple[list[Evidence], list[str]]:
+def align_to_stop(evidence: Sequence[Evidence], stop: Stop) -> tuple[list[Evidence], list[str]]:
     """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
     rows = list(evidence)
     grave = [row for row in rows if _is_grave(row)]
@@ -40,12 +38,14 @@ def in_zone_of_the_stop(
     if at_stop:
         nodes = {row.node for row in at_stop}
         below = [row for row in grave if row.category in HARDWARE and row.node in nodes]
-        by_offset = _matches(below, stop, sure=False, closely=True)
+        by_offset = _match_offsets(below, stop, sure=False, closely=True)
     else:
-        by_offset = _matches(grave, stop, sure=False) or _matches(grave, stop, sure=True)
+        by_offset = _match_offsets(grave, stop, sure=False) or _match_offsets(
+            grave, stop, sure=True
+        )
     if not by_offset:
         return rows, []
-    of_the_job = {row.artifact for row in grave if of_a_process(row)}
+    of_the_job = {row.artifact for row in grave if is_by_process(row)}
     most = max(len(artifacts) for artifacts in by_offset.values())
     best = sorted(offset for offset, artifacts in by_offset.items() if len(artifacts) == most)
     others = sum(len(artifacts) for offset, artifacts in by_offset.items() if offset != best[0])
@@ -60,10 +60,10 @@ def in_zone_of_the_stop(
         " since its gravest error is then at the stop"
         for artifact in sorted(moved)
     ]
-    return [_shifted(row, shift) if row.artifact in moved else row for row in rows], notes
+    return [_shift_times(row, shift) if row.artifact in moved else row for row in rows], notes
 
 
-def _matches(
+def _match_offsets(
     grave: Sequence[Evidence], stop: Stop, *, sure: bool, closely: bool = False
 ) -> dict[int, set[str]]:
     """Offset in minutes -> the artifacts that it brings to the stop.
@@ -73,8 +73,8 @@ def _matches(
     """
     by_offset: dict[int, set[str]] = defaultdict(set)
     for row in grave:
-        offset = _offset_of(row, stop, sure=sure, closely=closely or sure)
-        if offset is not None and (row.node is not None or of_a_process(row)):
+        offset = _find_offset_min(row, stop, sure=sure, closely=closely or sure)
+        if offset is not None and (row.node is not None or is_by_process(row)):
             by_offset[offset].add(row.artifact)
     if sure and len({artifact for artifacts in by_offset.values() for artifact in artifacts}) != 1:
         return {}
@@ -84,7 +84,7 @@ def _matches(
 def _is_grave(row: Evidence) -> bool:
     return (
         row.role is EvidenceRole.ROOT
-        and (row.category in HARDWARE or of_a_process(row))
+        and (row.category in HARDWARE or is_by_process(row))
         and not row.weak
         and not row.is_mild
         and row.category not in LINKS  # they flap on any day, also at this hour of another zone
@@ -92,7 +92,7 @@ def _is_grave(row: Evidence) -> bool:
     )
 
 
-def _offset_of(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
+def _find_offset_min(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
     """The zone's offset in minutes that brings a row to the stop, None where none does."""
     if row.at_ns is None or stop.start_ns is None:
         return None
@@ -115,7 +115,7 @@ def _is_placed(row: Evidence, stop: Stop) -> bool:
     return row.stamp.zone_s is not None and stop.error_ns == 0
 
 
-def _shifted(row: Evidence, shift_ns: int) -> Evidence:
+def _shift_times(row: Evidence, shift_ns: int) -> Evidence:
     if row.at_ns is None:
         return row
     last = None if row.last_at_ns is None else row.last_at_ns - shift_ns

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.jobs import looks_move
+from triage.analysis.live.jobs import are_looks_moving
 from triage.analysis.live.stacks.grouping import split
-from triage.analysis.live.stacks.normalise import called
+from triage.analysis.live.stacks.normalise import get_bare_name
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
@@ -58,7 +58,7 @@ def stops_behind_the_end(case: LiveCase, claims: Iterable[Finding]) -> list[Find
         and not one.of_a_moment
         and one.detector.startswith((_OF_STACKS, _OF_COUNTERS))
     ]
-    if not standing or looks_move(case) or _is_of_others(case) or _finalizes(case):
+    if not standing or are_looks_moving(case) or _is_of_others(case) or _finalizes(case):
         return []
     if not case.picture.telling:
         return [_as_possible(one) for one in standing]
@@ -85,7 +85,7 @@ def _is_leaving(stack: RankStack) -> bool:
 
 def _is_in(stack: RankStack, names: frozenset[str]) -> bool:
     """Whether a frame of it is in a function of one of these names."""
-    return any(called(frame) in names for frame in stack.frames)
+    return any(get_bare_name(frame) in names for frame in stack.frames)
 
 
 def _finalizes(case: LiveCase) -> bool:

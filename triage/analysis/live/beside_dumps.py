@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import SECOND, is_failing
-from triage.analysis.joining.claims import convicts, proves
+from triage.analysis.joining.claims import is_accusing, is_proven_by_records
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
 from triage.domain.category import Role
@@ -21,14 +21,14 @@ from triage.domain.finding import Finding
 _AGAINST_PROOF: Final = 0.4
 
 
-def beside_dumps(
+def weigh_beside_dumps(
     of_looks: Sequence[Finding], of_dumps: Sequence[Finding], case: Case | None
 ) -> list[Finding]:
     """``of_looks``, as far as the dumps leave them standing; ``case`` is that of the dumps."""
     if case is None:
         return list(of_looks)
-    named = {rank for claim in of_dumps if convicts(claim) for rank in claim.ranks}
-    proven = {rank for claim in of_dumps if proves(claim) for rank in claim.ranks}
+    named = {rank for claim in of_dumps if is_accusing(claim) for rank in claim.ranks}
+    proven = {rank for claim in of_dumps if is_proven_by_records(claim) for rank in claim.ranks}
     kept = []
     for claim in of_looks:
         if not (claim.ranks or claim.nodes):
@@ -54,14 +54,14 @@ def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     if case.live.proved and not case.live.by_age:
         return case
     last = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
-    if case.in_flight and _gave_up(evidence, last):
+    if case.in_flight and _has_given_up(evidence, last):
         return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
-    if _goes_on(evidence, last):
+    if _is_going_on(evidence, last):
         return replace(case, live=Live(1.0, ("its log goes on behind the dumps",)))
     return case
 
 
-def _gave_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
+def _has_given_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
     """Whether a watchdog gave up, and not before the last record."""
     return any(
         Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last_ns)
@@ -69,7 +69,7 @@ def _gave_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
     )
 
 
-def _goes_on(evidence: Sequence[Evidence], last_ns: int) -> bool:
+def _is_going_on(evidence: Sequence[Evidence], last_ns: int) -> bool:
     """Whether the job prints progress well behind the last record, and no failing line."""
     return (
         bool(last_ns)

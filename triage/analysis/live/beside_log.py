@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.look_times import LocalClock, local_clock
+from triage.analysis.live.look_times import LocalClock, find_local_clock
 from triage.analysis.progress.movement import USUAL_GAPS
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -68,14 +68,14 @@ class LooksBesideLog:
 NO_LOOKS: Final = LooksBesideLog()
 
 
-def beside_log(
+def weigh_beside_log(
     looks: Sequence[Look], progress: JobProgress | None, files: Sequence[LogFile]
 ) -> LooksBesideLog:
     """``looks`` as the course of the job leaves them standing; all, where no clock tells."""
     last = progress.last if progress is not None else None
     if progress is None or last is None or last.at_ns is None:
         return _at_an_unknown_time(looks, progress)
-    clock = local_clock(files)
+    clock = find_local_clock(files)
     moved_ns = max(last.at_ns, (progress.ended and progress.ended.at_ns) or 0)
     older, newer, latest_ns = [], [], None
     for look in looks:
@@ -91,41 +91,45 @@ def beside_log(
     later_s = 0.0 if latest_ns is None else (latest_ns - moved_ns) / SECOND_NS
     if not progress.health.well:
         stands = later_s and progress.health is not Health.SLOWED
-        return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else _all_of(looks)
+        return (
+            LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else _keep_all(looks)
+        )
     if latest_ns is None and not older:
         return _at_an_unknown_time(looks, progress)
-    if later_s <= _pace_s(progress):
+    if later_s <= _measure_pace_s(progress):
         dated = [look for look in looks if clock.time_of(look) is not None]
         rest = tuple(look for look in looks if look not in dated)
-        moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=_notes_on(dated))
+        moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=_note_older_looks(dated))
         if progress.ended is None or not later_s:
             return moved
         behind = LooksTaken.BEHIND_ITS_END
-        return LooksBesideLog(tuple(newer), behind, later_s, _notes_on(older), otherwise=moved)
-    moment = LooksTaken.LATER if later_s > _most_silent_s(progress) else LooksTaken.UNKNOWN
-    return LooksBesideLog(tuple(newer), moment, later_s, _notes_on(older))
+        return LooksBesideLog(
+            tuple(newer), behind, later_s, _note_older_looks(older), otherwise=moved
+        )
+    moment = LooksTaken.LATER if later_s > _measure_most_silent_s(progress) else LooksTaken.UNKNOWN
+    return LooksBesideLog(tuple(newer), moment, later_s, _note_older_looks(older))
 
 
-def _all_of(looks: Sequence[Look]) -> LooksBesideLog:
+def _keep_all(looks: Sequence[Look]) -> LooksBesideLog:
     return LooksBesideLog(tuple(looks))
 
 
 def _at_an_unknown_time(looks: Sequence[Look], progress: JobProgress | None) -> LooksBesideLog:
     """All looks; where a count alone says that the job is done, they may be of a stop behind it."""
     if progress is None or not (progress.health.well and progress.is_ended_by_count):
-        return _all_of(looks)
+        return _keep_all(looks)
     behind = LooksTaken.BEHIND_ITS_END
-    return LooksBesideLog(tuple(looks), behind, otherwise=_all_of(looks))
+    return LooksBesideLog(tuple(looks), behind, otherwise=_keep_all(looks))
 
 
-def _pace_s(progress: JobProgress) -> float:
+def _measure_pace_s(progress: JobProgress) -> float:
     """For how long a job went on behind its last line, where that is where its log was taken."""
     if progress.ended is not None:
         return _AFTER_THE_END_S
     return USUAL_GAPS * (progress.gap_s or 0.0)
 
 
-def _most_silent_s(progress: JobProgress) -> float:
+def _measure_most_silent_s(progress: JobProgress) -> float:
     """The longest silence that the job's own pauses explain, or a buffer that was not written."""
     return max(progress.pause_s or 0.0, _UNWRITTEN_S)
 
@@ -135,14 +139,16 @@ def _is_doubtful(look: Look, clock: LocalClock, later_ns: int) -> bool:
     return later_ns < -_NOT_A_ZONE_NS and not clock.is_sure(look)
 
 
-def _notes_on(older: Sequence[Look]) -> tuple[str, ...]:
+def _note_older_looks(older: Sequence[Look]) -> tuple[str, ...]:
     if not older:
         return ()
     more = f" and {len(older) - 1} more" if len(older) > 1 else ""
     return (f"{older[0].artifact}{more}: taken while the job still moved, by its log: not used",)
 
 
-def left_standing(claims: Sequence[Finding], health: Health, moment: LooksTaken) -> list[Finding]:
+def select_left_standing(
+    claims: Sequence[Finding], health: Health, moment: LooksTaken
+) -> list[Finding]:
     """``claims`` beside a log that goes well to its end: that loses no rank, so that a missing file
     was not collected; and what looks show is of another moment, as far as it is.
     """
@@ -159,7 +165,7 @@ def left_standing(claims: Sequence[Finding], health: Health, moment: LooksTaken)
             if health is not Health.HEALTHY_END or not over:
                 kept.append(claim)
         elif moment is LooksTaken.UNKNOWN and _may_be_of_now(claim, health):
-            kept.append(_as_of_a_moment(claim) if claim.of_a_moment else claim)
+            kept.append(_weaken_as_momentary(claim) if claim.of_a_moment else claim)
     return kept
 
 
@@ -171,7 +177,7 @@ def _may_be_of_now(claim: Finding, health: Health) -> bool:
     return health is not Health.HEALTHY_END and claim.kind is not VerdictKind.STRAGGLER
 
 
-def _as_of_a_moment(claim: Finding) -> Finding:
+def _weaken_as_momentary(claim: Finding) -> Finding:
     """A claim that one look at a running job may show by chance."""
     return replace(
         claim,

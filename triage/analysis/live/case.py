@@ -8,7 +8,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import Any, Final, Protocol, TypeGuard
 
-from triage.analysis.live.stacks.picture import StackPicture, picture_of
+from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement
@@ -111,7 +111,7 @@ class LiveCase:
     @cached_property
     def picture(self) -> StackPicture:
         """Where each rank stands."""
-        return _without_surplus(picture_of(self.looks, self), self.fleet)
+        return _drop_surplus_processes(build_picture(self.looks, self), self.fleet)
 
     @cached_property
     def memo(self) -> dict[tuple[str, Tool], Any]:
@@ -121,12 +121,12 @@ class LiveCase:
     @cached_property
     def hosts_move(self) -> bool:
         """Whether the main thread of every rank went to sleep and on again between two looks."""
-        return hosts_move(self.looks)
+        return are_hosts_moving(self.looks)
 
     @cached_property
     def ranks_asleep(self) -> frozenset[int]:
         """The ranks whose main thread did not wake once between two looks."""
-        return ranks_asleep(self.looks)
+        return find_ranks_asleep(self.looks)
 
     @property
     def stacks(self) -> list[Look]:
@@ -159,18 +159,18 @@ _SECOND_NS: Final = 1_000_000_000
 _LEAST_SLEEP_NS: Final = 3 * _SECOND_NS
 
 
-def hosts_move(looks: Sequence[Look]) -> bool:
+def are_hosts_moving(looks: Sequence[Look]) -> bool:
     """Whether every rank that was counted twice went on; False where fewer than 3 were."""
-    moves = [_moved(rows) for rows in _counts_of(looks).values()]
+    moves = [_has_moved(rows) for rows in _collect_counts(looks).values()]
     return len(moves) >= _LEAST_RANKS and all(moves)
 
 
-def ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
+def find_ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
     """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
-    return frozenset(rank for rank, rows in _counts_of(looks).items() if _slept(rows))
+    return frozenset(rank for rank, rows in _collect_counts(looks).items() if _has_slept(rows))
 
 
-def _slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
+def _has_slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     ordered = sorted(rows, key=lambda row: row[0])[-2:]
     if len(ordered) < 2:
         return False
@@ -179,7 +179,7 @@ def _slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     return same and after_ns - before_ns >= _LEAST_SLEEP_NS
 
 
-def _counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
+def _collect_counts(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
     """The counters of each rank, with the time of their look."""
     counts: dict[int, list[tuple[int, WaitCounter]]] = defaultdict(list)
     for look in looks:
@@ -192,7 +192,7 @@ def _counts_of(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]
     return counts
 
 
-def _moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
+def _has_moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     """Whether one rank went on between its last two looks; not known is no."""
     ordered = sorted(rows, key=lambda row: row[0])[-2:]
     if len(ordered) < 2:
@@ -205,7 +205,7 @@ def _moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
     return switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * seconds)
 
 
-def _without_surplus(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
+def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
     """``picture`` without processes of no known rank beyond the ranks of their node, where just as
     many as it has began at one line of one program: the others are helpers.
     """

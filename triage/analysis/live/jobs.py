@@ -9,7 +9,7 @@ from triage.analysis.live.communicators.rounds import (
     APART_NS,
     Round,
     RoundMovement,
-    latest_round,
+    find_latest_round,
 )
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.look import Look, Tool
@@ -23,7 +23,7 @@ class OwnLooks:
     notes: tuple[str, ...] = ()
 
 
-def notes_of_looks(case: LiveCase) -> list[str]:
+def list_notes(case: LiveCase) -> list[str]:
     """What the reader should know: looks of another job, and of a job that moved."""
     tools = sorted({look.tool for look in case.looks if look.communicators})
     notes = [note for tool in tools for note in own_looks(case, tool).notes]
@@ -35,18 +35,18 @@ def notes_of_looks(case: LiveCase) -> list[str]:
     ]
 
 
-def looks_move(case: LiveCase) -> bool:
+def are_looks_moving(case: LiveCase) -> bool:
     """Whether anything shows that the job went on between two looks: its stacks, how often its
     hosts woke, or a tool's counters.
     """
-    return case.picture.job_moves or case.hosts_move or counters_move(case)
+    return case.picture.job_moves or case.hosts_move or are_counters_moving(case)
 
 
-def counters_move(case: LiveCase) -> bool:
+def are_counters_moving(case: LiveCase) -> bool:
     """Whether a tool's counters moved while its stacks were looked at, or at all where nothing
     dates both: a job that moved before may stand since.
     """
-    since_ns = _first_stacks_ns(case)
+    since_ns = _find_first_stacks_ns(case)
     for tool in {one.tool for one in case.looks if one.communicators}:
         found = own_round(case, tool)
         if found is None or found.movement is not RoundMovement.MOVED:
@@ -57,7 +57,7 @@ def counters_move(case: LiveCase) -> bool:
     return False
 
 
-def _first_stacks_ns(case: LiveCase) -> int | None:
+def _find_first_stacks_ns(case: LiveCase) -> int | None:
     """When the stacks before the last ones were taken, as printed."""
     times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
     last_ns = max(times, default=0)
@@ -73,7 +73,7 @@ def own_round(case: LiveCase, tool: Tool) -> Round | None:
     """The last looks of ``tool`` at this job, compared with those before; found once."""
     key = ("round", tool)
     if key not in case.memo:
-        case.memo[key] = latest_round(own_looks(case, tool).looks)
+        case.memo[key] = find_latest_round(own_looks(case, tool).looks)
     found: Round | None = case.memo[key]
     return found
 
@@ -82,12 +82,12 @@ def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job, and notes on those of others; found once."""
     key = ("looks", tool)
     if key not in case.memo:
-        case.memo[key] = _looks_of_this_job(case, tool)
+        case.memo[key] = _select_own_looks(case, tool)
     found: OwnLooks = case.memo[key]
     return found
 
 
-def _looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
+def _select_own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
     """The looks of ``tool`` at this job. A look at more ranks than the job has is of another; of
     several jobs that is ours whose processes are known, else the one that was seen last.
     """
@@ -96,7 +96,7 @@ def _looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     for look in case.looks:
         if look.tool is not tool:
             continue
-        size = _size_of(look)
+        size = _count_ranks_at_least(look)
         if case.world_size is not None and size > case.world_size:
             notes.append(
                 f"{look.artifact}: of a job of {size} ranks, not of this one with"
@@ -104,9 +104,9 @@ def _looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
             )
         else:
             kept.append(look)
-    jobs = _apart(kept)
+    jobs = _split_by_job(kept)
     if len(jobs) > 1:
-        ours = _the_one(case, jobs)
+        ours = _choose_job(case, jobs)
         for job in jobs:
             if job is not ours:
                 why = "of another job, or of an earlier attempt" if ours else "of several jobs"
@@ -116,12 +116,12 @@ def _looks_of_this_job(case: LiveCase, tool: Tool) -> OwnLooks:
     return OwnLooks(tuple(kept), tuple(notes))
 
 
-def _size_of(look: Look) -> int:
+def _count_ranks_at_least(look: Look) -> int:
     """How many ranks the job of a look has at least."""
     return max([look.num_gpus or 0, *(one.size for one in look.communicators)])
 
 
-def _apart(looks: Sequence[Look]) -> list[list[Look]]:
+def _split_by_job(looks: Sequence[Look]) -> list[list[Look]]:
     """Looks that show whole communicators, in groups that share none of them, nor a process."""
     groups: list[tuple[set[object], list[Look]]] = []
     for look in looks:
@@ -138,13 +138,13 @@ def _apart(looks: Sequence[Look]) -> list[list[Look]]:
     return [members for _, members in groups]
 
 
-def _the_one(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
+def _choose_job(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
     """The job whose processes logs know; else the one seen last; None where nothing tells."""
-    known = {number: _known_processes(case, job) for number, job in enumerate(jobs)}
+    known = {number: _count_known_processes(case, job) for number, job in enumerate(jobs)}
     best = max(known.values())
     if best and sum(count == best for count in known.values()) == 1:
         return jobs[next(number for number, count in known.items() if count == best)]
-    whole = [job for job in jobs if max(map(_size_of, job)) == case.world_size]
+    whole = [job for job in jobs if max(map(_count_ranks_at_least, job)) == case.world_size]
     if len(whole) == 1:
         return whole[0]
     last: dict[int, list[list[Look]]] = defaultdict(list)
@@ -156,7 +156,7 @@ def _the_one(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
     return newest[0] if len(newest) == 1 else None
 
 
-def _known_processes(case: LiveCase, job: Iterable[Look]) -> int:
+def _count_known_processes(case: LiveCase, job: Iterable[Look]) -> int:
     """How many processes of a job's looks logs name too, by node and pid."""
     pids = set()
     for look in job:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
+from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
 from triage.domain.evidence import Stamp
 from triage.domain.live.look import Look, Tool
 from triage.parsers.live.file_names import stamp_of_name
@@ -64,7 +64,7 @@ class LocalClock:
         """
         if look.tool is Tool.INSPECTOR:
             return None  # it tells of many operations
-        if look.gpus and not any(activity_of(one) in _BUSY for one in look.gpus):
+        if look.gpus and not any(classify_activity(one) in _BUSY for one in look.gpus):
             return None
         sampled = [one.at_ns for one in look.gpus if one.at_ns is not None]
         if sampled:
@@ -84,7 +84,7 @@ class LocalClock:
 _BUSY: Final = frozenset({GpuActivity.SPINS, GpuActivity.WORKS})
 
 
-def local_clock(files: Sequence[LogFile]) -> LocalClock:
+def find_local_clock(files: Sequence[LogFile]) -> LocalClock:
     """The clock of times without a zone, by the job logs; UTC where these do not tell."""
     printed: list[int] = []
     for file in sorted(files, key=lambda one: one.artifact):

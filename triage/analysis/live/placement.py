@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from triage.analysis.placement.host_names import plain_host
+from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
@@ -16,19 +16,19 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     """
     homes_of: dict[int, set[str]] = defaultdict(set)
     for look in looks:
-        for process in _processes_of(look):
+        for process in _list_processes(look):
             rank, node = process.rank, process.node or process.host or look.node
             if rank is None or node is None or rank in fleet.node_by_rank:
                 continue
             if fleet.world_size is not None and rank >= fleet.world_size:
                 continue  # a process number in the name of a file
-            homes_of[rank].add(fleet.node_of_address(node) or plain_host(node))
+            homes_of[rank].add(fleet.node_of_address(node) or parse_plain_host(node))
     places = {rank: nodes.pop() for rank, nodes in homes_of.items() if len(nodes) == 1}
     if not places:
         return fleet
     homes = {**fleet.node_by_rank, **places}
     nodes = tuple(sorted({*fleet.nodes, *places.values()}))
-    names = {plain_host(node): node for node in places.values()}
+    names = {parse_plain_host(node): node for node in places.values()}
     return replace(
         fleet,
         node_by_rank=dict(sorted(homes.items())),
@@ -38,7 +38,7 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     )
 
 
-def _processes_of(look: Look) -> Iterator[Process]:
+def _list_processes(look: Look) -> Iterator[Process]:
     """Every process that a look speaks of."""
     last: Process | None = None
     for stack in look.stacks:

@@ -41,7 +41,7 @@ LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
 )
 
 
-def claims_of_looks(case: LiveCase) -> list[Finding]:
+def find_look_claims(case: LiveCase) -> list[Finding]:
     """What the looks claim, the strongest first."""
     found = [finding for detector in LIVE_DETECTORS for finding in detector.run(case)]
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks, one.nodes))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
-from triage.analysis.waiting.case import timestamp
-from triage.domain.hardware import HardwareKind, part_identity
+from triage.analysis.waiting.case import make_timestamp
+from triage.domain.hardware import HardwareKind, make_part_identity
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
 # Frames of a row: where the thread stands, and how it came there.
 _MOST_FRAMES: Final = 8
@@ -23,10 +23,10 @@ _SECOND: Final = 1_000_000_000
 
 def look_rows(looks: Iterable[Look]) -> list[dict[str, Any]]:
     """The rows of all looks, in their order."""
-    return [row for look in looks for row in _rows_of_look(look)]
+    return [row for look in looks for row in _list_look_rows(look)]
 
 
-def _rows_of_look(look: Look) -> Iterator[dict[str, Any]]:
+def _list_look_rows(look: Look) -> Iterator[dict[str, Any]]:
     for rows_of in _ROWS_OF:
         yield from rows_of(look)
     for make in _TOOL_ROWS:
@@ -43,7 +43,7 @@ def look_row(
     return {
         "artifact": look.artifact,
         "line": line,
-        "at": iso_utc(timestamp(at_ns)),
+        "at": format_iso_utc(make_timestamp(at_ns)),
         "clock": "none" if at_ns is None else "wall",
         "node": process.node or look.node or process.host,
         "rank": process.rank,
@@ -111,7 +111,7 @@ def _reply_text(reply: Reply) -> str:
     return f"{reply.handler}: {said}{f' ({reply.detail})' if reply.detail else ''}"
 
 
-def _counter_rows(look: Look) -> Iterator[dict[str, Any]]:
+def _list_counter_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each place of PyTorch that a process waits in now."""
     for counter in look.counters:
         if counter.active:
@@ -122,7 +122,7 @@ def _counter_rows(look: Look) -> Iterator[dict[str, Any]]:
 _ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
     _stack_rows,
     _reply_rows,
-    _counter_rows,
+    _list_counter_rows,
 )
 
 
@@ -134,33 +134,33 @@ _RowMaker = Callable[..., dict[str, Any]]
 _MAX_NAMES: Final = 6
 
 
-def _communicator_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+def _list_communicator_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each communicator: of the one rank that it tells of, else of all its ranks."""
     for one in look.communicators:
         alone = one.ranks[0] if len(one.ranks) == 1 and one.rest is None else None
         process = UNKNOWN_PROCESS if alone is None else alone.process
         yield row(
             look, str(look.tool), process, one.line if alone is None else alone.line or one.line,
-            _communicator_text(one, alone), communicator=f"{one.hash:x}", size=one.size,
+            _describe_communicator(one, alone), communicator=f"{one.hash:x}", size=one.size,
         )  # fmt: skip
 
 
-def _communicator_text(one: Communicator, alone: CommunicatorRank | None) -> str:
+def _describe_communicator(one: Communicator, alone: CommunicatorRank | None) -> str:
     """``default_pg, rank 3 of 4: launched 43 all, completed 42 all``."""
     name = f"{one.name}, " if one.name else ""
     if alone is None:
         counted = [member.launched for member in one.ranks if member.launched]
         text = f"{name}{len(one.ranks)} of {one.size} ranks listed"
         return f"{text}, launched {_spread_text(counted)}" if counted else text
-    said = [f"launched {_counts_text(alone.launched)}"] if alone.launched else []
-    said += [f"completed {_counts_text(alone.completed)}"] if alone.completed else []
+    said = [f"launched {_describe_counts(alone.launched)}"] if alone.launched else []
+    said += [f"completed {_describe_counts(alone.completed)}"] if alone.completed else []
     times = one.durations_us.get(alone.rank, ())
     if times:
         said.append(f"{len(times)} kernels of {one.function}, {median(times):.0f} us in the middle")
     return f"{name}rank {alone.rank} of {one.size}: {', '.join(said) or 'nothing counted'}"
 
 
-def _counts_text(counts: Mapping[str, int]) -> str:
+def _describe_counts(counts: Mapping[str, int]) -> str:
     names = sorted(counts)[:_MAX_NAMES]
     return " ".join(f"{counts[name]} {name}" for name in names)
 
@@ -176,7 +176,7 @@ def _spread_text(counted: list[Mapping[str, int]]) -> str:
     return ", ".join(parts)
 
 
-def _waiting_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+def _list_waiting_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each transfer in flight."""
     for one in look.waiting:
         peer = "" if one.peer is None else f", rank {one.peer}"
@@ -187,7 +187,7 @@ def _waiting_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
 
 
-def _gpu_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+def _list_gpu_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
     """A row for each sample of a GPU."""
     for one in look.gpus:
         shown = {
@@ -202,15 +202,15 @@ def _gpu_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
         )
         made = row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
         slot = one.bus_id or ("" if one.index is None else f"{one.index}")
-        yield {**made, "gpu": one.bus_id, **_parts_of_row(one.uuid or "", slot)}
+        yield {**made, "gpu": one.bus_id, **_make_parts(one.uuid or "", slot)}
 
 
-def _parts_of_row(uuid: str, slot: str) -> dict[str, Any]:
+def _make_parts(uuid: str, slot: str) -> dict[str, Any]:
     """``parts`` of a row where its GPU is named by UUID."""
-    part = part_identity(HardwareKind.GPU, uuid, slot)
+    part = make_part_identity(HardwareKind.GPU, uuid, slot)
     if part is None:
         return {}
     return {"parts": [{"kind": str(part.kind), "identity": part.identity, "slot": part.slot}]}
 
 
-_TOOL_ROWS: Final = (_communicator_rows, _waiting_rows, _gpu_rows)
+_TOOL_ROWS: Final = (_list_communicator_rows, _list_waiting_rows, _list_gpu_rows)

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.placement.gpu_names import JOINED, GpuNames, gpu_names
+from triage.analysis.placement.gpu_names import JOINED, GpuNames, collect_gpu_names
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import (
     JobPlacement,
+    has_printed_host,
     is_about_another,
-    names_its_host,
-    small,
+    parse_small_number,
     with_worker_fields,
 )
 from triage.domain.evidence import (
@@ -30,7 +30,7 @@ from triage.domain.evidence import (
     Evidence,
     Kind,
 )
-from triage.domain.natural import natural
+from triage.domain.natural import make_natural_key
 from triage.signatures.gpu.gpu_names import NAMES
 
 
@@ -40,15 +40,17 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
     A line without any prefix in the file of one rank is that rank's.
     """
     rows = _with_nodes_of_files(evidence, fleet)
-    launchers = _node_labels(rows, fleet, NamesInPaths(fleet.nodes))
-    rows = [_relabelled(row, launchers) for row in rows]
-    names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
-    speakers = _homes_of_speakers(rows, fleet)
-    rows = [_attributed(_with_gpu(row, names, fleet), fleet, speakers) for row in rows]
-    owners = _owners_of(rows, fleet)
-    rows = [_at_the_only_node(row, fleet) for row in rows]
+    launchers = _map_node_labels(rows, fleet, NamesInPaths(fleet.nodes))
+    rows = [_replace_label(row, launchers) for row in rows]
+    names = collect_gpu_names(
+        (fleet.node_of_address(row.node or "") or row.node, row) for row in rows
+    )
+    speakers = _map_speakers_to_nodes(rows, fleet)
+    rows = [_attribute_row(_with_gpu(row, names, fleet), fleet, speakers) for row in rows]
+    owners = _find_file_owners(rows, fleet)
+    rows = [_place_at_only_node(row, fleet) for row in rows]
     return [
-        _of_rank(replace(row, rank=owner), row.node or fleet.node_of(owner))
+        _place_at_node(replace(row, rank=owner), row.node or fleet.node_of(owner))
         if row.rank is None
         and OF_A_PROGRAM not in row.fields
         and row.gpu is None
@@ -66,10 +68,10 @@ def _with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> l
     another node than the one that prints it stays with the node it speaks of.
     """
     known = {*fleet.nodes, *fleet.seated}
-    rows = [_of_its_beginning(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
+    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
     homes = NamesInPaths(fleet.seated)
-    speaking = _nodes_speaking(rows, fleet)
-    rows = [_of_its_file(row, fleet, homes) for row in rows]
+    speaking = _collect_speaking_nodes(rows, fleet)
+    rows = [_place_by_file(row, fleet, homes) for row in rows]
     return [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
 
 
@@ -80,7 +82,7 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
     named = row.node is not None and HOST_AMONG_SEVERAL in row.fields
     if not named or not fleet.seated or row.kind not in _OF_PROCESSES:
         return row
-    if is_about_another(row) or names_its_host(row):
+    if is_about_another(row) or has_printed_host(row):
         return row
     if fleet.node_of_address(row.node or "") in fleet.seated:
         return row
@@ -95,7 +97,7 @@ _FIRST_NAME: Final = re.compile(
 )
 
 
-def _of_its_beginning(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
+def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
     """A process's line that begins with the name of a node of the job, one of ``known``, as that
     node's, whatever prints the names and in whichever file.
     """
@@ -107,10 +109,10 @@ def _of_its_beginning(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Ev
         return row
     names = (fleet.node_of_address(found[part]) for part in ("name", "host"))
     node = next((one for one in names if one in known), None)
-    return row if node is None else replace(_without_its_file(row), node=node)
+    return row if node is None else replace(_drop_file_node(row), node=node)
 
 
-def _nodes_speaking(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:
+def _collect_speaking_nodes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, set[str]]:
     """Artifact -> the nodes of the job whose hosts or ranks speak in it."""
     speaking: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -136,26 +138,24 @@ def _with_node_of_file(
         own = fleet.node_of_address(row.node) or row.node
         address = row.fields.get("address") if ACTOR in row.fields else None
         if address is not None and fleet.node_of_address(address) != own:
-            return _without_its_file(
-                row
-            )  # a driver prints the address of another machine's process
+            return _drop_file_node(row)  # a driver prints the address of another machine's process
         is_alone = others <= {own} and row.artifact not in fleet.gathered
         if is_alone or row.kind in KERNEL_KINDS:
             return row
-        return _without_its_file(row)
+        return _drop_file_node(row)
     is_known = row.node is not None and fleet.node_of_address(row.node) in fleet.seated
     if is_known or HOST_AMONG_SEVERAL in row.fields or home is None or not others <= {home}:
         return row
     return replace(row, node=home)
 
 
-def _without_its_file(row: Evidence) -> Evidence:
+def _drop_file_node(row: Evidence) -> Evidence:
     """A row of a file that is nobody's: its own rank, host or process may say whose it is."""
     fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
     return replace(row, node=None, fields=fields)
 
 
-def _of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
+def _place_by_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
     """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
     by_file = BY_FILE in row.fields
     if row.kind is not Kind.THERMAL or row.rank is None or (row.node is not None and not by_file):
@@ -166,7 +166,7 @@ def _of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evi
     return replace(row, node=home, rank=None)
 
 
-def _node_labels(
+def _map_node_labels(
     rows: Iterable[Evidence], fleet: JobPlacement, paths: NamesInPaths
 ) -> dict[str, dict[int, str]]:
     """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
@@ -180,19 +180,19 @@ def _node_labels(
     agents: set[str] = set()
     of_nodes: set[str] = set()
     for row in rows:
-        task = small(row.fields.get("task"))
+        task = parse_small_number(row.fields.get("task"))
         if task is None:
             continue
         labels_of[row.artifact].add(task)
         if row.kind is Kind.ELASTIC:
             agents.add(row.artifact)
-        home = _home_told_by(row, task, fleet)
+        home = _find_printed_node(row, task, fleet)
         if home is not None:
             homes[row.artifact][task][home] += 1
             if row.rank is not None and row.rank != task:
                 of_nodes.add(row.artifact)
     by_artifact: dict[str, dict[int, str]] = {}
-    nodes = _nodes_in_order(fleet)
+    nodes = _order_nodes(fleet)
     for artifact in sorted(agents | of_nodes):
         if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
@@ -200,44 +200,46 @@ def _node_labels(
         if home is not None and {fleet.node_of(rank) for rank in labels_of[artifact]} == {home}:
             continue
         labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
-        by_artifact[artifact] = _in_order(labels, nodes) if artifact in agents else labels
+        by_artifact[artifact] = (
+            _map_labels_in_order(labels, nodes) if artifact in agents else labels
+        )
     return by_artifact
 
 
-def _home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
+def _find_printed_node(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
     """The node that a line behind a label was printed on, where it names its host or its rank.
 
     NCCL's own lines name their host; their ranks are those of any communicator.
     """
-    if names_its_host(row) and row.node is not None:
+    if has_printed_host(row) and row.node is not None:
         return fleet.node_of_address(row.node)
     if row.signature == JOINED or row.rank is None or row.rank == task:
         return None
     return fleet.node_of(row.rank)
 
 
-def _in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
+def _map_labels_in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
     """Label -> node: ``labels``, and the others in an order of nodes that agrees with it.
 
     Launchers count nodes by their ranks or, as Slurm does, by their names.
     """
-    for order in (nodes, sorted(nodes, key=natural)):
+    for order in (nodes, sorted(nodes, key=make_natural_key)):
         numbered = dict(enumerate(order))
         if all(numbered.get(task) == node for task, node in labels.items()):
             return numbered
     return dict(labels)
 
 
-def _nodes_in_order(fleet: JobPlacement) -> list[str]:
+def _order_nodes(fleet: JobPlacement) -> list[str]:
     """Nodes by their lowest rank, as a launcher numbers them."""
     return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
 
 
-def _relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
+def _replace_label(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
     """A row whose rank is only the label of its node's launcher, as that node's; a rank that its
     text repeats is its own.
     """
-    task = small(row.fields.get("task"))
+    task = parse_small_number(row.fields.get("task"))
     labels = launchers.get(row.artifact)
     if task is None or labels is None or row.rank != task or OWN_RANK in row.fields:
         return row
@@ -268,7 +270,7 @@ _OF_RANK = re.compile(
 _OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
 
 
-def _owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
+def _find_file_owners(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
     """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
     ranks: dict[str, set[int]] = defaultdict(set)
     nodes: dict[str, str] = {}
@@ -324,7 +326,7 @@ def _with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
     gpu = names.gpu_of(row, fleet.node_of_address(node) or node)
     if gpu is not None:
         return replace(row, node=node, gpu=gpu)
-    index = small(row.fields.get("gpu_index"))
+    index = parse_small_number(row.fields.get("gpu_index"))
     if index is not None and row.cuda_device is None and "gpu_uuid" not in row.fields:
         return replace(row, node=node, cuda_device=index)
     return row if node == row.node else replace(row, node=node)
@@ -334,17 +336,19 @@ def _with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
 _FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
-def _homes_of_speakers(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:
+def _map_speakers_to_nodes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:
     """Name in front of lines, as of a pod, -> the one node that NCCL names behind it."""
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         name = row.fields.get("printed_by")
-        if name is not None and row.node is not None and names_its_host(row):
+        if name is not None and row.node is not None and has_printed_host(row):
             homes[name].add(fleet.node_of_address(row.node) or row.node)
     return {name: home for name, (home, *others) in homes.items() if not others}
 
 
-def _printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> str | None:
+def _find_process_node(
+    row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]
+) -> str | None:
     """The node of a process by the address that Ray prints, or by the name in front of its line,
     where that is a node of the job, or NCCL's lines behind it name one.
     """
@@ -360,13 +364,13 @@ def _printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str])
     return None
 
 
-def _attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> Evidence:
+def _attribute_row(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> Evidence:
     row = with_worker_fields(row)
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
     elif row.kind in _OF_PROCESSES and not is_about_another(row):
-        node = _printed_on(row, fleet, speakers)
+        node = _find_process_node(row, fleet, speakers)
     if row.signature == JOINED and row.fields.get("nranks") != str(fleet.world_size):
         rank = None
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
@@ -375,9 +379,9 @@ def _attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str])
         rank = _rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
     if rank is not None and (node is None or _is_of_a_writer(row, node, fleet)):
-        return _of_rank(row, fleet.node_of(rank) or node)
+        return _place_at_node(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
-    if home not in (None, node) and not is_about_another(row) and names_its_host(row):
+    if home not in (None, node) and not is_about_another(row) and has_printed_host(row):
         # A number of another program, or of an earlier start: the host is what it is.
         own = _rank_at(row, node or "", gpu, fleet)
         rank = own if own is not None and fleet.node_of(own) == node else None
@@ -396,7 +400,7 @@ def _rank_at(row: Evidence, node: str, gpu: str | None, fleet: JobPlacement) -> 
     return found
 
 
-def _at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
+def _place_at_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
     """What a process or a launcher of a job of one node says and nothing places, there."""
     if fleet.only_node is None or row.node is not None or is_about_another(row):
         return row
@@ -410,12 +414,12 @@ def _at_the_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
 
 def _is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
     """Whether a row of a rank that sits elsewhere carries the name of who wrote or gathered it."""
-    if is_about_another(row) or names_its_host(row) or row.kind is Kind.THERMAL:
+    if is_about_another(row) or has_printed_host(row) or row.kind is Kind.THERMAL:
         return False
     return fleet.node_of(row.rank or 0) not in (None, node)
 
 
-def _of_rank(row: Evidence, node: str | None) -> Evidence:
+def _place_at_node(row: Evidence, node: str | None) -> Evidence:
     """``row`` at the node on which its rank is said to sit."""
     if node == row.node:
         return row

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from triage.analysis.placement.host_names import full_host, name_in, plain_host
+from triage.analysis.placement.host_names import name_in, parse_full_host, parse_plain_host
 from triage.domain.evidence import (
     BY_FILE,
     HOST,
@@ -25,7 +25,7 @@ from triage.domain.evidence import (
     Kind,
 )
 from triage.domain.job import Job
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
 
@@ -38,15 +38,15 @@ def with_lines_of_their_hosts(
     A name that nothing else calls a node is taken for another name of the folder's.
     """
     told = {*facts.nodes, *facts.rank_to_node.values(), *dump_nodes.values()}
-    folders = {node for file in logs.files if (node := node_in_name(file.artifact)) is not None}
+    folders = {node for file in logs.files if (node := parse_node(file.artifact)) is not None}
     known: dict[str, str] = {}
     for node in sorted(folders - told) + sorted(told):
-        known[plain_host(node)] = known[full_host(node)] = node
+        known[parse_plain_host(node)] = known[parse_full_host(node)] = node
     homes: dict[str, str] = {}
     for row in logs.evidence:
         host = row.fields.get(HOST)
         home = name_in(known, host) if host is not None else None
-        if home is not None and plain_host(home) != plain_host(row.node or ""):
+        if home is not None and parse_plain_host(home) != parse_plain_host(row.node or ""):
             homes[row.artifact] = home
     if not homes:
         return logs, []
@@ -68,7 +68,7 @@ def with_lines_of_their_hosts(
     return replace(logs, files=files, evidence=rows), [note]
 
 
-def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
+def drop_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     """``logs`` without the second copy of a dated log; what lies in the folders of two nodes is in
     the folder of nobody.
     """
@@ -76,7 +76,7 @@ def without_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
     for row in logs.evidence:
         if row.artifact in pages:
             pages[row.artifact].rows.append(row)
-    copies = _copies_among(pages.values())
+    copies = _find_copies(pages.values())
     if not copies:
         return logs, []
     first_of: dict[str, _LogLines] = {}
@@ -168,7 +168,7 @@ def _words_of(row: Evidence) -> Hashable:
     return row.signature, row.text, row.rank, row.pid, row.gpu, row.stamp, own
 
 
-def _copies_among(logs: Iterable[_LogLines]) -> list[list[_LogLines]]:
+def _find_copies(logs: Iterable[_LogLines]) -> list[list[_LogLines]]:
     """The dated logs of the same bytes, each with its copies, and logs in the folders of several
     nodes that share most lines; a text without a time may well be the same on several nodes.
     """
@@ -236,7 +236,7 @@ def gathered_by_their_lines(
     most = job.gpus_per_node or USUAL_RANKS
     gathered = set()
     for row in rows:
-        home = node_in_name(row.artifact)
+        home = parse_node(row.artifact)
         if home is None:
             continue
         if BY_FILE in row.fields:
@@ -299,7 +299,7 @@ class RanksByFile:
         return len(homes) > 1 or too_many or (len(whole) > 1 and self.ranks >= set(whole))
 
 
-def ranks_by_file(rows: Iterable[Evidence]) -> list[RanksByFile]:
+def select_ranks_by_file(rows: Iterable[Evidence]) -> list[RanksByFile]:
     """The rows whose rank and whose node do not stand in one prefix of the process itself."""
     found: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     for row in rows:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from triage.domain.evidence import Evidence
-from triage.signatures.gpu.gpu_names import NAMES, names_in
+from triage.signatures.gpu.gpu_names import NAMES, find_names
 
 _Name = tuple[str, str]
 _BUS: Final = "bus"
@@ -63,7 +63,7 @@ class GpuNames:
         return None
 
 
-def gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
+def collect_gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
     """What rows say together, each with its node."""
     found = GpuNames()
     for node, row in rows:
@@ -73,7 +73,7 @@ def gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
         nvml = row.fields.get("nvml_device")
         if row.signature == JOINED and nvml is not None and row.gpu is not None:
             told = {"gpu_index": nvml}
-        elif "GPU-" in row.text and (named := names_in(row.text)) is not None:
+        elif "GPU-" in row.text and (named := find_names(row.text)) is not None:
             told = {**{k: v for k, v in named.fields.items() if k in NAMES}, **told}
             if row.gpu is None and named.gpu is not None:
                 told[_BUS] = named.gpu

@@ -24,7 +24,7 @@ _PORT: Final = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
 
 
 @lru_cache(maxsize=65_536)
-def full_host(text: str) -> str:
+def parse_full_host(text: str) -> str:
     """A host name or address without port and interface suffix."""
     bare = text.strip().lower()
     if bare.count(":") < 2 or "]" in bare or "<" in bare:
@@ -36,9 +36,9 @@ def full_host(text: str) -> str:
         return _SUFFIX.sub("", bare)
 
 
-def plain_host(text: str) -> str:
+def parse_plain_host(text: str) -> str:
     """A host name without port, interface suffix and domain; an address as it is."""
-    full = full_host(text)
+    full = parse_full_host(text)
     try:
         return str(ipaddress.ip_address(full))
     except ValueError:
@@ -47,10 +47,10 @@ def plain_host(text: str) -> str:
 
 def name_in(names: Mapping[str, str], text: str) -> str | None:
     """The node that ``text`` names: its full name first, hosts of two domains may share one."""
-    return names.get(full_host(text)) or names.get(plain_host(text)) or None
+    return names.get(parse_full_host(text)) or names.get(parse_plain_host(text)) or None
 
 
-def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
+def map_canonical_names(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
     """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest, and
     without its domain where its sister nodes have none.
     """
@@ -58,7 +58,7 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
     names: dict[str, str] = {}
     homonyms: dict[str, dict[str, str]] = defaultdict(dict)
     for name in known:
-        homonyms[plain_host(name)].setdefault(full_host(name), name)
+        homonyms[parse_plain_host(name)].setdefault(parse_full_host(name), name)
     for short, by_full in homonyms.items():
         first = next(iter(by_full.values()))
         several = sum(full != short for full in by_full) > 1
@@ -67,19 +67,21 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
         # Without its domain, a name of two hosts could be either.
         names.setdefault(short, "" if several else first)
     spelled = sorted({row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n))
-    shapes = {_shape(name) for name in spelled if full_host(name) == plain_host(name)}
+    shapes = {
+        _mask_numbers(name) for name in spelled if parse_full_host(name) == parse_plain_host(name)
+    }
     for name in spelled:
         short = name.partition(".")[0]
         # Its sister nodes are called without their domain.
-        alike = plain_host(name) == short.lower() and _shape(short) in shapes
-        names.setdefault(plain_host(name), short if alike else name)
-    for name in _behind_one_word(spelled):
+        alike = parse_plain_host(name) == short.lower() and _mask_numbers(short) in shapes
+        names.setdefault(parse_plain_host(name), short if alike else name)
+    for name in _find_prefixed_names(spelled):
         if name not in known:
-            names[plain_host(name)] = names[plain_host(name.partition("-")[2])]
+            names[parse_plain_host(name)] = names[parse_plain_host(name.partition("-")[2])]
     return names
 
 
-def _behind_one_word(spelled: Sequence[str]) -> list[str]:
+def _find_prefixed_names(spelled: Sequence[str]) -> list[str]:
     """The names that are others of ``spelled`` behind one word, where all that begin with it are:
     files of two collectors, of which one puts a word of its own before a node's name.
     """
@@ -96,7 +98,7 @@ def _behind_one_word(spelled: Sequence[str]) -> list[str]:
     ]
 
 
-def _shape(name: str) -> str:
+def _mask_numbers(name: str) -> str:
     """A name whatever its numbers: that of its sister nodes, too."""
     return re.sub(r"\d", "0", name.lower())
 
@@ -115,20 +117,20 @@ def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidenc
         pod = row.fields.get("pod")
         if row.signature == _POD_BOUND and pod is not None and row.node is not None:
             homes[pod].add(row.node)
-    known = {plain_host(name) for name in sure}
+    known = {parse_plain_host(name) for name in sure}
     guests: dict[str, set[str]] = defaultdict(set)
     for pod, nodes in homes.items():
         if len(nodes) != 1:
             continue  # bound again elsewhere: which of both it was when is not known
         (node,) = nodes
-        if plain_host(pod) not in known:
-            names[plain_host(pod)] = name_in(names, node) or node
-        elif plain_host(node) not in known:
+        if parse_plain_host(pod) not in known:
+            names[parse_plain_host(pod)] = name_in(names, node) or node
+        elif parse_plain_host(node) not in known:
             guests[node].add(pod)
     for node, pods in guests.items():
         if len(pods) == 1:
             (pod,) = pods
-            names[plain_host(node)] = name_in(names, pod) or pod
+            names[parse_plain_host(node)] = name_in(names, pod) or pod
 
 
 # A bare number or a letter is in every path.
@@ -147,7 +149,7 @@ class NamesInPaths:
     def __init__(self, nodes: Iterable[str]) -> None:
         self.by_text: dict[str, set[str]] = defaultdict(set)
         for node in nodes:
-            for text in {full_host(node), plain_host(node)}:
+            for text in {parse_full_host(node), parse_plain_host(node)}:
                 if len(text) >= _MIN_NAME and any(char.isalpha() for char in text):
                     self.by_text[text].add(node)
         self.of = lru_cache(maxsize=65_536)(self.find)

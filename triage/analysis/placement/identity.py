@@ -15,13 +15,22 @@ from typing import Final
 from triage.analysis.placement.files_of_nodes import (
     USUAL_RANKS,
     gathered_by_their_lines,
-    ranks_by_file,
+    select_ranks_by_file,
 )
-from triage.analysis.placement.gpu_layouts import layout_of
+from triage.analysis.placement.gpu_layouts import infer_layout
 from triage.analysis.placement.gpu_names import JOINED
-from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
-from triage.analysis.placement.order_of_nodes import fill_by_names, fill_by_order, told_per_node
-from triage.analysis.placement.world_ranks import world_of_looks, world_ranks
+from triage.analysis.placement.host_names import (
+    map_canonical_names,
+    name_in,
+    parse_plain_host,
+    with_pods,
+)
+from triage.analysis.placement.order_of_nodes import (
+    fill_by_names,
+    fill_by_order,
+    find_ranks_per_node,
+)
+from triage.analysis.placement.world_ranks import find_world_of_looks, find_world_ranks
 from triage.domain.evidence import ACTOR, BY_FILE, Evidence, Kind
 from triage.domain.job import Job
 from triage.domain.live.look import Look
@@ -154,12 +163,12 @@ class _SeatClaims:
         """The addresses that nodes print of themselves, as further names; ``sure`` are names of
         nodes.
         """
-        names, listed = self.names, {plain_host(node) for node in sure}
+        names, listed = self.names, {parse_plain_host(node) for node in sure}
         for row in rows:
             address = row.fields.get("address")
             of_another = ACTOR in row.fields and BY_FILE in row.fields
             if address is not None and row.node is not None and not of_another:
-                host = plain_host(address)
+                host = parse_plain_host(address)
                 # A log may call its node by the address alone, which then stands for itself.
                 if names.get(host, host) == host and host not in listed:
                     names[host] = self.own_name(row.node)
@@ -184,13 +193,13 @@ class _SeatClaims:
         """What files and the hosts that a writer put before their lines say of the ranks in them;
         the files in which ranks of several nodes speak, of which nothing is believed.
         """
-        told = [row for row in rows if _is_of_one_rank(row, world) and not names_its_host(row)]
+        told = [row for row in rows if _is_of_one_rank(row, world) and not has_printed_host(row)]
         nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
         gathered = gathered_by_their_lines(rows, self.own_name, job)
         told = [row for row in told if row.artifact not in gathered]
-        for group in ranks_by_file(told):
+        for group in select_ranks_by_file(told):
             per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
             if group.is_gathered(known, whole, per_node):
                 gathered.add(group.artifact)
@@ -219,11 +228,11 @@ class _SeatClaims:
                 return seated == rank
             return known[rank] == node if rank in known else None
 
-        found = world_ranks(looks, world, agrees)
+        found = find_world_ranks(looks, world, agrees)
         for host, ranks in found.by_host.items():
             homes = {known[rank] for rank in ranks if rank in known}
             if name_in(self.names, host) is None:
-                self.names[plain_host(host)] = homes.pop() if len(homes) == 1 else host
+                self.names[parse_plain_host(host)] = homes.pop() if len(homes) == 1 else host
             pids = Counter(found.members[rank].pid for rank in ranks)
             for rank in ranks:
                 process = found.members[rank]
@@ -254,14 +263,14 @@ def resolve(
         if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
     ]
     sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
-    names = canonical(sure, rows)
+    names = map_canonical_names(sure, rows)
     inits = {row.node for row in rows if row.signature == JOINED and row.node}
     with_pods(names, [*sure, *inits], rows)
-    world = job.world_size or world_of(rows, dump_node_of) or world_of_looks(looks)
+    world = job.world_size or find_world_size(rows, dump_node_of) or find_world_of_looks(looks)
     claims = _SeatClaims(names)
     claims.add_job(job, world)
     claims.add_addresses(rows, sure)
-    for source, row, rank in _claims_by_trust(rows, world):
+    for source, row, rank in _order_claims_by_trust(rows, world):
         if world is None or rank < world:
             claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
@@ -270,13 +279,13 @@ def resolve(
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
     claims.add_looks(looks, world)
-    notes = fill_by_names(node_by_rank, job, world, _speakers(rows, names))
-    claims.gpus.value = _without_shared_addresses(claims.gpus.value, node_by_rank)
-    per_node = told_per_node(node_by_rank, job, world)
+    notes = fill_by_names(node_by_rank, job, world, _find_speakers(rows, names))
+    claims.gpus.value = _drop_shared_addresses(claims.gpus.value, node_by_rank)
+    per_node = find_ranks_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
-        layout = _common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
-    fleet = _placement_of(claims, job, world, layout)
+        layout = _find_common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
+    fleet = _build_placement(claims, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:_MAX_NOTES])
     # Where one rank is said to sit on two nodes, who sits on either is not sure.
     fleet.seen = frozenset(
@@ -285,11 +294,11 @@ def resolve(
         if fleet.node_by_rank.get(rank) not in claims.nodes.doubtful
     )
     fleet.gathered = gathered
-    fleet.only_node = _only_node(fleet, job, everything)
+    fleet.only_node = _find_only_node(fleet, job, everything)
     return fleet
 
 
-def _only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
+def _find_only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) -> str | None:
     """The node of a job of one node: by ``job.json``, else where lines name one host alone, and no
     rank that another node would need.
     """
@@ -304,7 +313,7 @@ def _only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) 
     hosts = {name_in(fleet.aliases, row.node or "") or row.node or "" for row in told}
     if named or len(hosts) != 1 or fleet.seated - hosts:
         return None
-    spoken = any(names_its_host(row) and row.pid is not None for row in told)
+    spoken = any(has_printed_host(row) and row.pid is not None for row in told)
     highest = max((row.rank for row in everything if row.rank is not None), default=0)
     world = max(fleet.world_size or 0, highest + 1)
     (host,) = hosts
@@ -312,21 +321,21 @@ def _only_node(fleet: JobPlacement, job: Job, everything: Collection[Evidence]) 
     return host if spoken and world <= max(seated, job.gpus_per_node or USUAL_RANKS) else None
 
 
-def _claims_by_trust(
+def _order_claims_by_trust(
     rows: Sequence[Evidence], world: int | None
 ) -> list[tuple[str, Evidence, int]]:
     """(source, row, global rank), the more trusted sources first."""
     by_source: dict[str, list[tuple[str, Evidence, int]]] = defaultdict(list)
     for row in rows:
         nranks = row.fields.get("nranks", "")
-        for mapped in _by_map(row):
+        for mapped in _expand_rank_map(row):
             by_source["launcher"].append(("the launcher's map", mapped, mapped.rank or 0))
         if row.signature == JOINED:
             if world is not None and nranks == str(world) and row.rank is not None:
                 by_source["NCCL"].append(("NCCL's init lines", row, row.rank))
         elif row.rank is not None and row.kind is Kind.ELASTIC:
             by_source["elastic"].append(("torchelastic", row, row.rank))
-        elif row.rank is not None and row.count < 1_000_000 and names_its_host(row):
+        elif row.rank is not None and row.count < 1_000_000 and has_printed_host(row):
             by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
 
@@ -345,7 +354,7 @@ def is_about_another(row: Evidence) -> bool:
     return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
 
 
-def names_its_host(row: Evidence) -> bool:
+def has_printed_host(row: Evidence) -> bool:
     """Whether the node of a row is the host that the process itself printed: NCCL's, or Ray's."""
     of_nccl = row.kind is Kind.IDENTITY or row.text.startswith(_NCCL_WORDS)
     own = row.kind is Kind.NCCL or (of_nccl and row.pid is not None)
@@ -361,12 +370,14 @@ def with_worker_fields(row: Evidence) -> Evidence:
     """
     if row.kind not in (Kind.ELASTIC, Kind.IDENTITY) or "nranks" in row.fields:
         return row
-    numbers = {name: small(row.fields.get(name)) for name in ("rank", "local_rank", "pid")}
+    numbers = {
+        name: parse_small_number(row.fields.get(name)) for name in ("rank", "local_rank", "pid")
+    }
     if numbers["pid"] is None:
-        numbers["pid"] = small(row.fields.get("worker_pid"))
+        numbers["pid"] = parse_small_number(row.fields.get("worker_pid"))
     given = {name: value for name, value in numbers.items() if value is not None}
     node = row.fields.get("node")
-    label = small(row.fields.get("task"))
+    label = parse_small_number(row.fields.get("task"))
     if row.kind is Kind.ELASTIC and label is not None and row.rank == label:
         row = replace(row, rank=None)
     if not given and node is None:
@@ -374,12 +385,12 @@ def with_worker_fields(row: Evidence) -> Evidence:
     return replace(row, node=node or row.node, **given)  # type: ignore[arg-type]
 
 
-def small(text: str | None) -> int | None:
+def parse_small_number(text: str | None) -> int | None:
     """The number that a field is; None for any other text, and for numbers of many digits."""
     return int(text) if text and len(text) <= 10 and text.isascii() and text.isdecimal() else None
 
 
-def _by_map(row: Evidence) -> list[Evidence]:
+def _expand_rank_map(row: Evidence) -> list[Evidence]:
     """One row per rank of a map that a launcher prints."""
     if row.signature == "identity.elastic_ranks" and row.node is not None:
         parts = [(row.node, row.fields.get("global_ranks", ""))]
@@ -389,14 +400,14 @@ def _by_map(row: Evidence) -> list[Evidence]:
         return []
     rows = []
     for node, listed in parts:
-        ranks = [small(word.strip()) for word in listed.split(",")]
+        ranks = [parse_small_number(word.strip()) for word in listed.split(",")]
         for local_rank, rank in enumerate(ranks):
             if rank is not None:
                 rows.append(replace(row, node=node, rank=rank, local_rank=local_rank, pid=None))
     return rows
 
 
-def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
+def find_world_size(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     """The largest communicator is the world's, unless more ranks than its are known."""
     sizes = [
         int(nranks)
@@ -407,7 +418,7 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     return largest if largest is not None and largest > max(dumps, default=-1) else None
 
 
-def _speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
+def _find_speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     """The nodes that print lines themselves; a node that others speak of may be any machine."""
     return {
         name_in(names, row.node) or row.node
@@ -416,7 +427,7 @@ def _speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     }
 
 
-def _without_shared_addresses(
+def _drop_shared_addresses(
     gpus: Mapping[int, str], node_by_rank: Mapping[int, str]
 ) -> dict[int, str]:
     """``gpus`` without those of nodes where one address is given to several ranks: what lost a
@@ -427,7 +438,7 @@ def _without_shared_addresses(
     return {rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared}
 
 
-def _common_layout(
+def _find_common_layout(
     rows: Iterable[Evidence],
     gpus: Mapping[int, str],
     local_ranks: Mapping[int, int],
@@ -437,7 +448,7 @@ def _common_layout(
     rank that is told sits elsewhere.
     """
     seen = {row.gpu for row in rows if row.gpu is not None and row.family in _OF_GPUS}
-    layout = layout_of(seen | set(gpus.values()), per_node)
+    layout = infer_layout(seen | set(gpus.values()), per_node)
     by_local = (
         (local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout
     )
@@ -446,7 +457,7 @@ def _common_layout(
     return layout
 
 
-def _placement_of(
+def _build_placement(
     claims: _SeatClaims, job: Job, world: int | None, layout: Sequence[str]
 ) -> JobPlacement:
     """The seats that were believed; ``layout`` is :func:`common_layout`."""

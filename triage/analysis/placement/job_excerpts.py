@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from triage.analysis.placement.host_names import plain_host
+from triage.analysis.placement.host_names import parse_plain_host
 from triage.domain.job import Job
 from triage.parsers.extract.extract import Extract
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.logset import LogKind
 
 # A job of so few seats is taken as it is; so is it for a file that names so many nodes.
@@ -36,10 +36,10 @@ class JobExcerpts:
         kernel = all(one.file.kind is LogKind.KERNEL for one in extract.logs)
         if not rows or not kernel or len(self.nodes) <= FEW_SEATS:
             return job
-        hosts = {plain_host(row.node) for row in rows if row.node is not None}
-        named = node_in_name(extract.artifact)
+        hosts = {parse_plain_host(row.node) for row in rows if row.node is not None}
+        named = parse_node(extract.artifact)
         if named is not None:
-            hosts.add(plain_host(named))
+            hosts.add(parse_plain_host(named))
         if len(hosts) > MANY_NODES:
             return job
         ranks = sorted(rank for host in hosts for rank in self.ranks_on.get(host, ()))
@@ -61,6 +61,6 @@ class JobExcerpts:
         found: dict[str, list[int]] = defaultdict(list)
         for rank, node in self.nodes.items():
             if node not in short:
-                short[node] = plain_host(node)
+                short[node] = parse_plain_host(node)
             found[short[node]].append(rank)
         return dict(found)

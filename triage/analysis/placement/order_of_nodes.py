@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from triage.domain.job import Job
-from triage.domain.natural import natural
+from triage.domain.natural import make_natural_key
 
 # This many nodes stand in the order of their names by chance once in 120 times.
 _MIN_HOMES: Final = 5
@@ -16,8 +16,8 @@ _MOST_PER_NODE: Final = 72
 
 def fill_by_order(node_by_rank: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    per_node = _per_node_of(node_by_rank, job, world)
-    for block, node in _homes_in_order(node_by_rank, job, world).items():
+    per_node = _estimate_ranks_per_node(node_by_rank, job, world)
+    for block, node in _map_blocks_to_nodes(node_by_rank, job, world).items():
         for rank in range(block * per_node, min((block + 1) * per_node, world or 0)):
             node_by_rank.setdefault(rank, node)
 
@@ -28,11 +28,11 @@ def fill_by_names(
     """Nodes that no rank is known of take the places that are left for them, where schedulers'
     order of names shows in all others; a note of each.
     """
-    homes = _homes_in_order(node_by_rank, job, world)
+    homes = _map_blocks_to_nodes(node_by_rank, job, world)
     left = set(nodes) - set(homes.values())
     if world is None or not homes or not left:
         return []
-    per_node = _per_node_of(node_by_rank, job, world)
+    per_node = _estimate_ranks_per_node(node_by_rank, job, world)
     blocks = -(-world // per_node)
     free = set(range(blocks)) - set(homes)
     ways: set[tuple[tuple[int, str], ...]]
@@ -45,8 +45,8 @@ def fill_by_names(
         how = "by the order of names"
         ways = {
             tuple(sorted(way.items()))
-            for key in (natural, str)
-            if (way := _between(homes, left, blocks, key)) is not None
+            for key in (make_natural_key, str)
+            if (way := _fill_gap(homes, left, blocks, key)) is not None
         }
     if len(ways) != 1:
         return []
@@ -58,7 +58,7 @@ def fill_by_names(
     return notes
 
 
-def _between(
+def _fill_gap(
     homes: Mapping[int, str], left: Collection[str], blocks: int, key: Callable[[str], Any]
 ) -> dict[int, str] | None:
     """Block -> node for those of ``left`` that fill a gap between known ones exactly; None where
@@ -80,13 +80,15 @@ def _between(
     return found
 
 
-def _homes_in_order(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
+def _map_blocks_to_nodes(
+    node_by_rank: Mapping[int, str], job: Job, world: int | None
+) -> dict[int, str]:
     """Which node the ranks of each block are on; empty where ranks do not sit in blocks, or all
     of them are known.
     """
     if not node_by_rank or world is None or job.nodes or len(node_by_rank) == world:
         return {}
-    per_node = _per_node_of(node_by_rank, job, world)
+    per_node = _estimate_ranks_per_node(node_by_rank, job, world)
     homes: dict[int, set[str]] = defaultdict(set)
     for rank, node in node_by_rank.items():
         homes[rank // per_node].add(node)
@@ -97,7 +99,7 @@ def _homes_in_order(node_by_rank: Mapping[int, str], job: Job, world: int | None
     return {block: node for block, (node,) in homes.items()}
 
 
-def told_per_node(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> int | None:
+def find_ranks_per_node(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> int | None:
     """How many ranks a node has, where that is told, or shown by all ranks; else None."""
     if job.gpus_per_node:
         return job.gpus_per_node
@@ -105,16 +107,18 @@ def told_per_node(node_by_rank: Mapping[int, str], job: Job, world: int | None) 
     return counts.pop() if len(node_by_rank) == world and len(counts) == 1 else None
 
 
-def _per_node_of(node_by_rank: Mapping[int, str], job: Job, world: int | None = None) -> int:
+def _estimate_ranks_per_node(
+    node_by_rank: Mapping[int, str], job: Job, world: int | None = None
+) -> int:
     """How many ranks a node has as far as they are known, at least 1."""
     if job.gpus_per_node:
         return job.gpus_per_node
     most = max(Counter(node_by_rank.values()).values(), default=1)
-    fitting = sizes_that_fit(node_by_rank, world)
+    fitting = list_fitting_sizes(node_by_rank, world)
     return fitting[0] if len(fitting) == 1 else max(most, 1)
 
 
-def sizes_that_fit(node_by_rank: Mapping[int, str], world: int | None) -> list[int]:
+def list_fitting_sizes(node_by_rank: Mapping[int, str], world: int | None) -> list[int]:
     """The numbers of ranks a node by which all known ones sit in blocks, one node a block."""
     ends: dict[str, tuple[int, int]] = {}
     for rank, node in node_by_rank.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.placement.gpu_names import JOINED
-from triage.analysis.placement.identity import JobPlacement, names_its_host
+from triage.analysis.placement.identity import JobPlacement, has_printed_host
 from triage.domain.evidence import ACTOR, BY_FILE, OF_A_PROGRAM, Evidence, Kind
 
 # What only a program on GPUs, or one that counts its ranks, prints.
@@ -38,18 +38,18 @@ class Programs:
     shared: frozenset[int]
 
 
-def _program(row: Evidence) -> str | None:
+def _parse_program(row: Evidence) -> str | None:
     """The program that a launcher's prefix names; None where there is none."""
     actor = row.fields.get(ACTOR)
     return None if actor is None else _MEMBER.sub("", actor) or actor
 
 
-def programs_in(rows: Iterable[Evidence]) -> Programs:
+def find_programs(rows: Iterable[Evidence]) -> Programs:
     """The programs of a job, as far as its logs name them."""
     names: set[str] = set()
     pods: dict[int, set[str]] = defaultdict(set)
     for row in rows:
-        name = _program(row)
+        name = _parse_program(row)
         if name is not None and (row.rank is not None or row.kind in _OF_GPU_PROGRAMS):
             names.add(name)
         pod = row.fields.get("printed_by")
@@ -59,9 +59,9 @@ def programs_in(rows: Iterable[Evidence]) -> Programs:
     return Programs(frozenset(names), frozenset(shared))
 
 
-def without_numbers_of_actors(rows: Sequence[Evidence]) -> list[Evidence]:
+def drop_actor_numbers(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows`` for who asks where ranks sit: where several programs print, none of theirs count."""
-    if len(programs_in(rows).names) < 2:
+    if len(find_programs(rows).names) < 2:
         return list(rows)
     return [
         replace(row, rank=None)
@@ -79,15 +79,15 @@ def with_numbers_of_the_job(
     The number stays where the address, host or folder of a line agrees with it, and where one
     program alone prints.
     """
-    programs = programs_in(rows)
+    programs = find_programs(rows)
     if not programs.names and not programs.shared:
         return list(rows), []
-    gathered = _gathered_in(rows, fleet)
+    gathered = _find_gathered_logs(rows, fleet)
     taken: dict[str, None] = {}
     kept = []
     for row in rows:
         if row.rank is not None and _is_of_another_world(row, programs, fleet, gathered):
-            who = _program(row) or row.fields.get("printed_by", "a pod")
+            who = _parse_program(row) or row.fields.get("printed_by", "a pod")
             at = f" at {row.fields['address']}" if "address" in row.fields else ""
             taken.setdefault(f"[rank{row.rank}] of {who}{at}")
             row = replace(row, rank=None, fields={**row.fields, OF_A_PROGRAM: str(row.rank)})
@@ -100,14 +100,14 @@ def with_numbers_of_the_job(
                   f"{shown}{more}"]  # fmt: skip
 
 
-def _gathered_in(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
+def _find_gathered_logs(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:
     """The logs in which processes of several machines speak."""
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         if "address" in row.fields:
             address = row.fields["address"]
             homes[row.artifact].add(fleet.node_of_address(address) or address)
-        elif row.node is not None and names_its_host(row):
+        elif row.node is not None and has_printed_host(row):
             homes[row.artifact].add(fleet.node_of_address(row.node) or row.node)
     several = {artifact for artifact, nodes in homes.items() if len(nodes) > 1}
     return fleet.gathered | several
@@ -120,16 +120,16 @@ def _is_of_another_world(
     if row.signature == JOINED or "of_rank" in row.fields:
         return False
     if row.rank in programs.shared and "printed_by" in row.fields:
-        return not _agrees(row, fleet, gathered)
-    name = _program(row)
-    if name is None or _agrees(row, fleet, gathered):
+        return not _is_placed_on_node(row, fleet, gathered)
+    name = _parse_program(row)
+    if name is None or _is_placed_on_node(row, fleet, gathered):
         return False
     alone = programs.names == {name} and _ENGINES.search(name) is None
     # Another address than that of its number's node, or one that is no node's, speaks against it.
     return not alone or "address" in row.fields
 
 
-def _agrees(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:
+def _is_placed_on_node(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:
     """Whether something on a line, or its folder, puts it on the node of its number."""
     home = fleet.node_of(row.rank or 0)
     if home is None:
@@ -137,5 +137,5 @@ def _agrees(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bo
     if "address" in row.fields:
         return fleet.node_of_address(row.fields["address"]) == home
     told = BY_FILE in row.fields and row.artifact not in gathered
-    own = row.node is not None and (told or names_its_host(row))
+    own = row.node is not None and (told or has_printed_host(row))
     return own and (fleet.node_of_address(row.node or "") or row.node) == home

@@ -28,30 +28,30 @@ Form = tuple[str, ...]
 _SHAPE = re.compile(r"\[([\d, ]*)\]")
 
 
-def form_of(described: OpDescription | None) -> Form | None:
+def make_form(described: OpDescription | None) -> Form | None:
     """What must agree between members: operation, dtypes, numbers of elements.
 
     Not the shapes: a library is given a pointer and a count.
     """
     if described is None:
         return None
-    return described.op, described.dtypes, _counts_text(shapes_text(described))
+    return described.op, described.dtypes, _format_counts(format_shapes(described))
 
 
-def shapes_text(described: OpDescription) -> str:
+def format_shapes(described: OpDescription) -> str:
     """The shapes of an operation; empty where members may differ in them by right."""
     return "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
 
 
 @lru_cache(maxsize=4096)
-def _counts_text(shapes: str) -> str:
+def _format_counts(shapes: str) -> str:
     """The text with the number of elements in place of each shape."""
     return _SHAPE.sub(
         lambda match: str(prod(int(number) for number in re.findall(r"\d+", match[1]))), shapes
     )
 
 
-def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) -> int | None:
+def find_sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) -> int | None:
     """What most members of other groups of this kind issued at this number.
 
     ``witness``: the rank whose past they are held against, the first that waits by default.
@@ -59,7 +59,9 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
     group = case.snapshot.groups[place.group]
     # Numbers of another stage of a pipeline mean other operations: only groups that
     # did the same right before are compared.
-    past = before(case, place.waiting[0] if witness is None else witness, place.group, place.seq)
+    past = list_signatures_before(
+        case, place.waiting[0] if witness is None else witness, place.group, place.seq
+    )
     if past.count(None) > _PAST // 2:
         return None
     seen: Counter[int] = Counter()
@@ -70,7 +72,10 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
             continue
         for rank in other.ranks[:2]:
             sig = case.snapshot.signature(rank, other.index, place.seq)
-            if sig is not None and before(case, rank, other.index, place.seq) == past:
+            if (
+                sig is not None
+                and list_signatures_before(case, rank, other.index, place.seq) == past
+            ):
                 seen[sig] += 1
         if seen.total() >= _MAX_SIBLINGS:
             break
@@ -80,7 +85,7 @@ def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) 
     return usual if 2 * count > seen.total() else None
 
 
-def before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
+def list_signatures_before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
     """The signatures of the operations right before a number."""
     return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, _PAST + 1))
 
@@ -94,7 +99,7 @@ def has_siblings(case: Case, number: int) -> bool:
     )
 
 
-def unlike_siblings(case: Case, rank: int, number: int) -> bool:
+def is_unlike_siblings(case: Case, rank: int, number: int) -> bool:
     """Whether a rank's newest blocks differ from those of the same member of other groups
     of this kind: pipelines side by side do the same.
     """
@@ -104,9 +109,9 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     digest = snapshot.digest_of(rank)
     if member is None or not group.desc or digest is None or digest.partial is not None:
         return False
-    if _unlike_count(case, rank, number, member):
+    if _has_unlike_count(case, rank, number, member):
         return True
-    mine = _newest_blocks(case, rank, number)
+    mine = _find_newest_blocks(case, rank, number)
     for seq in sorted(mine):
         theirs: Counter[int] = Counter()
         for other in snapshot.groups:
@@ -126,7 +131,7 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     return False
 
 
-def _unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
+def _has_unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
     """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
     than the same stage of the other pipelines.
     """
@@ -163,7 +168,7 @@ def _last_finished(case: Case, rank: int, number: int) -> int:
     return int(past.seq[ours].max(initial=-1))
 
 
-def _newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
+def _find_newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
     """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
     index = case.snapshot.index_of[rank]
     past = case.snapshot.digests[index].history.read()
@@ -185,7 +190,7 @@ def _block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
     return int(past.sig[np.argmax(hit)]) if hit.any() else None
 
 
-def novel_block(case: Case, rank: int) -> bool:
+def is_novel_block(case: Case, rank: int) -> bool:
     """Whether the block a rank is stuck in differs from every block in its record."""
     digest = case.snapshot.digest_of(rank)
     stuck = case.snapshot.stuck_of(rank)
@@ -201,7 +206,7 @@ def novel_block(case: Case, rank: int) -> bool:
     return len(earlier) >= 2 and not bool((earlier == unit.sig).any())
 
 
-def stands_in_p2p(case: Case, rank: int) -> bool:
+def is_stuck_in_p2p(case: Case, rank: int) -> bool:
     """Whether a send/recv is what a rank is stuck in."""
     stuck = case.snapshot.stuck_of(rank)
     return stuck is not None and stuck.p2p

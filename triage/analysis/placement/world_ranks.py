@@ -56,15 +56,17 @@ class WorldRanks:
         return found
 
 
-def world_of_looks(looks: Iterable[Look]) -> int | None:
+def find_world_of_looks(looks: Iterable[Look]) -> int | None:
     """How many GPUs RAS says that the job has, else the size of the largest communicator where all
     processes of the others are in it; None where it is another number in each look.
     """
-    sizes = {size for look in looks if look.tool is Tool.RAS and (size := _world_of_look(look))}
+    sizes = {
+        size for look in looks if look.tool is Tool.RAS and (size := _find_world_of_look(look))
+    }
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _world_of_look(look: Look) -> int | None:
+def _find_world_of_look(look: Look) -> int | None:
     """The world as one look shows it."""
     if look.num_gpus is not None:
         return look.num_gpus
@@ -76,7 +78,7 @@ def _world_of_look(look: Look) -> int | None:
     return largest.size if everybody <= inside else None
 
 
-def world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> WorldRanks:
+def find_world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> WorldRanks:
     """The global ranks that communicators of all ``world`` processes give."""
     if world is None or world < 2:
         return WorldRanks({})
@@ -84,9 +86,9 @@ def world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> Wor
     ranks: dict[ProcessKey, set[int]] = defaultdict(set)
     processes: dict[int, set[ProcessKey]] = defaultdict(set)
     refused = set()
-    for communicator in _of_the_world(looks, world):
+    for communicator in _list_world_communicators(looks, world):
         named = [one for one in communicator.ranks if process_key(one.process) is not None]
-        if _contradicted(named, agrees):
+        if _is_contradicted(named, agrees):
             refused.add(communicator.hash)
             continue
         for member in named:
@@ -104,7 +106,7 @@ def world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -> Wor
     )
 
 
-def _of_the_world(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
+def _list_world_communicators(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
     for look in looks:
         for communicator in look.communicators:
             if communicator.size == world and look.tool is Tool.RAS:
@@ -115,7 +117,7 @@ def _of_the_world(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
 _MAX_CONTRADICTED = 0.1
 
 
-def _contradicted(members: Sequence[CommunicatorRank], agrees: Agrees) -> bool:
+def _is_contradicted(members: Sequence[CommunicatorRank], agrees: Agrees) -> bool:
     """Whether what else is known of hosts and pids speaks against the order of ranks."""
     answers: Counter[bool | None] = Counter()
     for member in members:

@@ -75,7 +75,7 @@ def point_of(file: LogFile, place: Place, step: float | None = None) -> Progress
     return ProgressPoint(file.artifact, place.line, number, place.at_ns, in_zone)
 
 
-def course_of(file: LogFile) -> Course | None:
+def read_course(file: LogFile) -> Course | None:
     """The training in one log; None where it prints no step."""
     progress = file.progress
     if progress is None or not progress.steps:
@@ -89,21 +89,21 @@ def course_of(file: LogFile) -> Course | None:
         # Lines without a count: each is one more.
         counted = [line for line in others if Quantity.COMPUTE_S not in line.values]
         at = np.array([float(one.index) for one in counted])
-        return Course(file, counted, others, at, _times_of(counted)) if counted else None
-    best = max(groups, key=lambda key: _weight(groups[key], key))
+        return Course(file, counted, others, at, _get_times(counted)) if counted else None
+    best = max(groups, key=lambda key: _rank_lines(groups[key], key))
     rest = [one for key in groups if key != best for one in groups[key]]
     merged = sorted([*others, *rest], key=lambda line: line.place.order)
     counted = groups[best]
-    return Course(file, counted, merged, _steps_of(counted), _times_of(counted))
+    return Course(file, counted, merged, _count_steps(counted), _get_times(counted))
 
 
-def _weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
+def _rank_lines(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
     """How likely some lines are the training: by what they measure, then by how many they are."""
     measured = sum(len(line.values) for line in lines[:16]) / min(16, len(lines))
     return int(len(lines) * min(measured, 6)), key[1]
 
 
-def _steps_of(lines: list[Step]) -> F64:
+def _count_steps(lines: list[Step]) -> F64:
     """The step of each line; that of a bar goes on over its epochs."""
     at = np.array([line.values[Quantity.STEP] for line in lines])
     if not all(Quantity.EPOCH in line.values and Quantity.TOTAL in line.values for line in lines):
@@ -116,7 +116,7 @@ def _steps_of(lines: list[Step]) -> F64:
     return laid
 
 
-def _times_of(lines: list[Step]) -> F64:
+def _get_times(lines: list[Step]) -> F64:
     return np.array(
         [np.nan if line.place.at_ns is None else float(line.place.at_ns) for line in lines]
     )

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.progress.course import Course, point_of
-from triage.analysis.progress.levels import noise_of
-from triage.analysis.progress.pace import words_of
+from triage.analysis.progress.levels import estimate_noise
+from triage.analysis.progress.pace import describe_step
 from triage.domain.arrays import Flags
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
@@ -34,16 +34,16 @@ _MOST_LEFT_OUT: Final = 0.8
 _BAD_NORMS: Final = 3
 
 
-def divergences(course: Course) -> list[Change]:
+def find_divergences(course: Course) -> list[Change]:
     """What went astray and did not come back, by quantity."""
     found = [
-        _not_a_number(course, Quantity.LOSS, ChangeKind.LOSS_NOT_A_NUMBER, "the loss", 1),
-        _not_a_number(
+        _find_nan_to_the_end(course, Quantity.LOSS, ChangeKind.LOSS_NOT_A_NUMBER, "the loss", 1),
+        _find_nan_to_the_end(
             course, Quantity.GRAD_NORM, ChangeKind.GRADIENT_NOT_A_NUMBER, "the gradient", _BAD_NORMS
         ),
-        _risen(course),
+        _find_risen_loss(course),
         _scale_fell(course),
-        _left_out(course),
+        _find_skipped_updates(course),
     ]
     return [one for one in found if one is not None]
 
@@ -55,11 +55,15 @@ def _point(course: Course, line: Step) -> ProgressPoint:
     return point_of(course.file, line.place, course.at[place] if len(course.at) else None)
 
 
-def _since_words(where: ProgressPoint) -> str:
-    return words_of(where.step, where.line - 1) if where.step is not None else f"line {where.line}"
+def _describe_since(where: ProgressPoint) -> str:
+    return (
+        describe_step(where.step, where.line - 1)
+        if where.step is not None
+        else f"line {where.line}"
+    )
 
 
-def _not_a_number(
+def _find_nan_to_the_end(
     course: Course, quantity: Quantity, kind: ChangeKind, name: str, least: int
 ) -> Change | None:
     """NaN or infinity up to the end."""
@@ -73,10 +77,10 @@ def _not_a_number(
     first = int(good[-1]) + 1 if len(good) else 0
     if len(bad) - first >= least:
         since = _point(course, lines[first])
-        start = "from the first step on" if not len(good) else f"since {_since_words(since)}"
+        start = "from the first step on" if not len(good) else f"since {_describe_since(since)}"
         return Change(kind, f"{name} is not a number {start}", since)
     once = _point(course, lines[int(np.flatnonzero(bad)[0])])
-    text = f"{name} was not a number at {_since_words(once)}, and came back"
+    text = f"{name} was not a number at {_describe_since(once)}, and came back"
     return Change(kind, text, once, lasting=False)
 
 
@@ -96,7 +100,7 @@ def _with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[S
     return [one for one, _ in both], np.array([flag for _, flag in both])
 
 
-def _risen(course: Course) -> Change | None:
+def _find_risen_loss(course: Course) -> Change | None:
     """A loss whose last level lies above its best one, far beyond its noise."""
     lines, values = course.get(Quantity.LOSS)
     kept = np.flatnonzero(np.isfinite(values))
@@ -107,8 +111,8 @@ def _risen(course: Course) -> Change | None:
     middles = np.array([np.median(values[k : k + width]) for k in range(len(values) - width + 1)])
     best = int(np.argmin(middles))
     low = float(middles[best])
-    noise = noise_of(values[best : best + width])
-    noise = max(noise, noise_of(np.diff(values)) / np.sqrt(2), 1e-3 * low)
+    noise = estimate_noise(values[best : best + width])
+    noise = max(noise, estimate_noise(np.diff(values)) / np.sqrt(2), 1e-3 * low)
     below = np.flatnonzero(values <= low + _SIGMAS / 2 * noise)
     first = int(below[-1]) + 1
     behind = len(values) - first
@@ -125,7 +129,7 @@ def _risen(course: Course) -> Change | None:
     exploded = last >= low * _EXPLODED or highest >= low * _JUMPED
     kind = ChangeKind.LOSS_EXPLODED if exploded else ChangeKind.LOSS_ROSE
     via = f" by way of {highest:.3g}" if highest > 1.2 * last else ""
-    text = f"the loss rose from {low:.4g} to {last:.4g}{via} since {_since_words(since)}"
+    text = f"the loss rose from {low:.4g} to {last:.4g}{via} since {_describe_since(since)}"
     return Change(kind, f"{text} and stayed there", since, low, last)
 
 
@@ -140,17 +144,18 @@ def _scale_fell(course: Course) -> Change | None:
     falls = np.flatnonzero(np.diff(values[first:]) < 0) + first
     if len(falls) < _LEAST_FALLS or values[first] < values[-1] * 2**_HALVINGS:
         return None
-    if len(values) - 2 - int(falls[-1]) > 3 and not _overflows_to_the_end(course):
+    if len(values) - 2 - int(falls[-1]) > 3 and not _is_overflowing_to_the_end(course):
         return None
     since = _point(course, lines[int(falls[0]) + 1])
     text = (
-        f"the loss scale fell from {values[first]:g} to {values[-1]:g} since {_since_words(since)}:"
+        f"the loss scale fell from {values[first]:g} to {values[-1]:g} since"
+        f" {_describe_since(since)}:"
         " one overflow after another"
     )
     return Change(ChangeKind.LOSS_SCALE_COLLAPSED, text, since, values[first], values[-1])
 
 
-def _overflows_to_the_end(course: Course) -> bool:
+def _is_overflowing_to_the_end(course: Course) -> bool:
     """Whether lines of overflow stand behind the last lines of progress."""
     if len(course.counted) < 3:
         return False
@@ -162,7 +167,7 @@ def _overflows_to_the_end(course: Course) -> bool:
     )
 
 
-def _left_out(course: Course) -> Change | None:
+def _find_skipped_updates(course: Course) -> Change | None:
     """Steps whose updates are all left out up to the end."""
     progress = course.file.progress
     lines = [
@@ -171,11 +176,11 @@ def _left_out(course: Course) -> Change | None:
     found = None
     for counter in sorted({line.counter for line in lines}):
         mine = [line for line in lines if line.counter == counter and Quantity.STEP in line.values]
-        found = found or _left_out_of(course, mine)
-    return found or _overflow_alone(course)
+        found = found or _find_skipped_in(course, mine)
+    return found or _find_lone_overflow(course)
 
 
-def _left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
+def _find_skipped_in(course: Course, lines: Sequence[Step]) -> Change | None:
     if len(lines) < 3:
         return None
     steps = np.array([line.values[Quantity.STEP] for line in lines])
@@ -198,13 +203,14 @@ def _left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
             since = _point(course, lines[first + 1])
             count = int(steps[-1] - steps[first])
             text = (
-                f"every update is left out since {_since_words(since)}: {count} steps up to the end"
+                f"every update is left out since {_describe_since(since)}: {count} steps up"
+                f" to the end"
             )
             return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)
     return None
 
 
-def _overflow_alone(course: Course) -> Change | None:
+def _find_lone_overflow(course: Course) -> Change | None:
     """Nothing but overflows behind the last step."""
     if not course.counted:
         return None
@@ -214,6 +220,8 @@ def _overflow_alone(course: Course) -> Change | None:
         behind = [place for place in mark.places if place.order > last]
         if mark.kind is MarkKind.OVERFLOW and len(behind) >= _LEFT_OUT:
             since = point_of(course.file, behind[0], course.at[-1])
-            text = f"nothing but overflows follow {words_of(since.step, len(course.counted) - 1)}"
+            text = (
+                f"nothing but overflows follow {describe_step(since.step, len(course.counted) - 1)}"
+            )
             return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)
     return None

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.progress.course import SECOND
-from triage.analysis.progress.job import health_of
+from triage.analysis.progress.job import judge_health
 from triage.analysis.progress.movement import LEAST_LEFT_S, is_off_by_a_zone
-from triage.analysis.progress.pace import seconds, words_of
+from triage.analysis.progress.pace import describe_step, format_seconds
 from triage.domain.progress import Change, ChangeKind, Health, IdleGpus, JobProgress
 
 
@@ -27,11 +27,14 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     pause_s = progress.pause_s or 0.0
     if idle_s < max(LEAST_LEFT_S, pause_s) or not _is_on_its_clock(progress, idle):
         return progress
-    step = words_of(last.step, last.line - 1)
-    text = f"the job stopped moving after {step}: its {idle.gpus} GPUs idle for {seconds(idle_s)}"
+    step = describe_step(last.step, last.line - 1)
+    text = (
+        f"the job stopped moving after {step}: its {idle.gpus} GPUs idle for"
+        f" {format_seconds(idle_s)}"
+    )
     stop = Change(ChangeKind.STOPPED, text, last, progress.gap_s, idle_s)
     stopped = replace(progress, changes=(*progress.changes, stop))
-    health, said = health_of(stopped)
+    health, said = judge_health(stopped)
     return replace(stopped, health=health, said=said)
 
 

@@ -12,16 +12,16 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import Course, StepTimes, course_of, point_of
-from triage.analysis.progress.divergence import divergences
-from triage.analysis.progress.levels import LEAST_CHANGE, noise_of
-from triage.analysis.progress.movement import Movement, movement_of
+from triage.analysis.progress.course import Course, StepTimes, point_of, read_course
+from triage.analysis.progress.divergence import find_divergences
+from triage.analysis.progress.levels import LEAST_CHANGE, estimate_noise
+from triage.analysis.progress.movement import Movement, judge_movement
 from triage.analysis.progress.pace import (
-    changes_of_pace,
-    seconds,
-    seconds_of_a_step,
+    describe_step,
+    estimate_step_s,
+    find_pace_changes,
+    format_seconds,
     step_times,
-    words_of,
 )
 from triage.domain.progress import Change, Curve, Health, JobProgress, SlowRank
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -36,7 +36,7 @@ _LEAST_LINES_AFTER: Final = 6
 _UNSURE_S: Final = 60.0
 
 
-def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobProgress | None:
+def measure_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobProgress | None:
     """How the job moved, by all of its logs; None where none of them prints any progress.
 
     ``files`` are dated (``Dated.logs.files``); their ``progress`` was read by the reader of logs.
@@ -44,31 +44,31 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
-    progress = _course_of_job(files, until_ns)
+    progress = _measure_course(files, until_ns)
     if progress is None:
         return None
-    health, said = health_of(progress)
+    health, said = judge_health(progress)
     return replace(progress, health=health, said=said)
 
 
-def _course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
+def _measure_course(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda file: file.artifact)
     ordered = [file for file in every if file.of_a_job]
     nodes = [file for file in every if file.kind in _TEXTS and not file.of_a_job]
-    courses = [course for file in ordered if (course := course_of(file)) is not None]
+    courses = [course for file in ordered if (course := read_course(file)) is not None]
     if not courses:
-        return _begun_only(ordered, until_ns)
-    course = max(courses, key=_weight)
+        return _make_begun_only(ordered, until_ns)
+    course = max(courses, key=_rank_courses)
     times = step_times(course)
-    moved = movement_of(course, ordered, nodes, course.total, until_ns)
-    changes = [*changes_of_pace(course, times), *divergences(course)]
+    moved = judge_movement(course, ordered, nodes, course.total, until_ns)
+    changes = [*find_pace_changes(course, times), *find_divergences(course)]
     if moved.stop is not None:
         changes.append(moved.stop)
     changes.sort(key=lambda change: (change.since.line, str(change.kind)))
-    return _of_course(course, times, moved, changes, ordered)
+    return _make_progress(course, times, moved, changes, ordered)
 
 
-def _weight(course: Course) -> tuple[int, int, str]:
+def _rank_courses(course: Course) -> tuple[int, int, str]:
     """Of several logs, that with the longest course, and of equal ones the richest."""
     progress = course.file.progress
     values = max((len(line.values) for line in course.counted[:16]), default=0)
@@ -79,7 +79,7 @@ def _weight(course: Course) -> tuple[int, int, str]:
     )
 
 
-def _of_course(
+def _make_progress(
     course: Course,
     times: StepTimes | None,
     moved: Movement,
@@ -96,7 +96,7 @@ def _of_course(
         ended=moved.ended,
         ended_how=moved.ended_how,
         until_ns=moved.until_ns,
-        step_s=seconds_of_a_step(course, times),
+        step_s=estimate_step_s(course, times),
         gap_s=moved.gap_s,
         silent_s=moved.silent_s,
         pause_s=moved.pause_s,
@@ -106,20 +106,20 @@ def _of_course(
         doing=moved.doing,
         doing_since=moved.doing_since,
         traceback=moved.traceback,
-        error_at_end=_error_behind(course),
+        error_at_end=_find_error_after(course),
         changes=tuple(changes),
-        slow_ranks=_slow_ranks_of(files),
-        curve=_curve_of(course, times),
+        slow_ranks=_find_slow_ranks(files),
+        curve=_make_curve(course, times),
     )
 
 
-def _error_behind(course: Course) -> tuple[int, str] | None:
+def _find_error_after(course: Course) -> tuple[int, str] | None:
     """The error behind the last step that nobody knows, as its log tells it."""
     found = course.file.error_at_end
     return found if found is not None and found[0] > course.counted[-1].place.line else None
 
 
-def _begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
+def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
     """A job that says that it begins, or ends, and prints no step."""
     begun, ended, how = None, None, None
     for file in files:
@@ -145,7 +145,7 @@ def _begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress |
     )
 
 
-def _curve_of(course: Course, times: StepTimes | None) -> Curve:
+def _make_curve(course: Course, times: StepTimes | None) -> Curve:
     """Some points of the course, to draw; those next to a change are not favoured."""
     count = len(course.counted)
     kept = np.unique(np.linspace(0, count - 1, min(count, _CURVE_POINTS)).astype(int)).tolist()
@@ -169,7 +169,7 @@ def _curve_of(course: Course, times: StepTimes | None) -> Curve:
     )
 
 
-def health_of(progress: JobProgress | None) -> tuple[Health, str]:
+def judge_health(progress: JobProgress | None) -> tuple[Health, str]:
     """What the progress of a job says of its health, and the sentence to print.
 
     The gravest is told: diverged, stopped, slowed; then an orderly end, then progress up to the
@@ -184,7 +184,7 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
         (progress.slowed, Health.SLOWED),
     ):
         if change is not None:
-            return health, _sentence(change.text)
+            return health, _compose_sentence(change.text)
     if progress.ended is not None and progress.failed_behind:
         return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
     if progress.ended is not None and _is_behind_the_end(progress):
@@ -194,17 +194,17 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
         return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
     if progress.last is None:
         return Health.UNKNOWN, "The job began and no step of it was ever printed."
-    step = words_of(progress.last.step, progress.last.line - 1)
+    step = describe_step(progress.last.step, progress.last.line - 1)
     if progress.first == progress.last:
         return Health.UNKNOWN, f"One line alone tells of its progress, {step}."
-    unknown = _why_unknown(progress, step)
+    unknown = _explain_unknown(progress, step)
     if unknown is not None:
         return Health.UNKNOWN, unknown
     if progress.silent_s is None or progress.gap_s is None:
         return Health.MOVING_TO_THE_END, f"The job moved up to the end of its log, {step}."
     return Health.MOVING_TO_THE_END, (
         f"The job moved up to the end of its log: {step}, a line of progress every"
-        f" {seconds(progress.gap_s)}."
+        f" {format_seconds(progress.gap_s)}."
     )
 
 
@@ -216,7 +216,7 @@ def _is_behind_the_end(progress: JobProgress) -> bool:
     return end.artifact == progress.last.artifact and error[0] > end.line
 
 
-def _why_unknown(progress: JobProgress, step: str) -> str | None:
+def _explain_unknown(progress: JobProgress, step: str) -> str | None:
     """Why nothing says that the job still moved behind ``step``, its last; None where it did."""
     if progress.doing is not None:
         return f"The log ends in the {progress.doing} after {step}, whose end is not printed."
@@ -227,12 +227,13 @@ def _why_unknown(progress: JobProgress, step: str) -> str | None:
     if progress.left_s is not None:
         return (
             f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"
-            f" {seconds(progress.left_s)}."
+            f" {format_seconds(progress.left_s)}."
         )
     silent_s, pause_s = progress.silent_s, progress.pause_s
     if silent_s is not None and pause_s is not None and silent_s > max(pause_s, _UNSURE_S):
         return (
-            f"The logs go on for {seconds(silent_s)} after {step}, longer than the job was ever"
+            f"The logs go on for {format_seconds(silent_s)} after {step}, longer than the job"
+            f" was ever"
             " silent before, and not so long that it must have stopped."
         )
     if silent_s is None or progress.gap_s is None:
@@ -245,7 +246,7 @@ def _why_unknown(progress: JobProgress, step: str) -> str | None:
     return None
 
 
-def _sentence(text: str) -> str:
+def _compose_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
@@ -276,10 +277,10 @@ _WORDS: Final = {
 _Seat = tuple[str | None, int | None, int | None]
 
 
-def _slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
+def _find_slow_ranks(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
     """The slow ranks of all logs, slowest first; none where fewer than four print their times."""
     lines = [
-        (_seat_of(file, line), file, line)
+        (_find_seat(file, line), file, line)
         for file in files
         if file.progress is not None
         for line in file.progress.steps
@@ -293,13 +294,13 @@ def _slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
                     value if str(quantity).endswith("_s") and "per" not in quantity else 1 / value
                 )
                 by_seat[seat].append((file, line, time))
-        found = _slow_among(by_seat, quantity)
+        found = _find_slow_among(by_seat, quantity)
         if found is not None:
             return found
     return ()
 
 
-def _seat_of(file: LogFile, line: Step) -> _Seat | None:
+def _find_seat(file: LogFile, line: Step) -> _Seat | None:
     """Who prints a line: its rank, else its place on its node; None where nothing tells."""
     node = line.node or file.node
     if line.rank is not None:
@@ -309,7 +310,7 @@ def _seat_of(file: LogFile, line: Step) -> _Seat | None:
     )
 
 
-def _slow_among(
+def _find_slow_among(
     by_seat: dict[_Seat, list[tuple[LogFile, Step, float]]], quantity: Quantity
 ) -> tuple[SlowRank, ...] | None:
     """The slow ones among those who print one quantity; None where too few do."""
@@ -319,14 +320,16 @@ def _slow_among(
     middles = {seat: float(np.median([time for *_, time in some])) for seat, some in full.items()}
     values = np.array(list(middles.values()))
     usual = float(np.median(values))
-    limit = usual * (1 + max(LEAST_CHANGE, _SIGMAS * max(noise_of(values / usual), _LEAST_NOISE)))
+    limit = usual * (
+        1 + max(LEAST_CHANGE, _SIGMAS * max(estimate_noise(values / usual), _LEAST_NOISE))
+    )
     slow = [
         seat
         for seat, middle in middles.items()
         if middle >= limit
         and np.mean([time > usual * (1 + LEAST_CHANGE / 2) for *_, time in full[seat]]) >= _STEADY
     ]
-    if len(slow) > _MOST_SLOW * len(full) or _by_design(slow, list(full)):
+    if len(slow) > _MOST_SLOW * len(full) or _is_slow_by_design(slow, list(full)):
         return ()
     slow.sort(key=lambda seat: (-middles[seat], str(seat)))
     return tuple(
@@ -343,7 +346,7 @@ def _slow_among(
     )
 
 
-def _by_design(slow: list[_Seat], placement: list[_Seat]) -> bool:
+def _is_slow_by_design(slow: list[_Seat], placement: list[_Seat]) -> bool:
     """Whether slow ranks lie as stages or members of groups do: they have more to do."""
     ranks = sorted(seat[1] for seat in slow if seat[1] is not None)
     every = [seat[1] for seat in placement if seat[1] is not None]

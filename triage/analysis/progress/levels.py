@@ -43,38 +43,38 @@ class Level:
         return self.stop - self.start
 
 
-def noise_of(values: F64) -> float:
+def estimate_noise(values: F64) -> float:
     """The standard deviation of the bulk of ``values``, by the median distance from the median."""
     return float(1.4826 * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
 
 
-def levels_of(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
+def find_levels(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
     """The levels of a series of positive numbers, in order; one where nothing changed."""
-    cuts = [0, *sorted(_cuts_in(values, 0, len(values), _DEEPEST)), len(values)]
-    levels = [_level_of(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
+    cuts = [0, *sorted(_find_cuts(values, 0, len(values), _DEEPEST)), len(values)]
+    levels = [_make_level(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
     # A cut is taken back where its sides are not apart; the two that are most alike go first.
     while len(levels) > 1:
-        apart = [_distance(one, other, least_change) for one, other in pairwise(levels)]
+        apart = [_measure_distance(one, other, least_change) for one, other in pairwise(levels)]
         at = int(np.argmin(apart))
         if apart[at] >= 1:
             break
-        levels[at : at + 2] = [_level_of(values, levels[at].start, levels[at + 1].stop)]
+        levels[at : at + 2] = [_make_level(values, levels[at].start, levels[at + 1].stop)]
     for at in range(1, len(levels)):
         level, other = levels[at - 1], levels[at]
-        cut = _sharpened(values[level.start : other.stop], level, other)
+        cut = _sharpen_cut(values[level.start : other.stop], level, other)
         levels[at - 1 : at + 1] = [
-            _level_of(values, level.start, cut),
-            _level_of(values, cut, other.stop),
+            _make_level(values, level.start, cut),
+            _make_level(values, cut, other.stop),
         ]
     return levels
 
 
-def _level_of(values: F64, start: int, stop: int) -> Level:
+def _make_level(values: F64, start: int, stop: int) -> Level:
     part = values[start:stop]
-    return Level(start, stop, float(np.median(part)), noise_of(part))
+    return Level(start, stop, float(np.median(part)), estimate_noise(part))
 
 
-def _distance(level: Level, other: Level, least_change: float) -> float:
+def _measure_distance(level: Level, other: Level, least_change: float) -> float:
     """How far two levels are apart, in what is needed at the least."""
     noise = (level.noise * level.points + other.noise * other.points) / (
         level.points + other.points
@@ -84,7 +84,7 @@ def _distance(level: Level, other: Level, least_change: float) -> float:
     return abs(level.middle - other.middle) / needed if needed > 0 else np.inf
 
 
-def _sharpened(values: F64, level: Level, other: Level) -> int:
+def _sharpen_cut(values: F64, level: Level, other: Level) -> int:
     """Where fewest points lie on the wrong side of the middle between two levels."""
     high = values > (level.middle + other.middle) / 2
     wrong_left = high if other.middle > level.middle else ~high
@@ -95,25 +95,25 @@ def _sharpened(values: F64, level: Level, other: Level) -> int:
     return level.start + first + int(np.argmin(wrong[first : last + 1]))
 
 
-def _cuts_in(values: F64, start: int, stop: int, depth: int) -> list[int]:
-    at = _best_cut(values[start:stop]) if depth else None
+def _find_cuts(values: F64, start: int, stop: int, depth: int) -> list[int]:
+    at = _find_best_cut(values[start:stop]) if depth else None
     if at is None:
         return []
     cut = start + at
     return [
-        *_cuts_in(values, start, cut, depth - 1),
+        *_find_cuts(values, start, cut, depth - 1),
         cut,
-        *_cuts_in(values, cut, stop, depth - 1),
+        *_find_cuts(values, cut, stop, depth - 1),
     ]
 
 
-def _best_cut(values: F64) -> int | None:
+def _find_best_cut(values: F64) -> int | None:
     """Where the ranks of both sides differ most; None where chance may do as much."""
     size = len(values)
     if size < 2 * _LEAST_POINTS:
         return None
     left = np.arange(1, size)
-    excess = np.cumsum(_ranks_of(values))[:-1] - left * (size + 1) / 2
+    excess = np.cumsum(_rank_values(values))[:-1] - left * (size + 1) / 2
     spread = np.sqrt(left * (size - left) * (size + 1) / 12)
     z = np.abs(excess) / spread
     z[: _LEAST_POINTS - 1] = 0
@@ -122,7 +122,7 @@ def _best_cut(values: F64) -> int | None:
     return cut if z[cut - 1] >= _LEAST_Z else None
 
 
-def _ranks_of(values: F64) -> F64:
+def _rank_values(values: F64) -> F64:
     """Ranks from 1; equal values share the middle of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.progress.course import SECOND, Course, point_of
-from triage.analysis.progress.pace import print_gap_s, seconds, words_of
+from triage.analysis.progress.pace import describe_step, format_seconds, print_gap_s
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
@@ -58,7 +58,7 @@ class Movement:
     """A traceback stands behind the last step, perhaps without its end."""
 
 
-def movement_of(
+def judge_movement(
     course: Course,
     files: Sequence[LogFile],
     nodes: Sequence[LogFile],
@@ -71,18 +71,20 @@ def movement_of(
     """
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
-    ended, how = _orderly_end(course, files, total)
+    ended, how = _find_orderly_end(course, files, total)
     reach = _reach_of(files, until_ns)
-    silent_s, least_s = _silence(course, files, reach)
-    doing = _begun_after(course)
+    silent_s, least_s = _measure_silence(course, files, reach)
+    doing = _find_begun_after(course)
     pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, _LONGEST_GAPS * longest_s)
     stop = None
     if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
         allowed_s = max(pause_s, least_s if doing is None else max(least_s, _LEAST_BREAK_S))
         if silent_s > allowed_s:
-            stop = _standstill(course, doing[0] if doing is not None else None, gap_s, silent_s)
+            stop = _make_standstill(
+                course, doing[0] if doing is not None else None, gap_s, silent_s
+            )
     if stop is None and ended is None:
-        stop = _no_headway(course)
+        stop = _find_no_headway(course)
     return Movement(
         ended=ended,
         ended_how=how,
@@ -93,38 +95,40 @@ def movement_of(
         doing_since=None if doing is None else point_of(course.file, doing[1], step),
         stop=stop,
         pause_s=pause_s,
-        left_s=_left_over(reach, nodes, gap_s),
-        traceback=_begun_after(course, (MarkKind.TRACEBACK,)) is not None,
+        left_s=_measure_left_over(reach, nodes, gap_s),
+        traceback=_find_begun_after(course, (MarkKind.TRACEBACK,)) is not None,
     )
 
 
-def _silence(
+def _measure_silence(
     course: Course, files: Sequence[LogFile], reach: int | None
 ) -> tuple[float | None, float]:
     """(seconds from the last step to the end of the logs, the fewest of them that are a stop)."""
     if reach is None or course.counted[-1].place.at_ns is None:
         return None, _LEAST_SILENT_BESIDE_S
-    newest = _latest_step(course, files)
+    newest = _find_latest_step_ns(course, files)
     own = _reach_of([file for file in files if file.progress is not None], None)
     goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
     least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
 
 
-def _standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
+def _make_standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
     """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
     where = point_of(course.file, course.counted[-1].place, float(course.at[-1]))
     within = f" in its {doing.kind}" if doing else ""
-    what = words_of(where.step, len(course.counted) - 1)
+    what = describe_step(where.step, len(course.counted) - 1)
     text = (
         f"the job stopped moving{within} after {what}:"
-        f" its log goes on for {seconds(silent_s)}, and a line of progress came every"
-        f" {seconds(gap_s)}"
+        f" its log goes on for {format_seconds(silent_s)}, and a line of progress came every"
+        f" {format_seconds(gap_s)}"
     )
     return Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
 
 
-def _left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:
+def _measure_left_over(
+    reach: int | None, nodes: Iterable[LogFile], gap_s: float | None
+) -> float | None:
     """Seconds by which the logs of nodes outlive those of the job, where that means something."""
     ends = sorted(file.last_at_ns for file in nodes if file.last_at_ns is not None)
     if reach is None or not ends:
@@ -140,7 +144,7 @@ def is_off_by_a_zone(apart_s: float) -> bool:
     return abs(apart_s - _QUARTER_S * round(apart_s / _QUARTER_S)) < _NEAR_QUARTER_S
 
 
-def _no_headway(course: Course) -> Change | None:
+def _find_no_headway(course: Course) -> Change | None:
     """A job that begins again and again and never gets further than it was."""
     if len({(line.rank, line.local_rank) for line in course.counted}) != 1 or len(course.at) < 4:
         return None
@@ -165,7 +169,7 @@ def _reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
 
 
-def _latest_step(course: Course, files: Sequence[LogFile]) -> int:
+def _find_latest_step_ns(course: Course, files: Sequence[LogFile]) -> int:
     """The time of the newest step in any log: ranks may print into logs of their own."""
     mine = course.counted[-1].place.at_ns or 0
     others = [
@@ -176,7 +180,7 @@ def _latest_step(course: Course, files: Sequence[LogFile]) -> int:
     return max(mine, *(ns for ns in others if ns is not None), 0)
 
 
-def _orderly_end(
+def _find_orderly_end(
     course: Course, files: Sequence[LogFile], total: int | None
 ) -> tuple[ProgressPoint | None, str | None]:
     """The line that says that the job is done, and its words."""
@@ -213,7 +217,7 @@ def _is_behind(place: Place, file: LogFile, course: Course) -> bool:
     return place.at_ns >= last.at_ns - _LEAST_SILENT_S * SECOND
 
 
-def _begun_after(
+def _find_begun_after(
     course: Course, kinds: Collection[MarkKind] = tuple(_BREAKS)
 ) -> tuple[Mark, Place] | None:
     """What of ``kinds`` began after the last step, and whose end is not told."""

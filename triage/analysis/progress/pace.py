@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.progress.course import SECOND, Course, StepTimes, point_of
-from triage.analysis.progress.levels import LEAST_CHANGE, Level, levels_of
+from triage.analysis.progress.levels import LEAST_CHANGE, Level, find_levels
 from triage.domain.arrays import F64, I64
 from triage.domain.progress import Change, ChangeKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
@@ -41,13 +41,15 @@ _BEGAN: Final = 0.01
 def step_times(course: Course) -> StepTimes | None:
     """The time of a step at the lines that tell it; None where nothing does."""
     lines, values = course.get(Quantity.STEP_S)
-    if len(lines) >= 3 and not _running_total(values):
-        return _usable(course, lines, values * _batch_factor(lines), in_seconds=True)
+    if len(lines) >= 3 and not _is_running_total(values):
+        return _select_usable(course, lines, values * _batch_factor(lines), in_seconds=True)
     for quantity in _RATES:
         lines, values = course.get(quantity)
         if len(lines) >= 3 and (values > 0).sum() * 2 > len(values):
             rates = np.where(values > 0, values, np.nan)
-            return _usable(course, lines, 1 / rates, in_seconds=quantity is Quantity.STEPS_PER_S)
+            return _select_usable(
+                course, lines, 1 / rates, in_seconds=quantity is Quantity.STEPS_PER_S
+            )
     places = np.flatnonzero(np.isfinite(course.ns))
     if len(places) < 3:
         return None
@@ -60,7 +62,7 @@ def step_times(course: Course) -> StepTimes | None:
     return StepTimes(places[1:][moved][kept], values[kept], in_seconds=True)
 
 
-def _running_total(values: F64) -> bool:
+def _is_running_total(values: F64) -> bool:
     """Whether a "time" is that since the start of the job."""
     if len(values) < 5:
         return False
@@ -77,7 +79,9 @@ def _batch_factor(lines: Sequence[Step]) -> F64:
     return factor
 
 
-def _usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool) -> StepTimes:
+def _select_usable(
+    course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool
+) -> StepTimes:
     """Times at their lines, without those that are none. The place is that of the counted line
     at or before it.
     """
@@ -88,15 +92,15 @@ def _usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: b
     return StepTimes(places[kept].astype(np.int64), values[kept], in_seconds)
 
 
-def seconds_of_a_step(course: Course, times: StepTimes | None) -> float | None:
+def estimate_step_s(course: Course, times: StepTimes | None) -> float | None:
     """The usual time of a step, in seconds."""
     if times is not None and times.in_seconds and len(times.values):
         return float(np.median(times.values[-256:]))
-    slopes = _slopes_of(course)
+    slopes = _measure_slopes(course)
     return float(np.median(slopes)) if len(slopes) else None
 
 
-def _slopes_of(course: Course) -> F64:
+def _measure_slopes(course: Course) -> F64:
     known = np.isfinite(course.ns)
     steps, ns = np.diff(course.at[known]), np.diff(course.ns[known])
     slopes: F64 = (ns / SECOND / np.where(steps > 0, steps, np.nan))[steps > 0]
@@ -121,17 +125,17 @@ def print_gap_s(course: Course) -> tuple[float | None, float]:
     return (float(np.median(gaps)), longest) if gaps else (None, 0.0)
 
 
-def changes_of_pace(course: Course, times: StepTimes | None) -> list[Change]:
+def find_pace_changes(course: Course, times: StepTimes | None) -> list[Change]:
     """That the job became slower for good, and that single steps are slow."""
     if times is None or len(times.values) < _LEAST_POINTS:
         return []
-    levels = levels_of(times.values)
-    found = _slower(course, times, levels)
-    spikes = _spikes_of(course, times, levels)
+    levels = find_levels(times.values)
+    found = _find_slower_level(course, times, levels)
+    spikes = _find_spikes(course, times, levels)
     return [*([found] if found else []), *([spikes] if spikes else [])]
 
 
-def _slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
+def _find_slower_level(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """A lasting change to a slower level than the job once kept."""
     last = levels[-1]
     before = [level for level in levels[:-1] if level.points >= min(10, max(5, last.points // 10))]
@@ -145,28 +149,28 @@ def _slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change
         1 + LEAST_CHANGE
     ):
         first -= 1
-    if _contradicted(course, times, levels[first].start):
+    if _is_contradicted_by_rate(course, times, levels[first].start):
         return None
     place = int(times.places[levels[first].start])
     ratio = last.middle / base.middle - 1
     if times.in_seconds:
-        change = f"{seconds(base.middle)} -> {seconds(last.middle)}"
+        change = f"{format_seconds(base.middle)} -> {format_seconds(last.middle)}"
     else:
         change = f"throughput down {1 - 1 / (1 + ratio):.1%}"
     since = point_of(course.file, course.counted[place].place, course.at[place])
     return Change(
         ChangeKind.SLOWER,
-        f"a step takes {ratio:.1%} longer ({change}) since {words_of(since.step, place)}",
+        f"a step takes {ratio:.1%} longer ({change}) since {describe_step(since.step, place)}",
         since,
         base.middle,
         last.middle,
     )
 
 
-def _contradicted(course: Course, times: StepTimes, cut: int) -> bool:
+def _is_contradicted_by_rate(course: Course, times: StepTimes, cut: int) -> bool:
     """Whether a printed rate says that nothing became slower: steps grew, and do more."""
     lines, printed = course.get(Quantity.STEP_S)
-    if not lines or _running_total(printed):
+    if not lines or _is_running_total(printed):
         return False
     at = course.counted[int(times.places[cut])].place.order
     for quantity in (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS):
@@ -178,7 +182,7 @@ def _contradicted(course: Course, times: StepTimes, cut: int) -> bool:
     return False
 
 
-def _spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
+def _find_spikes(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """Single steps that take far longer than the others, at no equal distances."""
     usual = np.concatenate([np.full(level.points, level.middle) for level in levels])
     noise = np.concatenate([np.full(level.points, level.noise) for level in levels])
@@ -189,7 +193,7 @@ def _spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Cha
     spikes = np.flatnonzero(high)
     if len(spikes) < _LEAST_SPIKES or len(spikes) * 2 > len(usual):
         return None
-    if _regular(course.at[times.places[spikes]]) or _marked(course, times, spikes):
+    if _is_regular(course.at[times.places[spikes]]) or _is_at_checkpoints(course, times, spikes):
         return None
     begun = int(spikes[0])
     lost = float((times.values[spikes] - usual[spikes]).sum())
@@ -202,8 +206,8 @@ def _spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Cha
     place = int(times.places[begun])
     since = point_of(course.file, course.counted[place].place, course.at[place])
     factor = float(np.median(times.values[spikes] / usual[spikes]))
-    waits = " waiting for data" if _waits_for_data(course, times, spikes) else ""
-    when = f"since {words_of(since.step, place)}" if started else "from the start"
+    waits = " waiting for data" if _is_waiting_for_data(course, times, spikes) else ""
+    when = f"since {describe_step(since.step, place)}" if started else "from the start"
     return Change(
         ChangeKind.SPIKES,
         f"one step in {round(1 / share)} takes {factor:.1f} times as long{waits} {when},"
@@ -215,7 +219,7 @@ def _spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Cha
     )
 
 
-def _regular(steps: F64) -> bool:
+def _is_regular(steps: F64) -> bool:
     """Whether spikes stand at multiples of one distance, as checkpoints do."""
     gaps = np.diff(np.unique(steps))
     if len(gaps) < _LEAST_SPIKES - 2:
@@ -229,7 +233,7 @@ def _regular(steps: F64) -> bool:
     return False
 
 
-def _marked(course: Course, times: StepTimes, spikes: I64) -> bool:
+def _is_at_checkpoints(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether most spikes have a checkpoint or an evaluation just before them."""
     kinds = (
         MarkKind.CHECKPOINT,
@@ -255,7 +259,7 @@ def _marked(course: Course, times: StepTimes, spikes: I64) -> bool:
     return explained * 10 >= 7 * len(spikes)
 
 
-def _waits_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
+def _is_waiting_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether the wait for data makes up most of what slow steps take longer."""
     lines, waits = course.get(Quantity.DATA_S)
     if len(lines) != len(course.counted) or len(times.values) != len(lines):
@@ -266,13 +270,13 @@ def _waits_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
     return bool(np.median(waits[high]) - np.median(waits[~high]) > more / 2)
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """A duration as people say it."""
     if value < 0.9995:
         return f"{value * 1000:.3g} ms"
     return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} min"
 
 
-def words_of(step: int | None, place: int) -> str:
+def describe_step(step: int | None, place: int) -> str:
     """A step's number, or the place of a line of progress that has none, in words."""
     return f"step {step}" if step is not None else f"the {place + 1}th line of progress"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from triage.analysis.restart.policy import UNKNOWN_CAUSE, Policy, policy_of
+from triage.analysis.restart.policy import UNKNOWN_CAUSE, Policy, choose_policy
 from triage.domain.category import HARDWARE, OF_THE_NODE, Category, Role, VerdictKind
 from triage.domain.hosts import is_host_name
 from triage.domain.report import Suspect, Verdict
@@ -61,28 +61,32 @@ def restart_of(
         return _restart_of_slow_job([one for one in suspects if one.node not in cause.by_number])
     policy = UNKNOWN_CAUSE
     if verdict.kind is not VerdictKind.INCONCLUSIVE:
-        policy = policy_of(verdict.category, cause.signatures, outside=cause.outside)
-    repeats = _repeats_of(verdict.category, starts)
+        policy = choose_policy(verdict.category, cause.signatures, outside=cause.outside)
+    repeats = _count_repeats(verdict.category, starts)
     exclude: tuple[str, ...] = ()
     if policy.decision in (_STOP, _WAIT) and verdict.confidence < _SURE and not repeats.ends:
         why = f"{policy.why}, but that is not sure ({verdict.confidence:.2f}): one start tells"
         policy = Policy(_RESTART, 1, why)
     elif policy.decision is _WITHOUT:
-        policy, exclude = _without_nodes(policy, verdict.category, suspects, num_nodes, cause)
+        policy, exclude = _choose_exclusions(policy, verdict.category, suspects, num_nodes, cause)
     elif policy.decision is _RESTART:
-        exclude = _again_on((one for one in suspects if one.node not in cause.by_number), repeats)
+        exclude = _list_repeat_offenders(
+            (one for one in suspects if one.node not in cause.by_number), repeats
+        )
         if exclude:
-            policy = Policy(_WITHOUT, policy.retries, f"{_names_of(exclude)} ended it before, too")
-    return _after_record(policy, exclude, verdict.category, starts, repeats)
+            policy = Policy(
+                _WITHOUT, policy.retries, f"{_join_names(exclude)} ended it before, too"
+            )
+    return _apply_record(policy, exclude, verdict.category, starts, repeats)
 
 
 def _restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
-    exclude = _nodes_of(one for one in suspects if one.role is Role.CULPRIT)
-    why = f"The job goes on, held up by {_names_of(exclude)}: start without, from a checkpoint."
+    exclude = _list_nodes(one for one in suspects if one.role is Role.CULPRIT)
+    why = f"The job goes on, held up by {_join_names(exclude)}: start without, from a checkpoint."
     return Restart(_WITHOUT, exclude, 1, why) if exclude else None
 
 
-def _without_nodes(
+def _choose_exclusions(
     policy: Policy,
     category: Category,
     suspects: Sequence[Suspect],
@@ -95,20 +99,20 @@ def _without_nodes(
         own = [one for one in own if one.node not in cause.by_number]
         if not own:
             return Policy(_RESTART, 1, _BY_NUMBER), ()
-    convicted = _nodes_of(one for one in own if one.role is Role.CULPRIT)
+    convicted = _list_nodes(one for one in own if one.role is Role.CULPRIT)
     if convicted:
         everywhere = len(convicted) > 1 and not _is_cheap(len(convicted), num_nodes)
         if everywhere and category not in HARDWARE:
             return Policy(_STOP, 0, f"It is so on {len(convicted)} nodes, so on most of them"), ()
         return policy, convicted
-    possible = _nodes_of(
+    possible = _list_nodes(
         one for one in own if one.role is Role.POSSIBLE and one.score >= _LEAST_BELIEF
     )
     if 0 < len(possible) <= _MAX_POSSIBLE and _is_cheap(len(possible), num_nodes):
         either = "It may be" if len(possible) == 1 else "It is one of them, or their connection, of"
         cheap = "leaving out costs less than another stop"
         return Policy(
-            _WITHOUT, policy.retries, f"{either} {_names_of(possible)}; {cheap}"
+            _WITHOUT, policy.retries, f"{either} {_join_names(possible)}; {cheap}"
         ), possible
     if possible:
         many = f"any of {len(possible)} nodes" if len(possible) > 1 else possible[0]
@@ -143,7 +147,7 @@ class _Repeats:
     sentence: str
 
 
-def _repeats_of(category: Category, starts: EarlierStarts) -> _Repeats:
+def _count_repeats(category: Category, starts: EarlierStarts) -> _Repeats:
     """The ends in a row by ``category`` that the record has, back to a start that lasted.
 
     Each of ``ends`` was followed by a restart, so the first failure is none, and this one is.
@@ -159,23 +163,23 @@ def _repeats_of(category: Category, starts: EarlierStarts) -> _Repeats:
         return _Repeats((), at_once=False, sentence="")
     lengths = [starts.ran_s, *(end.ran_s for end in ends[:-1])]
     known = [length for length in lengths if length is not None]
-    within = f" within {_duration(max(known))}" if len(known) == len(lengths) else ""
+    within = f" within {_format_duration(max(known))}" if len(known) == len(lengths) else ""
     what = "This cause has" if category not in _NO_CAUSE else "Stops without a known cause have"
     soon = bool(within) and max(known) <= _AT_ONCE_S
     return _Repeats(
         tuple(ends),
         at_once=soon and len(lengths) >= _LEAST_AT_ONCE,
-        sentence=f"{what} ended {_counted(len(ends), len(starts.ends))}{within}",
+        sentence=f"{what} ended {_count_restarts(len(ends), len(starts.ends))}{within}",
     )
 
 
-def _counted(num: int, num_restarts: int) -> str:
+def _count_restarts(num: int, num_restarts: int) -> str:
     if num == num_restarts:
         return f"{num} of {num} restart{'s' * (num != 1)}"
     return f"the last {num} of {num_restarts} restarts"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """``3 minutes``: a bound, so it is rounded up."""
     if seconds <= 90:
         number, unit = max(1, ceil(seconds)), "second"
@@ -186,27 +190,27 @@ def _duration(seconds: float) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def _again_on(suspects: Iterable[Suspect], repeats: _Repeats) -> tuple[str, ...]:
+def _list_repeat_offenders(suspects: Iterable[Suspect], repeats: _Repeats) -> tuple[str, ...]:
     """Convicted nodes that ended a start before this one by the same cause."""
     before = {node for end in repeats.ends for node in end.nodes}
-    convicted = _nodes_of(
+    convicted = _list_nodes(
         one for one in suspects if one.role is Role.CULPRIT and one.category in OF_THE_NODE
     )
     return tuple(node for node in convicted if node in before)
 
 
-def _nodes_of(suspects: Iterable[Suspect]) -> tuple[str, ...]:
+def _list_nodes(suspects: Iterable[Suspect]) -> tuple[str, ...]:
     """Their nodes, as far as a scheduler can have them; others are of nobody's nodes."""
     names = (one.node for one in suspects if one.node is not None)
     return tuple(dict.fromkeys(name for name in names if is_host_name(name)))
 
 
-def _names_of(nodes: Sequence[str]) -> str:
+def _join_names(nodes: Sequence[str]) -> str:
     more = f" and {len(nodes) - 4} more" if len(nodes) > 4 else ""
     return ", ".join(nodes[:4]) + more
 
 
-def _after_record(
+def _apply_record(
     policy: Policy,
     exclude: tuple[str, ...],
     category: Category,
@@ -217,27 +221,29 @@ def _after_record(
     told = repeats.sentence
     left = policy.retries - len(repeats.ends)
     if policy.decision is _STOP:
-        return Restart(_STOP, (), 0, _sentences(policy.why, told))
+        return Restart(_STOP, (), 0, _compose_sentences(policy.why, told))
     if policy.decision is _WAIT:
-        return Restart(_WAIT, (), max(left, 1), _sentences(policy.why, told))
+        return Restart(_WAIT, (), max(left, 1), _compose_sentences(policy.why, told))
     if not starts.ends and starts.restarts:
         times = "once" if starts.restarts == 1 else f"{starts.restarts} times"
         told = f"It was started again {times} before, and no record says how those starts ended"
         left = max(policy.retries - starts.restarts, 1)
     if left > 0 and not repeats.at_once:
-        return Restart(policy.decision, exclude, left, _sentences(policy.why, told))
+        return Restart(policy.decision, exclude, left, _compose_sentences(policy.why, told))
     still = tuple(
         node for node in exclude if repeats.ends and all(node in end.nodes for end in repeats.ends)
     )
     if still:
         was = "was in each of them: leave it out"
-        why = _sentences(policy.why, told, f"{_names_of(still)} {was}")
+        why = _compose_sentences(policy.why, told, f"{_join_names(still)} {was}")
         return Restart(_WITHOUT, exclude, policy.retries, why)
     if category is Category.HOST_MAINTENANCE:
-        why = _sentences(policy.why, told, "Wait until whoever takes it down is done")
+        why = _compose_sentences(policy.why, told, "Wait until whoever takes it down is done")
         return Restart(_WAIT, (), 1, why)
-    return Restart(_STOP, (), 0, _sentences(told, "Somebody has to look before it starts again"))
+    return Restart(
+        _STOP, (), 0, _compose_sentences(told, "Somebody has to look before it starts again")
+    )
 
 
-def _sentences(*parts: str) -> str:
+def _compose_sentences(*parts: str) -> str:
     return " ".join(f"{part}." for part in parts if part)

@@ -114,7 +114,7 @@ EXCEPTIONS: Final[Mapping[str, Policy]] = {
 """By the signature of the line that the cause rests on, where a category holds several kinds."""
 
 
-def policy_of(category: Category, signatures: Iterable[str], *, outside: bool) -> Policy:
+def choose_policy(category: Category, signatures: Iterable[str], *, outside: bool) -> Policy:
     """The policy of a cause. ``signatures`` are those of its lines, the telling ones first;
     ``outside`` is whether it is in no node.
     """

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.clocks.dump_clocks import group_median
-from triage.analysis.progress.levels import LEAST_CHANGE, levels_of
+from triage.analysis.progress.levels import LEAST_CHANGE, find_levels
 from triage.analysis.slow.own_time import OwnTime
-from triage.analysis.snapshots.finished import FinishedOperations, compact
+from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
 from triage.domain.arrays import F64, I64, Flags
 
 # Groups of the same kind and stage that are needed to call one of them slow.
@@ -59,13 +59,13 @@ class _Transfers:
     took: F64
 
 
-def _transfers_of(rows: FinishedOperations, times: OwnTime) -> _Transfers:
+def _measure_transfers(rows: FinishedOperations, times: OwnTime) -> _Transfers:
     """The shortest kernel of a collective is of the member who came last, and waited for none."""
     good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted))
     if not len(good):
         none = np.empty(0, np.int64)
         return _Transfers(none, none, np.empty(0))
-    key = compact(rows.group[good], rows.seq[good])
+    key = number_pairs(rows.group[good], rows.seq[good])
     took = np.full(int(key.max()) + 1, np.inf)
     np.minimum.at(took, key, rows.lasted[good])
     members = np.bincount(key)
@@ -75,13 +75,13 @@ def _transfers_of(rows: FinishedOperations, times: OwnTime) -> _Transfers:
     size = np.zeros(int(group.max()) + 1, np.int64)
     np.maximum.at(size, group, members)
     whole = members == size[group]
-    kind = compact(rows.desc[one], times.stage[rows.digest[one]])
-    return _Transfers(group[whole], compact(kind, rows.seq[one])[whole], took[whole])
+    kind = number_pairs(rows.desc[one], times.stage[rows.digest[one]])
+    return _Transfers(group[whole], number_pairs(kind, rows.seq[one])[whole], took[whole])
 
 
-def slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
+def find_slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
     """Groups that transfer more slowly than the others of their kind, the dearest first."""
-    found = _transfers_of(rows, times)
+    found = _measure_transfers(rows, times)
     if not len(found.group):
         return []
     siblings = np.bincount(found.place)[found.place]
@@ -112,7 +112,7 @@ def slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
     return sorted(groups, key=lambda one: (-one.lost_ns, one.group))
 
 
-def waited_by_all(rows: FinishedOperations, times: OwnTime, joins_stages: Flags) -> float:
+def measure_common_wait(rows: FinishedOperations, times: OwnTime, joins_stages: Flags) -> float:
     """How long a rank waits for its peers in the mean of all ranks, ns a step.
 
     ``joins_stages`` are groups over several stages: what is waited for there is the pipeline's.
@@ -120,14 +120,14 @@ def waited_by_all(rows: FinishedOperations, times: OwnTime, joins_stages: Flags)
     good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted) & ~joins_stages[rows.group])
     if not len(good):
         return 0.0
-    key = compact(rows.group[good], rows.seq[good])
+    key = number_pairs(rows.group[good], rows.seq[good])
     took = np.full(int(key.max()) + 1, np.inf)
     np.minimum.at(took, key, rows.lasted[good])
     waited = float((rows.lasted[good] - took[key]).sum())
     return waited / len(np.unique(rows.digest)) / times.num_steps
 
 
-def slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
+def find_slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
     """The stage with most to do, and how much more that is than the mean, ns a step."""
     stages = int(times.stage.max()) + 1
     if not piped or stages < 2:
@@ -138,7 +138,7 @@ def slow_stage(times: OwnTime, *, piped: bool) -> tuple[int, float] | None:
     return (most, lost) if lost >= _LEAST_STAGE_SHARE * times.step_ns else None
 
 
-def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
+def measure_data_wait(rows: FinishedOperations, times: OwnTime) -> float | None:
     """How long every host pauses between two steps at the least, ns; None where it is little.
 
     A host that pauses issues its next operation only after the end of the step was noticed.
@@ -151,37 +151,37 @@ def waited_for_data(rows: FinishedOperations, times: OwnTime) -> float | None:
         return None
     pause = (rows.created[at + 1] - noticed)[good]
     # Ends are noticed up to a tenth of a second late, each rank's at its own moment.
-    key = compact(rows.group[at][good], rows.seq[at][good])
+    key = number_pairs(rows.group[at][good], rows.seq[at][good])
     longest = np.full(int(key.max()) + 1, -np.inf)
     np.maximum.at(longest, key, pause)
     each = float(np.median(longest))
-    alike = _waits_alike(rows, at, times)
+    alike = _is_wait_alike(rows, at, times)
     return (
         each if alike and each >= max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS) else None
     )
 
 
-def _waits_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
+def _is_wait_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
     """Whether the ranks pause alike: where some pause alone, the others wait in an operation."""
     start = times.start[np.isfinite(times.start)]
     pause = float(np.median(rows.created[at + 1] - rows.created[at]))
     return not len(start) or float(np.percentile(start, 99)) < 0.5 * max(pause, 1.0)
 
 
-def pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:
+def find_pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:
     """Since when steps take longer for all; None where their pace is one."""
     at = np.flatnonzero(ends)
     same = (np.diff(rows.digest[at]) == 0) & (np.diff(rows.group[at]) == 0)
     one, other = at[:-1][same], at[1:][same]
     if not len(one):
         return None
-    key = compact(np.zeros(len(one), np.int64), rows.seq[other])
+    key = number_pairs(np.zeros(len(one), np.int64), rows.seq[other])
     lasted = group_median(key, rows.created[other] - rows.created[one])
     first = np.unique(key, return_index=True)[1]
     values, since = lasted[first], rows.created[one][first]
     if len(values) < _LEAST_STEPS or (values <= 0).any():
         return None
-    levels = levels_of(values)
+    levels = find_levels(values)
     if len(levels) < 2 or levels[-1].middle < levels[0].middle * (1 + LEAST_CHANGE):
         return None
     return Pace(levels[0].middle, levels[-1].middle, int(since[levels[-1].start]))

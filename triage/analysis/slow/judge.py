@@ -54,56 +54,58 @@ class OddOne:
     sure: bool = True
 
 
-def odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddOne]:
+def find_odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddOne]:
     """The slow ones, the slowest first.
 
     ``host_late_ns`` is, per digest, by how much it issues operations late by its own doing;
     ``group_of`` is which digests compute together (a node), -1 for unknown.
     """
-    usual = _usual_own(times)
+    usual = _get_usual_own(times)
     if usual <= 0:
         return []
-    own = _alone(times, host_late_ns, usual)
+    own = _find_lone_ones(times, host_late_ns, usual)
     if len(own) > max(_MANY, _MANY_SHARE * len(times.own)):
         return []
     named = {digest for one in own for digest in one.digests}
-    together = [] if named else _grouped(times, group_of, usual)
+    together = [] if named else _find_slow_groups(times, group_of, usual)
     return sorted([*own, *together], key=lambda one: -one.late_ns)
 
 
-def _usual_own(times: OwnTime) -> float:
+def _get_usual_own(times: OwnTime) -> float:
     """The own time of a step in the middle of the ranks, ns."""
     values = times.own[np.isfinite(times.own) & (times.own > 0)]
     return float(np.median(values)) if len(values) else 0.0
 
 
-def _sigma_of(values: F64) -> float:
+def _estimate_sigma(values: F64) -> float:
     """The noise of values whose middle is 0 for those that are alike."""
     finite = values[np.isfinite(values)]
     return float(1.4826 * np.median(np.abs(finite))) if len(finite) else 0.0
 
 
-def _alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
+def _find_lone_ones(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
     covered = times.compared >= max(LEAST_COMPARED, _LEAST_COVERED * times.num_steps)
     within = np.nan_to_num(times.within, nan=-np.inf)
     start = np.nan_to_num(times.start, nan=-np.inf)
     wide = np.nan_to_num(times.wide, nan=-np.inf)
     of_device = (
-        (within > _floor(times.within, usual, times.step_ns, _LEAST_SHARE))
+        (within > _compute_floor(times.within, usual, times.step_ns, _LEAST_SHARE))
         & (wide > _LEAST_WIDE * within)
         & (times.steady >= _LEAST_STEADY)
         & covered
     )
     of_host = (
-        (start > _floor(times.start, 0.0, times.step_ns, _LEAST_HOST_SHARE, _HOST_SIGMAS))
+        (start > _compute_floor(times.start, 0.0, times.step_ns, _LEAST_HOST_SHARE, _HOST_SIGMAS))
         & (wide > _LEAST_WIDE * start)
         & (times.start_steady >= _LEAST_STEADY)
         & covered
         & ~of_device
     )
     # Nobody stands near enough to tell more: only that the job waits for this one.
-    of_either = (wide > _floor(times.wide, usual, times.step_ns, _LEAST_HOST_SHARE)) & ~covered
-    sigmas = {name: _sigma_of(getattr(times, name)) for name in ("within", "start", "wide")}
+    of_either = (
+        wide > _compute_floor(times.wide, usual, times.step_ns, _LEAST_HOST_SHARE)
+    ) & ~covered
+    sigmas = {name: _estimate_sigma(getattr(times, name)) for name in ("within", "start", "wide")}
 
     def odd(digest: int, name: str, steady: F64, *, host: bool, sure: bool = True) -> OddOne:
         late = float(getattr(times, name)[digest])
@@ -136,13 +138,13 @@ def _alone(times: OwnTime, host_late_ns: F64, usual: float) -> list[OddOne]:
     return found
 
 
-def _floor(
+def _compute_floor(
     values: F64, usual: float, step_ns: float, share: float, sigmas: float = _SIGMAS
 ) -> float:
-    return max(sigmas * _sigma_of(values), _LEAST_RATIO * usual, share * step_ns)
+    return max(sigmas * _estimate_sigma(values), _LEAST_RATIO * usual, share * step_ns)
 
 
-def _grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
+def _find_slow_groups(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
     """Groups whose members are all slow, against the other groups of their stage."""
     known = np.flatnonzero((group_of >= 0) & np.isfinite(times.wide))
     if not len(known):
@@ -157,7 +159,7 @@ def _grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
     for group in np.flatnonzero(size > 1).tolist():
         middle[group] = np.median(times.wide[known[group_of[known] == group]])
     middle -= np.nanmedian(middle)
-    odd: Flags = np.nan_to_num(middle, nan=-np.inf) > _floor(
+    odd: Flags = np.nan_to_num(middle, nan=-np.inf) > _compute_floor(
         middle, usual, times.step_ns, _LEAST_HOST_SHARE
     )
     odd &= lowest > _LEAST_WIDE * np.nan_to_num(middle, nan=np.inf)
@@ -169,7 +171,7 @@ def _grouped(times: OwnTime, group_of: I64, usual: float) -> list[OddOne]:
             tuple(known[group_of[known] == group].tolist()),
             float(middle[group]),
             float(middle[group] / usual),
-            float(middle[group] / max(_sigma_of(middle), 1.0)),
+            float(middle[group] / max(_estimate_sigma(middle), 1.0)),
             1.0,
         )
         for group in np.flatnonzero(odd).tolist()

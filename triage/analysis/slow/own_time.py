@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.clocks.dump_clocks import group_median
-from triage.analysis.snapshots.finished import FinishedOperations, compact
+from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
 from triage.domain.arrays import F64, I64, Flags
 
 _LEAST_MEMBERS: Final = 2
@@ -66,25 +66,25 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     stretch = np.cumsum(
         rows.first, dtype=np.int64
     )  # operations that are not compared lie between two of these
-    steps = _between(rows, boundary, spent, stretch)
+    steps = _find_stretches(rows, boundary, spent, stretch)
     if len(steps.digest) < 2:
         return None
     step_ns = _step_of(rows, boundary, stretch)
     num_steps = int(np.median(np.bincount(steps.digest, minlength=count)))
     if num_steps < _LEAST_STEPS or step_ns <= 0:
         return None
-    stage = _stages_of(rows, count)
-    own = _per_digest(steps.digest, step_ns - steps.spent, count)
-    key = compact(compact(steps.group, steps.seq), stage[steps.digest])
-    wide = _per_digest(steps.digest, group_median(key, steps.spent) - steps.spent, count)
-    near = _between(rows, _nearest(rows, count), spent, stretch)
+    stage = _assign_stages(rows, count)
+    own = _average_per_digest(steps.digest, step_ns - steps.spent, count)
+    key = number_pairs(number_pairs(steps.group, steps.seq), stage[steps.digest])
+    wide = _average_per_digest(steps.digest, group_median(key, steps.spent) - steps.spent, count)
+    near = _find_stretches(rows, _select_nearest(rows, count), spent, stretch)
     passed = np.cumsum(boundary, dtype=np.int64)
     starts: Flags = (
         passed[near.last] - boundary[near.last] > passed[near.first] - boundary[near.first]
     )
-    ahead = _against_peers(near)
-    start, start_steady, _ = _summed(near, ahead, starts, passed, count)
-    within, steady, compared = _summed(near, ahead, ~starts, passed, count)
+    ahead = _compare_with_peers(near)
+    start, start_steady, _ = _sum_steps(near, ahead, starts, passed, count)
+    within, steady, compared = _sum_steps(near, ahead, ~starts, passed, count)
     return OwnTime(
         own, start, within, wide, steady, start_steady, compared, stage, step_ns, num_steps,
         boundary,
@@ -106,7 +106,9 @@ class _Stretches:
     spent: F64
 
 
-def _between(rows: FinishedOperations, wanted: Flags, spent: F64, stretch: I64) -> _Stretches:
+def _find_stretches(
+    rows: FinishedOperations, wanted: Flags, spent: F64, stretch: I64
+) -> _Stretches:
     """The stretches from each wanted row of a rank to its next, where both are of one group."""
     at = np.flatnonzero(wanted)
     one, other = at[:-1], at[1:]
@@ -139,7 +141,7 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
         pause = np.diff(rows.created[own], append=np.nan)
         for kind in range(len(kinds)):
             at = collective[which == kind]
-            period = _regular(at) if len(at) >= _LEAST_STEPS else 0.0
+            period = _measure_regularity(at) if len(at) >= _LEAST_STEPS else 0.0
             if period > 1:
                 key = int(rows.desc[at[0]]), int(kinds[kind])
                 behind = float(np.nan_to_num(np.nanmedian(pause[at[:-1] - begin])))
@@ -160,7 +162,7 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
     return ends
 
 
-def _regular(at: I64) -> float:
+def _measure_regularity(at: I64) -> float:
     """How many operations lie between two of these; 0 where that is not nearly always the same."""
     gaps = np.diff(at)
     middle = float(np.median(gaps))
@@ -175,7 +177,7 @@ def _step_of(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
     return float(np.median(gaps)) if len(gaps) else 0.0
 
 
-def _nearest(rows: FinishedOperations, count: int) -> Flags:
+def _select_nearest(rows: FinishedOperations, count: int) -> Flags:
     """The rows of the group in which each rank meets its peers most often."""
     groups = int(rows.group.max()) + 1
     collective = np.flatnonzero(~rows.p2p)
@@ -194,11 +196,11 @@ def _nearest(rows: FinishedOperations, count: int) -> Flags:
     return found
 
 
-def _against_peers(near: _Stretches) -> F64:
+def _compare_with_peers(near: _Stretches) -> F64:
     """How much longer each rank took by itself than the middle of its group; NaN when alone."""
     if not len(near.digest):
         return np.empty(0)
-    key = compact(near.group, near.seq)
+    key = number_pairs(near.group, near.seq)
     members = np.bincount(key)[key]
     ahead = np.where(members > 1, group_median(key, near.spent) - near.spent, np.nan)
     # The middle of a pair lies half way: who is behind by 2 ms stands 1 ms behind it. That the
@@ -207,7 +209,7 @@ def _against_peers(near: _Stretches) -> F64:
     return found
 
 
-def _summed(
+def _sum_steps(
     near: _Stretches, ahead: F64, chosen: Flags, passed: I64, count: int
 ) -> tuple[F64, F64, I64]:
     """Per digest: the sum of a step in the middle, the share of steps that are positive, and how
@@ -219,20 +221,20 @@ def _summed(
     compared = np.bincount(digest, minlength=count)
     if not len(digest):
         return middle, steady, compared
-    key = compact(digest, step)
+    key = number_pairs(digest, step)
     sums = np.bincount(key, ahead[good]).astype(np.float64)
     number = np.bincount(key)
     owner = np.zeros(len(sums), np.int64)
     owner[key] = digest
     usual = group_median(owner, number.astype(np.float64))
     whole = number >= 0.9 * usual
-    middle = _per_digest(owner[whole], sums[whole], count)
+    middle = _average_per_digest(owner[whole], sums[whole], count)
     steps = np.bincount(owner[whole], minlength=count)
     steady = np.bincount(owner[whole], sums[whole] > 0, count) / np.maximum(steps, 1)
     return middle, steady, compared
 
 
-def _per_digest(digest: I64, values: F64, count: int) -> F64:
+def _average_per_digest(digest: I64, values: F64, count: int) -> F64:
     """The mean of the middle half of each digest's values; NaN where it has none.
 
     As sure against single steps as a median, and a fifth less noisy.
@@ -249,7 +251,7 @@ def _per_digest(digest: I64, values: F64, count: int) -> F64:
     return found
 
 
-def _stages_of(rows: FinishedOperations, count: int) -> I64:
+def _assign_stages(rows: FinishedOperations, count: int) -> I64:
     """The pipeline stage of each digest: ranks joined by collectives of less than all ranks.
 
     A group with send/recv joins stages, and so does one of all ranks: neither counts.

@@ -10,19 +10,19 @@ import numpy as np
 
 from triage.analysis.slow.causes import (
     SlowGroup,
-    pace_change,
-    slow_groups,
-    slow_stage,
-    waited_by_all,
-    waited_for_data,
+    find_pace_change,
+    find_slow_groups,
+    find_slow_stage,
+    measure_common_wait,
+    measure_data_wait,
 )
-from triage.analysis.slow.judge import OddOne, odd_ones
+from triage.analysis.slow.judge import OddOne, find_odd_ones
 from triage.analysis.slow.own_time import OwnTime, measure_own_time
-from triage.analysis.snapshots.finished import FinishedOperations, finished_operations
+from triage.analysis.snapshots.finished import FinishedOperations, collect_finished_operations
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F64, I64, Flags
-from triage.domain.slow import SlowCause, SlowJob, SlowPart, gpu_hours_per_day
+from triage.domain.slow import SlowCause, SlowJob, SlowPart, compute_gpu_hours_per_day
 
 _MAX_PARTS: Final = 8
 # Of a step no more than this is believed to be lost.
@@ -34,16 +34,16 @@ _WORDS: Final = {
 }
 
 
-def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
+def explain_slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     """What makes the job slow; None without durations, and where nothing does."""
-    found = slow_ranks(snapshot)
+    found = find_slow_ranks(snapshot)
     if found is None:
         return None
     rows, times, piped = found.rows, found.times, bool(found.rows.p2p.any())
-    stage = slow_stage(times, piped=piped)
-    groups = slow_groups(rows, times)
-    pause = waited_for_data(rows, times)
-    waited = waited_by_all(rows, times, _over_stages(rows, times, piped=piped))
+    stage = find_slow_stage(times, piped=piped)
+    groups = find_slow_groups(rows, times)
+    pause = measure_data_wait(rows, times)
+    waited = measure_common_wait(rows, times, _flag_groups_over_stages(rows, times, piped=piped))
     # Ranks wait for a slow one, also where that is not seen; links and data cost more beside it.
     lost = max([waited, *(odd.late_ns for odd in found.odd)]) + (stage[1] if stage else 0.0)
     lost += sum(group.lost_ns for group in groups[:1]) + (pause or 0.0)
@@ -63,7 +63,7 @@ def slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     return SlowJob(times.step_ns / 1e6, slowdown, teller.num_gpus, tuple(parts[:_MAX_PARTS]))
 
 
-def _over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
+def _flag_groups_over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
     """Which groups reach over several pipeline stages."""
     lowest = np.full(int(rows.group.max()) + 1, 1 << 40)
     highest = np.full(len(lowest), -1)
@@ -89,7 +89,7 @@ _COMPARED: WeakKeyDictionary[Snapshot, SlowRanks | None] = WeakKeyDictionary()
 _MOST_KEPT_ROWS: Final = 200_000
 
 
-def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
+def find_slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
     """Who is slow; None without durations, or on too little data."""
     if snapshot in _COMPARED:
         return _COMPARED[snapshot]
@@ -100,24 +100,24 @@ def slow_ranks(snapshot: Snapshot) -> SlowRanks | None:
 
 
 def _compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
-    """As :func:`slow_ranks`, computed anew."""
+    """As :func:`find_slow_ranks`, computed anew."""
     if not any(digest.history.timed for digest in snapshot.digests[:64]):
         return None
-    rows = finished_operations(snapshot)
+    rows = collect_finished_operations(snapshot)
     times = measure_own_time(rows, len(snapshot.digests))
     if times is None:
         return None
-    odd = odd_ones(times, _issued_late_ns(snapshot), _nodes_of(snapshot))
+    odd = find_odd_ones(times, _measure_issue_lateness_ns(snapshot), _number_nodes(snapshot))
     return SlowRanks(rows, times, tuple(odd))
 
 
-def _issued_late_ns(snapshot: Snapshot) -> F64:
+def _measure_issue_lateness_ns(snapshot: Snapshot) -> F64:
     """Per digest, how late a step its host issues by its own doing."""
     late = measure(snapshot)
     return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
 
 
-def _nodes_of(snapshot: Snapshot) -> I64:
+def _number_nodes(snapshot: Snapshot) -> I64:
     """Per digest, a number for its node; -1 where it is not known."""
     numbers: dict[str, int] = {}
     found = np.full(len(snapshot.digests), -1, np.int64)
@@ -148,7 +148,7 @@ class _Teller:
         since_ns: int | None = None,
     ) -> SlowPart:
         share = lost_ns / self.step_ns
-        hours = gpu_hours_per_day(share, self.num_gpus)
+        hours = compute_gpu_hours_per_day(share, self.num_gpus)
         text = (
             f"{what}: {lost_ns / 1e6:.3g} ms a step, {lost_ns / self.ideal_ns:.2f} of the slowdown,"
             f" {hours:,.0f} GPU-hours a day at {self.num_gpus:,} GPUs"
@@ -176,7 +176,7 @@ class _Teller:
         return self.part(SlowCause.SLOW_STAGE, lost_ns, what, ranks)
 
     def of_pace(self, found: SlowRanks) -> Iterator[SlowPart]:
-        pace = pace_change(found.rows, found.times.ends)
+        pace = find_pace_change(found.rows, found.times.ends)
         if pace is not None:
             what = f"steps take {pace.after_ns / pace.before_ns - 1:.1%} longer than at first"
             lost = pace.after_ns - pace.before_ns

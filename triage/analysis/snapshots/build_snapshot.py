@@ -10,9 +10,9 @@ from triage.analysis.snapshots.groups import Membership
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot, Stuck
 from triage.analysis.snapshots.stuck import (
     break_gloo,
+    find_stuck,
     prefer_shared_places,
     stop_at_what_peers_lack,
-    stuck_in,
 )
 from triage.domain.arrays import Flags
 from triage.domain.job import Job
@@ -40,27 +40,27 @@ def build_snapshot(
     node_of: Callable[[int], str | None],
 ) -> Snapshot:
     """Fill the tables from the digests, which are one per rank and ascending."""
-    snapshot = _empty_snapshot(digests, ranks, membership, operations, job, node_of)
+    snapshot = _make_empty_snapshot(digests, ranks, membership, operations, job, node_of)
     place = np.minimum(np.searchsorted(snapshot.ranks, snapshot.member_rank), len(ranks) - 1)
     there = snapshot.ranks[place] == snapshot.member_rank
     snapshot.member_digest[there] = place[there]
-    snapshot.has_p2p[:] = _groups_with_p2p(snapshot)
-    carry_rooted = _groups_with_rooted(snapshot)
+    snapshot.has_p2p[:] = _flag_groups_with_p2p(snapshot)
+    carry_rooted = _find_groups_with_rooted(snapshot)
     inferred = 0
     for index, digest in enumerate(digests):
         inferred += _fill(snapshot, index, digest, carry_rooted)
     _forget_p2p_counters(snapshot)
-    _never_entered(snapshot)
+    _mark_never_entered(snapshot)
     if inferred:
         snapshot.notes.append(
             f"{inferred} dumps hold no entry that names a group of their counters: which group a"
             " counter belongs to was inferred from the order of both tables"
         )
-    capacity = 0 if snapshot.only_active else _ring_size(digests)
+    capacity = 0 if snapshot.only_active else _find_ring_size(digests)
     # The ranks of a group are mostly stuck in one operation.
     known: dict[Stuck | None, Stuck | None] = {}
     for index in range(len(digests)):
-        stuck = stuck_in(snapshot, index, capacity)
+        stuck = find_stuck(snapshot, index, capacity)
         snapshot.stuck.append(known.setdefault(stuck, stuck))
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
@@ -68,7 +68,7 @@ def build_snapshot(
     return snapshot
 
 
-def _empty_snapshot(
+def _make_empty_snapshot(
     digests: Sequence[RankDigest],
     ranks: Sequence[int],
     membership: Membership,
@@ -99,13 +99,13 @@ def _empty_snapshot(
         has_p2p=np.zeros(size, np.bool_),
         stuck=[],
         index_of={rank: index for index, rank in enumerate(ranks)},
-        place_of=[places_of(group.ranks) for group in groups],
+        place_of=[map_places(group.ranks) for group in groups],
         only_active=_leave_out_finished(digests),
         notes=list(membership.notes),
     )
 
 
-def places_of(ranks: tuple[int, ...]) -> dict[int, int] | range:
+def map_places(ranks: tuple[int, ...]) -> dict[int, int] | range:
     """Where each rank of a group stands in it, which is what a range says of evenly spaced ones."""
     if len(ranks) > 1 and ranks[1] > ranks[0]:
         even = range(ranks[0], ranks[-1] + 1, ranks[1] - ranks[0])
@@ -114,7 +114,7 @@ def places_of(ranks: tuple[int, ...]) -> dict[int, int] | range:
     return {rank: place for place, rank in enumerate(ranks)}
 
 
-def _groups_with_p2p(snapshot: Snapshot) -> Flags:
+def _flag_groups_with_p2p(snapshot: Snapshot) -> Flags:
     """Rows of groups that carry send/recv on any rank: their counters mix two counts.
 
     An only-active dump of one stage may show none, so groups of the same kind count.
@@ -133,7 +133,7 @@ def _groups_with_p2p(snapshot: Snapshot) -> Flags:
     return mixed
 
 
-def _groups_with_rooted(snapshot: Snapshot) -> set[int]:
+def _find_groups_with_rooted(snapshot: Snapshot) -> set[int]:
     """Groups in which broadcasts, reduces and the like were seen on any rank.
 
     A counter counts them like all else, and the root and those before a missing rank finish them
@@ -200,14 +200,14 @@ def _fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[
         if counter is not None and not mixed and not digest.eventless:
             if group not in carry_rooted:
                 snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
-            if _out_of_ring(snapshot, digest, stream) and counter.completed is not None:
+            if _is_out_of_ring(snapshot, digest, stream) and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
-            if _entries_lost(snapshot, digest) and counter.enqueued is not None:
+            if _has_lost_entries(snapshot, digest) and counter.enqueued is not None:
                 _open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
     return _fill_from_counters(snapshot, index, digest, counters, filled, carry_rooted)
 
 
-def _out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
+def _is_out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished.
     """
@@ -216,7 +216,7 @@ def _out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool
     return stream.pending != MISSING and stream.pending == stream.first
 
 
-def _never_entered(snapshot: Snapshot) -> None:
+def _mark_never_entered(snapshot: Snapshot) -> None:
     """Members whose dump would know of the group and does not: they never entered it.
 
     A group stands in a rank's table once its communicator exists, and in its
@@ -269,8 +269,8 @@ def _fill_from_counters(
     open_groups = [(name, group) for name, group in listed.items() if group not in filled]
     if not open_groups:
         return False
-    rest = sorted(counters.values(), key=lambda row: _numeric(row.key))
-    open_groups.sort(key=lambda pair: _numeric(pair[0]))
+    rest = sorted(counters.values(), key=lambda row: _get_numeric_key(row.key))
+    open_groups.sort(key=lambda pair: _get_numeric_key(pair[0]))
     paired = len(rest) == len(open_groups) and (filled or len(rest) > 0)
     for position, (_, group) in enumerate(open_groups):
         row = snapshot.row(group, rank)
@@ -291,7 +291,7 @@ def _fill_from_counters(
     return bool(paired) and not digest.num_entries and len(rest) > 1
 
 
-def _numeric(key: str) -> tuple[int, int, str]:
+def _get_numeric_key(key: str) -> tuple[int, int, str]:
     return (0, int(key), "") if key.isascii() and key.isdigit() else (1, 0, key)
 
 
@@ -311,7 +311,7 @@ def _leave_out_finished(digests: Sequence[RankDigest]) -> bool:
     return min(begun) < most or most < _LEAST_RING
 
 
-def _ring_size(digests: Sequence[RankDigest]) -> int:
+def _find_ring_size(digests: Sequence[RankDigest]) -> int:
     """How many entries a ring that has wrapped holds; 0 where nothing says it.
 
     A ring that has wrapped is full, and all are of one size.
@@ -320,7 +320,7 @@ def _ring_size(digests: Sequence[RankDigest]) -> int:
     return full.pop() if len(full) == 1 else 0
 
 
-def _entries_lost(snapshot: Snapshot, digest: RankDigest) -> bool:
+def _has_lost_entries(snapshot: Snapshot, digest: RankDigest) -> bool:
     """Whether a record lacks operations that are not finished."""
     if digest.partial is not None:
         return True

@@ -44,22 +44,22 @@ class FinishedOperations:
     """What was called with what sizes: the signature of the digest."""
 
 
-def members_together(rows: FinishedOperations) -> I64:
+def number_collectives(rows: FinishedOperations) -> I64:
     """The same number for all members of one collective; send/recv rows stand alone."""
-    key = compact(rows.group, rows.seq)
+    key = number_pairs(rows.group, rows.seq)
     alone = np.flatnonzero(rows.p2p)
     key[alone] = int(key.max()) + 1 + np.arange(len(alone))
     return key
 
 
-def units_compared(num_digests: int) -> int:
+def choose_units_compared(num_digests: int) -> int:
     """How many of the newest operations of each rank are compared with others'."""
     return int(np.clip(_MAX_ROWS // max(num_digests, 1), _MIN_UNITS, 1024))
 
 
-def finished_operations(snapshot: Snapshot) -> FinishedOperations:
+def collect_finished_operations(snapshot: Snapshot) -> FinishedOperations:
     """The newest finished collectives of every rank as flat arrays."""
-    keep = units_compared(len(snapshot.digests))
+    keep = choose_units_compared(len(snapshot.digests))
     descs: dict[str, int] = {}
     desc_of = np.array(
         [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64
@@ -108,7 +108,7 @@ def finished_operations(snapshot: Snapshot) -> FinishedOperations:
     )
 
 
-def compact(major: I64, minor: I64) -> I64:
+def number_pairs(major: I64, minor: I64) -> I64:
     """Pairs as dense numbers, in the order of the pairs; ``major`` counts from 0."""
     count = int(major.max()) + 1
     low, high = np.full(count, minor.max()), np.full(count, minor.min())

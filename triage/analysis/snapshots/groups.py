@@ -72,15 +72,15 @@ def resolve_groups(
 ) -> Membership:
     """Groups of all ranks; ``told_world`` is the world size that job.json names."""
     builder = _Builder()
-    within = numbered_within(digests)
-    listed = _listed_groups(digests, builder, within)
-    world = _default_world(builder.groups)
+    within = find_kinds_numbered_within(digests)
+    listed = _collect_listed_groups(digests, builder, within)
+    world = _find_default_world(builder.groups)
     _place_within(digests, ranks, listed, builder, within)
-    orphans = _unlisted_streams(digests, ranks, listed)
+    orphans = _collect_unlisted_streams(digests, ranks, listed)
     notes = []
     inferred: dict[tuple[str, str], int] = {}
     if orphans:
-        world_ranks = _expected_ranks(world, told_world, ranks, orphans)
+        world_ranks = _find_expected_ranks(world, told_world, ranks, orphans)
         for (label, kind), members in _infer_members(orphans, world_ranks).items():
             inferred[label, kind] = builder.group(label, kind, members, inferred=True)
         if world is None:
@@ -89,9 +89,9 @@ def resolve_groups(
             "the dumps' group tables are empty: members were inferred from the names and ranks"
             " seen in entries"
         )
-    renewed = _begun_anew(digests)
+    renewed = _find_renewed_groups(digests)
     stream_groups = [
-        _groups_of_streams(digest, rows, inferred, builder, renewed)
+        _assign_streams_to_groups(digest, rows, inferred, builder, renewed)
         for digest, rows in zip(digests, listed, strict=True)
     ]
     if renewed:
@@ -102,7 +102,7 @@ def resolve_groups(
     return Membership(builder.groups, stream_groups, listed, world, notes)
 
 
-def numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
+def find_kinds_numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
     """The kinds of groups whose tables list ranks within the group, as a hook writes them.
 
     More ranks list such a group than it has members, and each list counts from 0.
@@ -110,7 +110,7 @@ def numbered_within(digests: Sequence[RankDigest]) -> frozenset[str]:
     writers: dict[str, set[int]] = {}
     sizes: dict[str, set[int]] = {}
     for digest in digests:
-        world = len(default_ranks(digest) or ())
+        world = len(find_default_ranks(digest) or ())
         for row in digest.groups:
             if not row.ranks or not row.desc or len(row.ranks) >= world:
                 continue
@@ -141,7 +141,7 @@ def _place_within(
                 orphans[row.name, row.desc] = (seen, max(size, len(row.ranks)))
     if not orphans:
         return
-    world = _expected_ranks(_default_world(builder.groups), None, ranks, orphans)
+    world = _find_expected_ranks(_find_default_world(builder.groups), None, ranks, orphans)
     found = {
         key: builder.group(*key, members, inferred=True)
         for key, members in _infer_members(orphans, world).items()
@@ -152,7 +152,7 @@ def _place_within(
                 rows[row.name] = found[row.name, row.desc]
 
 
-def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
+def find_default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
     """The members of the default group as this dump lists them."""
     for row in digest.groups:
         if row.desc == "default_pg" and row.ranks:
@@ -160,7 +160,7 @@ def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
     return None
 
 
-def _listed_groups(
+def _collect_listed_groups(
     digests: Sequence[RankDigest], builder: _Builder, within: frozenset[str]
 ) -> list[dict[str, int]]:
     """Per digest, the groups that its table lists: name -> group."""
@@ -230,7 +230,7 @@ def _are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection
     return not begun or max(begun.values()) <= min(ended.values())
 
 
-def _groups_of_streams(
+def _assign_streams_to_groups(
     digest: RankDigest,
     listed: Mapping[str, int],
     inferred: Mapping[tuple[str, str], int],
@@ -239,11 +239,11 @@ def _groups_of_streams(
 ) -> tuple[int, ...]:
     """The group of each stream of a dump; -1 where it cannot be told, or is over."""
     groups: list[int] = []
-    shared = _names_of_several(digest)
-    over = set(_streams_that_are_over(digest, renewed))
+    shared = _find_shared_names(digest)
+    over = set(_list_ended_streams(digest, renewed))
     for k, (name, desc) in enumerate(digest.stream_names):
         key = _stream_key(digest, k, name, desc)
-        index = _nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
+        index = _get_nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
         if index < 0:
             index = listed.get(key[0], inferred.get(key, -1))
         if name in shared and index >= 0 and desc != builder.groups[index].desc:
@@ -263,7 +263,7 @@ def _is_issued_alone(stream: Stream) -> bool:
     return stream.last != MISSING and not known
 
 
-def _nth_group(listed: Mapping[str, int], pg_id: int) -> int:
+def _get_nth_group(listed: Mapping[str, int], pg_id: int) -> int:
     """The group with this place in the order in which a process made its groups; -1 where the
     names, which are counted up, do not tell the order.
     """
@@ -279,7 +279,7 @@ def _streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
     """
     found: dict[str, list[int]] = {}
     keys: dict[int, str] = {}
-    replaced = dict(_given_up_and_renamed(digest))
+    replaced = dict(_find_renamed_groups(digest))
     for k, (name, desc) in enumerate(digest.stream_names):
         if name:
             # A process has one default group at a time, whatever its name.
@@ -289,7 +289,7 @@ def _streams_by_group(digest: RankDigest) -> dict[str, list[int]]:
     return found
 
 
-def _begun_anew(digests: Sequence[RankDigest]) -> dict[str, int]:
+def _find_renewed_groups(digests: Sequence[RankDigest]) -> dict[str, int]:
     """Groups that processes set up anew, and when the newest one began, ns."""
     began: dict[str, int] = {}
     for digest in digests:
@@ -308,7 +308,7 @@ def _created_in(digest: RankDigest, stream: int) -> I64:
     return found
 
 
-def _given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
+def _find_renamed_groups(digest: RankDigest) -> Iterator[tuple[int, int]]:
     """(stream, the one that it replaces) for groups of which the watchdog gave up a collective, and
     after which one of the same kind and members begins under another name, in which work ends.
     """
@@ -333,7 +333,7 @@ def _given_up_and_renamed(digest: RankDigest) -> Iterator[tuple[int, int]]:
                 yield new, old
 
 
-def _streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
+def _list_ended_streams(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
     """Streams of groups that were set up anew since, by this process or by its peers."""
     for key, streams in _streams_by_group(digest).items():
         yield from streams[:-1]
@@ -343,7 +343,7 @@ def _streams_that_are_over(digest: RankDigest, renewed: Mapping[str, int]) -> It
                 yield streams[0]
 
 
-def _names_of_several(digest: RankDigest) -> set[str]:
+def _find_shared_names(digest: RankDigest) -> set[str]:
     """Names that two groups of a rank share: their numbers are not one group's."""
     descs: dict[str, set[str]] = {}
     for name, desc in digest.stream_names:
@@ -362,7 +362,7 @@ def _stream_key(
     return (str(pg_id) if pg_id != MISSING else "0"), ""
 
 
-def _default_world(groups: Sequence[Group]) -> int | None:
+def _find_default_world(groups: Sequence[Group]) -> int | None:
     """Size of the default group; else None."""
     sizes = [len(group.ranks) for group in groups if group.desc == "default_pg"]
     sizes += [len(group.ranks) for group in groups if group.name == "0" and not sizes]
@@ -372,7 +372,7 @@ def _default_world(groups: Sequence[Group]) -> int | None:
 _Orphans = dict[tuple[str, str], tuple[list[int], int]]
 
 
-def _unlisted_streams(
+def _collect_unlisted_streams(
     digests: Sequence[RankDigest], ranks: Sequence[int], listed: Sequence[dict[str, int]]
 ) -> _Orphans:
     """Streams whose group no table describes: (name, desc) -> (ranks seen, size if measured)."""
@@ -381,7 +381,7 @@ def _unlisted_streams(
         for k, (name, desc) in enumerate(digest.stream_names):
             key = _stream_key(digest, k, name, desc)
             if key[0] in rows or (
-                name == "" and _nth_group(rows, int(digest.streams.pg_id[k])) >= 0
+                name == "" and _get_nth_group(rows, int(digest.streams.pg_id[k])) >= 0
             ):
                 continue
             # Without names, only the default group's id means the same everywhere.
@@ -393,7 +393,7 @@ def _unlisted_streams(
     return orphans
 
 
-def _expected_ranks(
+def _find_expected_ranks(
     world: int | None, told_world: int | None, ranks: Sequence[int], orphans: _Orphans
 ) -> tuple[int, ...]:
     """The ranks of the job: as told, else as many as the measured groups need."""
@@ -427,7 +427,7 @@ def _infer_members(
         width = max(max(len(orphans[key][0]), orphans[key][1]) for key in keys)
         if len(keys) == 1 and keys[0][1] in ("default_pg", "") and keys[0][0] in ("0", ""):
             width = len(world)
-        stride = _common_stride([sorted(orphans[key][0]) for key in keys], width)
+        stride = _find_common_stride([sorted(orphans[key][0]) for key in keys], width)
         short = [key for key in keys if len(orphans[key][0]) < width]
         for key in keys:
             members = sorted(orphans[key][0])
@@ -439,7 +439,7 @@ def _infer_members(
     return members_of
 
 
-def _common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
+def _find_common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
     """The step between neighbours of the groups that are whole, if they agree."""
     steps = {high - low for group in groups if len(group) == width for low, high in pairwise(group)}
     if not steps:

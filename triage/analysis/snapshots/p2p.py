@@ -43,13 +43,13 @@ class _End:
     sig: int
 
 
-def channels(snapshot: Snapshot) -> list[Channel]:
+def list_channels(snapshot: Snapshot) -> list[Channel]:
     """Every end of the p2p blocks that ranks are stuck in."""
     ends: dict[int, list[_End]] = {}
     for index, stuck in enumerate(snapshot.stuck):
         rank = int(snapshot.ranks[index])
         if stuck is not None and stuck.p2p and rank not in snapshot.apart:
-            ends[rank] = list(_ends_of(snapshot, index, stuck.group))
+            ends[rank] = list(_list_ends(snapshot, index, stuck.group))
     _name_sources(snapshot, ends)
     pairs = []
     for rank in sorted(ends):  # a copy: peers are added on the way
@@ -67,7 +67,7 @@ def channels(snapshot: Snapshot) -> list[Channel]:
             order[end.send, end.peer] += 1
             theirs = ends.get(end.peer)
             if theirs is None:
-                theirs = ends[end.peer] = _elsewhere(snapshot, end.peer, stuck.group)
+                theirs = ends[end.peer] = _list_ends_elsewhere(snapshot, end.peer, stuck.group)
             pairs.append(_match(snapshot, rank, stuck, end, place, theirs))
     return pairs
 
@@ -107,14 +107,14 @@ def _may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
     ]
 
 
-def _elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[_End]:
+def _list_ends_elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[_End]:
     """Ends of a rank that is not stuck in p2p, but may have issued some behind."""
     if snapshot.digest_of(rank) is None:
         return []
-    return list(_ends_of(snapshot, snapshot.index_of[rank], group))
+    return list(_list_ends(snapshot, snapshot.index_of[rank], group))
 
 
-def _ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[_End]:
+def _list_ends(snapshot: Snapshot, index: int, number: int) -> Iterator[_End]:
     """All unfinished ends of one rank in one group, in the order issued."""
     digest = snapshot.digests[index]
     group = snapshot.groups[number]
@@ -135,7 +135,9 @@ _MAX_SOURCES: Final = 64
 STEADY_SEQ: Final = 16
 
 
-def _crosses(snapshot: Snapshot, rank: int, peer: int, receive: _End, theirs: list[_End]) -> bool:
+def _is_crossing(
+    snapshot: Snapshot, rank: int, peer: int, receive: _End, theirs: list[_End]
+) -> bool:
     """Whether two ranks send to each other at once, and each receives right behind that.
 
     ``batch_isend_irecv`` records it so, as transfers one behind the other that go together; and
@@ -164,7 +166,7 @@ def _match(
     here = place < len(other_side)
     now = here and peer_stuck is not None and other_side[place].unit == peer_stuck.row
     if here and not now and end.send:
-        now = _crosses(snapshot, rank, end.peer, other_side[place], theirs)
+        now = _is_crossing(snapshot, rank, end.peer, other_side[place], theirs)
     return Channel(
         rank=rank,
         peer=end.peer,

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from triage.analysis.snapshots.groups import default_ranks, numbered_within
+from triage.analysis.snapshots.groups import find_default_ranks, find_kinds_numbered_within
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
-from triage.parsers.flight_recorder.naming import shape_of
+from triage.parsers.flight_recorder.naming import mask_name_numbers
 
 _SHOWN = 6
 
@@ -30,23 +30,23 @@ class Selection:
 def select(digests: Sequence[RankDigest]) -> Selection:
     """Choose by content only, so that the order of the files does not matter."""
     result = Selection()
-    ours = _same_job(digests, result)
+    ours = _select_same_job(digests, result)
     by_rank: dict[int, list[RankDigest]] = {}
     sets: dict[int, frozenset[int]] = {}
     homeless: list[_UnplacedDump] = []
-    within = numbered_within(ours)
+    within = find_kinds_numbered_within(ours)
     for digest in ours:
-        rank = _placed(digest, sets, within)
+        rank = _place_dump(digest, sets, within)
         if isinstance(rank, _UnplacedDump):
             homeless.append(rank)
         else:
             by_rank.setdefault(rank, []).append(digest)
     for worked_out, digests_of in _work_out(homeless, by_rank, result).items():
         by_rank.setdefault(worked_out, []).extend(digests_of)
-    sets_of = Counter(shape_of(digest.artifact) for digest in ours)
+    sets_of = Counter(mask_name_numbers(digest.artifact) for digest in ours)
 
     def order(digest: RankDigest) -> tuple[int, tuple[int, int, int, int, str]]:
-        return sets_of[shape_of(digest.artifact)].bit_length(), _preference(digest)
+        return sets_of[mask_name_numbers(digest.artifact)].bit_length(), _get_preference(digest)
 
     doubled: list[str] = []
     for rank in sorted(by_rank):
@@ -54,9 +54,9 @@ def select(digests: Sequence[RankDigest]) -> Selection:
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
-            if _same_dump(best, other):
+            if _is_same_dump(best, other):
                 continue
-            if not _same_record(best, other):
+            if not _is_same_record(best, other):
                 why = f"a second dump of rank {rank}; {best.artifact} is used"
                 result.set_aside.append(Refused(other.artifact, why))
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
@@ -69,7 +69,7 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     return result
 
 
-def _preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
+def _get_preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     """The later record wins, then the whole one, then the one with stacks, then the name."""
     return (
         digest.last_created_ns or 0,
@@ -80,7 +80,7 @@ def _preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     )
 
 
-def _same_record(digest: RankDigest, other: RankDigest) -> bool:
+def _is_same_record(digest: RankDigest, other: RankDigest) -> bool:
     """Whether two dumps hold the same entries (a pickle and its JSON form)."""
     return (
         digest.num_entries == other.num_entries
@@ -89,10 +89,10 @@ def _same_record(digest: RankDigest, other: RankDigest) -> bool:
     )
 
 
-def _same_dump(digest: RankDigest, other: RankDigest) -> bool:
+def _is_same_dump(digest: RankDigest, other: RankDigest) -> bool:
     """Whether it is the same dump twice, as the digest of a node and then the dump itself."""
     return (
-        _same_record(digest, other)
+        _is_same_record(digest, other)
         and digest.partial == other.partial
         and digest.counters == other.counters
         and digest.streams == other.streams
@@ -100,11 +100,11 @@ def _same_dump(digest: RankDigest, other: RankDigest) -> bool:
     )
 
 
-def _same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
+def _select_same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
     """The dumps whose default group most dumps share; the later one on a tie."""
     # Dumps of one job share one tuple, so it is counted by identity first: hashing
     # 16,384 ranks once per dump would cost more than reading the dump.
-    worlds = [default_ranks(digest) for digest in digests]
+    worlds = [find_default_ranks(digest) for digest in digests]
     by_identity = Counter(id(world) for world in worlds if world)
     tuples = {id(world): world for world in worlds if world}
     counts: Counter[tuple[int, ...]] = Counter()
@@ -138,7 +138,7 @@ def _same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDige
     return kept
 
 
-def _smallest_common(
+def _find_smallest_common(
     digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
 ) -> frozenset[int] | None:
     """The ranks that all groups of a dump have in common: the writer is one of them."""
@@ -167,19 +167,19 @@ class _UnplacedDump:
     why: str
 
 
-def _placed(
+def _place_dump(
     digest: RankDigest, sets: dict[int, frozenset[int]], within: frozenset[str]
 ) -> int | _UnplacedDump:
     """The rank of a dump: its file name's, checked against the groups it lists; not against
     those of the kinds ``within``, whose lists count from 0 in each group.
     """
-    members = _smallest_common(digest, sets, within)
+    members = _find_smallest_common(digest, sets, within)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
         return _UnplacedDump(digest, members, "no rank in its name")
     if members is None or named in members:
         return named
-    world = default_ranks(digest)
+    world = find_default_ranks(digest)
     if world and named not in world:
         why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
     else:

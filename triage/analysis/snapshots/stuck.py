@@ -16,27 +16,29 @@ from triage.domain.rank_digest import ISSUED_ALONE, P2P, RankDigest
 _MAX_BESIDE: Final = 32
 
 
-def stuck_in(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
+def find_stuck(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
     """The oldest unfinished operation of one rank."""
     digest = snapshot.digests[index]
     groups = snapshot.membership.stream_groups[index]
-    if _all_unfinished(digest, capacity) and (candidates := _counter_places(snapshot, index)):
+    if _is_all_unfinished(digest, capacity) and (
+        candidates := _list_counter_places(snapshot, index)
+    ):
         return candidates[0]
     for row, unit in enumerate(digest.pending):
         group = groups[unit.stream] if unit.stream < len(groups) else -1
         if group < 0:
             continue
         p2p = bool(unit.flags & P2P)
-        if digest.eventless and _everyone_is_through(snapshot, group, unit.seq, p2p=p2p):
+        if digest.eventless and _is_group_through(snapshot, group, unit.seq, p2p=p2p):
             continue
         return Stuck(group, unit.seq, p2p, row)
     if digest.partial is None and (digest.num_entries or snapshot.only_active):
         return None
-    candidates = _counter_places(snapshot, index)
+    candidates = _list_counter_places(snapshot, index)
     return candidates[0] if candidates else None
 
 
-def _all_unfinished(digest: RankDigest, capacity: int) -> bool:
+def _is_all_unfinished(digest: RankDigest, capacity: int) -> bool:
     """Whether the ring has wrapped and holds nothing that is finished: then what the
     rank is stuck in may have left it, and the counters know better.
     """
@@ -44,7 +46,7 @@ def _all_unfinished(digest: RankDigest, capacity: int) -> bool:
     return wrapped and not digest.eventless and not digest.history.any_finished
 
 
-def _everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:
+def _is_group_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:
     """Gloo marks an operation retired a little after the caller went on: when all
     members have entered it and some have retired it, it is over.
     """
@@ -57,7 +59,7 @@ def _everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool)
     return bool((snapshot.pending[rows] > seq).any())
 
 
-def _counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
+def _list_counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
     """Unfinished operations that only the counters of a rank tell of. Started ones first, then
     those that a member has not issued, then those of small groups: they stand further in.
     """
@@ -84,8 +86,8 @@ def prefer_shared_places(snapshot: Snapshot) -> None:
     for index, stuck in enumerate(snapshot.stuck):
         if stuck is None or not stuck.inferred:
             continue
-        places = _counter_places(snapshot, index)
-        first = _first_for_others(snapshot, places)
+        places = _list_counter_places(snapshot, index)
+        first = _select_first_for_others(snapshot, places)
         if first is not None:
             snapshot.stuck[index] = first
             continue
@@ -95,7 +97,7 @@ def prefer_shared_places(snapshot: Snapshot) -> None:
                 break
 
 
-def _first_for_others(snapshot: Snapshot, places: Sequence[Stuck]) -> Stuck | None:
+def _select_first_for_others(snapshot: Snapshot, places: Sequence[Stuck]) -> Stuck | None:
     """The one of ``places`` that a rank beside has issued first, of all that it has open too."""
     if len(places) < 2:
         return None
@@ -138,7 +140,7 @@ def break_gloo(snapshot: Snapshot) -> None:
         rows = snapshot.rows(group)
         absent = snapshot.member_digest[rows] < 0
         behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last.seq)
-        if behind.any() or (absent.any() and not _finished_elsewhere(snapshot, index)):
+        if behind.any() or (absent.any() and not _is_finished_elsewhere(snapshot, index)):
             snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
 
 
@@ -152,7 +154,7 @@ def stop_at_what_peers_lack(snapshot: Snapshot) -> None:
         groups = snapshot.membership.stream_groups[index]
         past = digest.history.read()
         silent = (past.flags & (ISSUED_ALONE | P2P)) == ISSUED_ALONE
-        least = np.array([_least_issued(snapshot, group) for group in groups], np.int64)
+        least = np.array([_find_least_issued(snapshot, group) for group in groups], np.int64)
         if not len(least):
             continue
         lacking = np.flatnonzero(silent & (past.seq > least[past.stream]))
@@ -162,7 +164,7 @@ def stop_at_what_peers_lack(snapshot: Snapshot) -> None:
             snapshot.stuck[index] = place
 
 
-def _least_issued(snapshot: Snapshot, group: int) -> int:
+def _find_least_issued(snapshot: Snapshot, group: int) -> int:
     """The number up to which every member that is known has issued the collectives of a group."""
     if group < 0:
         return NOTHING
@@ -171,16 +173,16 @@ def _least_issued(snapshot: Snapshot, group: int) -> int:
     return int(known.min()) if len(known) else NOTHING
 
 
-def _finished_elsewhere(snapshot: Snapshot, index: int) -> bool:
+def _is_finished_elsewhere(snapshot: Snapshot, index: int) -> bool:
     """Whether no rank issued anything beyond this one: then the job may simply have ended."""
     return all(
         stuck is None or (snapshot.digests[k].eventless and stuck.broken)
         for k, stuck in enumerate(snapshot.stuck)
         if k != index
-    ) and _same_end(snapshot)
+    ) and _is_same_end(snapshot)
 
 
-def _same_end(snapshot: Snapshot) -> bool:
+def _is_same_end(snapshot: Snapshot) -> bool:
     ends = set()
     for index, digest in enumerate(snapshot.digests):
         if digest.last_unit is None:

@@ -12,21 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.snapshots.groups import default_ranks
+from triage.analysis.snapshots.groups import find_default_ranks
 from triage.domain.rank_digest import RankDigest
-from triage.parsers.flight_recorder.naming import prefixes_of
+from triage.parsers.flight_recorder.naming import list_prefixes
 
 # A world left its dumps where at least so many of its ranks did, and this share of them.
 _LEAST_DUMPS: Final = 2
 _LEAST_SHARE: Final = 0.5
 
 
-def sets_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
+def split_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     """The dumps of each world; all of them as one where fewer than two left theirs."""
     worlds: list[list[RankDigest]] = []
     rest: list[RankDigest] = []
-    for members, dumps in _by_default_group(digests).items():
-        for part in _apart_by_name(dumps, len(members)) if members else [dumps]:
+    for members, dumps in _group_by_default_group(digests).items():
+        for part in _split_by_name(dumps, len(members)) if members else [dumps]:
             if members and _is_most_of(part, len(members)):
                 worlds.append(part)
             else:
@@ -34,12 +34,12 @@ def sets_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     if len(worlds) < 2:
         return [list(digests)]
     for digest in rest:
-        beside = [world for world in worlds if _in_one_folder(world, digest)]
+        beside = [world for world in worlds if _is_in_one_folder(world, digest)]
         max(beside or worlds, key=len).append(digest)
     return worlds
 
 
-def _by_default_group(
+def _group_by_default_group(
     digests: Iterable[RankDigest],
 ) -> dict[tuple[int, ...], list[RankDigest]]:
     """The dumps by the members of their default group; nothing where they list none."""
@@ -47,7 +47,7 @@ def _by_default_group(
     keys: dict[int, list[RankDigest]] = defaultdict(list)
     members: dict[int, tuple[int, ...]] = {}
     for digest in digests:
-        ranks = default_ranks(digest) or ()
+        ranks = find_default_ranks(digest) or ()
         members[id(ranks)] = ranks
         keys[id(ranks)].append(digest)
     found: dict[tuple[int, ...], list[RankDigest]] = defaultdict(list)
@@ -62,36 +62,36 @@ def _is_most_of(dumps: Iterable[RankDigest], num_members: int) -> bool:
     return num_ranks >= max(_LEAST_DUMPS, _LEAST_SHARE * num_members)
 
 
-def _apart_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDigest]]:
+def _split_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankDigest]]:
     """The dumps of each process a rank: by the first part of their names that tells them apart.
 
     All together where no rank has dumps of two processes, or no part of the names tells.
     """
-    if not _doubled(dumps):
+    if not _has_doubled_rank(dumps):
         return [dumps]
-    depth = max(len(prefixes_of(digest.artifact)) for digest in dumps)
+    depth = max(len(list_prefixes(digest.artifact)) for digest in dumps)
     for level in range(depth):
         parts: dict[str, list[RankDigest]] = defaultdict(list)
         for digest in dumps:
-            names = prefixes_of(digest.artifact)
+            names = list_prefixes(digest.artifact)
             parts[names[min(level, len(names) - 1)]].append(digest)
         apart = all(_is_most_of(part, num_members) for part in parts.values())
-        if len(parts) > 1 and apart and not any(map(_doubled, parts.values())):
+        if len(parts) > 1 and apart and not any(map(_has_doubled_rank, parts.values())):
             return list(parts.values())
     return [dumps]
 
 
-def _doubled(dumps: Iterable[RankDigest]) -> bool:
+def _has_doubled_rank(dumps: Iterable[RankDigest]) -> bool:
     """Whether a rank has dumps of two processes."""
     first: dict[int, RankDigest] = {}
     for digest in dumps:
         other = first.setdefault(digest.rank, digest)
-        if other is not digest and not _of_one_process(other, digest):
+        if other is not digest and not _is_same_process(other, digest):
             return True
     return False
 
 
-def _of_one_process(digest: RankDigest, other: RankDigest) -> bool:
+def _is_same_process(digest: RankDigest, other: RankDigest) -> bool:
     """Whether two dumps hold an operation that was issued at the same nanosecond.
 
     A record that holds nothing may be anybody's.
@@ -100,12 +100,12 @@ def _of_one_process(digest: RankDigest, other: RankDigest) -> bool:
     return not len(mine) or not len(theirs) or bool(np.isin(mine, theirs).any())
 
 
-def _in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
+def _is_in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
     folder = digest.artifact.rpartition("/")[0]
     return any(one.artifact.rpartition("/")[0] == folder for one in world)
 
 
-def shares_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:
+def has_shared_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:
     """Whether a rank number stands in more than one of them."""
     ranks = [{digest.rank for digest in world} for world in worlds]
     return sum(map(len, ranks)) > len(set().union(*ranks))
@@ -113,7 +113,7 @@ def shares_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:
 
 def place_text(world: Sequence[RankDigest]) -> str:
     """Where the dumps of a world lie: ``8 dumps in engine1/``."""
-    names = Counter(name for digest in world for name in prefixes_of(digest.artifact))
+    names = Counter(name for digest in world for name in list_prefixes(digest.artifact))
     everywhere = [name for name, count in names.items() if count >= len(world)]
     folders = [name for name in everywhere if world[0].artifact.startswith(f"{name}/")]
     if folders:

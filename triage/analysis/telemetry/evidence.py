@@ -19,11 +19,11 @@ from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
     TelemetryPlacement,
-    panels_of,
-    part_of,
+    build_panels,
+    identify_part,
 )
-from triage.analysis.telemetry.signal import Signal, clock_time
-from triage.analysis.telemetry.throttle import Throttle, throttling
+from triage.analysis.telemetry.signal import Signal, format_clock_time
+from triage.analysis.telemetry.throttle import Throttle, find_throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F32
@@ -34,7 +34,7 @@ from triage.domain.progress import Change, ChangeKind
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import Grid
 from triage.parsers.telemetry.metrics import Metric
-from triage.signatures.gpu.catalogue import xid
+from triage.signatures.gpu.catalogue import get_xid
 
 # The record is said to begin late where this many of its first operations are not.
 _RECORD_NS: Final = 20_000_000_000
@@ -51,7 +51,7 @@ class _LateRank:
     text: str
 
 
-def telemetry_evidence(
+def make_telemetry_evidence(
     files: Sequence[TelemetryFile],
     case: Case | None,
     claims: Sequence[Finding],
@@ -70,16 +70,16 @@ def telemetry_evidence(
     places = TelemetryPlacement(
         placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
     )
-    panels = panels_of(gridded, _end_of(case, stop, gridded), places, nodes)
+    panels = build_panels(gridded, _end_of(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
-    late = _late_ranks(case, claims, placement)
+    late = _list_late_ranks(case, claims, placement)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
-        _as_warning_beside(signal, convicted, placement)
-        for signal in _joined_throttles(panels, places, late, topology.leaf_switch, slower)
+        _weaken_beside_conviction(signal, convicted, placement)
+        for signal in _join_throttles(panels, places, late, topology.leaf_switch, slower)
     ]
     signals += CounterGrowth().run(panels, places)
-    return [*(_row_of(signal) for signal in signals), *last_xids(gridded, places, nodes)]
+    return [*(_make_row(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
 def _end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
@@ -98,7 +98,7 @@ def _end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> in
     return max(file.grid.end_ns for file in files if file.grid is not None)
 
 
-def _late_ranks(
+def _list_late_ranks(
     case: Case | None, claims: Sequence[Finding], placement: Placement
 ) -> list[_LateRank]:
     """The stragglers that dumps convict, with since when."""
@@ -112,12 +112,12 @@ def _late_ranks(
             if late is not None and index is not None and late.since_ns[index] >= 0:
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
                 whole = since - begins <= _RECORD_NS
-                text += f" since {clock_time(since)} UTC" + " or earlier" * whole
+                text += f" since {format_clock_time(since)} UTC" + " or earlier" * whole
             late_found.append(_LateRank(rank, placement.node_of(rank), text))
     return late_found
 
 
-def _joined_throttles(
+def _join_throttles(
     panels: Panels,
     places: TelemetryPlacement,
     late: Sequence[_LateRank],
@@ -127,7 +127,7 @@ def _joined_throttles(
     """Throttling GPUs, joined with the ranks that are late or else with the steps that became
     slower, and the racks they follow from.
     """
-    throttles = throttling(panels, places)
+    throttles = find_throttling(panels, places)
     if throttles is None:
         return
     table, slow_gpus = throttles
@@ -142,17 +142,17 @@ def _joined_throttles(
             yield replace(one, text=text, firm=bool(held))
     rest = [one for one in slow_gpus if one.part.node not in hot]
     for signal in Throttle().run(panels, table, rest):
-        held_up = [one for one in late if _same_place(signal, one)]
+        held_up = [one for one in late if _is_same_place(signal, one)]
         if held_up:
             text = f"{held_up[0].text}, and {signal.text}"
             yield replace(signal, text=text, firm=True)
-        elif slower is not None and not late and _began_together(signal, slower):
+        elif slower is not None and not late and _is_onset_with_job(signal, slower):
             yield replace(signal, text=f"{slower.text}, and {signal.text}", firm=True)
         else:
             yield signal
 
 
-def _began_together(signal: Signal, slower: Change) -> bool:
+def _is_onset_with_job(signal: Signal, slower: Change) -> bool:
     """Whether a device slows down since the job does: telemetry and the job's log are two."""
     since_ns = slower.since.at_ns
     if since_ns is None or slower.kind is not ChangeKind.SLOWER:
@@ -160,7 +160,9 @@ def _began_together(signal: Signal, slower: Change) -> bool:
     return abs(signal.since_ns - since_ns) <= _TOGETHER_NS + signal.error_ns
 
 
-def _as_warning_beside(signal: Signal, convicted: Collection[int], placement: Placement) -> Signal:
+def _weaken_beside_conviction(
+    signal: Signal, convicted: Collection[int], placement: Placement
+) -> Signal:
     """A GPU that throttles while others wait for another one: a warning, and no rival."""
     seat = signal.seat
     if signal.firm or seat is None or not convicted or seat.rank in convicted:
@@ -170,7 +172,7 @@ def _as_warning_beside(signal: Signal, convicted: Collection[int], placement: Pl
     return replace(signal, severity="warn")
 
 
-def _same_place(signal: Signal, late: _LateRank) -> bool:
+def _is_same_place(signal: Signal, late: _LateRank) -> bool:
     """Whether what a signal says can be why a rank is late: of its GPU, or of its node."""
     seat = signal.seat
     if seat is None or seat.node != late.node:
@@ -178,7 +180,7 @@ def _same_place(signal: Signal, late: _LateRank) -> bool:
     return seat.gpu is None or seat.rank == late.rank
 
 
-def _row_of(signal: Signal) -> Evidence:
+def _make_row(signal: Signal) -> Evidence:
     """A signal as a row; a rack is nobody's."""
     seat = signal.seat
     gpu = seat.gpu if seat is not None and seat.gpu and ":" in seat.gpu else None
@@ -224,10 +226,10 @@ def last_xids(
     Also behind the stop: the gauge does not change because GPUs idle. It needs another source
     where nothing tells when it changed.
     """
-    for artifact, grid, part, values in _xid_gauges(files, places, nodes):
+    for artifact, grid, part, values in _list_xid_gauges(files, places, nodes):
         seat = places.seat(part)
-        for column, code, is_first in _changes(values):
-            entry = xid(code)
+        for column, code, is_first in _list_changes(values):
+            entry = get_xid(code)
             if entry is None:
                 continue
             at_ns = grid.start_ns + grid.width_ns * column
@@ -256,7 +258,7 @@ def last_xids(
             )
 
 
-def _xid_gauges(
+def _list_xid_gauges(
     files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
 ) -> Iterator[tuple[str, Grid, PanelPart, F32]]:
     """(artifact, grid, GPU, values by stretch) of each gauge of the last Xid."""
@@ -264,12 +266,12 @@ def _xid_gauges(
         if file.grid is None:
             continue
         for key, values in zip(file.grid.series, file.grid.value, strict=True):
-            part = part_of(key, places, nodes) if key.metric is Metric.LAST_XID else None
+            part = identify_part(key, places, nodes) if key.metric is Metric.LAST_XID else None
             if part is not None and part.gpu:
                 yield file.artifact, file.grid, part, values
 
 
-def _changes(values: F32) -> Iterator[tuple[int, int, bool]]:
+def _list_changes(values: F32) -> Iterator[tuple[int, int, bool]]:
     """(stretch, code, whether nothing was shown before) of each code unlike the one before."""
     before: int | None = None
     for column in np.flatnonzero(np.isfinite(values)).tolist():

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Seat, TelemetryPlacement
-from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.analysis.telemetry.signal import Signal, format_clock_time
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import Metric
@@ -87,14 +87,14 @@ class CounterGrowth:
             growing = [
                 grown
                 for row in range(len(panel.parts))
-                if (grown := _growth(panel, row, watched)) is not None
+                if (grown := _measure_growth(panel, row, watched)) is not None
             ]
             if len(growing) > max(1, _MOST_SHARE * len(panel.parts)):
                 continue
             for grown in growing:
                 part = panel.parts[grown.row]
                 artifact = panels.artifact(watched.metric, part)
-                yield _signal_of(watched, panel, grown, places.seat(part), artifact)
+                yield _make_signal(watched, panel, grown, places.seat(part), artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class _Growth:
     high: float
 
 
-def _growth(panel: Panel, row: int, watched: _Meaning) -> _Growth | None:
+def _measure_growth(panel: Panel, row: int, watched: _Meaning) -> _Growth | None:
     """The growth of a row's counter; None where there is none, or where it is no news."""
     # What breaks a GPU shows in the first scrape behind the stop that it makes.
     late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
@@ -136,7 +136,7 @@ def _growth(panel: Panel, row: int, watched: _Meaning) -> _Growth | None:
 _MIN_KNOWN: Final = 3
 
 
-def _signal_of(
+def _make_signal(
     watched: _Meaning, panel: Panel, grown: _Growth, seat: Seat, artifact: str
 ) -> Signal:
     part = panel.parts[grown.row]
@@ -154,7 +154,7 @@ def _signal_of(
         error_ns=panel.width_ns,
         text=(
             f"{watched.what}{at} grow from {grown.low:.0f} to {grown.high:.0f} since"
-            f" {clock_time(since)} UTC; they stood still before"
+            f" {format_clock_time(since)} UTC; they stood still before"
         ),
         artifact=artifact,
         firm=watched.firm,

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.telemetry.panels import SECOND, Panel, PanelPart, Panels
-from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.analysis.telemetry.signal import Signal, format_clock_time
 from triage.domain.arrays import F32
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
@@ -45,15 +45,19 @@ class InletRise:
         panel = panels.get(Metric.INLET_TEMP_C)
         if panel is None:
             return
-        racks = _by_rack(panel, {**leaf_switch, **panels.racks})
+        racks = _group_by_rack(panel, {**leaf_switch, **panels.racks})
         recent = max(1, _NOW_S * SECOND // panel.width_ns)
-        rises = {rack: _rise_of(panel.value[rows], recent, panel) for rack, rows in racks.items()}
+        rises = {
+            rack: _measure_rise(panel.value[rows], recent, panel) for rack, rows in racks.items()
+        }
         for rack, rows in sorted(racks.items()):
             others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
             if not others or np.isnan(rises[rack]) or len(rows) < _MIN_NODES:
                 continue
             value = panel.value[rows]
-            each = np.array([_rise_of(value[k : k + 1], recent, panel) for k in range(len(rows))])
+            each = np.array(
+                [_measure_rise(value[k : k + 1], recent, panel) for k in range(len(rows))]
+            )
             usual = float(np.median(others))
             now = float(np.nanmedian(value[:, -recent:]))
             if rises[rack] - usual < _MIN_RISE_C or now < _WARM_C:
@@ -65,7 +69,7 @@ class InletRise:
         self, panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
     ) -> Signal:
         """The claim in words."""
-        warm = np.flatnonzero(_middle_of(panel.value[rows]) < now - rise / 2)
+        warm = np.flatnonzero(_compute_node_median(panel.value[rows]) < now - rise / 2)
         since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
         parts: list[PanelPart] = [panel.parts[row] for row in rows]
         return Signal(
@@ -79,7 +83,8 @@ class InletRise:
             error_ns=panel.width_ns,
             text=(
                 f"the air that rack {rack} takes in has warmed by {rise:.0f} C to {now:.0f} C since"
-                f" {clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its cooling"
+                f" {format_clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its"
+                f" cooling"
             ),
             artifact=panels.artifact(Metric.INLET_TEMP_C, parts[0]),
             firm=True,
@@ -87,7 +92,7 @@ class InletRise:
         )
 
 
-def _by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
+def _group_by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
     """Rack -> rows of its nodes; nothing where there are fewer than two racks."""
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row, part in enumerate(panel.parts):
@@ -96,7 +101,7 @@ def _by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
     return dict(rows_of) if len(rows_of) >= _MIN_RACKS else {}
 
 
-def _middle_of(value: F32) -> F32:
+def _compute_node_median(value: F32) -> F32:
     """The median over nodes of each stretch; NaN where nobody said anything."""
     middle = np.full(value.shape[1], np.nan, np.float32)
     told = np.asarray((~np.isnan(value)).any(axis=0))
@@ -104,9 +109,9 @@ def _middle_of(value: F32) -> F32:
     return middle
 
 
-def _rise_of(value: F32, recent: int, panel: Panel) -> float:
+def _measure_rise(value: F32, recent: int, panel: Panel) -> float:
     """How much warmer it is now than at the coolest time before, C; NaN on too little data."""
-    middle = _middle_of(value)
+    middle = _compute_node_median(value)
     told = ~np.isnan(middle)
     if told.sum() * panel.width_ns < _MIN_TOLD_S * SECOND or not told[-recent:].any():
         return float("nan")

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from triage.domain.arrays import F32
-from triage.domain.job import bus_id
+from triage.domain.job import normalize_bus_id
 from triage.parsers.telemetry.file import TelemetryFile
-from triage.parsers.telemetry.grid import Grid, coarser
+from triage.parsers.telemetry.grid import Grid, coarsen_grid
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
@@ -142,7 +142,7 @@ class Panels:
         return self.artifacts.get((metric, part), "telemetry")
 
 
-def panels_of(
+def build_panels(
     files: Sequence[TelemetryFile], end_ns: int, places: TelemetryPlacement, nodes: Collection[str]
 ) -> Panels:
     """Everything that ``files`` say of the six hours before ``end_ns``.
@@ -163,23 +163,26 @@ def panels_of(
     racks: dict[str, str] = {}
     artifacts: dict[tuple[Metric, PanelPart], str] = {}
     for artifact, grid in grids:
-        fitted, late = window(coarser(grid, width), start_ns, columns)
+        fitted, late = cut_window(coarsen_grid(grid, width), start_ns, columns)
         for index, key in enumerate(grid.series):
-            part = part_of(key, places, nodes)
+            part = identify_part(key, places, nodes)
             if part is None:
                 continue
             if key.rack is not None:
                 racks.setdefault(part.node, key.rack)
             place = (key.metric, part)
             artifacts.setdefault(place, artifact)
-            rows[place] = _joined(rows.get(place), fitted[index], late[index], key.metric)
+            rows[place] = _join_series(rows.get(place), fitted[index], late[index], key.metric)
     by_metric = {
-        metric: _panel(metric, rows, start_ns, width) for metric in {metric for metric, _ in rows}
+        metric: _build_panel(metric, rows, start_ns, width)
+        for metric in {metric for metric, _ in rows}
     }
     return Panels(by_metric, racks, artifacts, end_ns)
 
 
-def part_of(key: SeriesKey, places: TelemetryPlacement, nodes: Collection[str]) -> PanelPart | None:
+def identify_part(
+    key: SeriesKey, places: TelemetryPlacement, nodes: Collection[str]
+) -> PanelPart | None:
     """What a series is of; None for a node that is not the job's."""
     if key.node is None:
         return None
@@ -187,10 +190,10 @@ def part_of(key: SeriesKey, places: TelemetryPlacement, nodes: Collection[str]) 
     if nodes and node not in nodes:
         return None
     gpu = key.gpu or ""
-    return PanelPart(node, bus_id(gpu) or gpu, key.part or "")
+    return PanelPart(node, normalize_bus_id(gpu) or gpu, key.part or "")
 
 
-def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
+def cut_window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
     """The grid's cells from ``start_ns`` on, and the last value within 2 min behind them."""
     rows, have = grid.value.shape
     cells = np.full((rows, columns), np.nan, np.float32)
@@ -205,7 +208,7 @@ def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
     return cells, late
 
 
-def _joined(
+def _join_series(
     known: tuple[F32, np.float32] | None, row: F32, late: np.float32, metric: Metric
 ) -> tuple[F32, np.float32]:
     """One series out of what two files say of it."""
@@ -217,7 +220,7 @@ def _joined(
     return np.where(np.isnan(before), row, before), before_late
 
 
-def _panel(
+def _build_panel(
     metric: Metric,
     rows: dict[tuple[Metric, PanelPart], tuple[F32, np.float32]],
     start_ns: int,
@@ -227,14 +230,14 @@ def _panel(
     value = np.stack([rows[metric, part][0] for part in parts])
     late = np.array([rows[metric, part][1] for part in parts], np.float32)
     if metric in COUNTERS:
-        value = filled(value, value.shape[1])
+        value = fill_gaps(value, value.shape[1])
     else:
-        value = filled(value, _MOST_GAP_S * SECOND // width_ns)
+        value = fill_gaps(value, _MOST_GAP_S * SECOND // width_ns)
         late[:] = np.nan
     return Panel(parts, value, late, start_ns, width_ns)
 
 
-def filled(value: F32, most: int) -> F32:
+def fill_gaps(value: F32, most: int) -> F32:
     """``value`` with gaps of at most ``most`` stretches filled by what was said last."""
     columns = np.arange(value.shape[1])
     known = np.maximum.accumulate(np.where(np.isnan(value), -1, columns), axis=1)

@@ -31,7 +31,7 @@ class Signal:
     nodes: tuple[str, ...] = ()
 
 
-def clock_time(ns: int) -> str:
+def format_clock_time(ns: int) -> str:
     """``13:08``, in UTC."""
     minutes = ns // 60_000_000_000
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

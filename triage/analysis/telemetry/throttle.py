@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.telemetry.panels import SECOND, PanelPart, Panels, Seat, TelemetryPlacement
-from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.analysis.telemetry.signal import Signal, format_clock_time
 from triage.domain.arrays import F32, I64, Flags
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
@@ -68,8 +68,8 @@ class Throttle:
     def run(
         self, panels: Panels, table: "ClockTable", throttling_gpus: Sequence["ThrottlingGpu"]
     ) -> Iterator[Signal]:
-        """``throttling_gpus`` are those of ``table`` that :func:`throttling` gave."""
-        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and _more_than_one_node(
+        """``throttling_gpus`` are those of ``table`` that :func:`find_throttling` gave."""
+        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and _is_on_several_nodes(
             throttling_gpus
         ):
             return
@@ -79,9 +79,9 @@ class Throttle:
         for (node, _), together in sorted(by_node.items()):
             on_node = sum(part.node == node for part in table.parts)
             if len(together) >= max(_NODE_GPUS, on_node / 2):
-                yield _of_node(table, panels, together)
+                yield _make_node_signal(table, panels, together)
             else:
-                yield from (_of_gpu(table, panels, one) for one in together)
+                yield from (_make_gpu_signal(table, panels, one) for one in together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class ClockTable:
             np.nan_to_num(reasons).astype(np.int64),
             told,
             temp,
-            _busy(_median_of(clock)),
-            _median_of(temp),
+            _mask_idle(_compute_gpu_median(clock)),
+            _compute_gpu_median(temp),
             some.start_ns,
             some.width_ns,
         )
@@ -135,17 +135,19 @@ class ClockTable:
         return self.start_ns + column * self.width_ns
 
 
-def throttling(
+def find_throttling(
     panels: Panels, places: TelemetryPlacement
 ) -> tuple[ClockTable, list[ThrottlingGpu]] | None:
     """All GPUs that slow down up to the end, however many; None where there are no peers."""
     table = ClockTable.of(panels)
     if table is None:
         return None
-    return table, [one for row in range(len(table.parts)) for one in _slowed(table, row, places)]
+    return table, [
+        one for row in range(len(table.parts)) for one in _find_slowed(table, row, places)
+    ]
 
 
-def _median_of(value: F32) -> F32:
+def _compute_gpu_median(value: F32) -> F32:
     """The median over GPUs of each stretch; NaN where fewer than five are known."""
     found = np.full(value.shape[1], np.nan, np.float32)
     enough = (~np.isnan(value)).sum(axis=0) >= MIN_GPUS
@@ -154,14 +156,16 @@ def _median_of(value: F32) -> F32:
     return found
 
 
-def _busy(usual: F32) -> F32:
+def _mask_idle(usual: F32) -> F32:
     """``usual`` without the stretches in which all GPUs idle."""
     if np.isnan(usual).all():
         return usual
     return np.where(usual >= _BUSY * np.nanmax(usual), usual, np.float32(np.nan))
 
 
-def _slowed(table: ClockTable, row: int, places: TelemetryPlacement) -> Iterator[ThrottlingGpu]:
+def _find_slowed(
+    table: ClockTable, row: int, places: TelemetryPlacement
+) -> Iterator[ThrottlingGpu]:
     """The GPU of ``row``, if it slows down up to the end."""
     with np.errstate(invalid="ignore"):
         ratio = table.clock[row] / table.usual
@@ -202,25 +206,27 @@ def _last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | N
     return first, last
 
 
-def _more_than_one_node(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
+def _is_on_several_nodes(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
     return len({gpu.part.node for gpu in throttling_gpus}) > 1
 
 
-def _of_gpu(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
+def _make_gpu_signal(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
     rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
     heat = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
-    return _signal_of(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
+    return _make_signal(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
 
 
-def _of_node(table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]) -> Signal:
+def _make_node_signal(
+    table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]
+) -> Signal:
     """Half of a node's GPUs: what they share is at fault."""
     seat = Seat(together[0].part.node)
     heat = (Category.CHASSIS, Category.GPU_THERMAL)
     who = f"{len(together)} GPUs of the node throttle"
-    return _signal_of(table, panels, together, seat, who, heat)
+    return _make_signal(table, panels, together, seat, who, heat)
 
 
-def _signal_of(
+def _make_signal(
     table: ClockTable,
     panels: Panels,
     gpus: Sequence[ThrottlingGpu],
@@ -244,12 +250,12 @@ def _signal_of(
         since_ns=since,
         until_ns=table.at_ns(max(gpu.last for gpu in gpus) + 1),
         error_ns=table.width_ns,
-        text=f"{who} {why} since {clock_time(since)} UTC{_measured(table, first)}",
-        artifact=_artifact_of(panels, first.part),
+        text=f"{who} {why} since {format_clock_time(since)} UTC{_describe_measures(table, first)}",
+        artifact=_find_artifact(panels, first.part),
     )
 
 
-def _measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
+def _describe_measures(table: ClockTable, gpu: ThrottlingGpu) -> str:
     """``: 1035 MHz against 1755 MHz of its peers, 91 C against 63 C``; of the time since."""
     time = slice(gpu.first, gpu.last + 1)
     parts = []
@@ -264,7 +270,7 @@ def _measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def _artifact_of(panels: Panels, part: PanelPart) -> str:
+def _find_artifact(panels: Panels, part: PanelPart) -> str:
     metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
     with_file = [metric for metric in metrics if (metric, part) in panels.artifacts]
     return panels.artifact(with_file[0] if with_file else metrics[0], part)

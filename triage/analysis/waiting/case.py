@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.analysis.waiting.live import Live, live_picture
-from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, progress
+from triage.analysis.waiting.live import Live, judge_live
+from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, count_issued_before
 from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
 
@@ -14,19 +14,19 @@ from triage.domain.report import Because
 _MAX_BEYOND = 64
 
 
-def timestamp(ns: int | None) -> datetime | None:
+def make_timestamp(ns: int | None) -> datetime | None:
     """Ns since the epoch as a UTC time; None when absent or not of this era."""
     if ns is None or not 0 < ns < 4_102_444_800_000_000_000:
         return None
     return datetime.fromtimestamp(ns / 1e9, UTC)
 
 
-def ranks_wait(count: int) -> str:
+def describe_waiting(count: int) -> str:
     """``1 rank waits``, ``7 ranks wait``."""
     return f"{count} rank waits" if count == 1 else f"{count} ranks wait"
 
 
-def _bits_of(number: int) -> list[int]:
+def _list_bits(number: int) -> list[int]:
     """The places of the ones in a number, ascending."""
     return [place for place in range(number.bit_length()) if number >> place & 1]
 
@@ -77,7 +77,7 @@ class Case:
             }
             # A circle holds itself, whatever else its ranks wait for on the way.
             if len(members) > 1:
-                ends = _bits_of(self.graph.reach[number])
+                ends = _list_bits(self.graph.reach[number])
                 if all(gone[end] for end in ends):
                     for end in ends[: None if len(ends) <= _MAX_BEYOND else 1]:
                         yield end, places
@@ -179,14 +179,14 @@ class Case:
     def stopped_at(self, rank: int) -> datetime | None:
         """When a rank issued its last operation, by its own clock."""
         digest = self.snapshot.digest_of(rank)
-        return timestamp(digest.last_created_ns) if digest else None
+        return make_timestamp(digest.last_created_ns) if digest else None
 
     def stuck_since(self, rank: int) -> datetime | None:
         """When a rank issued the operation it is stuck in, by its own clock."""
         digest = self.snapshot.digest_of(rank)
         if digest is None or not len(digest.pending):
             return None
-        return timestamp(int(digest.pending.created[0]))
+        return make_timestamp(int(digest.pending.created[0]))
 
     def because(
         self, detector: str, text: str, rank: int | None = None, *, at: datetime | None = None
@@ -211,7 +211,7 @@ class Case:
         for rank in late.waiting[:16]:
             for group in self.groups_of(rank):
                 if self.snapshot.groups[group].desc == desc:
-                    return progress(self.snapshot, rank, group) >= early.seq
+                    return count_issued_before(self.snapshot, rank, group) >= early.seq
         return True
 
     def groups_of(self, rank: int) -> list[int]:
@@ -225,4 +225,4 @@ class Case:
 
 def build_case(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Case:
     """Decide whether the unfinished operations are stuck or in flight."""
-    return Case(snapshot, graph, moving, live_picture(snapshot, graph, moving=moving))
+    return Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))

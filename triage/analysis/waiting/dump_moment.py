@@ -83,7 +83,7 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     done = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED | RETIRED_BIT
     done &= past.wait_us >= 0
     ends = past.created[done] + past.wait_us[done].astype(np.int64) * 1000
-    pause = _usual_pause(past, np.flatnonzero(done), ends, oldest)
+    pause = _find_usual_pause(past, np.flatnonzero(done), ends, oldest)
     pulled = started
     if oldest is not None and started != MISSING:
         # An earlier dump dates the start of what it finds; this one is younger than all it holds.
@@ -111,7 +111,7 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     return DumpMoment(rank, pulled, quiet, pause, oldest.timeout_ns, ended=noticed)
 
 
-def _usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
+def _find_usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int:
     """The longest pause that a rank makes again and again: one that was made twice, or the one
     before the only earlier operation like that which it waits in; else a short one.
 
@@ -133,7 +133,7 @@ def _usual_pause(past: Past, done: I64, ends: I64, waits_in: Unit | None) -> int
     return usual
 
 
-def retired_unfinished(digest: RankDigest) -> bool:
+def has_retired_unfinished(digest: RankDigest) -> bool:
     """Whether the watchdog has given up a collective that is not finished.
 
     Gloo records no ends: there what is retired has ended. So it is where operations that later
@@ -148,7 +148,7 @@ def retired_unfinished(digest: RankDigest) -> bool:
     return bool(ends.any()) and not bool((ends & (pending.seq <= finished)).any())
 
 
-def counters_lag(snapshot: Snapshot, index: int) -> bool:
+def is_counter_behind(snapshot: Snapshot, index: int) -> bool:
     """Whether the watchdog had not yet counted the end of what came before a pending operation.
 
     Of a group with collectives alone: they end in order, so what stands before the oldest

@@ -18,12 +18,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from triage.analysis.clocks.dump_clocks import group_median
-from triage.analysis.clocks.rank_clocks import POLL_NS, clock_offsets
+from triage.analysis.clocks.rank_clocks import POLL_NS, measure_clock_offsets
 from triage.analysis.snapshots.finished import (
     FinishedOperations,
-    compact,
-    finished_operations,
-    members_together,
+    collect_finished_operations,
+    number_collectives,
+    number_pairs,
 )
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
@@ -66,22 +66,22 @@ def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None
 
     ``told_from``: from how many ns on clocks of ranks without a node are told apart.
     """
-    rows = finished_operations(snapshot)
+    rows = collect_finished_operations(snapshot)
     count = len(snapshot.digests)
     if count < 2 or len(rows.digest) < 40:
         return None
     created = rows.created - rows.created.min()
-    place = _places(rows)
-    offsets = clock_offsets(snapshot, rows, created, snapshot.node_of, told_from)
+    place = _number_places(rows)
+    offsets = measure_clock_offsets(snapshot, rows, created, snapshot.node_of, told_from)
     created = created - offsets[rows.digest]
-    key = members_together(rows)
+    key = number_collectives(rows)
     latest, second, size = _last_two(key, created)
     ended = rows.completed - rows.created.min() - offsets[rows.digest]
-    freed = freed_by_peers(rows, created, ended)
+    freed = find_release_times(rows, created, ended)
     excess = _own_excess(rows, created, latest, freed, place)
     others = np.where(created >= latest, second, latest)
     waited = np.where((size > 1) & ~rows.p2p, created - others, 0.0)
-    delay = np.clip(np.minimum(_carried(rows, excess), waited), 0.0, None)
+    delay = np.clip(np.minimum(_carry_excess(rows, excess), waited), 0.0, None)
     steps = _count_steps(rows)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
@@ -93,13 +93,13 @@ def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
-        step_ms=_span_ms(rows, created, count) / max(steps, 1),
-        since_ns=_first_of_digest(rows, noticeable & (delay > 0), count),
-        from_ns=_first_of_digest(rows, np.ones(len(delay), np.bool_), count),
+        step_ms=_measure_span_ms(rows, created, count) / max(steps, 1),
+        since_ns=_find_first_of_digest(rows, noticeable & (delay > 0), count),
+        from_ns=_find_first_of_digest(rows, np.ones(len(delay), np.bool_), count),
     )
 
 
-def _span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
+def _measure_span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
     """How long a stretch the rows of a rank span, in the middle of the ranks."""
     first, last = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(first, rows.digest, created)
@@ -107,7 +107,7 @@ def _span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
     return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
-def _first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
+def _find_first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
     """When the first wanted row of each digest was issued, by its own clock; -1 for none."""
     found = np.full(count, -1, np.int64)
     digest = rows.digest[wanted][::-1]
@@ -115,11 +115,11 @@ def _first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64
     return found
 
 
-def _places(rows: FinishedOperations) -> I64:
+def _number_places(rows: FinishedOperations) -> I64:
     """Where in the program a row stands, over all ranks: kind of group and number; for
     send/recv, whose numbers are local, the operation before it.
     """
-    place = compact(rows.desc, rows.seq)
+    place = number_pairs(rows.desc, rows.seq)
     at = np.flatnonzero(rows.p2p & ~rows.first)
     fresh = int(place.max()) + 1
     place[rows.p2p] = fresh
@@ -127,7 +127,7 @@ def _places(rows: FinishedOperations) -> I64:
     return place
 
 
-def freed_by_peers(rows: FinishedOperations, created: F64, ended: F64) -> F64:
+def find_release_times(rows: FinishedOperations, created: F64, ended: F64) -> F64:
     """For every row, until when a send/recv of its rank held it up at least; -inf for never.
 
     A host runs ahead of its GPU as far as the queue goes, and a send/recv that waits for
@@ -160,7 +160,7 @@ def _own_excess(rows: FinishedOperations, created: F64, latest: F64, freed: F64,
     return np.nan_to_num(gap - group_median(place, gap), nan=0.0)
 
 
-def _carried(rows: FinishedOperations, excess: F64) -> F64:
+def _carry_excess(rows: FinishedOperations, excess: F64) -> F64:
     """The excess at each collective, with what gathered at the send/recv right before it."""
     own = np.clip(excess, 0.0, None)
     total = np.cumsum(own)

@@ -18,15 +18,19 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.analysis.waiting.dump_moment import counters_lag, dump_moment, retired_unfinished
+from triage.analysis.waiting.dump_moment import (
+    dump_moment,
+    has_retired_unfinished,
+    is_counter_behind,
+)
 from triage.analysis.waiting.running_ends import (
     EndsInFlight,
-    ends_of,
-    far_behind,
-    home,
-    left_behind,
-    not_begun,
-    stands_since,
+    find_ends,
+    find_home,
+    find_left_behind,
+    has_stood_since,
+    is_not_begun,
+    list_far_behind,
 )
 from triage.analysis.waiting.waits import WaitGraph, WaitPlace
 
@@ -71,23 +75,23 @@ class Live:
         return self.belief <= _STOPPED
 
 
-def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
+def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     """Judge the dumps; ``moving``: many of them contradict each other."""
-    if stop := _given_up(snapshot):
+    if stop := _find_given_up(snapshot):
         return stop
-    ends = ends_of(snapshot, graph)
+    ends = find_ends(snapshot, graph)
     # What stands there is stuck, and no operation in flight.
-    behind = left_behind(snapshot, graph, ends)
-    if any(stands_since(snapshot, place) for place in behind):
+    behind = find_left_behind(snapshot, graph, ends)
+    if any(has_stood_since(snapshot, place) for place in behind):
         left = [rank for place in behind for rank in place.waiting]
-        return Live(0.02, (f"peers had finished more than {ranks_text(left)} long before",))
+        return Live(0.02, (f"peers had finished more than {format_ranks(left)} long before",))
     ends = replace(ends, partial=[place for place in ends.partial if place not in behind])
     signs = [
-        *_dated(snapshot),
-        *_contradicting(snapshot, moving=moving),
-        *_before_it_began(snapshot, ends),
-        *_in_shape(snapshot, ends),
-        *_free_ranks(snapshot, graph),
+        *_judge_dated(snapshot),
+        *_judge_contradicting(snapshot, moving=moving),
+        *_judge_before_it_began(snapshot, ends),
+        *_judge_shape(snapshot, ends),
+        *_judge_free_ranks(snapshot, graph),
     ]
     if not signs:
         return Live()
@@ -98,19 +102,19 @@ def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     return Live(signs[0].belief, reasons, by_age=all(sign.by_age for sign in signs))
 
 
-def _given_up(snapshot: Snapshot) -> Live | None:
+def _find_given_up(snapshot: Snapshot) -> Live | None:
     """What the watchdog has retired unfinished it gave up: the job had stopped, or ended so."""
     ranks = [
         int(rank)
         for rank, digest in zip(snapshot.ranks, snapshot.digests, strict=True)
-        if int(rank) not in snapshot.apart and retired_unfinished(digest)
+        if int(rank) not in snapshot.apart and has_retired_unfinished(digest)
     ]
     if not ranks:
         return None
-    return Live(0.0, (f"the watchdog of {ranks_text(ranks)} had given up what is unfinished",))
+    return Live(0.0, (f"the watchdog of {format_ranks(ranks)} had given up what is unfinished",))
 
 
-def _dated(snapshot: Snapshot) -> Iterator[Live]:
+def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
     """What the dumps say whose moment is known."""
     pulls = []
     behind = []
@@ -122,7 +126,7 @@ def _dated(snapshot: Snapshot) -> Iterator[Live]:
         pull = dump_moment(digest, rank, waits=stuck is not None)
         if pull is not None:
             pulls.append(pull)
-        elif stuck is not None and counters_lag(snapshot, index):
+        elif stuck is not None and is_counter_behind(snapshot, index):
             behind.append(rank)
     # A pause of the job is one of all ranks; a clock that was set is one of a node.
     pauses = sorted(pull.pause_ns for pull in pulls)
@@ -132,13 +136,13 @@ def _dated(snapshot: Snapshot) -> Iterator[Live]:
     if long and 2 * len(long) >= sum(not pull.ended for pull in pulls):
         most = max(pull.quiet_ns for pull in long) / 1e9
         yield Live(
-            0.02, (f"{ranks_text(digest.rank for digest in long)} had waited for {most:.1f} s",)
+            0.02, (f"{format_ranks(digest.rank for digest in long)} had waited for {most:.1f} s",)
         )
     elif pulls:
         ended = [pull.rank for pull in pulls if pull.ended]
         if ended:
             yield Live(
-                0.97, (f"{ranks_text(ended)} had finished an operation right before the dump",)
+                0.97, (f"{format_ranks(ended)} had finished an operation right before the dump",)
             )
         else:
             why = "what is unfinished was issued just before the dumps"
@@ -146,11 +150,11 @@ def _dated(snapshot: Snapshot) -> Iterator[Live]:
     elif behind:
         yield Live(
             0.9,
-            (f"what {ranks_text(behind)} had finished was not counted yet",),
+            (f"what {format_ranks(behind)} had finished was not counted yet",),
         )
 
 
-def _contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
+def _judge_contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
     """Ranks that were dumped one after the other while the job went on.
 
     One whose record ends long before or behind its peers' is of another attempt.
@@ -167,32 +171,36 @@ def _contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
     middle = int(np.median(others))
     if all(abs(ends.get(rank, middle) - middle) <= _MAX_PULLING_NS for rank in snapshot.apart):
         reason = (
-            f"{ranks_text(snapshot.apart)} contradict their peers: the dumps were taken one after"
+            f"{format_ranks(snapshot.apart)} contradict their peers: the dumps were taken one after"
             " the other while the job went on"
         )
         yield Live(0.95 if moving else 0.8, (reason,))
 
 
-def _before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
+def _judge_before_it_began(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     """Ranks that were dumped earlier than their peers: their part was still to come in what these
     had finished, which timing tells; or they lie far behind, and no stop leaves them there.
     """
-    early = [rank for place in ends.partial for rank in place.waiting if not_begun(snapshot, rank)]
+    early = [
+        rank for place in ends.partial for rank in place.waiting if is_not_begun(snapshot, rank)
+    ]
     if early:
-        yield Live(0.92, (f"{ranks_text(early)} had not begun what the peers had finished",))
-    if left := [rank for place in ends.partial for rank in far_behind(snapshot, place)]:
-        yield Live(0.85, (f"peers had finished several operations more than {ranks_text(left)}",))
+        yield Live(0.92, (f"{format_ranks(early)} had not begun what the peers had finished",))
+    if left := [rank for place in ends.partial for rank in list_far_behind(snapshot, place)]:
+        yield Live(0.85, (f"peers had finished several operations more than {format_ranks(left)}",))
 
 
-def _in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
+def _judge_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     """Whether the waits end in several places that have nothing to do with each other."""
     running = [*ends.entered, *ends.partial]
     count = len(running) + len(ends.idle)
     if not running or count < 2:
         return
-    where = [_homes(snapshot, place) for place in (*running, *ends.idle)]
+    where = [_find_nodes(snapshot, place) for place in (*running, *ends.idle)]
     # One node may have a part in all of them: its link or its power holds them up.
-    if frozenset.intersection(*where) and all(_leaves(snapshot, place) for place in running):
+    if frozenset.intersection(*where) and all(
+        _is_across_nodes(snapshot, place) for place in running
+    ):
         return
     yield Live(
         0.85,
@@ -203,19 +211,19 @@ def _in_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     )
 
 
-def _homes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
+def _find_nodes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
     """The nodes whose failure can hold up a place: those of who has not finished it."""
-    return frozenset(home(snapshot, rank) for rank in place.waiting)
+    return frozenset(find_home(snapshot, rank) for rank in place.waiting)
 
 
-def _leaves(snapshot: Snapshot, place: WaitPlace) -> bool:
+def _is_across_nodes(snapshot: Snapshot, place: WaitPlace) -> bool:
     """Whether the group of a place has members on several nodes."""
     ranks = snapshot.groups[place.group].ranks
-    first = home(snapshot, ranks[0])
-    return any(home(snapshot, rank) != first for rank in ranks)
+    first = find_home(snapshot, ranks[0])
+    return any(find_home(snapshot, rank) != first for rank in ranks)
 
 
-def _free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
+def _judge_free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     """Ranks that have finished all they issued, and for whom nobody waits: no part of a stop."""
     waited = {
         rank
@@ -236,11 +244,11 @@ def _free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     if graph.ends and len(free) >= max(_FREE_LEAST, _FREE_SHARE * len(snapshot.digests)):
         yield Live(
             0.75,
-            (f"{ranks_text(free)} had finished everything, and nobody waits for them",),
+            (f"{format_ranks(free)} had finished everything, and nobody waits for them",),
         )
 
 
-def ranks_text(ranks: Iterable[int]) -> str:
+def format_ranks(ranks: Iterable[int]) -> str:
     """``rank 3``, ``ranks 1, 2, 3 and 4 more``."""
     listed = sorted(ranks)
     shown = ", ".join(map(str, listed[:4]))

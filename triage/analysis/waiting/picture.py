@@ -18,7 +18,7 @@ _MAX_SINGLE_CULPRITS = 12
 _MAX_ROWS = 64
 
 
-def _box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
+def _make_box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
     if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
         desc = case.snapshot.groups[place.group].desc
         seq = place.seq if place.kind is PlaceKind.COLLECTIVE else "p2p"
@@ -29,15 +29,15 @@ def _box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
     return f"rank {rank}"
 
 
-def condense(case: Case, claims: Sequence[Finding]) -> Waits:
+def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
     """Boxes and arrows; the ends first, then by how many ranks a box holds."""
     if case.in_flight:
         return Waits()
-    roles = _roles_of(claims)
+    roles = _assign_roles(claims)
     members: dict[str, list[WaitPlace]] = {}
     keys = []
     for place in case.graph.places:
-        key = _box_key(case, place, roles)
+        key = _make_box_key(case, place, roles)
         keys.append(key)
         members.setdefault(key, []).append(place)
     arrows: dict[tuple[str, str], int] = {}
@@ -46,7 +46,7 @@ def condense(case: Case, claims: Sequence[Finding]) -> Waits:
         for key in {keys[target] for target in targets} - {keys[source]}:
             pair = (keys[source], key)
             arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
-    boxes = {key: _box(case, key, places, roles) for key, places in members.items()}
+    boxes = {key: _make_box(case, key, places, roles) for key, places in members.items()}
     for place, key in zip(case.graph.places, keys, strict=True):
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
             for rank in [r for r in place.waiting if roles.get(r) == "culprit"][:4]:
@@ -73,7 +73,9 @@ def _rank_of_kind(node: WaitNode) -> int:
     return 1 if node.kind == "collective" else 0
 
 
-def _box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, str]) -> WaitNode:
+def _make_box(
+    case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, str]
+) -> WaitNode:
     ranks = tuple(sorted(rank for place in places for rank in place.waiting))
     first = places[0]
     if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
@@ -82,7 +84,7 @@ def _box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, 
         )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
-        detail = f"{_numbered(len(ranks), 'rank')}, {_numbered(len(places), 'group')}"
+        detail = f"{_count_noun(len(ranks), 'rank')}, {_count_noun(len(places), 'group')}"
         return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
@@ -94,11 +96,11 @@ def _box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, 
     return WaitNode(key, role, label, detail, ranks)
 
 
-def _numbered(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _roles_of(claims: Iterable[Finding]) -> dict[int, str]:
+def _assign_roles(claims: Iterable[Finding]) -> dict[int, str]:
     """How each named rank is drawn; a conviction wins."""
     roles: dict[int, str] = {}
     for finding in claims:
@@ -110,7 +112,7 @@ def _roles_of(claims: Iterable[Finding]) -> dict[int, str]:
 
 def rank_states(case: Case, claims: Sequence[Finding]) -> tuple[RankState, ...]:
     """One row per expected rank."""
-    roles = _roles_of(claims)
+    roles = _assign_roles(claims)
     late = {rank: f.late_ms for f in claims if f.late_ms is not None for rank in f.ranks}
     states = []
     ops: dict[int, str] = {}
@@ -146,13 +148,13 @@ def rank_states(case: Case, claims: Sequence[Finding]) -> tuple[RankState, ...]:
     return tuple(states)
 
 
-def collectives_at_frontier(
+def list_frontier_collectives(
     case: Case, claims: Sequence[Finding]
 ) -> tuple[CollectiveAtFrontier, ...]:
     """The operations in question: those that name a suspect first, the largest next."""
     if case.in_flight:
         return ()
-    accused = _roles_of(claims)
+    accused = _assign_roles(claims)
     disagreeing = {rank for finding in claims if finding.ranks_disagree for rank in finding.ranks}
     rows = []
     for place in case.graph.places:
@@ -165,11 +167,11 @@ def collectives_at_frontier(
         size = len(place.waiting)
         first = place.waiting[:1]
         order = (not names_a_suspect, -size, group.desc, group.name, place.seq, first)
-        rows.append((order, _frontier_row(case, place, missing, mismatched)))
+        rows.append((order, _make_frontier_row(case, place, missing, mismatched)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:_MAX_ROWS])
 
 
-def _frontier_row(
+def _make_frontier_row(
     case: Case, place: WaitPlace, missing: Iterable[int], mismatched: Iterable[int]
 ) -> CollectiveAtFrontier:
     group = case.snapshot.groups[place.group]
@@ -177,14 +179,14 @@ def _frontier_row(
         pg=group.name,
         desc=group.desc,
         seq_id=place.seq,
-        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else _p2p_name(case, place),
+        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else _name_p2p(case, place),
         waiting=tuple(sorted(place.waiting)),
         missing=tuple(missing),
         mismatched=tuple(mismatched),
     )
 
 
-def _p2p_name(case: Case, place: WaitPlace) -> str:
+def _name_p2p(case: Case, place: WaitPlace) -> str:
     for rank in place.waiting[:4]:
         digest = case.snapshot.digest_of(rank)
         stuck = case.snapshot.stuck_of(rank)

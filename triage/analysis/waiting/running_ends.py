@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot
-from triage.analysis.waiting.dump_moment import counters_lag, dump_moment
+from triage.analysis.waiting.dump_moment import dump_moment, is_counter_behind
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
 from triage.domain.rank_digest import (
     FINISHED,
@@ -47,13 +47,13 @@ class EndsInFlight:
     idle: list[WaitPlace]
 
 
-def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
+def find_ends(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
     """The ends that are single places, sorted; of a record that was cut nothing is told."""
     ends = EndsInFlight([], [], [])
     for number in graph.ends:
         members = graph.components[number]
         place = graph.places[members[0]]
-        if len(members) > 1 or not all(_whole(snapshot, rank) for rank in place.waiting):
+        if len(members) > 1 or not all(_is_whole(snapshot, rank) for rank in place.waiting):
             continue
         if place.kind is PlaceKind.IDLE:
             ends.idle.append(place)
@@ -64,13 +64,13 @@ def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
     return ends
 
 
-def _whole(snapshot: Snapshot, rank: int) -> bool:
+def _is_whole(snapshot: Snapshot, rank: int) -> bool:
     """Whether a rank's record is there, and whole."""
     digest = snapshot.digest_of(rank)
     return digest is not None and digest.partial is None
 
 
-def far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
+def list_far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
     """Who stands at a place beyond which peers have finished more operations of the group.
 
     They end in order and need all members, so that these ranks had a part in them. What
@@ -93,19 +93,19 @@ def is_rooted(snapshot: Snapshot, place: WaitPlace) -> bool:
     return False
 
 
-def timed(digest: RankDigest) -> bool:
+def is_timed(digest: RankDigest) -> bool:
     """Whether the rank records when its device starts: else "scheduled" says nothing."""
     stamped = bool((digest.pending.started != MISSING).any())
     return stamped or any((row.started or -1) >= 0 for row in digest.counters)
 
 
-def home(snapshot: Snapshot, rank: int) -> str:
+def find_home(snapshot: Snapshot, rank: int) -> str:
     """The node of a rank, else its block of as many ranks as a node commonly has."""
     node = snapshot.node_of(rank)
     return node if node is not None else f"block {rank // _NODE_RANKS}"
 
 
-def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> list[WaitPlace]:
+def find_left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> list[WaitPlace]:
     """The ends at which a few ranks stand still while all their peers finished several operations
     more; empty where these ranks may have been dumped before the others.
 
@@ -113,7 +113,7 @@ def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> lis
     one behind the other in the same group, or the end of something that was not counted yet; and
     who is pulled together, as all ranks of a node, lies behind together.
     """
-    behind = [place for place in ends.partial if far_behind(snapshot, place)]
+    behind = [place for place in ends.partial if list_far_behind(snapshot, place)]
     if not behind or snapshot.apart or ends.entered or len(behind) < len(ends.partial):
         return []
     steps = {(snapshot.groups[place.group].desc, place.seq) for place in behind}
@@ -127,37 +127,37 @@ def left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -> lis
     ranks = {rank for place in behind for rank in place.waiting}
     if 2 * len(ranks) >= len(snapshot.digests) or _is_whole_node(snapshot, ranks):
         return []
-    still = all(_stands_still(snapshot, rank) for rank in ranks)
-    return behind if still or all(stands_since(snapshot, place) for place in behind) else []
+    still = all(_is_standing_still(snapshot, rank) for rank in ranks)
+    return behind if still or all(has_stood_since(snapshot, place) for place in behind) else []
 
 
 def _is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
     """Whether several ranks are all that their nodes have in the job."""
-    nodes = {home(snapshot, rank) for rank in ranks}
-    there = {rank for rank in snapshot.world if home(snapshot, rank) in nodes}
+    nodes = {find_home(snapshot, rank) for rank in ranks}
+    there = {rank for rank in snapshot.world if find_home(snapshot, rank) in nodes}
     return len(there) > len(nodes) and there <= ranks
 
 
-def _stands_still(snapshot: Snapshot, rank: int) -> bool:
+def _is_standing_still(snapshot: Snapshot, rank: int) -> bool:
     """Whether a rank's own entries show what it waits in, and no sign that it moved when it was
     dumped.
     """
     index = snapshot.index_of[rank]
     digest, stuck = snapshot.digests[index], snapshot.stuck[index]
-    if stuck is None or stuck.row is None or not_begun(snapshot, rank):
+    if stuck is None or stuck.row is None or is_not_begun(snapshot, rank):
         return False
-    return dump_moment(digest, rank, waits=True) is None and not counters_lag(snapshot, index)
+    return dump_moment(digest, rank, waits=True) is None and not is_counter_behind(snapshot, index)
 
 
-def not_begun(snapshot: Snapshot, rank: int) -> bool:
+def is_not_begun(snapshot: Snapshot, rank: int) -> bool:
     """Whether a rank's device had not come to what the rank waits in, which timing tells."""
     digest, stuck = snapshot.digest_of(rank), snapshot.stuck_of(rank)
-    if digest is None or stuck is None or stuck.row is None or not timed(digest):
+    if digest is None or stuck is None or stuck.row is None or not is_timed(digest):
         return False
     return not int(digest.pending.flags[stuck.row]) & (STARTED_BIT | ROOTED_BIT)
 
 
-def stands_since(snapshot: Snapshot, place: WaitPlace) -> bool:
+def has_stood_since(snapshot: Snapshot, place: WaitPlace) -> bool:
     """Whether the ranks at a place were dumped long after a peer had finished further operations
     of the group, as far as the moments of the dumps are known.
     """

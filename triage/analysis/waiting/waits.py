@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from triage.analysis.snapshots.p2p import Channel, channels
+from triage.analysis.snapshots.p2p import Channel, list_channels
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
 from triage.domain.rank_digest import MISSING
 
@@ -71,7 +71,7 @@ class WaitGraph:
     waited_by: list[list[int]]
 
 
-def progress(snapshot: Snapshot, rank: int, group: int) -> int:
+def count_issued_before(snapshot: Snapshot, rank: int, group: int) -> int:
     """How many collectives of ``group`` a rank issued before the one it is stuck in."""
     row = snapshot.row(group, rank)
     if row < 0:
@@ -99,12 +99,12 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     """Build the graph over all ranks."""
     places: list[WaitPlace] = []
     place_of: dict[int, int] = {}
-    pairs = channels(snapshot)
-    blocks = _p2p_places(snapshot, pairs, places, place_of)
-    _collective_places(snapshot, places, place_of)
-    edges = _edges_between(snapshot, places, place_of, pairs, blocks)
-    component_of, components = _strong_components(edges)
-    ends, reach = _ends_and_reach(edges, component_of, components)
+    pairs = list_channels(snapshot)
+    blocks = _add_p2p_places(snapshot, pairs, places, place_of)
+    _add_collective_places(snapshot, places, place_of)
+    edges = _find_edges(snapshot, places, place_of, pairs, blocks)
+    component_of, components = _find_strong_components(edges)
+    ends, reach = _find_ends_and_reach(edges, component_of, components)
     waited_by: list[list[int]] = [[] for _ in places]
     for source, targets in enumerate(edges):
         for place_index in targets:
@@ -114,7 +114,7 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     )
 
 
-def _collective_places(
+def _add_collective_places(
     snapshot: Snapshot, places: list[WaitPlace], place_of: dict[int, int]
 ) -> None:
     """Add a place for each collective in which a rank is stuck."""
@@ -133,7 +133,7 @@ def _collective_places(
         _sort_members(snapshot, places[number])
 
 
-def _edges_between(
+def _find_edges(
     snapshot: Snapshot,
     places: list[WaitPlace],
     place_of: dict[int, int],
@@ -208,7 +208,7 @@ def _sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
     place.unknown = np.sort(ranks[unknown]).tolist()
 
 
-def _p2p_places(
+def _add_p2p_places(
     snapshot: Snapshot, pairs: Iterable[Channel], places: list[WaitPlace], place_of: dict[int, int]
 ) -> dict[int, int]:
     """Blocks whose ends match are one place: they finish together or not at all."""
@@ -240,7 +240,7 @@ def _p2p_places(
     return place_of
 
 
-def _strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
+def _find_strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
     """Tarjan's strongly connected components without recursion; ends come first."""
     number = [-1] * len(edges)
     low = [0] * len(edges)
@@ -282,7 +282,7 @@ def _strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], li
     return component_of, components
 
 
-def _ends_and_reach(
+def _find_ends_and_reach(
     edges: list[dict[int, list[int]]], component_of: list[int], components: list[list[int]]
 ) -> tuple[list[int], list[int]]:
     """Components without a way out, and per component the set of ends it leads to (bits)."""

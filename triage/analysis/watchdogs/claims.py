@@ -35,17 +35,17 @@ _ROOTED: Final = frozenset(
 _EXPLAINS: Final = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
 
 
-def claims_of_watchdogs(groups: Sequence[GroupPositions]) -> list[Finding]:
+def find_watchdog_claims(groups: Sequence[GroupPositions]) -> list[Finding]:
     """The claims of the groups whose members contradict each other, the strongest first."""
     stuck = {rank for group in groups for rank, one in group.of.items() if one.waits is not None}
-    odd = [claim for group in groups for claim in _other_operations(group)]
-    found = odd or [claim for group in groups for claim in _went_on(group)]
-    found = found or [claim for group in groups for claim in _never_came(group, stuck)]
+    odd = [claim for group in groups for claim in _find_other_operations(group)]
+    found = odd or [claim for group in groups for claim in _find_gone_on(group)]
+    found = found or [claim for group in groups for claim in _find_absent(group, stuck)]
     found = found or [claim for group in groups for claim in _behind_alone(group)]
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks))
 
 
-def _other_operations(group: GroupPositions) -> Iterator[Finding]:
+def _find_other_operations(group: GroupPositions) -> Iterator[Finding]:
     """The first number at which members wait for different operations, or different sizes."""
     at: dict[int, dict[int, GroupPosition]] = defaultdict(dict)
     for rank, one in group.of.items():
@@ -57,11 +57,11 @@ def _other_operations(group: GroupPositions) -> Iterator[Finding]:
             ("size", {rank: one.size for rank, one in at[number].items() if one.size is not None}),
         ):
             if len(set(keys.values())) > 1:
-                yield _mismatch(group, number, part, at[number], keys)
+                yield _make_mismatch(group, number, part, at[number], keys)
                 return
 
 
-def _mismatch(
+def _make_mismatch(
     group: GroupPositions,
     number: int,
     part: str,
@@ -79,31 +79,38 @@ def _mismatch(
         if decided
         else f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
     )
-    others = f", {most} of {len(keys)} in {_words(peers[0])}" if decided else ""
+    others = f", {most} of {len(keys)} in {_describe_operation(peers[0])}" if decided else ""
     reasons = [
-        _because(OTHER_OPERATION, positions[rank], f"it waits in {_words(positions[rank])}{others}")
+        _make_because(
+            OTHER_OPERATION,
+            positions[rank],
+            f"it waits in {_describe_operation(positions[rank])}{others}",
+        )
         for rank in odd
     ]
     if decided:
         reasons.insert(
-            1, _because(OTHER_OPERATION, peers[0], f"a peer waits in {_words(peers[0])}")
+            1,
+            _make_because(
+                OTHER_OPERATION, peers[0], f"a peer waits in {_describe_operation(peers[0])}"
+            ),
         )
     strength = _MAJORITY if group.numbers_agree else _BY_COUNTERS
-    return _disagreement(group, odd, summary, reasons, strength if decided else _TIE)
+    return _make_disagreement(group, odd, summary, reasons, strength if decided else _TIE)
 
 
-def _went_on(group: GroupPositions) -> Iterator[Finding]:
+def _find_gone_on(group: GroupPositions) -> Iterator[Finding]:
     """Members that wait for a number which others have finished: they finished something else."""
     waiting = {rank: one for rank, one in group.of.items() if one.waits is not None}
     if not waiting or not group.numbers_agree:
         return
     first = min(one.waits or 0 for one in waiting.values())
     behind = {rank: one for rank, one in waiting.items() if one.waits == first}
-    ahead = {rank: one for rank, one in group.of.items() if _finished(one) >= first}
+    ahead = {rank: one for rank, one in group.of.items() if _get_last_finished(one) >= first}
     if not ahead:
         return
     at = next(iter(behind.values()))
-    beyond = max(_finished(one) for one in ahead.values())
+    beyond = max(_get_last_finished(one) for one in ahead.values())
     # One operation ahead, a device that does not get through it looks the same.
     certain = beyond > first and not any(one.op in _ROOTED for one in behind.values())
     if not certain and all(one.op is None for one in behind.values()):
@@ -120,21 +127,25 @@ def _went_on(group: GroupPositions) -> Iterator[Finding]:
         " the other has finished"
     )
     reasons = [
-        _because(OTHER_OPERATION, at, f"it waits in {_words(at)} (number {first})"),
+        _make_because(
+            OTHER_OPERATION, at, f"it waits in {_describe_operation(at)} (number {first})"
+        ),
         *(
-            _because(OTHER_OPERATION, one, f"it has finished number {_finished(one)} already")
+            _make_because(
+                OTHER_OPERATION, one, f"it has finished number {_get_last_finished(one)} already"
+            )
             for one in ahead.values()
         ),
     ]
-    yield _disagreement(group, ranks, summary, reasons, _BY_COUNTERS if decided else _TIE)
+    yield _make_disagreement(group, ranks, summary, reasons, _BY_COUNTERS if decided else _TIE)
 
 
-def _finished(one: GroupPosition) -> int:
+def _get_last_finished(one: GroupPosition) -> int:
     """Up to which number a rank has finished its operations."""
     return max(one.completed or 0, (one.waits or 1) - 1)
 
 
-def _never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
+def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
     """Members that say that they have not issued what others wait for, and wait for nothing."""
     waiting = [one for one in group.of.values() if one.waits is not None]
     if not waiting or not group.numbers_agree:
@@ -149,9 +160,12 @@ def _never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
     if len(late) > len(waiting):
         # Most do not know of that operation: who waits for it went another way.
         summary = f"waits for number {number} of {_name_of(group)}, which most peers never issued"
-        reasons = [_because(OTHER_OPERATION, one, f"it waits in {_words(one)}") for one in waiting]
+        reasons = [
+            _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}")
+            for one in waiting
+        ]
         ranks = sorted(one.rank for one in waiting)
-        yield _disagreement(group, ranks, summary, reasons, _TIE)
+        yield _make_disagreement(group, ranks, summary, reasons, _TIE)
         return
     convicted = len(late) < len(waiting) and len(late) <= _MAX_CULPRITS
     for one in late:
@@ -165,13 +179,15 @@ def _never_came(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
             role=Role.CULPRIT if convicted else Role.POSSIBLE,
             summary=f"never issued number {number} of {_name_of(group)}, for which its peers wait",
             because=(
-                _because(
+                _make_because(
                     NEVER_CAME,
                     one,
                     f"it issued up to {one.enqueued} and finished it; {len(waiting)} of its peers"
-                    f" wait in {_words(waiting[0])} (number {number})",
+                    f" wait in {_describe_operation(waiting[0])} (number {number})",
                 ),
-                _because(NEVER_CAME, waiting[0], f"a peer waits in {_words(waiting[0])}"),
+                _make_because(
+                    NEVER_CAME, waiting[0], f"a peer waits in {_describe_operation(waiting[0])}"
+                ),
             ),
         )
 
@@ -201,13 +217,13 @@ def _behind_alone(group: GroupPositions) -> Iterator[Finding]:
         summary=f"issued up to number {one.enqueued} of {_name_of(group)}, and all of its peers up"
         f" to {peer.enqueued}",
         because=(
-            _because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
-            _because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
+            _make_because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
+            _make_because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
         ),
     )
 
 
-def _disagreement(
+def _make_disagreement(
     group: GroupPositions,
     ranks: Sequence[int],
     summary: str,
@@ -230,13 +246,13 @@ def _disagreement(
     )
 
 
-def _because(detector: str, one: GroupPosition, text: str) -> Because:
+def _make_because(detector: str, one: GroupPosition, text: str) -> Because:
     """A reason, with the line in which the rank says it."""
     row = one.row
     return Because(detector, f"rank {one.rank}: {text}", row.artifact, row.line, row.at)
 
 
-def _words(one: GroupPosition) -> str:
+def _describe_operation(one: GroupPosition) -> str:
     """``ALLREDUCE of 8 -> 8 elements``."""
     size = f" of {one.size}" if one.size is not None else ""
     return f"{one.op}{size}" if one.op is not None else "an operation"
@@ -247,7 +263,7 @@ def _name_of(group: GroupPositions) -> str:
     return group.desc or (f"group {group.name}" if group.name else "one group")
 
 
-def collectives_of_watchdogs(
+def list_watchdog_collectives(
     groups: Sequence[GroupPositions], claims: Sequence[Finding]
 ) -> tuple[CollectiveAtFrontier, ...]:
     """The operations that ranks gave up waiting for: those that name a suspect first."""

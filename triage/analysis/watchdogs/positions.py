@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.evidence import Evidence, Trait
-from triage.signatures.numbers import small
+from triage.signatures.numbers import parse_small_number
 
 _WATCHDOG: Final = frozenset({"c10d.watchdog_timeout", "c10d.queue", "c10d.dump_signal"})
 # Ranks of one hang give up within the longest of their timeouts; older lines are of another.
@@ -79,26 +79,26 @@ class _WatchdogLine:
     number: int | None
 
 
-def positions_of(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
+def find_positions(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
     """The groups in which ranks say where they stand; those alone whose lines fit each other."""
-    telling = _of_the_last_hang(
+    telling = _select_last_hang(
         [row for row in rows if row.signature in _WATCHDOG and Trait.OUTLIVED not in row.traits]
     )
     told = all(row.rank is not None for row in telling)
-    lines = [one for row in telling if (one := _line_in(row, world_size)) is not None]
-    if not told and not _most_speak(lines, world_size):
+    lines = [one for row in telling if (one := _parse_watchdog_line(row, world_size)) is not None]
+    if not told and not _do_most_ranks_speak(lines, world_size):
         lines = [one for one in lines if one.row.rank is not None]
         told = True
     _with_groups(lines)
-    lines = _without_counters_of_others(lines)
+    lines = _drop_counters_of_others(lines)
     by_group: dict[str, list[_WatchdogLine]] = defaultdict(list)
     for one in lines:
         by_group[one.group].append(one)
     return [
         GroupPositions(
             name,
-            _descs(its),
-            _positions_in(its),
+            _describe_group(its),
+            _collect_positions(its),
             name != _UNNAMED,
             told,
             _is_whole(its, world_size),
@@ -120,28 +120,28 @@ def _is_whole(lines: Iterable[_WatchdogLine], world_size: int | None) -> bool:
     return len(numbers) == world_size and all(len(its) < 2 for its in numbers.values())
 
 
-def _of_the_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
+def _select_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
     """Rows in the order of time, without those of an earlier stop in the same log."""
     newest = max((row.at_ns for row in rows if row.at_ns is not None), default=0)
     kept = [row for row in rows if row.at_ns is None or row.at_ns >= newest - _ONE_HANG_NS]
     return sorted(kept, key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
 
 
-def _line_in(row: Evidence, world_size: int | None) -> _WatchdogLine | None:
+def _parse_watchdog_line(row: Evidence, world_size: int | None) -> _WatchdogLine | None:
     """One line, where it tells whose it is."""
-    group_rank = small(row.fields.get("group_rank", ""))
+    group_rank = parse_small_number(row.fields.get("group_rank", ""))
     unprefixed = group_rank if "pg" not in row.fields else None
     rank = row.rank if row.rank is not None else unprefixed
     if rank is None or (row.rank is None and world_size is not None and rank >= world_size):
         return None
-    number = small(row.fields.get("seq_id", row.fields.get("at_work", "")))
+    number = parse_small_number(row.fields.get("seq_id", row.fields.get("at_work", "")))
     group = row.fields.get("guid") or row.fields.get("pg_desc") or row.fields.get("pg", _UNNAMED)
     if row.fields.get("pg_desc") == _DEFAULT or ("guid" not in row.fields and group == "0"):
         group = _DEFAULT
     return _WatchdogLine(row, group, rank, group_rank, number)
 
 
-def _most_speak(lines: Sequence[_WatchdogLine], world_size: int | None) -> bool:
+def _do_most_ranks_speak(lines: Sequence[_WatchdogLine], world_size: int | None) -> bool:
     """Whether so many ranks without a prefix speak that theirs are ranks of the whole job."""
     numbers: dict[int, set[int | None]] = defaultdict(set)
     for one in lines:
@@ -167,7 +167,7 @@ def _with_groups(lines: Sequence[_WatchdogLine]) -> None:
                 (one.group,) = groups
 
 
-def _without_counters_of_others(lines: Sequence[_WatchdogLine]) -> list[_WatchdogLine]:
+def _drop_counters_of_others(lines: Sequence[_WatchdogLine]) -> list[_WatchdogLine]:
     """Lines without those whose counters are of another group than the one they name.
 
     The default group's monitor passes on the signal to dump, and some versions print with it the
@@ -190,8 +190,8 @@ def _without_counters_of_others(lines: Sequence[_WatchdogLine]) -> list[_Watchdo
 
 def _is_between(fields: Mapping[str, str], number: int) -> bool:
     """Whether ``number`` was issued and not finished by the counters of a line."""
-    enqueued = _signed(fields.get("last_enqueued"), None)
-    completed = _signed(fields.get("last_completed"), None)
+    enqueued = _parse_counter(fields.get("last_enqueued"), None)
+    completed = _parse_counter(fields.get("last_completed"), None)
     return enqueued is not None and completed is not None and completed < number <= enqueued
 
 
@@ -219,49 +219,49 @@ def _is_one_group(name: str, lines: Sequence[_WatchdogLine]) -> bool:
     return one_each and not (whole and any(seats[seat] != {seat} for seat in seats))
 
 
-def _descs(lines: Iterable[_WatchdogLine]) -> str:
+def _describe_group(lines: Iterable[_WatchdogLine]) -> str:
     """What the group is called."""
     return next((one.row.fields["pg_desc"] for one in lines if "pg_desc" in one.row.fields), "")
 
 
-def _positions_in(lines: Sequence[_WatchdogLine]) -> dict[int, GroupPosition]:
+def _collect_positions(lines: Sequence[_WatchdogLine]) -> dict[int, GroupPosition]:
     """The last word of each rank of a group; what it waits in is the oldest that it gave up."""
     found: dict[int, GroupPosition] = {}
     for one in lines:
         before = found.get(one.rank, GroupPosition(one.rank, one.row))
-        found[one.rank] = _after(before, one)
-    return {rank: _waiting_by_its_counters(found[rank]) for rank in sorted(found)}
+        found[one.rank] = _apply_line(before, one)
+    return {rank: _infer_wait(found[rank]) for rank in sorted(found)}
 
 
-def _after(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
+def _apply_line(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
     """A rank's position with one more line of it."""
     fields = one.row.fields
-    enqueued = _signed(fields.get("last_enqueued"), before.enqueued)
-    completed = _signed(fields.get("last_completed"), before.completed)
+    enqueued = _parse_counter(fields.get("last_enqueued"), before.enqueued)
+    completed = _parse_counter(fields.get("last_completed"), before.completed)
     now = replace(before, enqueued=enqueued, completed=completed)
     older = one.number is not None and (before.waits is None or one.number <= before.waits)
     if not older or (one.number == before.waits and before.op is not None):
         return now
     op = fields.get("op")
-    return replace(now, row=one.row, waits=one.number, op=op, size=_size_of(op, fields))
+    return replace(now, row=one.row, waits=one.number, op=op, size=_get_sizes(op, fields))
 
 
-def _signed(text: str | None, otherwise: int | None) -> int | None:
+def _parse_counter(text: str | None, otherwise: int | None) -> int | None:
     """A counter, -1 before the first operation."""
     if text == "-1":
         return 0
-    number = small(text or "")
+    number = parse_small_number(text or "")
     return otherwise if number is None else number
 
 
-def _size_of(op: str | None, fields: Mapping[str, str]) -> str | None:
+def _get_sizes(op: str | None, fields: Mapping[str, str]) -> str | None:
     """The sizes that all members must agree on."""
     if op not in _SAME_SIZES or "numel_in" not in fields:
         return None
     return f"{fields['numel_in']} -> {fields.get('numel_out', '?')} elements"
 
 
-def _waiting_by_its_counters(one: GroupPosition) -> GroupPosition:
+def _infer_wait(one: GroupPosition) -> GroupPosition:
     """Who issued more than it finished waits in the next one, though no watchdog says so."""
     if one.waits is not None or one.enqueued is None or one.completed is None:
         return one

@@ -20,7 +20,7 @@ _QUERY: Final = _PATH + "?"
 _JSON_FORMS: Final = frozenset({JSON, "application/x-ndjson"})
 
 
-def as_json(
+def make_json_response(
     value: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A JSON answer."""
@@ -32,9 +32,11 @@ def as_json(
 def page(request: Request, items: Sequence[Mapping[str, Any]], next_cursor: str | None) -> Response:
     """One page of a list; its ``Link`` header (RFC 8288) leads to the next one."""
     headers = (
-        {} if next_cursor is None else {"Link": f'<{_next_page(request, next_cursor)}>; rel="next"'}
+        {}
+        if next_cursor is None
+        else {"Link": f'<{_make_next_page(request, next_cursor)}>; rel="next"'}
     )
-    return as_json({"items": items, "next_cursor": next_cursor}, headers=headers)
+    return make_json_response({"items": items, "next_cursor": next_cursor}, headers=headers)
 
 
 def page_of_rows(
@@ -50,7 +52,7 @@ def page_of_rows(
     return page(request, [item_of(row) for row in shown], cursor)
 
 
-def _next_page(request: Request, cursor: str) -> str:
+def _make_next_page(request: Request, cursor: str) -> str:
     """The request's own path and query, as they came, with another cursor.
 
     Relative, as all addresses of ours are: what name a proxy gives us is not known here.
@@ -65,7 +67,9 @@ def _name_of(pair: bytes) -> str:
     return unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
 
 
-def tagged(request: Request, body: bytes, media_type: str, *, vary: bool = False) -> Response:
+def make_tagged_response(
+    request: Request, body: bytes, media_type: str, *, vary: bool = False
+) -> Response:
     """The body with its ETag; 304 without it where the client has these bytes already."""
     if media_type in _JSON_FORMS:
         body = escape_json(body)
@@ -73,12 +77,12 @@ def tagged(request: Request, body: bytes, media_type: str, *, vary: bool = False
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if vary:
         headers["Vary"] = "Accept"
-    if _matches(request.headers.getlist("if-none-match"), tag):
+    if _is_match(request.headers.getlist("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
 
 
-def _matches(headers: Sequence[str], tag: str) -> bool:
+def _is_match(headers: Sequence[str], tag: str) -> bool:
     given = [one.strip() for header in headers for one in header.split(",")]
     # The comparison is the weak one, as If-None-Match asks for.
     return "*" in given or tag in {one.removeprefix("W/") for one in given}

@@ -56,12 +56,12 @@ class Problem(TypedDict):
     request_id: NotRequired[Annotated[str, "Stands in the log of the service."]]
 
 
-def slug(title: str) -> str:
+def make_slug(title: str) -> str:
     """``Cannot be processed`` as ``cannot-be-processed``."""
     return title.lower().replace(" ", "-")
 
 
-def problem(
+def make_problem(
     request: Request,
     status: int,
     title: str,
@@ -73,15 +73,15 @@ def problem(
 ) -> Response:
     """A problem document about this request."""
     body: Problem = {
-        "type": f"/docs#problem-{slug(title)}",
+        "type": f"/docs#problem-{make_slug(title)}",
         "title": title,
         "status": status,
-        "detail": _sound(detail),
+        "detail": _make_sound(detail),
         "instance": quote(request.scope.get("raw_path", b"") or request.url.path.encode(), "/%"),
-        "errors": [_error_at(place) for place in places],
+        "errors": [_make_error_at(place) for place in places],
     }
     if hint:
-        body["hint"] = _sound(hint)
+        body["hint"] = _make_sound(hint)
     request_id = request.scope.get("triage.request_id")
     if request_id:
         body["request_id"] = request_id
@@ -91,10 +91,10 @@ def problem(
     )  # fmt: skip
 
 
-def _error_at(place: Place) -> ProblemError:
+def _make_error_at(place: Place) -> ProblemError:
     """``body/3/name`` as a JSON pointer, ``query/rank`` as the name of a parameter."""
-    source, _, name = _sound(place.where).partition("/")
-    message = _sound(place.message)
+    source, _, name = _make_sound(place.where).partition("/")
+    message = _make_sound(place.message)
     if source == "body":
         return {"pointer": f"#/{name}" if name else "#", "message": message}
     if source in {"query", "path", "header"}:
@@ -119,12 +119,12 @@ def answer_refusal(request: Request, refusal: Refusal) -> Response:
         )
     if refusal.status == HTTPStatus.FORBIDDEN:
         headers["WWW-Authenticate"] = 'Bearer realm="triage", error="insufficient_scope"'
-    return problem(
+    return make_problem(
         request, refusal.status, refusal.title, refusal.detail,
         hint=refusal.hint or _HINT, places=refusal.places, headers=headers,
     )  # fmt: skip
 
 
-def _sound(text: str) -> str:
+def _make_sound(text: str) -> str:
     """Text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")

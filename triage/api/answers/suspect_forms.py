@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 CSV: Final = "text/csv"
 NDJSON: Final = "application/x-ndjson"
@@ -29,28 +29,28 @@ _FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋",
 _Suspect = dict[str, Any]
 
 
-def as_csv(suspects: Sequence[_Suspect]) -> bytes:
+def write_csv(suspects: Sequence[_Suspect]) -> bytes:
     """One row a suspect under a row of names; several values in a cell are parted by blanks."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\r\n")
     table.writerow(_COLUMNS)
     for suspect in suspects:
-        table.writerow([safe_cell(text) for text in _cells(suspect)])
+        table.writerow([make_safe_cell(text) for text in _list_cells(suspect)])
     return out.getvalue().encode("utf-8", "replace")
 
 
-def as_ndjson(suspects: Sequence[_Suspect]) -> bytes:
+def write_ndjson(suspects: Sequence[_Suspect]) -> bytes:
     """One JSON object a line."""
     return b"".join(orjson.dumps(suspect) + b"\n" for suspect in suspects)
 
 
-def _cells(suspect: _Suspect) -> list[str]:
+def _list_cells(suspect: _Suspect) -> list[str]:
     because = " / ".join(_place_of(reason) for reason in suspect.get("because", []))
     return [
         str(suspect.get("position", "")),
-        one_line(str(suspect.get("node") or "")),
+        format_one_line(str(suspect.get("node") or "")),
         " ".join(str(rank) for rank in suspect.get("ranks", [])),
-        " ".join(one_line(str(gpu)) for gpu in suspect.get("gpus", [])),
+        " ".join(format_one_line(str(gpu)) for gpu in suspect.get("gpus", [])),
         str(suspect.get("category", "")),
         str(suspect.get("score", "")),
         str(suspect.get("role", "")),
@@ -60,14 +60,14 @@ def _cells(suspect: _Suspect) -> list[str]:
 
 
 def _place_of(reason: dict[str, Any]) -> str:
-    text = one_line(str(reason.get("text", "")))
+    text = format_one_line(str(reason.get("text", "")))
     artifact, line = reason.get("artifact"), reason.get("line")
     if not artifact:
         return text
-    where = one_line(str(artifact)) + (f":{line}" if line is not None else "")
+    where = format_one_line(str(artifact)) + (f":{line}" if line is not None else "")
     return f"{text} ({where})"
 
 
-def safe_cell(text: str) -> str:
+def make_safe_cell(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     return "'" + text if text.startswith(_FORMULA) else text

@@ -23,12 +23,12 @@ _RETRY_AFTER: Final = {
 }
 
 
-def reference(name: str) -> dict[str, Any]:
+def make_reference(name: str) -> dict[str, Any]:
     """The content that refers to a schema by its name."""
     return {"schema": {"$ref": f"#/components/schemas/{name}"}}
 
 
-def answers(
+def describe_answers(
     *refused: int,
     ok: Answers,
     forms: Mapping[str, Mapping[str, Any]] | None = None,
@@ -41,7 +41,7 @@ def answers(
     for status, (text, form) in ok.items():
         responses[status] = {"description": text}
         if form is not None:
-            responses[status]["content"] = {"application/json": reference(name_of(form))}
+            responses[status]["content"] = {"application/json": make_reference(name_of(form))}
             if isinstance(form, AnswerShape) and form.is_page:
                 responses[status]["headers"] = {"Link": _LINK}
     if forms:
@@ -52,27 +52,27 @@ def answers(
     for status in sorted({*refused, *_ALWAYS} - ok.keys()):
         responses[status] = {
             "description": _TITLES.get(status, "Internal error"),
-            "content": {MEDIA_TYPE: reference("Problem")},
+            "content": {MEDIA_TYPE: make_reference("Problem")},
         }
         if status in {429, 503, 507}:
             responses[status]["headers"] = {"Retry-After": _RETRY_AFTER}
     return responses
 
 
-def json_body(name: str, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def describe_json_body(name: str, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A JSON body of one of the incoming shapes; ``also`` are further media types."""
     examples = {key: {"value": value} for key, value in EXAMPLES[name].items()}
-    content = {"application/json": {**reference(name), "examples": examples}}
+    content = {"application/json": {**make_reference(name), "examples": examples}}
     return {"required": True, "content": {**content, **(also or {})}}
 
 
-def text_body(description: str, *media_types: str) -> dict[str, Any]:
+def describe_text_body(description: str, *media_types: str) -> dict[str, Any]:
     """A body of text, in any of these forms."""
     content = {media: {"schema": {"type": "string"}} for media in media_types}
     return {"required": True, "description": description, "content": content}
 
 
-def binary_body(description: str, *media_types: str) -> dict[str, Any]:
+def describe_binary_body(description: str, *media_types: str) -> dict[str, Any]:
     """A body of raw bytes; :data:`BINARY` is always one of its media types."""
     return {
         "required": True,

@@ -45,10 +45,10 @@ class Answering:
     async def __call__(self) -> Response:
         """The file with its policy."""
         headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
-        return Response(content_of(self.name), media_type=self.media_type, headers=headers)
+        return Response(read_content(self.name), media_type=self.media_type, headers=headers)
 
 
 @lru_cache
-def content_of(name: str) -> bytes:
+def read_content(name: str) -> bytes:
     """The bytes of a file of the page."""
     return (_FOLDER / name).read_bytes()

@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 
 from triage.api.answers.problems import Problem
 from triage.api.description.incoming import INCOMING
-from triage.api.description.shapes import Source, schemas_of
+from triage.api.description.shapes import Source, make_schemas
 from triage.version import __version__
 
 _DESCRIPTION: Final = """\
@@ -23,7 +23,7 @@ Lists are pages: follow `next_cursor` until it is null.
 """
 
 
-def described(app: FastAPI, shapes: Iterable[Source]) -> dict[str, Any]:
+def describe_app(app: FastAPI, shapes: Iterable[Source]) -> dict[str, Any]:
     """The description of an application that answers with these shapes; made once."""
     if app.openapi_schema is None:
         found = get_openapi(
@@ -35,7 +35,7 @@ def described(app: FastAPI, shapes: Iterable[Source]) -> dict[str, Any]:
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
         parts = found.setdefault("components", {})
-        schemas = schemas_of((Problem, *shapes))
+        schemas = make_schemas((Problem, *shapes))
         # FastAPI's own description of a refusal is not what we answer.
         parts["schemas"] = dict(sorted({**schemas, **INCOMING}.items()))
         parts["securitySchemes"] = {

@@ -1,7 +1,7 @@
 """Shapes of answers, derived from the dataclasses that are sent.
 
 A shape is the wire form of a dataclass (:mod:`triage.domain.wire`) or the keys of a TypedDict.
-:func:`shape` adds keys to one, or says more exactly what one holds; :func:`selection` takes
+:func:`make_shape` adds keys to one, or says more exactly what one holds; :func:`select_keys` takes
 some; :func:`page` is a page of a list. Pydantic makes JSON schema of them.
 """
 
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, NotRequired, Union, get_args, get_orig
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
 
-from triage.domain.wire import Keywords, SentAs, notes_of, wire_fields
+from triage.domain.wire import Keywords, SentAs, list_notes, list_wire_fields
 
 _Hint = Any  # a type, or what typing makes of types
 _REF: Final = "#/components/schemas/{model}"
@@ -39,15 +39,15 @@ class AnswerShape:
 Source = type | AnswerShape
 
 
-def shape(name: str, *sources: Source, doc: str = "", **hints: _Hint) -> AnswerShape:
+def make_shape(name: str, *sources: Source, doc: str = "", **hints: _Hint) -> AnswerShape:
     """The keys of all ``sources``, and ``hints`` beside or instead of them."""
-    keys = {key: hint for source in sources for key, hint in _hints_of(source).items()}
-    return AnswerShape(name, doc or _doc_of(sources[-1]), {**keys, **hints})
+    keys = {key: hint for source in sources for key, hint in _get_hints(source).items()}
+    return AnswerShape(name, doc or _get_doc(sources[-1]), {**keys, **hints})
 
 
-def selection(name: str, doc: str, source: Source, keys: Iterable[str]) -> AnswerShape:
+def select_keys(name: str, doc: str, source: Source, keys: Iterable[str]) -> AnswerShape:
     """Some keys of a shape."""
-    hints = _hints_of(source)
+    hints = _get_hints(source)
     return AnswerShape(name, doc, {key: hints[key] for key in keys})
 
 
@@ -62,21 +62,21 @@ def name_of(source: Source) -> str:
     return source.name if isinstance(source, AnswerShape) else source.__name__.removesuffix(_SUFFIX)
 
 
-def _doc_of(source: Source) -> str:
+def _get_doc(source: Source) -> str:
     """What a shape says of itself, in Markdown."""
     doc = source.doc if isinstance(source, AnswerShape) else inspect.getdoc(source) or ""
     return _ROLE.sub(r"`\1`", doc).replace("``", "`")
 
 
-def _hints_of(source: Source) -> Mapping[str, _Hint]:
+def _get_hints(source: Source) -> Mapping[str, _Hint]:
     if isinstance(source, AnswerShape):
         return source.hints
     if is_dataclass(source):
-        return {one.key: one.hint for one in wire_fields(source)}
+        return {one.key: one.hint for one in list_wire_fields(source)}
     return get_type_hints(source, include_extras=True)
 
 
-def schemas_of(sources: Iterable[Source]) -> dict[str, Any]:
+def make_schemas(sources: Iterable[Source]) -> dict[str, Any]:
     """JSON schemas of shapes, and of all that they hold, by name."""
     models = Models()
     wanted = [(models.of(source), "serialization") for source in dict.fromkeys(sources)]
@@ -100,10 +100,10 @@ class Models:
         fields: dict[str, Any] = {
             # A prefix, since a key may be a word of Python or of pydantic.
             f"key_{key}": self.field(key, hint)
-            for key, hint in _hints_of(source).items()
+            for key, hint in _get_hints(source).items()
         }
         model: type[BaseModel] = create_model(
-            name, __config__=ConfigDict(extra="allow"), __doc__=_doc_of(source), **fields
+            name, __config__=ConfigDict(extra="allow"), __doc__=_get_doc(source), **fields
         )
         self.made[source] = model
         return model
@@ -117,7 +117,7 @@ class Models:
 
     def typed(self, hint: _Hint) -> _Hint:
         """The type with models instead of dataclasses, and what it says of itself as schema."""
-        notes = notes_of(hint)
+        notes = list_notes(hint)
         for note in notes:
             if isinstance(note, SentAs):
                 others = tuple(other for other in notes if other is not note)

@@ -63,7 +63,7 @@ _BREAK_S: Final = 20.0
 LOOK_EVERY_S: Final = 0.25
 
 
-def _never() -> bool:
+def _return_false() -> bool:
     """Nobody reads here."""
     return False
 
@@ -192,7 +192,7 @@ class AdmissionGate:
     """
 
     def __init__(
-        self, max_active: int, max_waiting: int, line_is_long: Callable[[], bool] = _never
+        self, max_active: int, max_waiting: int, line_is_long: Callable[[], bool] = _return_false
     ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting

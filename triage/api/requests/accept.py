@@ -11,7 +11,7 @@ _WEIGHT: Final = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 _MAX_RANGES: Final = 64
 
 
-def chosen(header: str | None, offered: Sequence[str]) -> str:
+def choose_type(header: str | None, offered: Sequence[str]) -> str:
     """The offered type that weighs most; the earlier one of equals.
 
     Raises :class:`NotAcceptable` when none is accepted. What is no range is passed over;
@@ -20,8 +20,8 @@ def chosen(header: str | None, offered: Sequence[str]) -> str:
     ranges = _read(header or "")
     if not ranges:
         return offered[0]
-    best = max(offered, key=lambda one: _weight(one, ranges))
-    if _weight(best, ranges) <= 0:
+    best = max(offered, key=lambda one: _find_weight(one, ranges))
+    if _find_weight(best, ranges) <= 0:
         raise NotAcceptable(
             "none of the accepted forms is one that this answer has",
             hint="accept one of " + ", ".join(offered),
@@ -45,7 +45,7 @@ def _read(header: str) -> list[tuple[str, str, float]]:
     return found
 
 
-def _weight(offer: str, ranges: Sequence[tuple[str, str, float]]) -> float:
+def _find_weight(offer: str, ranges: Sequence[tuple[str, str, float]]) -> float:
     """The weight that the most specific range gives to a type."""
     main, _, sub = offer.partition("/")
     best = (-1, 0.0)

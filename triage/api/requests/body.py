@@ -14,7 +14,7 @@ import anyio
 from anyio import from_thread
 from starlette.requests import Request
 
-from triage.api.access import actor_of
+from triage.api.access import get_actor
 from triage.api.answers.refusals import BodyTooSlow, ClientGone
 from triage.api.limits.admission_gate import Turn
 from triage.api.limits.fair_line import Sender
@@ -32,7 +32,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
 
 
-def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
+def get_announced_length(request: Request, max_bytes: int, name: str) -> int | None:
     """What ``Content-Length`` says; None when the body comes in chunks.
 
     Raises :class:`TooLarge` beyond the limit, so that nothing of it is read.
@@ -48,7 +48,7 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
         )
     length = int(lengths[0])
     if length > max_bytes:
-        raise _too_large(name, max_bytes)
+        raise _make_too_large(name, max_bytes)
     return length
 
 
@@ -61,13 +61,13 @@ async def read_whole(request: Request, max_bytes: int, what: str = "a JSON body"
             hint="send it without Content-Encoding",
             places=(Place("header/Content-Encoding", "is not read here"),),
         )
-    length = announced_length(request, max_bytes, what)
+    length = get_announced_length(request, max_bytes, what)
     pieces = Pieces(request)
     found = bytearray()
     while piece := await pieces.next():
         found += piece
         if len(found) > max_bytes:
-            raise _too_large(what, max_bytes)
+            raise _make_too_large(what, max_bytes)
     _check_length(len(found), length)
     return bytes(found)
 
@@ -110,14 +110,14 @@ class UploadBody:
 
     def __init__(self, request: Request, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self.length = announced_length(request, max_bytes, "an upload")
-        self.digests = _digests_of(request)
+        self.length = get_announced_length(request, max_bytes, "an upload")
+        self.digests = _parse_digests(request)
         self.pieces = Pieces(request)
         self.ahead = memoryview(b"")
         self.num_bytes = 0
         self.turn: Turn
         job_id = request.path_params.get("job_id") or request.query_params.get("job_id", "")
-        self.sender = Sender(actor_of(request), job_id)
+        self.sender = Sender(get_actor(request), job_id)
 
     async def begin(self, turn: Turn) -> None:
         """Have the first bytes here, or all of a short body, before a thread waits for them.
@@ -168,7 +168,7 @@ class UploadBody:
         """Raises :class:`TooLarge` beyond the limit."""
         self.num_bytes += len(piece)
         if self.num_bytes > self.max_bytes:
-            raise _too_large("an upload", self.max_bytes)
+            raise _make_too_large("an upload", self.max_bytes)
         for _name, digest, _wanted in self.digests:
             digest.update(piece)
 
@@ -193,7 +193,7 @@ def _check_length(num_bytes: int, length: int | None) -> None:
         )
 
 
-def _digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
+def _parse_digests(request: Request) -> list[tuple[str, "_Hash", bytes]]:
     """What ``Content-Digest`` (RFC 9530) says; algorithms that we do not know say nothing."""
     found: list[tuple[str, _Hash, bytes]] = []
     for part in ",".join(request.headers.getlist("content-digest")).split(","):
@@ -212,7 +212,7 @@ def _digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
     return found
 
 
-def _too_large(name: str, max_bytes: int) -> TooLarge:
+def _make_too_large(name: str, max_bytes: int) -> TooLarge:
     return TooLarge(
         f"{name} may have {max_bytes:,} bytes",
         hint="send less at once; TRIAGE_MAX_ARTIFACT_BYTES, TRIAGE_MAX_BUNDLE_BYTES and"

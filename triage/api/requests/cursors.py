@@ -19,92 +19,92 @@ _MAX_CHARS: Final = 8192
 _MAX_ID: Final = 200
 
 
-def time_cursor(kind: str, at: datetime, row_id: str) -> str:
+def make_time_cursor(kind: str, at: datetime, row_id: str) -> str:
     """Behind the row of this time and id, in a list of that kind."""
-    return _packed([kind, at.astimezone(UTC).isoformat(), row_id])
+    return _pack_values([kind, at.astimezone(UTC).isoformat(), row_id])
 
 
-def after_time(kind: str, cursor: str | None) -> tuple[datetime, str] | None:
+def parse_time_cursor(kind: str, cursor: str | None) -> tuple[datetime, str] | None:
     """Time and id of the last row seen. Raises :class:`Unprocessable` for a foreign cursor."""
-    match _unpacked(kind, cursor, 2):
+    match _unpack_values(kind, cursor, 2):
         case None:
             return None
         case [str(text), str(row_id)] if len(row_id) <= _MAX_ID:
             try:
                 at = datetime.fromisoformat(text)
             except ValueError as error:
-                raise foreign() from error
+                raise make_foreign_refusal() from error
             if at.tzinfo is not None:
                 return at, row_id
-    raise foreign()
+    raise make_foreign_refusal()
 
 
-def id_cursor(kind: str, number: int) -> str:
+def make_id_cursor(kind: str, number: int) -> str:
     """Behind the row of this number."""
-    return _packed([kind, number])
+    return _pack_values([kind, number])
 
 
-def after_id(kind: str, cursor: str | None) -> int | None:
+def parse_id_cursor(kind: str, cursor: str | None) -> int | None:
     """Number of the last row seen."""
-    match _unpacked(kind, cursor, 1):
+    match _unpack_values(kind, cursor, 1):
         case None:
             return None
         case [int(number)] if not isinstance(number, bool) and 0 <= number < 1 << 63:
             return number
-    raise foreign()
+    raise make_foreign_refusal()
 
 
 def place_cursor(kind: str, revision: int, place: int) -> str:
     """Behind this many rows of that revision."""
-    return _packed([kind, revision, place])
+    return _pack_values([kind, revision, place])
 
 
-def after_place(kind: str, cursor: str | None) -> tuple[int, int] | None:
+def parse_place_cursor(kind: str, cursor: str | None) -> tuple[int, int] | None:
     """Revision, and how many of its rows were seen."""
-    match _unpacked(kind, cursor, 2):
+    match _unpack_values(kind, cursor, 2):
         case None:
             return None
         case [int(revision), int(place)] if revision >= 0 and place >= 0:
             return revision, place
-    raise foreign()
+    raise make_foreign_refusal()
 
 
-def words_cursor(kind: str, words: Sequence[str]) -> str:
+def make_words_cursor(kind: str, words: Sequence[str]) -> str:
     """Behind the row that these words name."""
-    return _packed([kind, *words])
+    return _pack_values([kind, *words])
 
 
-def after_words(kind: str, cursor: str | None, number: int) -> tuple[str, ...] | None:
+def parse_words_cursor(kind: str, cursor: str | None, number: int) -> tuple[str, ...] | None:
     """The ``number`` words that name the last row seen."""
-    found = _unpacked(kind, cursor, number)
+    found = _unpack_values(kind, cursor, number)
     if found is None:
         return None
     words = tuple(one for one in found if isinstance(one, str))
     if len(words) != number:
-        raise foreign()
+        raise make_foreign_refusal()
     return words
 
 
-def _packed(values: Sequence[str | int]) -> str:
+def _pack_values(values: Sequence[str | int]) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(values)).rstrip(b"=").decode()
 
 
-def _unpacked(kind: str, cursor: str | None, num_values: int) -> list[object] | None:
+def _unpack_values(kind: str, cursor: str | None, num_values: int) -> list[object] | None:
     if cursor is None:
         return None
     if len(cursor) > _MAX_CHARS or not cursor.isascii():
-        raise foreign()
+        raise make_foreign_refusal()
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         values = orjson.loads(raw)
     except (binascii.Error, ValueError) as error:
-        raise foreign() from error
+        raise make_foreign_refusal() from error
     if not isinstance(values, list) or len(values) != num_values + 1 or values[0] != kind:
-        raise foreign()
+        raise make_foreign_refusal()
     return values[1:]
 
 
-def foreign() -> Unprocessable:
+def make_foreign_refusal() -> Unprocessable:
     """The refusal of a cursor that was not made by this list."""
     return Unprocessable(
         "the cursor is none of this list",

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
 
-from triage.api.access import actor_of
+from triage.api.access import get_actor
 from triage.api.answers.json import JSON
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import BadRequest, Conflict, Place, TriageError, Unprocessable
 from triage.services.context import Context
 from triage.store.access import idempotency
@@ -73,29 +73,29 @@ class Keeper:
         if self.row_id is None:
             return
         if not idempotency.finish(session, self.row_id, self.owner, **answer):
-            raise _in_progress()
+            raise _make_in_progress()
         self.kept = True
 
 
-def once(request: Request, body: bytes, act: Callable[[Keeper], Response]) -> Response:
+def answer_once(request: Request, body: bytes, act: Callable[[Keeper], Response]) -> Response:
     """What ``act`` answers, or what it answered when this request came before.
 
     ``act`` may keep the answer itself, with what it does; otherwise it must be safe to
     carry out twice. Raises what it raises, :class:`BadRequest` for a key that is none,
     :class:`Unprocessable` and :class:`Conflict` as said above.
     """
-    key = _key_of(request)
+    key = _get_key(request)
     if key is None:
         return act(Keeper(None))
     ctx = state_of(request).context
-    keeper = Keeper(_hashed(actor_of(request).encode(), key.encode()))
-    fingerprint = _fingerprint_of(request, body)
+    keeper = Keeper(_hash_parts(get_actor(request).encode(), key.encode()))
+    fingerprint = _make_fingerprint(request, body)
     with ctx.database.writing() as session:
         known = idempotency.claim(
-            session, keeper.row_id or "", fingerprint, keeper.owner, utc_now()
+            session, keeper.row_id or "", fingerprint, keeper.owner, read_utc_now()
         )
     if known is not None:
-        return _answered_before(known, fingerprint)
+        return _replay_answer(known, fingerprint)
     try:
         response = act(keeper)
         if not keeper.kept:
@@ -115,7 +115,7 @@ def release(ctx: Context, keeper: Keeper) -> None:
         idempotency.release(session, keeper.row_id or "", keeper.owner)
 
 
-def _key_of(request: Request) -> str | None:
+def _get_key(request: Request) -> str | None:
     """The key that the sender gave, without its quotes. Raises :class:`BadRequest`."""
     given = request.headers.getlist(_HEADER)
     if not given:
@@ -133,7 +133,7 @@ def _key_of(request: Request) -> str | None:
     )
 
 
-def _fingerprint_of(request: Request, body: bytes) -> str:
+def _make_fingerprint(request: Request, body: bytes) -> str:
     """Of all that says what is asked: CloudEvents come with their attributes in headers."""
     said = sorted(
         (name, value)
@@ -141,17 +141,17 @@ def _fingerprint_of(request: Request, body: bytes) -> str:
         if name == b"content-type" or name.startswith(b"ce-")
     )
     head = [request.method.encode(), request.scope["path"].encode("utf-8", "surrogatepass")]
-    return _hashed(*head, *(part for pair in said for part in pair), body)
+    return _hash_parts(*head, *(part for pair in said for part in pair), body)
 
 
-def _hashed(*parts: bytes) -> str:
+def _hash_parts(*parts: bytes) -> str:
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8, "big") + part)
     return found.hexdigest()
 
 
-def _answered_before(known: KeptAnswer, fingerprint: str) -> Response:
+def _replay_answer(known: KeptAnswer, fingerprint: str) -> Response:
     if known.fingerprint != fingerprint:
         raise Unprocessable(
             f"this {_HEADER} came with another request before",
@@ -159,16 +159,16 @@ def _answered_before(known: KeptAnswer, fingerprint: str) -> Response:
             places=(Place(f"header/{_HEADER}", "belongs to another request"),),
         )
     if known.status is None:
-        raise _in_progress()
+        raise _make_in_progress()
     if known.body is None:
-        raise _not_kept(known)
+        raise _make_not_kept(known)
     headers = {_REPLAYED: "true"}
     if known.location is not None:
         headers["Location"] = known.location
     return Response(known.body, known.status, media_type=JSON, headers=headers)
 
 
-def _in_progress() -> Conflict:
+def _make_in_progress() -> Conflict:
     return Conflict(
         f"the request of this {_HEADER} is being carried out",
         hint="send it again in a moment, with the same key",
@@ -176,7 +176,7 @@ def _in_progress() -> Conflict:
     )
 
 
-def _not_kept(known: KeptAnswer) -> Conflict:
+def _make_not_kept(known: KeptAnswer) -> Conflict:
     if known.subject is None:
         return Conflict(
             "the request was carried out; its answer is too long to be kept",

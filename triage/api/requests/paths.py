@@ -19,12 +19,12 @@ MAX_NAME: Final = 256
 _ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
 
 
-def routed_path(raw: bytes) -> str:
+def normalize_path(raw: bytes) -> str:
     """The path to route by."""
-    return "/".join(_routed(part) for part in raw.partition(b"?")[0].split(b"/"))
+    return "/".join(_normalize_part(part) for part in raw.partition(b"?")[0].split(b"/"))
 
 
-def host_and_path(target: bytes) -> tuple[bytes | None, bytes]:
+def split_target(target: bytes) -> tuple[bytes | None, bytes]:
     """The server that a request target names, as one sent by a proxy may, and the path in it.
 
     ``http://node:8000/healthz`` is ``node:8000`` and ``/healthz``; what names no server is the
@@ -36,7 +36,7 @@ def host_and_path(target: bytes) -> tuple[bytes | None, bytes]:
     return match[1], target[match.end() :] or b"/"
 
 
-def _routed(part: bytes) -> str:
+def _normalize_part(part: bytes) -> str:
     if b"%" not in part and part.isascii():
         return part.decode("ascii")
     try:
@@ -57,7 +57,7 @@ def name_in_path(parameter: str, value: str) -> str:
         why = "is not UTF-8"
     elif len(name) > MAX_NAME:
         why = f"is longer than {MAX_NAME} characters"
-    elif control_character(name):
+    elif has_control_character(name):
         why = "holds a control character"
     else:
         return name
@@ -68,6 +68,6 @@ def name_in_path(parameter: str, value: str) -> str:
     )
 
 
-def control_character(text: str) -> bool:
+def has_control_character(text: str) -> bool:
     """Whether a C0 or C1 control character, or DEL, stands in the text."""
     return any(char < " " or "\x7f" <= char <= "\x9f" for char in text)

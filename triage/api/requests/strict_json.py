@@ -30,31 +30,31 @@ class Refused(ValueError):
     """Raised out of the standard library's reader."""
 
 
-def value_from(body: bytes) -> Any:  # noqa: ANN401 - the parser that met the foreign bytes
+def parse_value(body: bytes) -> Any:  # noqa: ANN401 - the parser that met the foreign bytes
     """The value of a JSON text. Raises :class:`BadRequest` for what is none."""
     if not body.strip():
-        raise _bad("the request has no body")
+        raise _make_bad("the request has no body")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _bad(f"the body is not UTF-8 (byte {error.start:,})") from error
+        raise _make_bad(f"the body is not UTF-8 (byte {error.start:,})") from error
     try:
         value = json.loads(
-            text, object_pairs_hook=_unrepeated, parse_constant=_no_constant,
-            parse_int=_whole, parse_float=_finite,
+            text, object_pairs_hook=_check_unrepeated, parse_constant=_refuse_constant,
+            parse_int=_parse_whole, parse_float=_parse_finite,
         )  # fmt: skip
     except json.JSONDecodeError as error:
-        raise _bad(f"the body is not JSON: {error.msg} at character {error.pos:,}") from error
+        raise _make_bad(f"the body is not JSON: {error.msg} at character {error.pos:,}") from error
     except Refused as error:
-        raise _bad(str(error)) from error
+        raise _make_bad(str(error)) from error
     except RecursionError as error:
-        raise _bad(f"the body is nested deeper than {_MAX_DEPTH} levels") from error
-    return _cleaned(value, 0)
+        raise _make_bad(f"the body is nested deeper than {_MAX_DEPTH} levels") from error
+    return _clean_value(value, 0)
 
 
-def object_from(body: bytes) -> JsonObject:
+def parse_object(body: bytes) -> JsonObject:
     """The object that a JSON text holds. Raises :class:`Unprocessable` for another value."""
-    value = value_from(body)
+    value = parse_value(body)
     if not isinstance(value, dict):
         raise Unprocessable(
             "the body must be a JSON object",
@@ -63,13 +63,13 @@ def object_from(body: bytes) -> JsonObject:
     return value
 
 
-def _bad(detail: str) -> BadRequest:
+def _make_bad(detail: str) -> BadRequest:
     return BadRequest(
         detail, hint="send one JSON text in UTF-8, each key once", places=(Place("body", detail),)
     )
 
 
-def _unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
+def _check_unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -78,11 +78,11 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
     return found
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise Refused(f"the body holds {name}, which is not JSON")
 
 
-def _whole(digits: str) -> int | str:
+def _parse_whole(digits: str) -> int | str:
     if len(digits) <= _SURELY_64_BITS:
         return int(digits)
     if len(digits) > _SURELY_64_BITS + 2:
@@ -91,20 +91,20 @@ def _whole(digits: str) -> int | str:
     return number if _LOW <= number <= _HIGH else digits
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise Refused(f"the number {digits[:40]} is too large")
     return number
 
 
-def _cleaned(value: Any, depth: int) -> Any:  # noqa: ANN401
+def _clean_value(value: Any, depth: int) -> Any:  # noqa: ANN401
     if isinstance(value, str):
         return _HALF.sub("\ufffd", value)
     if not isinstance(value, dict | list):
         return value
     if depth >= _MAX_DEPTH:
-        raise _bad(f"the body is nested deeper than {_MAX_DEPTH} levels")
+        raise _make_bad(f"the body is nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, list):
-        return [_cleaned(one, depth + 1) for one in value]
-    return {_HALF.sub("\ufffd", key): _cleaned(one, depth + 1) for key, one in value.items()}
+        return [_clean_value(one, depth + 1) for one in value]
+    return {_HALF.sub("\ufffd", key): _clean_value(one, depth + 1) for key, one in value.items()}

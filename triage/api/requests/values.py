@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl
 from fastapi import Path, Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 
-from triage.api.requests.paths import MAX_NAME, control_character
+from triage.api.requests.paths import MAX_NAME, has_control_character
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.file_kind import DECLARED
 from triage.domain.states import IncidentState
 from triage.errors import NotFound, Place, Unprocessable
-from triage.services.hooks.times import rfc3339
+from triage.services.hooks.times import parse_rfc3339
 
 _MAX_LIMIT: Final = 500
 _MAX_WAIT_S: Final = 60.0
@@ -36,12 +36,12 @@ def name(text: str) -> str:
     """The text, where it can be a name. Raises ValueError."""
     if not 1 <= len(text) <= MAX_NAME:
         raise ValueError(f"give 1 to {MAX_NAME} characters")
-    if control_character(text):
+    if has_control_character(text):
         raise ValueError("holds a control character")
     return text
 
 
-def _file_name(text: str) -> str:
+def _check_file_name(text: str) -> str:
     if not 1 <= len(text) <= _MAX_FILENAME:
         raise ValueError(f"give 1 to {_MAX_FILENAME} characters")
     return text
@@ -72,14 +72,14 @@ def _wait(text: Any) -> float:  # noqa: ANN401
     return min(seconds, _MAX_WAIT_S)
 
 
-def _at_from(text: str) -> datetime:
-    at = rfc3339(text)
+def _parse_at(text: str) -> datetime:
+    at = parse_rfc3339(text)
     if at is None:
         raise ValueError("give an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
     return at
 
 
-def one_of(*known: str) -> BeforeValidator:
+def check_one_of(*known: str) -> BeforeValidator:
     """A check that the text is one of ``known``."""
 
     def check(text: str) -> str:
@@ -90,7 +90,7 @@ def one_of(*known: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def listed(*known: str) -> WithJsonSchema:
+def make_schema_of(*known: str) -> WithJsonSchema:
     """The schema of a text that is one of ``known``."""
     return WithJsonSchema({"type": "string", "enum": list(known)})
 
@@ -101,20 +101,22 @@ PathName = Annotated[
     str, Path(description="As the scheduler says it; a slash as %2F."), WithJsonSchema(NAME_SCHEMA)
 ]
 FileName = Annotated[
-    str, BeforeValidator(_file_name),
+    str, BeforeValidator(_check_file_name),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": _MAX_FILENAME}),
 ]  # fmt: skip
 Rank = Annotated[
     int, BeforeValidator(_rank), WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,7}$"})
 ]
-FileKind = Annotated[str, one_of(*FILE_KINDS), listed(*FILE_KINDS)]
-CategoryName = Annotated[str, one_of(*Category), listed(*Category)]
-StateName = Annotated[str, one_of(*IncidentState), listed(*IncidentState)]
-Role = Annotated[str, one_of(*EvidenceRole), listed(*EvidenceRole)]
+FileKind = Annotated[str, check_one_of(*FILE_KINDS), make_schema_of(*FILE_KINDS)]
+CategoryName = Annotated[str, check_one_of(*Category), make_schema_of(*Category)]
+StateName = Annotated[str, check_one_of(*IncidentState), make_schema_of(*IncidentState)]
+Role = Annotated[str, check_one_of(*EvidenceRole), make_schema_of(*EvidenceRole)]
 # Dumps, files of telemetry, and files that could not be read have rows of their own.
-RowKind = Annotated[str, one_of(*Kind, "fr", "telemetry"), listed(*Kind, "fr", "telemetry")]
+RowKind = Annotated[
+    str, check_one_of(*Kind, "fr", "telemetry"), make_schema_of(*Kind, "fr", "telemetry")
+]
 Since = Annotated[
-    datetime, BeforeValidator(_at_from), WithJsonSchema({"type": "string", "format": "date-time"})
+    datetime, BeforeValidator(_parse_at), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 IncidentRef = Annotated[str, WithJsonSchema({"type": "string"})]
 Limit = Annotated[
@@ -132,14 +134,14 @@ Wait = Annotated[
 ]
 
 
-def one_id(value: str, what: str, hint: str) -> str:
+def check_id(value: str, what: str, hint: str) -> str:
     """An id as ours look; :class:`NotFound` for a text that cannot be one."""
     if not _ID.fullmatch(value):
         raise NotFound(f"there is no such {what}", hint=hint)
     return value
 
 
-def one_name(text: str, where: str) -> str:
+def check_name(text: str, where: str) -> str:
     """A node's name out of a body. Raises :class:`Unprocessable` with its place."""
     try:
         return name(text)
@@ -149,7 +151,7 @@ def one_name(text: str, where: str) -> str:
         ) from error
 
 
-def known_query(*known: str) -> Any:  # noqa: ANN401 - a dependency
+def check_query(*known: str) -> Any:  # noqa: ANN401 - a dependency
     """A dependency that refuses a query that says one thing twice, or what nobody reads.
 
     A filter with a slip in its name would otherwise be no filter at all.

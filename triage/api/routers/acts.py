@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.answers.json import page_of_rows
-from triage.api.description.shapes import page, shape
-from triage.api.requests.cursors import after_time, foreign, time_cursor
+from triage.api.description.shapes import make_shape, page
+from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -18,7 +18,7 @@ from triage.store.access.audit import AuditView
 routes = Routes("/v1/audit", "audit", Scope.ADMIN)
 
 _MAX_DIGITS: Final = 18
-_ACT = shape("Act", AuditView)
+_ACT = make_shape("Act", AuditView)
 
 
 @routes.get("", "List acts", ("Newest first.", page(_ACT, "acts")))
@@ -34,9 +34,9 @@ def list_acts(
     """What changed answers or settings, and by which token: incidents opened, hooks, imports,
     tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
     """
-    seen = after_time("audit", cursor)
+    seen = parse_time_cursor("audit", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = audit.listing(
+        rows = audit.list_acts(
             session,
             limit + 1,
             before=None if seen is None else (seen[0], _number_in(seen[1])),
@@ -47,7 +47,7 @@ def list_acts(
         )
 
     def cursor_of(row: AuditView) -> str:
-        return time_cursor("audit", row.at, str(row.id))
+        return make_time_cursor("audit", row.at, str(row.id))
 
     return page_of_rows(request, rows, limit, cursor_of, AuditView.to_dict)
 
@@ -55,5 +55,5 @@ def list_acts(
 def _number_in(row_id: str) -> int:
     """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
     if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
-        raise foreign()
+        raise make_foreign_refusal()
     return int(row_id)

@@ -10,21 +10,21 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.described import json_body, reference
-from triage.api.description.shapes import selection, shape
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.described import describe_json_body, make_reference
+from triage.api.description.shapes import make_shape, select_keys
 from triage.api.requests.body import read_whole
-from triage.api.requests.idempotency import Keeper, once
-from triage.api.requests.strict_json import object_from, value_from
+from triage.api.requests.idempotency import Keeper, answer_once
+from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure, IgnoredField
-from triage.services.hooks.alertmanager import alert_notices
-from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
-from triage.services.hooks.job_failed import failure_from
-from triage.services.hooks.monitoring import HookOutcome, hear
+from triage.services.hooks.alertmanager import read_alert_notices
+from triage.services.hooks.cloudevents import BATCH, STRUCTURED, read_event_notices, read_events
+from triage.services.hooks.job_failed import parse_failure
+from triage.services.hooks.monitoring import HookOutcome, take_notices
 from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
 from triage.services.notifications.callbacks import with_allowed_callback
@@ -33,13 +33,13 @@ from triage.store.views import IncidentView
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
 _NAMED = ("id", "job_id", "cluster", "state")
-_INCIDENT_NAMED = selection(
+_INCIDENT_NAMED = select_keys(
     "IncidentNamed",
     "An incident as a token without `read` is told of it; one with `read` gets all keys.",
     IncidentView,
     _NAMED,
 )
-_ANNOUNCED = shape(
+_ANNOUNCED = make_shape(
     "Announced",
     _INCIDENT_NAMED,
     doc="The incident of a failure, and where to send its files.",
@@ -47,8 +47,8 @@ _ANNOUNCED = shape(
     upload_url=Annotated[str, "For bundles; relative, and names the incident."],
     ignored=Annotated[list[IgnoredField], "Fields that were left out; the failure counts."],
 )
-_OUTCOME = shape("HookOutcome", HookOutcome, incidents=list[_INCIDENT_NAMED])  # type: ignore[valid-type]
-_EVENT = reference("CloudEvent")
+_OUTCOME = make_shape("HookOutcome", HookOutcome, incidents=list[_INCIDENT_NAMED])  # type: ignore[valid-type]
+_EVENT = make_reference("CloudEvent")
 _EVENTS = {
     STRUCTURED: _EVENT,
     BATCH: {"schema": {"type": "array", "maxItems": 10_000, "items": _EVENT["schema"]}},
@@ -59,7 +59,7 @@ _EVENTS = {
     "/job-failed",
     "A job has failed",
     {202: ("The incident, and where to send files.", _ANNOUNCED)},
-    body=json_body("JobFailed"),
+    body=describe_json_body("JobFailed"),
     repeatable=True,
 )
 async def job_failed(request: Request) -> Response:
@@ -73,29 +73,29 @@ async def job_failed(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
-        failure = replace(failure_from(object_from(body)), caller=caller_of(request))
+        failure = replace(parse_failure(parse_object(body)), caller=get_caller(request))
         failure = with_allowed_callback(state.context, failure)
 
         def keep(session: Session, incident: IncidentView) -> None:
-            keeper.answer(session, _announced(incident, failure))
+            keeper.answer(session, _answer_announced(incident, failure))
 
-        return _announced(announce(state.context, failure, also=keep), failure)
+        return _answer_announced(announce(state.context, failure, also=keep), failure)
 
-    return await to_thread.run_sync(once, request, body, act)
+    return await to_thread.run_sync(answer_once, request, body, act)
 
 
-def _seen_by(caller: Caller, view: IncidentView) -> dict[str, Any]:
+def _filter_for_caller(caller: Caller, view: IncidentView) -> dict[str, Any]:
     """An incident as far as a token may know it: one that only sends reads nothing."""
     incident = view.to_dict()
     return incident if caller.reads else {key: incident[key] for key in _NAMED}
 
 
-def _announced(view: IncidentView, failure: Failure) -> Response:
-    incident = _seen_by(failure.caller, view)
+def _answer_announced(view: IncidentView, failure: Failure) -> Response:
+    incident = _filter_for_caller(failure.caller, view)
     where = f"incident={quote(view.id)}"
     upload_url = f"/v1/jobs/{quote(view.job_id, safe='')}/bundle?{where}"
     # The incident's own keys stand beside it too: `curl | jq .id` needs no path.
-    return as_json(
+    return make_json_response(
         {
             **incident,
             "incident": incident,
@@ -111,7 +111,7 @@ def _announced(view: IncidentView, failure: Failure) -> Response:
     "/alertmanager",
     "Alerts of Alertmanager or Grafana",
     {202: ("What became of each alert.", _OUTCOME)},
-    body=json_body("Alerts"),
+    body=describe_json_body("Alerts"),
     repeatable=True,
 )
 async def alertmanager(request: Request) -> Response:
@@ -120,14 +120,14 @@ async def alertmanager(request: Request) -> Response:
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
-    return await _answered(request, body, lambda: alert_notices(object_from(body)))
+    return await _answer_hook(request, body, lambda: read_alert_notices(parse_object(body)))
 
 
 @routes.post(
     "/cloudevents",
     "CloudEvents 1.0, such as NVSentinel's health events",
     {202: ("What became of each event.", _OUTCOME)},
-    body=json_body("CloudEvent", _EVENTS),
+    body=describe_json_body("CloudEvent", _EVENTS),
     repeatable=True,
 )
 async def cloudevents(request: Request) -> Response:
@@ -141,19 +141,19 @@ async def cloudevents(request: Request) -> Response:
 
     def notices() -> Notices:
         all_notices = Notices()
-        events = events_from(content_type, headers, lambda: value_from(body))
-        all_notices.extend([event_notices(event) for event in events])
+        events = read_events(content_type, headers, lambda: parse_value(body))
+        all_notices.extend([read_event_notices(event) for event in events])
         return all_notices
 
-    return await _answered(request, body, notices)
+    return await _answer_hook(request, body, notices)
 
 
-async def _answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
+async def _answer_hook(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
-        caller = caller_of(request)
-        outcome = hear(state_of(request).context, read(), caller)
-        incidents = [_seen_by(caller, one) for one in outcome.incidents]
-        return as_json({**outcome.to_dict(), "incidents": incidents}, 202)
+        caller = get_caller(request)
+        outcome = take_notices(state_of(request).context, read(), caller)
+        incidents = [_filter_for_caller(caller, one) for one in outcome.incidents]
+        return make_json_response({**outcome.to_dict(), "incidents": incidents}, 202)
 
-    return await to_thread.run_sync(once, request, body, act)
+    return await to_thread.run_sync(answer_once, request, body, act)

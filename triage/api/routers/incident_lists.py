@@ -10,15 +10,15 @@ from triage.api.access import Scope
 from triage.api.answers.json import page, page_of_rows
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.cursors import (
-    after_id,
-    after_place,
-    after_time,
-    id_cursor,
+    make_id_cursor,
+    make_time_cursor,
+    parse_id_cursor,
+    parse_place_cursor,
+    parse_time_cursor,
     place_cursor,
-    time_cursor,
 )
 from triage.api.requests.values import Cursor, Limit, Name, Role, RowKind
-from triage.api.routers.incidents import PREFIX, TAG, incident_of
+from triage.api.routers.incidents import PREFIX, TAG, find_incident
 from triage.api.routers.uploads import ARTIFACT
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -46,13 +46,13 @@ def incident_artifacts(
     limit: Limit = 50,
 ) -> Response:
     """What came in, and what became of it."""
-    after = after_time("artifacts", cursor)
+    after = parse_time_cursor("artifacts", cursor)
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(request, session, id)
-        rows = artifacts.of_incident(session, incident.id, after=after, limit=limit + 1)
+        incident = find_incident(request, session, id)
+        rows = artifacts.list_by_incident(session, incident.id, after=after, limit=limit + 1)
 
     def cursor_of(row: ArtifactView) -> str:
-        return time_cursor("artifacts", row.created_at, row.id)
+        return make_time_cursor("artifacts", row.created_at, row.id)
 
     return page_of_rows(request, rows, limit, cursor_of, ArtifactView.to_dict)
 
@@ -73,14 +73,14 @@ def incident_evidence(
     limit: Limit = 50,
 ) -> Response:
     """The rows of `triage parse`: one dated fact each, before any judgement."""
-    after = after_id("evidence", cursor)
+    after = parse_id_cursor("evidence", cursor)
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(request, session, id)
-        rows = evidence.of_incident(
+        incident = find_incident(request, session, id)
+        rows = evidence.list_by_incident(
             session, incident.id, after=after, limit=limit + 1, role=role, node=node, kind=kind
         )
     return page_of_rows(
-        request, rows, limit, lambda row: id_cursor("evidence", row[0]), lambda row: row[1]
+        request, rows, limit, lambda row: make_id_cursor("evidence", row[0]), lambda row: row[1]
     )
 
 
@@ -97,9 +97,9 @@ def incident_collectives(
     limit: Limit = 50,
 ) -> Response:
     """Who waits, who is missing, who disagrees; empty before the first verdict."""
-    revision = _newest(request, id)
+    revision = _find_newest(request, id)
     rows = [] if revision is None else wire.report(revision.reported())["groups"]
-    return _part_of(request, "collectives", revision, rows, cursor, limit)
+    return _list_page(request, "collectives", revision, rows, cursor, limit)
 
 
 @routes.get(
@@ -115,17 +115,17 @@ def incident_timeline(
     limit: Limit = 50,
 ) -> Response:
     """The first root evidence of each node beside the stop; empty before the first verdict."""
-    revision = _newest(request, id)
-    rows = [] if revision is None else wire.moments(revision.reported())
-    return _part_of(request, "timeline", revision, rows, cursor, limit)
+    revision = _find_newest(request, id)
+    rows = [] if revision is None else wire.list_moments(revision.reported())
+    return _list_page(request, "timeline", revision, rows, cursor, limit)
 
 
-def _newest(request: Request, incident_id: str) -> RevisionView | None:
+def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
     with state_of(request).context.database.reading() as session:
-        return revisions.newest(session, incident_of(request, session, incident_id).id)
+        return revisions.find_newest(session, find_incident(request, session, incident_id).id)
 
 
-def _part_of(
+def _list_page(
     request: Request,
     kind: str,
     revision: RevisionView | None,
@@ -138,7 +138,7 @@ def _part_of(
     Raises :class:`Conflict` when the answer was revised since the page before.
     """
     number = 0 if revision is None else revision.revision
-    seen = after_place(kind, cursor)
+    seen = parse_place_cursor(kind, cursor)
     if seen is not None and seen[0] != number:
         raise Conflict(
             f"the list is of revision {seen[0]}, the answer is now at revision {number}",

@@ -9,13 +9,13 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
+from triage.api.access import Scope, get_caller
 from triage.api.answers import suspect_forms
-from triage.api.answers.json import JSON, page_of_rows, tagged
+from triage.api.answers.json import JSON, make_tagged_response, page_of_rows
 from triage.api.description.described import TEXT
-from triage.api.description.shapes import page, selection, shape
-from triage.api.requests.accept import chosen
-from triage.api.requests.cursors import after_time, time_cursor
+from triage.api.description.shapes import make_shape, page, select_keys
+from triage.api.requests.accept import choose_type
+from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
 from triage.api.requests.values import (
     CategoryName,
     Cursor,
@@ -24,7 +24,7 @@ from triage.api.requests.values import (
     Since,
     StateName,
     Wait,
-    one_id,
+    check_id,
 )
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -36,12 +36,12 @@ from triage.domain.states import IncidentState
 from triage.domain.wire import Keywords
 from triage.errors import Conflict, NotFound
 from triage.notify.message import Event
-from triage.notify.ticket import as_markdown
+from triage.notify.ticket import render_ticket_markdown
 from triage.render.data import wire
 from triage.services.context import Context
-from triage.services.incidents.repeats import MAX_REPEATS, Repeat, repeats_of
+from triage.services.incidents.repeats import MAX_REPEATS, Repeat, list_repeats
 from triage.services.incidents.wanted import MAX_WANTED
-from triage.services.notifications.outbox import message_of
+from triage.services.notifications.outbox import make_message
 from triage.store.incidents import incidents, revisions, suspects, wanted
 from triage.store.views import IncidentView
 from triage.store.work import waiting
@@ -52,7 +52,7 @@ routes = Routes(PREFIX, TAG, Scope.READ)
 
 LISTED = "GET /v1/incidents lists them"
 _INCIDENTS = page(IncidentView, "incidents")
-_ONE_INCIDENT = shape(
+_ONE_INCIDENT = make_shape(
     "OneIncident",
     IncidentView,
     doc="One failure of one job, and what it may be a repeat of.",
@@ -61,19 +61,19 @@ _ONE_INCIDENT = shape(
         list[WantedFile], Keywords(maxItems=MAX_WANTED), "Files that would decide, best first."
     ],
 )
-_SUSPECTS = shape(
+_SUSPECTS = make_shape(
     "Suspects",
-    selection("", "", IncidentView, ("state", "revision", "provisional")),
+    select_keys("", "", IncidentView, ("state", "revision", "provisional")),
     doc="The ranked answer.",
     incident_id=str,
     suspects=list[Suspect],
 )
 
 
-def incident_of(request: Request, session: Session, incident_id: str) -> IncidentView:
+def find_incident(request: Request, session: Session, incident_id: str) -> IncidentView:
     """The incident of this id, where the token reaches it. Raises :class:`NotFound`."""
-    incident = incidents.find(session, one_id(incident_id, "incident", LISTED))
-    if incident is None or not caller_of(request).sees(incident.cluster):
+    incident = incidents.find(session, check_id(incident_id, "incident", LISTED))
+    if incident is None or not get_caller(request).sees(incident.cluster):
         raise NotFound("there is no such incident", hint=LISTED)
     return incident
 
@@ -91,10 +91,10 @@ def list_incidents(
     limit: Limit = 50,
 ) -> Response:
     """The newest first; a page stays what it is while incidents are added."""
-    before = after_time("incidents", cursor)
-    of_cluster = caller_of(request).asks(cluster)
+    before = parse_time_cursor("incidents", cursor)
+    of_cluster = get_caller(request).asks(cluster)
     with state_of(request).context.database.reading() as session:
-        rows = incidents.listing(
+        rows = incidents.list_incidents(
             session,
             job_id=job_id,
             cluster=of_cluster,
@@ -107,7 +107,7 @@ def list_incidents(
         )
 
     def cursor_of(row: IncidentView) -> str:
-        return time_cursor("incidents", row.created_at, row.id)
+        return make_time_cursor("incidents", row.created_at, row.id)
 
     return page_of_rows(request, rows, limit, cursor_of, IncidentView.to_dict)
 
@@ -116,18 +116,18 @@ def list_incidents(
 def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
     with state_of(request).context.database.reading() as session:
-        view = incident_of(request, session, id)
-        repeats = [repeat.to_dict() for repeat in repeats_of(session, view.id)]
-        waits = waiting.of_incident(session, view.id)
-        asked = [one.to_dict() for one in wanted.of_incident(session, view.id)]
+        view = find_incident(request, session, id)
+        repeats = [repeat.to_dict() for repeat in list_repeats(session, view.id)]
+        waits = waiting.count_by_incident(session, view.id)
+        asked = [one.to_dict() for one in wanted.list_wanted(session, view.id)]
     shown = {**view.to_dict(), "repeats": repeats, "wanted": asked}
     if waits:
         files = [{"for": w.part, "files": w.number, "since": w.since.isoformat()} for w in waits]
         shown["coverage"] = {**(view.coverage or {}), "waiting": files}
-    return tagged(request, orjson.dumps(shown), JSON)
+    return make_tagged_response(request, orjson.dumps(shown), JSON)
 
 
-_REPORT = shape(
+_REPORT = make_shape(
     "Answer",
     Answer,
     restart=NotRequired[
@@ -158,16 +158,16 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
     `application/vnd.nccl-triage.answer` gets the stored answer, with what pictures need.
     """
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(request, session, id)
-        revision = revisions.newest(session, incident.id)
+        incident = find_incident(request, session, id)
+        revision = revisions.find_newest(session, incident.id)
     if revision is None:
         raise Conflict(
             f"the incident is {incident.state} and has no verdict yet",
             hint=f"GET /v1/incidents/{incident.id}/suspects?wait_s=60 waits for it",
         )
     if any(WHOLE in header.lower() for header in request.headers.getlist("accept")):
-        return tagged(request, revision.answer, WHOLE, vary=True)
-    return tagged(request, wire.render(revision.reported()), JSON, vary=True)
+        return make_tagged_response(request, revision.answer, WHOLE, vary=True)
+    return make_tagged_response(request, wire.render(revision.reported()), JSON, vary=True)
 
 
 @routes.get(
@@ -187,41 +187,41 @@ async def incident_suspects(
     `ready` or `failed`, and with the present state when the time is up.
     """
     state = state_of(request)
-    form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
+    form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
 
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:
         with state.context.database.reading() as session:
-            incident = incident_of(request, session, id)
-            return incident, suspects.of_incident(session, incident.id)
+            incident = find_incident(request, session, id)
+            return incident, suspects.list_suspects(session, incident.id)
 
     incident, rows = await to_thread.run_sync(read)
-    if wait_s > 0 and not _settled(incident):
+    if wait_s > 0 and not _is_settled(incident):
         await state.watch.settled(incident.id, wait_s)
         incident, rows = await to_thread.run_sync(read)
     if form == suspect_forms.MARKDOWN:
-        text = await to_thread.run_sync(_as_ticket, state.context, incident)
-        return tagged(request, text, form, vary=True)
-    return tagged(request, _shown(form, incident, rows), form, vary=True)
+        text = await to_thread.run_sync(_write_ticket, state.context, incident)
+        return make_tagged_response(request, text, form, vary=True)
+    return make_tagged_response(request, _write_suspects(form, incident, rows), form, vary=True)
 
 
-def _as_ticket(context: Context, incident: IncidentView) -> bytes:
+def _write_ticket(context: Context, incident: IncidentView) -> bytes:
     """In a thread: the whole answer is read back, which takes a while at 16,384 ranks."""
     with context.database.reading() as session:
-        newest = revisions.newest(session, incident.id)
-    event = Event.FAILED if newest is None and _settled(incident) else Event.READY
-    message = message_of(incident, newest, context.settings, event, incident.created_at)
-    return as_markdown(message).encode("utf-8", "replace")
+        newest = revisions.find_newest(session, incident.id)
+    event = Event.FAILED if newest is None and _is_settled(incident) else Event.READY
+    message = make_message(incident, newest, context.settings, event, incident.created_at)
+    return render_ticket_markdown(message).encode("utf-8", "replace")
 
 
-def _settled(incident: IncidentView) -> bool:
+def _is_settled(incident: IncidentView) -> bool:
     return incident.state in {IncidentState.READY, IncidentState.FAILED}
 
 
-def _shown(form: str, incident: IncidentView, rows: Sequence[dict[str, Any]]) -> bytes:
+def _write_suspects(form: str, incident: IncidentView, rows: Sequence[dict[str, Any]]) -> bytes:
     if form == suspect_forms.CSV:
-        return suspect_forms.as_csv(rows)
+        return suspect_forms.write_csv(rows)
     if form == suspect_forms.NDJSON:
-        return suspect_forms.as_ndjson(rows)
+        return suspect_forms.write_ndjson(rows)
     return orjson.dumps(
         {
             "incident_id": incident.id,

@@ -9,9 +9,9 @@ from typing import Literal
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.answers.json import as_json
+from triage.api.answers.json import make_json_response
 from triage.api.description.described import TEXT
-from triage.api.description.shapes import shape
+from triage.api.description.shapes import make_shape
 from triage.api.readiness import Part
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -20,8 +20,8 @@ from triage.errors import NoToken
 routes = Routes("", "operations", None)
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-_HEALTH = shape("Health", doc="The process answers.", status=Literal["ok"])
-_READY = shape(
+_HEALTH = make_shape("Health", doc="The process answers.", status=Literal["ok"])
+_READY = make_shape(
     "Ready",
     doc="Whether the service can do its work.",
     status=Literal["ok", "fail"],
@@ -32,7 +32,7 @@ _READY = shape(
 @routes.get("/healthz", "Whether the process answers", ("It does.", _HEALTH))
 async def healthz() -> Response:
     """Asks nothing else: a database that is away is no reason to restart this process."""
-    return as_json({"status": "ok"})
+    return make_json_response({"status": "ok"})
 
 
 @routes.get(
@@ -46,7 +46,7 @@ async def readyz(request: Request) -> Response:
     parts = await state_of(request).readiness.parts()
     fails = any(part.fatal and part.state == "fail" for part in parts)
     body = {"status": "fail" if fails else "ok", "parts": [part.to_dict() for part in parts]}
-    return as_json(body, 503 if fails else 200)
+    return make_json_response(body, 503 if fails else 200)
 
 
 @routes.get(

@@ -6,10 +6,10 @@ from fastapi import Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.shapes import shape
-from triage.api.requests.cursors import after_id, id_cursor
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.shapes import make_shape
+from triage.api.requests.cursors import make_id_cursor, parse_id_cursor
 from triage.api.requests.values import Cursor, Name, name
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -18,7 +18,7 @@ from triage.services.search import MAX_QUERY, SearchAnswer, search
 routes = Routes("/v1/search", "search", Scope.READ)
 
 
-def _words(text: str) -> str:
+def _check_words(text: str) -> str:
     if len(name(text)) > MAX_QUERY or not text.strip():
         raise ValueError(f"give 1 to {MAX_QUERY} characters")
     return text
@@ -27,12 +27,12 @@ def _words(text: str) -> str:
 Words = Annotated[
     str,
     Query(description="A job, node, serial number, UUID, `xid 79`, incident, category, or text."),
-    BeforeValidator(_words),
+    BeforeValidator(_check_words),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_QUERY}),
 ]
 
 
-_ANSWER: Final = shape("SearchAnswer", SearchAnswer, next_cursor=str | None)
+_ANSWER: Final = make_shape("SearchAnswer", SearchAnswer, next_cursor=str | None)
 SEARCH: Final = "search"
 """The kind of its cursors."""
 
@@ -50,7 +50,7 @@ def search_all(
     `next_cursor` goes on with older evidence, and is null where all was searched.
     """
     found, older = search(
-        state_of(request).context, q, caller_of(request), cluster, after_id(SEARCH, cursor)
+        state_of(request).context, q, get_caller(request), cluster, parse_id_cursor(SEARCH, cursor)
     )
-    next_cursor = None if older is None else id_cursor(SEARCH, older)
-    return as_json(found.to_dict() | {"next_cursor": next_cursor})
+    next_cursor = None if older is None else make_id_cursor(SEARCH, older)
+    return make_json_response(found.to_dict() | {"next_cursor": next_cursor})

@@ -6,11 +6,11 @@ from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, actor_of
-from triage.api.answers.json import as_json, page
-from triage.api.description.described import text_body
+from triage.api.access import Scope, get_actor
+from triage.api.answers.json import make_json_response, page
+from triage.api.description.described import describe_text_body
+from triage.api.description.shapes import make_shape
 from triage.api.description.shapes import page as page_shape
-from triage.api.description.shapes import shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.values import Since
 from triage.api.routes import Routes
@@ -18,7 +18,7 @@ from triage.api.state import state_of
 from triage.errors import NotFound
 from triage.sandbox.pool import Sandbox
 from triage.services.context import Context
-from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, dry_run
+from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, try_signatures
 from triage.services.signatures.upload import keep_file, remove_file
 from triage.signatures.own.file import MAX_BYTES
 from triage.store import signature_files
@@ -27,18 +27,18 @@ from triage.store.signature_files import SignatureFileView
 routes = Routes("/v1/signatures", "signatures", Scope.ADMIN)
 
 _LIMIT_S: Final = 60.0
-_FILE = shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
-_FILE_WITH_BODY = shape(
+_FILE = make_shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
+_FILE_WITH_BODY = make_shape(
     "SignatureFileBody", _FILE, doc="A file of own signatures with its TOML.", body=str
 )
-_TOML = text_body("A TOML file of own signatures.", "application/toml", "text/plain")
+_TOML = describe_text_body("A TOML file of own signatures.", "application/toml", "text/plain")
 
 
 @routes.get("", "List files of own signatures", ("By name.", page_shape(_FILE, "files")))
 def list_files(request: Request) -> Response:
     """Those that were uploaded; the files of the service's settings are not among them."""
     with state_of(request).context.database.reading() as session:
-        rows = signature_files.listing(session)
+        rows = signature_files.list_files(session)
     return page(request, [row.to_dict() for row in rows], None)
 
 
@@ -64,14 +64,16 @@ async def try_file(
     body = await read_whole(request, MAX_BYTES, "a file of signatures")
 
     def act() -> Response:
-        with _reader_of(ctx) as readers:
-            run = dry_run(ctx, readers, body, name=name, since=since, most=most, limit_s=_LIMIT_S)
-        return as_json(run.to_dict())
+        with _make_reader(ctx) as readers:
+            run = try_signatures(
+                ctx, readers, body, name=name, since=since, most=most, limit_s=_LIMIT_S
+            )
+        return make_json_response(run.to_dict())
 
     return await to_thread.run_sync(act)
 
 
-def _reader_of(ctx: Context) -> Sandbox:
+def _make_reader(ctx: Context) -> Sandbox:
     """A reader for one dry run; it starts with the first file."""
     settings = ctx.settings
     return Sandbox(settings.parse_memory_bytes, settings.reader_resident_bytes, warm=False)
@@ -89,9 +91,9 @@ async def add_file(request: Request, name: str) -> Response:
     """
     ctx = state_of(request).context
     body = await read_whole(request, MAX_BYTES, "a file of signatures")
-    actor = actor_of(request)
+    actor = get_actor(request)
     found = await to_thread.run_sync(keep_file, ctx, name, body, actor)
-    return as_json(found.to_dict())
+    return make_json_response(found.to_dict())
 
 
 @routes.get("/{name}", "A file of own signatures", ("The file.", _FILE_WITH_BODY), refuses=(404,))
@@ -101,11 +103,11 @@ def one_file(request: Request, name: str) -> Response:
         found = signature_files.find(session, name)
     if found is None:
         raise NotFound("there is no such file", hint="GET /v1/signatures lists them")
-    return as_json({**found[0].to_dict(), "body": found[1]})
+    return make_json_response({**found[0].to_dict(), "body": found[1]})
 
 
 @routes.delete("/{name}", "Remove own signatures", "Gone.", refuses=(404, 507))
 def remove(request: Request, name: str) -> Response:
     """What is uploaded from now on is read without them."""
-    remove_file(state_of(request).context, name, actor_of(request))
+    remove_file(state_of(request).context, name, get_actor(request))
     return Response(status_code=204)

@@ -5,16 +5,16 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, actor_of
-from triage.api.answers.json import as_json, page_of_rows
-from triage.api.description.described import json_body
-from triage.api.description.shapes import page, shape
+from triage.api.access import Scope, get_actor
+from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.description.described import describe_json_body
+from triage.api.description.shapes import make_shape, page
 from triage.api.requests.body import read_whole
-from triage.api.requests.cursors import after_time, time_cursor
-from triage.api.requests.idempotency import Keeper, once
-from triage.api.requests.shapes import int_in, only, text_in, texts_in
-from triage.api.requests.strict_json import object_from
-from triage.api.requests.values import Cursor, Limit, one_id
+from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
+from triage.api.requests.idempotency import Keeper, answer_once
+from triage.api.requests.shapes import check_keys, get_int, get_text, get_texts
+from triage.api.requests.strict_json import parse_object
+from triage.api.requests.values import Cursor, Limit, check_id
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NotFound
@@ -34,14 +34,14 @@ routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
 _OVERLAP_S = 86_400
 _LISTED = "GET /v1/subscriptions lists them"
-_SUBSCRIPTION = shape(
+_SUBSCRIPTION = make_shape(
     "Subscription",
     SubscriptionView,
     doc="One receiver.",
     kind=ReceiverKind,
     events=list[Event],
 )
-_NEW_SUBSCRIPTION = shape(
+_NEW_SUBSCRIPTION = make_shape(
     "NewSubscription",
     _SUBSCRIPTION,
     doc="One receiver that was just made; the secret is shown only here.",
@@ -53,7 +53,7 @@ _NEW_SUBSCRIPTION = shape(
     "/subscriptions",
     "Subscribe a receiver",
     {201: ("The receiver, with its secret.", _NEW_SUBSCRIPTION)},
-    body=json_body("SubscriptionRequest"),
+    body=describe_json_body("SubscriptionRequest"),
     repeatable=True,
 )
 async def add_subscription(request: Request) -> Response:
@@ -62,66 +62,66 @@ async def add_subscription(request: Request) -> Response:
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
-        asked = object_from(body)
-        only(asked, ("kind", "url", "routing_key", "secret", "events"), ("kind",))
+        asked = parse_object(body)
+        check_keys(asked, ("kind", "url", "routing_key", "secret", "events"), ("kind",))
         kind, url, routing_key, secret = (
-            text_in(asked, name) for name in ("kind", "url", "routing_key", "secret")
+            get_text(asked, name) for name in ("kind", "url", "routing_key", "secret")
         )
-        events = texts_in(asked, "events")
+        events = get_texts(asked, "events")
         made = subscribe(
             ctx,
             validate(kind or "", url, routing_key),
             secret,
             events,
-            actor_of(request),
+            get_actor(request),
             also=lambda session, made: keeper.made(session, 201, made.id),
         )
         shown = {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
-        return as_json(shown, 201, {"Location": "/v1/subscriptions"})
+        return make_json_response(shown, 201, {"Location": "/v1/subscriptions"})
 
-    return await to_thread.run_sync(once, request, body, act)
+    return await to_thread.run_sync(answer_once, request, body, act)
 
 
 @routes.post(
     "/subscriptions/{id}/rotate",
     "Change the secret of a receiver",
     {200: ("The receiver, with its new secret.", _NEW_SUBSCRIPTION)},
-    body=json_body("RotateRequest"),
+    body=describe_json_body("RotateRequest"),
     repeatable=True,
     refuses=(404, 507),
 )
 async def rotate(request: Request, id: str) -> Response:  # noqa: A002
     """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
     ctx = state_of(request).context
-    subscription_id = one_id(id, "subscription", _LISTED)
+    subscription_id = check_id(id, "subscription", _LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
-        asked = object_from(body)
-        only(asked, ("secret", "old_valid_s"), ())
-        old_valid_s = int_in(asked, "old_valid_s")
+        asked = parse_object(body)
+        check_keys(asked, ("secret", "old_valid_s"), ())
+        old_valid_s = get_int(asked, "old_valid_s")
         changed = rotate_secret(
             ctx,
             subscription_id,
-            text_in(asked, "secret"),
+            get_text(asked, "secret"),
             _OVERLAP_S if old_valid_s is None else old_valid_s,
-            actor_of(request),
+            get_actor(request),
             also=lambda session, changed: keeper.made(session, 200, changed.id),
         )
-        return as_json({**changed.to_dict(), "secret": changed.secrets[0]})
+        return make_json_response({**changed.to_dict(), "secret": changed.secrets[0]})
 
-    return await to_thread.run_sync(once, request, body, act)
+    return await to_thread.run_sync(answer_once, request, body, act)
 
 
 @routes.get("/subscriptions", "List receivers", ("Oldest first.", page(_SUBSCRIPTION, "receivers")))
 def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Receivers, without their secrets; callbacks of one incident are among them."""
-    seen = after_time("subscriptions", cursor)
+    seen = parse_time_cursor("subscriptions", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = subscriptions.listing(session, after=seen, limit=limit + 1)
+        rows = subscriptions.list_subscriptions(session, after=seen, limit=limit + 1)
 
     def cursor_of(row: SubscriptionView) -> str:
-        return time_cursor("subscriptions", row.created_at, row.id)
+        return make_time_cursor("subscriptions", row.created_at, row.id)
 
     return page_of_rows(request, rows, limit, cursor_of, SubscriptionView.to_dict)
 
@@ -129,7 +129,9 @@ def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 5
 @routes.delete("/subscriptions/{id}", "Unsubscribe a receiver", "Gone.", refuses=(404, 507))
 def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
     """What was not sent yet is dropped."""
-    unsubscribe(state_of(request).context, one_id(id, "subscription", _LISTED), actor_of(request))
+    unsubscribe(
+        state_of(request).context, check_id(id, "subscription", _LISTED), get_actor(request)
+    )
     return Response(status_code=204)
 
 
@@ -146,15 +148,17 @@ def list_deliveries(
     limit: Limit = 50,
 ) -> Response:
     """Each message with its state, its tries and what the receiver answered."""
-    subscription_id = one_id(id, "subscription", _LISTED)
-    before = after_time("deliveries", cursor)
+    subscription_id = check_id(id, "subscription", _LISTED)
+    before = parse_time_cursor("deliveries", cursor)
     with state_of(request).context.database.reading() as session:
         if subscriptions.find(session, subscription_id) is None:
             raise NotFound("there is no such subscription", hint=_LISTED)
-        rows = deliveries.of_subscription(session, subscription_id, before=before, limit=limit + 1)
+        rows = deliveries.list_by_subscription(
+            session, subscription_id, before=before, limit=limit + 1
+        )
 
     def cursor_of(row: DeliveryView) -> str:
-        return time_cursor("deliveries", row.created_at, row.id)
+        return make_time_cursor("deliveries", row.created_at, row.id)
 
     return page_of_rows(request, rows, limit, cursor_of, DeliveryView.to_dict)
 
@@ -168,13 +172,15 @@ def list_deliveries(
 )
 def resend_delivery(request: Request, id: str) -> Response:  # noqa: A002
     """The same bytes under the same `webhook-id`."""
-    delivery_id = one_id(id, "delivery", "GET /v1/subscriptions/{id}/deliveries lists them")
+    delivery_id = check_id(id, "delivery", "GET /v1/subscriptions/{id}/deliveries lists them")
 
     def act(keeper: Keeper) -> Response:
         def keep(session: Session, delivery: DeliveryView) -> None:
-            keeper.answer(session, as_json(delivery.to_dict(), 202))
+            keeper.answer(session, make_json_response(delivery.to_dict(), 202))
 
         ctx = state_of(request).context
-        return as_json(resend(ctx, delivery_id, actor_of(request), also=keep).to_dict(), 202)
+        return make_json_response(
+            resend(ctx, delivery_id, get_actor(request), also=keep).to_dict(), 202
+        )
 
-    return once(request, b"", act)
+    return answer_once(request, b"", act)

@@ -9,10 +9,10 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, binary_body
-from triage.api.description.shapes import shape
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.described import BINARY, describe_binary_body
+from triage.api.description.shapes import make_shape
 from triage.api.requests.body import UploadBody
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import (
@@ -22,7 +22,7 @@ from triage.api.requests.values import (
     Name,
     PathName,
     Rank,
-    one_id,
+    check_id,
 )
 from triage.api.routes import Routes
 from triage.api.state import ApiState, state_of
@@ -35,7 +35,7 @@ from triage.store.views import ArtifactView
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST, paced=False)
 
 T = TypeVar("T")
-ARTIFACT = shape("Artifact", ArtifactView, doc="One uploaded file and what became of it.")
+ARTIFACT = make_shape("Artifact", ArtifactView, doc="One uploaded file and what became of it.")
 _Incident = Annotated[
     IncidentRef | None,
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
@@ -53,7 +53,7 @@ _Cluster = Annotated[
     "/{job_id}/artifacts",
     "Send one file",
     {201: ("Kept.", ARTIFACT), 200: ("The same file was there.", ARTIFACT)},
-    body=binary_body(
+    body=describe_binary_body(
         "The file, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz and .bz2 are fine.",
         BINARY,
     ),
@@ -78,29 +78,29 @@ async def upload_artifact(
         rank=rank,
         kind=kind,
         filename=filename,
-        incident=_known_id(incident),
+        incident=_check_incident_id(incident),
         cluster=cluster,
         attempt=attempt,
-        caller=caller_of(request),
+        caller=get_caller(request),
     )
     settings = state.context.settings
     body = UploadBody(request, max(settings.max_artifact_bytes, settings.max_dump_bytes))
-    taken = await within(
-        state, body, partial(take_artifact, state.context, target, body.read, coding(request))
+    taken = await take_in_turn(
+        state, body, partial(take_artifact, state.context, target, body.read, get_coding(request))
     )
     view = taken.artifact
     state.metrics.artifacts.labels(view.kind, "new" if taken.new else "known").inc()
     for what, number in view.redacted.items() if taken.new else ():
         state.metrics.redactions.labels(what).inc(number)
     location = f"/v1/incidents/{quote(view.incident_id)}/artifacts"
-    return as_json(view.to_dict(), 201 if taken.new else 200, {"Location": location})
+    return make_json_response(view.to_dict(), 201 if taken.new else 200, {"Location": location})
 
 
 @routes.post(
     "/{job_id}/bundle",
     "Send a tar of files",
     {201: ("What became of each file.", IngestedBundle), 200: ("Nothing new.", IngestedBundle)},
-    body=binary_body(
+    body=describe_binary_body(
         "A tar of files of one node, or of an incident folder; .gz, .zst, .xz and .bz2 are fine.",
         "application/x-tar",
         BINARY,
@@ -120,23 +120,23 @@ async def upload_bundle(
     target = Target(
         job_id=name_in_path("job_id", job_id),
         node=node,
-        incident=_known_id(incident),
+        incident=_check_incident_id(incident),
         cluster=cluster,
         attempt=attempt,
-        caller=caller_of(request),
+        caller=get_caller(request),
     )
     body = UploadBody(request, state.context.settings.max_bundle_bytes)
-    taken = await within(
-        state, body, partial(take_bundle, state.context, target, body.read, coding(request))
+    taken = await take_in_turn(
+        state, body, partial(take_bundle, state.context, target, body.read, get_coding(request))
     )
     for member in taken.members:
         result = {201: "new", 200: "known"}.get(member.status, "refused")
         state.metrics.artifacts.labels("bundled", result).inc()
     location = f"/v1/incidents/{quote(taken.incident_id)}/artifacts"
-    return as_json(taken.to_dict(), 201 if taken.new else 200, {"Location": location})
+    return make_json_response(taken.to_dict(), 201 if taken.new else 200, {"Location": location})
 
 
-async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
+async def take_in_turn(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
     """Take an upload in, in a thread of its own, when it is its turn."""
     result = "refused"
     try:
@@ -154,12 +154,12 @@ async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
     return taken
 
 
-def coding(request: Request) -> str | None:
+def get_coding(request: Request) -> str | None:
     """All Content-Encoding headers of a request as one, None without any."""
     return ", ".join(request.headers.getlist("content-encoding")) or None
 
 
-def _known_id(incident: str | None) -> str | None:
+def _check_incident_id(incident: str | None) -> str | None:
     if incident is None:
         return None
-    return one_id(incident, "incident", "take the upload_url of the job-failed answer as it is")
+    return check_id(incident, "incident", "take the upload_url of the job-failed answer as it is")

@@ -5,25 +5,25 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.shapes import selection, shape
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.shapes import make_shape, select_keys
 from triage.api.requests.paths import name_in_path
-from triage.api.requests.values import IncidentRef, Name, PathName, one_id
+from triage.api.requests.values import IncidentRef, Name, PathName, check_id
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.report import WantedFile
-from triage.services.incidents.wanted import again_s, wanted_of_node
+from triage.services.incidents.wanted import compute_retry_s, find_wanted_of_node
 
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST)
 
 # Not why: who sends files learns no verdict.
 _TOLD = ("kind", "rank", "filename")
-_WANTED_OF_NODE = shape(
+_WANTED_OF_NODE = make_shape(
     "WantedOfNode",
     doc="The files that would decide, of one node.",
     incident_id=str,
-    wanted=list[selection("FileOfNode", "A file to be sent whole.", WantedFile, _TOLD)],  # type: ignore[misc]
+    wanted=list[select_keys("FileOfNode", "A file to be sent whole.", WantedFile, _TOLD)],  # type: ignore[misc]
     again_s=Annotated[
         float | None, "Ask again after so many seconds; null: no more will be wanted."
     ],
@@ -45,9 +45,11 @@ def wanted_of(
     """Dumps of which only the digest is here, and files that are missing. A `filename` is that of
     the digest, without it any dump of the rank is meant. Nothing is asked for again once it came.
     """
-    known = one_id(incident, "incident", "take it from the answer to the upload")
+    known = check_id(incident, "incident", "take it from the answer to the upload")
     job = name_in_path("job_id", job_id)
     with state_of(request).context.database.reading() as session:
-        found = wanted_of_node(session, caller_of(request), job, known, node)
+        found = find_wanted_of_node(session, get_caller(request), job, known, node)
     files = [{key: one.to_dict()[key] for key in _TOLD} for one in found.wanted]
-    return as_json({"incident_id": known, "wanted": files, "again_s": again_s(found)})
+    return make_json_response(
+        {"incident_id": known, "wanted": files, "again_s": compute_retry_s(found)}
+    )

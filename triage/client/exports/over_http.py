@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from triage.client.incident import path_of
+from triage.client.incident import build_incident_path
 from triage.client.transport import Transport
 
 
@@ -25,13 +25,13 @@ class ServiceIncidents:
     def suspects(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """As the answer of the service has them, best first."""
         for one in incident_ids:
-            for row in self.transport.get(path_of(one, "suspects"))["suspects"]:
+            for row in self.transport.get(build_incident_path(one, "suspects"))["suspects"]:
                 yield one, row
 
     def evidence(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """In the order read."""
         for one in incident_ids:
-            for row in self.transport.pages(path_of(one, "evidence")):
+            for row in self.transport.pages(build_incident_path(one, "evidence")):
                 yield one, row
 
     def close(self) -> None:

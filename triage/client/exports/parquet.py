@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triage.client.exports.tables import SCHEMA, TABLES, ExportColumn, ExportTable
 from triage.errors import UsageError
-from triage.render.data.tables import TIME, cell
+from triage.render.data.tables import TIME, convert_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ def write_tables(
         raise UsageError(
             'Parquet files need pyarrow: pip install "nccl-triage[telemetry]"'
         ) from error
-    schemas = {name: _schema_of(table) for name, table in TABLES.items()}
+    schemas = {name: _build_arrow_schema(table) for name, table in TABLES.items()}
     num_rows = dict.fromkeys(TABLES, 0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,12 +40,14 @@ def write_tables(
             stack.callback(_remove, parts.values())
             writers = {
                 name: stack.enter_context(
-                    pq.ParquetWriter(_private(parts[name]), schemas[name], compression="zstd")
+                    pq.ParquetWriter(
+                        _create_private_file(parts[name]), schemas[name], compression="zstd"
+                    )
                 )
                 for name in TABLES
             }
             for name, rows in pieces:
-                held = [_as_row(row, TABLES[name]) for row in rows]
+                held = [_convert_to_row(row, TABLES[name]) for row in rows]
                 if held:
                     writers[name].write_table(pa.Table.from_pylist(held, schemas[name]))
                 num_rows[name] += len(held)
@@ -53,14 +55,14 @@ def write_tables(
                 writer.close()
             for name in TABLES:
                 parts[name].replace(folder / f"{name}.parquet")
-        described = _private(folder / "schema.json")
-        described.write_text(json.dumps(_schema_file(), indent=1) + "\n", "utf-8")
+        described = _create_private_file(folder / "schema.json")
+        described.write_text(json.dumps(_describe_schemas(), indent=1) + "\n", "utf-8")
     except OSError as error:
         raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
     return num_rows
 
 
-def _private(path: Path) -> Path:
+def _create_private_file(path: Path) -> Path:
     """An empty file that nobody else may read: logs of a cluster are not everybody's."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, _PRIVATE))
     return path
@@ -71,21 +73,21 @@ def _remove(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _as_row(row: Mapping[str, Any], table: ExportTable) -> dict[str, Any]:
-    return {name: cell(row.get(name), dtype) for name, dtype in table.dtypes.items()}
+def _convert_to_row(row: Mapping[str, Any], table: ExportTable) -> dict[str, Any]:
+    return {name: convert_cell(row.get(name), dtype) for name, dtype in table.dtypes.items()}
 
 
-def _schema_of(table: ExportTable) -> "pa.Schema":
+def _build_arrow_schema(table: ExportTable) -> "pa.Schema":
     import pyarrow as pa
 
     fields = [
-        pa.field(name, _arrow_type(column), metadata={"about": column.about})
+        pa.field(name, _get_arrow_type(column), metadata={"about": column.about})
         for name, column in table.columns.items()
     ]
     return pa.schema(fields, metadata={"schema": SCHEMA, "about": table.about})
 
 
-def _arrow_type(column: ExportColumn) -> "pa.DataType":
+def _get_arrow_type(column: ExportColumn) -> "pa.DataType":
     import pyarrow as pa
 
     types = {
@@ -96,7 +98,7 @@ def _arrow_type(column: ExportColumn) -> "pa.DataType":
     return pa.list_(types[column.items]) if column.items else types[column.dtype]
 
 
-def _schema_file() -> dict[str, Any]:
+def _describe_schemas() -> dict[str, Any]:
     """What ``schema.json`` says: every table with its columns."""
     return {
         "schema": SCHEMA,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, Unpack
 
 from triage.client.exports.parquet import write_tables
 from triage.client.exports.tables import COUNTED, TABLES, count_name
-from triage.clock import utc_now
-from triage.domain.batched import batched
-from triage.render.data.tables import table
+from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
+from triage.render.data.tables import build_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -75,24 +75,24 @@ class Store:
     def incidents(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident, newest first."""
         found = self._found(wanted)
-        return table(map(_incident_row, found), TABLES["incidents"].dtypes)
+        return build_table(map(_build_incident_row, found), TABLES["incidents"].dtypes)
 
     def suspects(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per suspect."""
         found = self._found(wanted)
-        return table(self._suspects(found), TABLES["suspects"].dtypes)
+        return build_table(self._suspects(found), TABLES["suspects"].dtypes)
 
     def evidence(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per fact that was read. A year of a large fleet has millions: give a limit."""
         found = self._found(wanted)
-        return table(self._evidence(found), TABLES["evidence"].dtypes)
+        return build_table(self._evidence(found), TABLES["evidence"].dtypes)
 
     def labelled(self, **wanted: Unpack[_ExportFilter]) -> "DataFrame":
         """One row per incident that a person resolved: what was answered, what it was, and how
         many lines of each role and kind it had. The data set of a study in one cell.
         """
         found = self._found(wanted)
-        return table(self._labelled(found), TABLES["labelled"].dtypes)
+        return build_table(self._labelled(found), TABLES["labelled"].dtypes)
 
     def export(self, folder: str | Path, **wanted: Unpack[_ExportFilter]) -> dict[str, int]:
         """Write all tables as Parquet files into ``folder``, with ``schema.json``; rows of each.
@@ -106,7 +106,7 @@ class Store:
     def _found(self, wanted: _ExportFilter) -> Iterator[Row]:
         since = wanted.get("since")
         if isinstance(since, int | float):
-            since = utc_now() - timedelta(days=since)
+            since = read_utc_now() - timedelta(days=since)
         filters = {
             "since": since,
             "cluster": wanted.get("cluster"),
@@ -116,25 +116,25 @@ class Store:
 
     def _pieces(self, found: Iterator[Row]) -> Iterator[tuple[str, Iterable[Row]]]:
         """Rows of every table, a hundred incidents at a time: none is ever held whole."""
-        for together in batched(found, _TOGETHER):
-            yield "incidents", map(_incident_row, together)
+        for together in split_into_batches(found, _TOGETHER):
+            yield "incidents", map(_build_incident_row, together)
             yield "suspects", self._suspects(together)
             yield "evidence", self._evidence(together)
             yield "labelled", self._labelled(together)
 
     def _suspects(self, found: Iterable[Row]) -> Iterator[Row]:
-        for together in batched(found, _TOGETHER):
+        for together in split_into_batches(found, _TOGETHER):
             for incident_id, suspect in self._source.suspects([one["id"] for one in together]):
-                yield _suspect_row(incident_id, suspect)
+                yield _build_suspect_row(incident_id, suspect)
 
     def _evidence(self, found: Iterable[Row]) -> Iterator[Row]:
-        for together in batched(found, _TOGETHER):
+        for together in split_into_batches(found, _TOGETHER):
             for incident_id, row in self._source.evidence([one["id"] for one in together]):
                 yield {"count": 1, **row, "incident_id": incident_id}
 
     def _labelled(self, found: Iterable[Row]) -> Iterator[Row]:
         resolved = (one for one in found if one.get("resolution"))
-        for together in batched(resolved, _TOGETHER):
+        for together in split_into_batches(resolved, _TOGETHER):
             ids = [one["id"] for one in together]
             suspects: dict[str, list[Row]] = {}
             for incident_id, suspect in self._source.suspects(ids):
@@ -144,7 +144,7 @@ class Store:
                 mine = counts.setdefault(incident_id, Counter())
                 mine[count_name(row["role"], row["kind"])] += row.get("count") or 1
             for one in together:
-                yield _labelled_row(
+                yield _build_labelled_row(
                     one, suspects.get(one["id"], []), counts.get(one["id"], Counter())
                 )
 
@@ -152,7 +152,7 @@ class Store:
         return f"triage.Store of {self._source!r}"
 
 
-def _incident_row(facts: Row) -> dict[str, Any]:
+def _build_incident_row(facts: Row) -> dict[str, Any]:
     verdict = facts.get("verdict") or {}
     resolution = facts.get("resolution") or {}
     keys = ("kind", "category", "confidence", "summary", "action", "cordon")
@@ -166,7 +166,7 @@ def _incident_row(facts: Row) -> dict[str, Any]:
     }
 
 
-def _suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
+def _build_suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
     because = suspect.get("because") or []
     detectors = list(dict.fromkeys(one["detector"] for one in because))
     return {
@@ -177,7 +177,9 @@ def _suspect_row(incident_id: str, suspect: Row) -> dict[str, Any]:
     }
 
 
-def _labelled_row(facts: Row, suspects: Sequence[Row], counts: Counter[str]) -> dict[str, Any]:
+def _build_labelled_row(
+    facts: Row, suspects: Sequence[Row], counts: Counter[str]
+) -> dict[str, Any]:
     verdict, label = facts.get("verdict") or {}, facts["resolution"]
     best: Row = suspects[0] if suspects else {}
     names = [count_name(role, kind) for role, kind in COUNTED]

@@ -22,7 +22,7 @@ from triage.collectors.live.pull import pull
 from triage.collectors.live.reach import HOW
 from triage.collectors.live.send import send_folder
 from triage.collectors.live.tar import write_tar
-from triage.collectors.options import Misuse, bytes_of
+from triage.collectors.options import Misuse, parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,16 +33,16 @@ _NICENESS = 5
 
 def main(argv: Sequence[str]) -> int:
     """Run the command with ``argv``; its exit status."""
-    arguments = _parser().parse_args(argv)
+    arguments = _make_parser().parse_args(argv)
     try:
-        options = options_of(arguments)
+        options = read_options(arguments)
         if not options.out and not options.send:
             raise Misuse("give --out DIR, --out - or --send; triage live also analyses")
         if options.every_s:
             raise Misuse("--every needs the analysis: run triage live --every")
         return _run(options, os.environ)
     except Misuse as error:
-        say(hide_tokens(str(error)))
+        print_to_stderr(hide_tokens(str(error)))
         return 2
     finally:
         end_all()
@@ -53,15 +53,15 @@ def _run(options: LiveOptions, environment: Mapping[str, str]) -> int:
     with suppress(OSError):
         os.nice(_NICENESS)
     with suppress(ValueError):
-        signal.signal(signal.SIGTERM, _terminated)
+        signal.signal(signal.SIGTERM, _handle_termination)
     if options.out and options.out != "-":
         fill(options, environment, options.out)
-        return _sent(options, environment, options.out)
+        return _send_all(options, environment, options.out)
     with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
         fill(options, environment, root)
         if options.out == "-":
             write_tar(root, sys.stdout.buffer)
-        return _sent(options, environment, root)
+        return _send_all(options, environment, root)
 
 
 def fill(options: LiveOptions, environment: Mapping[str, str], root: str) -> None:
@@ -72,16 +72,16 @@ def fill(options: LiveOptions, environment: Mapping[str, str], root: str) -> Non
         if os.listdir(root):
             raise Misuse(f"{root} is not empty; name a new folder")
         if options.all_nodes or options.nodes:
-            pull_all_nodes(options, environment, root, say)
+            pull_all_nodes(options, environment, root, print_to_stderr)
         else:
-            pull(options, environment, root, say)
+            pull(options, environment, root, print_to_stderr)
     except OSError as error:
         raise Misuse(f"cannot write {error.filename or root}: {error.strerror}") from error
 
 
-def options_of(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's namespace, or ours
+def read_options(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's namespace, or ours
     """The arguments as :class:`LiveOptions`. Raises :class:`Misuse`."""
-    return checked(
+    return check_options(
         LiveOptions(
             job=arguments.job,
             pid=arguments.pid,
@@ -91,7 +91,7 @@ def options_of(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's name
             out=arguments.out,
             looks=arguments.looks,
             budget_s=arguments.budget,
-            max_bytes=bytes_of(arguments.max_bytes),
+            max_bytes=parse_bytes(arguments.max_bytes),
             without=tuple(arguments.without or ()),
             node=arguments.node,
             cluster=arguments.cluster,
@@ -105,7 +105,7 @@ def options_of(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's name
     )
 
 
-def checked(options: LiveOptions) -> LiveOptions:
+def check_options(options: LiveOptions) -> LiveOptions:
     """``options``. Raises :class:`Misuse` for values that cannot be meant."""
     if not 1 <= options.looks <= 20:
         raise Misuse("--looks is 1 to 20")
@@ -125,7 +125,7 @@ def checked(options: LiveOptions) -> LiveOptions:
     return options
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     """The options; the same as those of ``triage live``, less what analyses."""
     made = _Parser(
         prog="triage live", description=_ABOUT, epilog=__doc__.partition("\n\n")[2],
@@ -154,16 +154,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"triage live: {hide_tokens(message)}. See --help.\n")
 
 
-def say(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """One line on stderr."""
     with suppress(OSError):
         sys.stderr.write(f"triage live: {line}\n")
         sys.stderr.flush()
 
 
-def _sent(options: LiveOptions, environment: Mapping[str, str], root: str) -> int:
-    return send_folder(options, environment, root, say) if options.send else 0
+def _send_all(options: LiveOptions, environment: Mapping[str, str], root: str) -> int:
+    return send_folder(options, environment, root, print_to_stderr) if options.send else 0
 
 
-def _terminated(_number: int, _frame: object) -> NoReturn:
+def _handle_termination(_number: int, _frame: object) -> NoReturn:
     sys.exit(128 + signal.SIGTERM)

@@ -49,14 +49,14 @@ HANDLERS = (
 """What is asked: only what reads. ``torch_profile`` would slow the rank down."""
 
 
-def ports_in(page: bytes) -> dict[int, tuple[str, int]]:
+def parse_ports(page: bytes) -> dict[int, tuple[str, int]]:
     """Host and port of each rank's worker server, as a page or a dump of the store says."""
     text = html.unescape(page.decode("utf-8", "replace"))
     rows = _STORED.findall(text)
     return {int(rank): (host, int(port)) for rank, _, host, port in rows if 0 < int(port) < 65536}
 
 
-def addresses_by(
+def find_addresses(
     ranks: Sequence[RankProcess],
     stored: Mapping[int, tuple[str, int]],
     ports: Mapping[int, int],
@@ -68,7 +68,7 @@ def addresses_by(
     """
     found: dict[int, Address] = {}
     for one in ranks:
-        path = _unix_socket(one)
+        path = _find_unix_socket(one)
         if path:
             found[one.seen.pid] = path
             continue
@@ -78,7 +78,7 @@ def addresses_by(
     return found
 
 
-def _unix_socket(one: RankProcess) -> str:
+def _find_unix_socket(one: RankProcess) -> str:
     """The unix socket of a rank's worker server, empty where there is none."""
     path = (one.seen.environment or {}).get("TORCH_WORKER_SERVER_SOCKET", "")
     return path if os.path.isabs(path) and os.path.exists(path) else ""

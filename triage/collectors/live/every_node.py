@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any
 from triage.collectors.deadline import Deadline
 from triage.collectors.live.folder import PullFolder, stamp_text
 from triage.collectors.live.parallel import run_all
-from triage.collectors.live.program import Printed, printed_by
-from triage.collectors.live.reach import Reach, agent_zip, reach_of, remote_command, srun_command
-from triage.collectors.live.tar import lay, merged_facts
+from triage.collectors.live.program import Printed, run_program
+from triage.collectors.live.reach import (
+    Reach,
+    make_agent_zip,
+    make_remote_command,
+    make_srun_command,
+    reach_of,
+)
+from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
 
 if TYPE_CHECKING:
@@ -48,18 +54,18 @@ def pull_all_nodes(
     reach = reach_of(options, environment)
     carried = {name: value for name, value in environment.items() if name.startswith(_CARRIED)}
     deadline = Deadline(options.budget_s + _TRANSFER_S)
-    arguments = _arguments(options)
+    arguments = _list_arguments(options)
     with tempfile.TemporaryDirectory(prefix="triage-live-") as scratch:
         if reach.how == "srun":
-            answers = _by_srun(reach, scratch, arguments, options, carried, deadline)
+            answers = _run_by_srun(reach, scratch, arguments, options, carried, deadline)
         else:
-            answers = _one_by_one(reach, arguments, options, carried, deadline)
-        facts, notes = _laid(answers, root, options)
+            answers = _run_one_by_one(reach, arguments, options, carried, deadline)
+        facts, notes = _lay_answers(answers, root, options)
     if not facts:
         raise Misuse(f"no node answered: {notes[0] if notes else 'no tar came back'}")
     for note in notes[:5]:
         say(note)
-    merged = merged_facts(facts)
+    merged = merge_facts(facts)
     if options.job:
         merged["job_id"] = options.job
     whole = PullFolder(root, "all", 64 << 20)
@@ -71,7 +77,7 @@ def pull_all_nodes(
     say(f"{len(facts)} of {len(answers)} nodes answered")
 
 
-def _by_srun(
+def _run_by_srun(
     reach: Reach,
     scratch: str,
     arguments: tuple[str, ...],
@@ -79,8 +85,8 @@ def _by_srun(
     environment: Mapping[str, str],
     deadline: Deadline,
 ) -> dict[str, Printed]:
-    argv = srun_command(reach, os.path.join(scratch, "%N.tar"), arguments)
-    got = printed_by(argv, deadline, 1 << 20, environment, agent_zip())
+    argv = make_srun_command(reach, os.path.join(scratch, "%N.tar"), arguments)
+    got = run_program(argv, deadline, 1 << 20, environment, make_agent_zip())
     answers = {}
     for name in sorted(os.listdir(scratch)):
         with open(os.path.join(scratch, name), "rb") as file:
@@ -91,19 +97,19 @@ def _by_srun(
     return answers
 
 
-def _one_by_one(
+def _run_one_by_one(
     reach: Reach,
     arguments: tuple[str, ...],
     options: LiveOptions,
     environment: Mapping[str, str],
     deadline: Deadline,
 ) -> dict[str, Printed]:
-    sent = agent_zip()
+    sent = make_agent_zip()
     tasks: dict[str, Task] = {
         node: (
-            printed_by,
+            run_program,
             (
-                remote_command(reach, node, arguments),
+                make_remote_command(reach, node, arguments),
                 deadline,
                 options.max_bytes,
                 environment,
@@ -119,7 +125,7 @@ def _one_by_one(
     }
 
 
-def _laid(
+def _lay_answers(
     answers: Mapping[str, Printed], root: str, options: LiveOptions
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """``job.json`` of each node that answered, and what is to be said of the others."""
@@ -130,7 +136,7 @@ def _laid(
         found: dict[str, Any] = {}
         try:
             if got.data:
-                found = lay(io.BytesIO(got.data), folder, name)
+                found = extract_files(io.BytesIO(got.data), folder, name)
         except (tarfile.TarError, EOFError) as error:
             notes.append(f"{node}: what came back was cut: {error}")
         if found:
@@ -141,7 +147,7 @@ def _laid(
     return facts, notes
 
 
-def _arguments(options: LiveOptions) -> tuple[str, ...]:
+def _list_arguments(options: LiveOptions) -> tuple[str, ...]:
     """What the copies of this command on the nodes are told."""
     words = ["--out", "-", "--looks", str(options.looks), "--budget", f"{options.budget_s:g}"]
     words += ["--max-bytes", str(options.max_bytes), "--one-of-many"]

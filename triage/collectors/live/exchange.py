@@ -34,7 +34,7 @@ class Received(NamedTuple):
     refused: bool = False
 
 
-def connected(address: Address, deadline: Deadline) -> socket.socket:
+def connect_to(address: Address, deadline: Deadline) -> socket.socket:
     """A connection. Raises OSError, also where time is up."""
     if isinstance(address, tuple):
         return socket.create_connection(address, timeout=max(0.01, deadline.left_s()))
@@ -83,7 +83,7 @@ def post(
     head = f"{method} {target} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n"
     head += "Content-Length: 0\r\n\r\n" if method == "POST" else "\r\n"
     try:
-        with connected(address, deadline) as line:
+        with connect_to(address, deadline) as line:
             line.sendall(head.encode("ascii", "replace"))
             came = receive(line, deadline, _MAX_HEAD + max_bytes, _is_whole)
     except TimeoutError:
@@ -92,18 +92,18 @@ def post(
         return Received(b"", "nobody listens there", refused=True)
     except OSError as error:
         return Received(b"", error.strerror or str(error), refused=True)
-    return _body(came, max_bytes)
+    return _get_body(came, max_bytes)
 
 
-def _body(came: Received, max_bytes: int) -> Received:
+def _get_body(came: Received, max_bytes: int) -> Received:
     head, found, body = came.data.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     status = words[1] if len(words) > 1 and words[0].startswith(b"HTTP/1.") else b""
     if not found or not (status.isdigit() and len(status) == 3):
         return Received(b"", came.why or "what answered is no server of HTTP")
     if b"transfer-encoding: chunked" in head.lower():
-        body = _unchunked(body)
-    length = _length(head)
+        body = _join_chunks(body)
+    length = _parse_length(head)
     why = came.why
     if not why and length is not None and len(body) < length:
         why = f"{len(body):,} of {length:,} bytes came"
@@ -114,11 +114,11 @@ def _body(came: Received, max_bytes: int) -> Received:
 
 def _is_whole(data: bytes) -> bool:
     head, found, body = data.partition(b"\r\n\r\n")
-    length = _length(head) if found else None
+    length = _parse_length(head) if found else None
     return length is not None and len(body) >= length
 
 
-def _length(head: bytes) -> int | None:
+def _parse_length(head: bytes) -> int | None:
     for row in head.split(b"\r\n")[1:]:
         name, _, value = row.partition(b":")
         digits = value.strip()
@@ -127,7 +127,7 @@ def _length(head: bytes) -> int | None:
     return None
 
 
-def _unchunked(body: bytes) -> bytes:
+def _join_chunks(body: bytes) -> bytes:
     parts, at = [], 0
     while at < len(body):
         end = body.find(b"\r\n", at)

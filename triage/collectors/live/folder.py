@@ -66,7 +66,7 @@ class PullFolder:
         return True
 
 
-def job_facts(job: Job, node: str, cluster: str) -> dict[str, Any]:
+def make_job_facts(job: Job, node: str, cluster: str) -> dict[str, Any]:
     """``job.json``, as far as this node knows it."""
     facts: dict[str, Any] = {
         "job_id": job.job_id,
@@ -84,7 +84,7 @@ def job_facts(job: Job, node: str, cluster: str) -> dict[str, Any]:
     return facts
 
 
-def processes_text(
+def write_processes(
     job: Job, node: str, now: float, asked: Iterable[Question], notes: Iterable[str]
 ) -> bytes:
     """Who is there, who is not, and what each answered, for the reader of the folder."""
@@ -112,12 +112,12 @@ def processes_text(
             for one in job.ranks
         ],
         "launchers": [one.pid for one in job.launchers],
-        "asked": [_without_nothing(one._asdict()) for one in asked],
+        "asked": [_drop_empty(one._asdict()) for one in asked],
         "notes": list(notes)[:_MAX_NOTES],
     }
     return (json.dumps(row, indent=1) + "\n").encode()
 
 
-def _without_nothing(row: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     rounded = {name: round(one, 3) if isinstance(one, float) else one for name, one in row.items()}
     return {name: value for name, value in rounded.items() if value not in (None, "")}

@@ -17,16 +17,16 @@ from triage.collectors.live.debug_server import (
     FRONTEND_PORT,
     HANDLERS,
     MAX_PAGE,
-    addresses_by,
     answer_of,
-    ports_in,
+    find_addresses,
+    parse_ports,
 )
 from triage.collectors.live.exchange import post
 from triage.collectors.live.folder import stamp_text
 from triage.collectors.live.parallel import run_all
-from triage.collectors.live.pipe import dump_by_pipe, pipe_of
-from triage.collectors.live.program import printed_by
-from triage.collectors.live.ras import ras_address, ras_status
+from triage.collectors.live.pipe import dump_by_pipe, find_pipe
+from triage.collectors.live.program import run_program
+from triage.collectors.live.ras import ask_ras_status, find_ras_address
 from triage.collectors.live.seen import PROC, read_file
 from triage.collectors.live.stacks import find_py_spy, stack_of
 
@@ -67,12 +67,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
     now = time.time()
     writer = _Writer(folder, plan, stamp_text(now))
     asked: list[Question] = []
-    here = tuple(one for one in job.ranks if _same_network(one.seen.pid))
+    here = tuple(one for one in job.ranks if _is_same_network(one.seen.pid))
     programs: dict[tuple[str, object], Task] = {}
     waits: dict[tuple[str, object], Task] = {}
     if "proc" not in plan.without:
         waits.update({("proc", one.seen.pid): (writer.kernel, (one,)) for one in job.ranks})
-        asked.extend(_rights_missing(job.ranks))
+        asked.extend(_list_missing_rights(job.ranks))
     if "py-spy" not in plan.without:
         py_spy, why = find_py_spy(plan.search, job.ranks)
         if py_spy:
@@ -83,12 +83,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
         else:
             asked.append(Question("py_spy", None, None, TOOL_FAILED, why))
     if "gpu" not in plan.without:
-        for name, argv, ending in _gpu_tools(plan.search):
+        for name, argv, ending in _list_gpu_tools(plan.search):
             waits[(name, None)] = (writer.gpus, (name, argv, ending, deadline))
     if "pipe" not in plan.without and plan.recorders:
         waits.update({
             ("pipe", one.seen.pid): (writer.pipe, (one, deadline))
-            for one in job.ranks if pipe_of(one)
+            for one in job.ranks if find_pipe(one)
         })  # fmt: skip
     if here and {"debug-server", "ras"} - set(plan.without):
         waits[("servers", None)] = (writer.servers, (job, here, deadline))
@@ -121,7 +121,7 @@ class _Writer:
 
     def kernel(self, one: RankProcess) -> list[Question]:
         """The rank's, and those of the processes below it."""
-        asked, data = kernel_view_of(one)
+        asked, data = read_kernel_view(one)
         self._write(one, "proc", "txt", data)
         for below in one.workers[:_MAX_WORKERS]:
             text = _own_view_of(below.pid)
@@ -155,15 +155,15 @@ class _Writer:
         """The servers that the job's processes themselves opened: RAS and PyTorch's."""
         pids = [one.seen.pid for one in here]
         below = [worker.pid for one in here for worker in one.workers]
-        ports = listening([*pids, *below])
+        ports = find_listening([*pids, *below])
         tasks: dict[tuple[str, object], Task] = {}
         if "ras" not in self.plan.without and self.plan.whole_job:
-            address = ras_address(job.environment)
+            address = find_ras_address(job.environment)
             if address[1] in ports:
                 tasks[("ras", None)] = (self.ras, (address, deadline.part(0.9)))
         if "debug-server" not in self.plan.without:
             stored = self._stored(job, ports, deadline.part(0.3))
-            for pid, place in addresses_by(here, stored, ports).items():
+            for pid, place in find_addresses(here, stored, ports).items():
                 one = next(one for one in here if one.seen.pid == pid)
                 for handler in HANDLERS:
                     if self.plan.recorders or not handler.recorder:
@@ -179,7 +179,7 @@ class _Writer:
         return answers
 
     def ras(self, address: tuple[str, int], deadline: Deadline) -> list[Question]:
-        asked, data, ending = ras_status(address, deadline)
+        asked, data, ending = ask_ras_status(address, deadline)
         if data:
             self.folder.write(self._folder, f"ras_{self.stamp}.{ending}", data)
         return [asked]
@@ -204,7 +204,7 @@ class _Writer:
             return {}
         host = "localhost" if own else master
         page = post((host, FRONTEND_PORT), "/tcpstore", deadline, MAX_PAGE, "GET")
-        return ports_in(page.data) if page.status == 200 else {}
+        return parse_ports(page.data) if page.status == 200 else {}
 
     @property
     def _folder(self) -> str:
@@ -234,7 +234,7 @@ _TOOLS = (
 )
 
 
-def _gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+def _list_gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Name, command and ending of each tool that this node has."""
     for name, arguments, ending in _TOOLS:
         path = program(name, search)
@@ -246,7 +246,7 @@ def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Ques
     """What the tool prints."""
     began = time.monotonic()
     deadline = deadline.part(min(1.0, _TOOL_S / max(deadline.left_s(), 0.001)))
-    got = printed_by(argv, deadline, _MAX_BYTES)
+    got = run_program(argv, deadline, _MAX_BYTES)
     reply = ANSWERED if got.status == 0 else SILENT if got.status is None else TOOL_FAILED
     why = "" if reply == ANSWERED else f"{name} {got.why}"
     return Question(name, None, None, reply, why, time.monotonic() - began), got.data
@@ -261,7 +261,7 @@ _LISTEN = "0A"
 _SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
 
 
-def listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
+def find_listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
     """Ports of this network namespace by which of ``pids`` listens there."""
     by_inode = {}
     for table in ("tcp", "tcp6"):
@@ -272,13 +272,13 @@ def listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
                 by_inode[fields[9]] = int(fields[1].rpartition(":")[2], 16)
     ports: dict[int, int] = {}
     for pid in pids:
-        for inode in _sockets_of(pid, proc):
+        for inode in _list_sockets(pid, proc):
             if inode in by_inode:
                 ports.setdefault(by_inode[inode], pid)
     return ports
 
 
-def _same_network(pid: int, proc: str = PROC) -> bool:
+def _is_same_network(pid: int, proc: str = PROC) -> bool:
     """Whether a process is in the network namespace of this one, where ports mean the same."""
     try:
         return os.readlink(f"{proc}/{pid}/ns/net") == os.readlink(f"{proc}/self/ns/net")
@@ -286,7 +286,7 @@ def _same_network(pid: int, proc: str = PROC) -> bool:
         return True
 
 
-def _sockets_of(pid: int, proc: str) -> list[str]:
+def _list_sockets(pid: int, proc: str) -> list[str]:
     found = []
     with suppress(OSError):
         for number, name in enumerate(os.scandir(f"{proc}/{pid}/fd")):
@@ -311,7 +311,7 @@ _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS"
           "SigQ", "SigCgt", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")  # fmt: skip
 
 
-def kernel_view_of(one: RankProcess, proc: str = PROC) -> tuple[Question, bytes]:
+def read_kernel_view(one: RankProcess, proc: str = PROC) -> tuple[Question, bytes]:
     """The parts of ``/proc/PID`` of a rank, each below ``== NAME``."""
     text = _own_view_of(one.seen.pid, proc)
     reply = ANSWERED if text else UNREACHABLE
@@ -335,7 +335,7 @@ def _own_view_of(pid: int, proc: str = PROC) -> str:
     return "".join(rows) if rows and rows[0].startswith("== status") else ""
 
 
-def _rights_missing(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Question]:
+def _list_missing_rights(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Question]:
     """That the kernel's stacks may not be read, once for the node."""
     for one in ranks[:1]:
         path = f"{proc}/{one.seen.pid}/stack"

@@ -29,7 +29,7 @@ _FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE",
          "TORCH_HCCL_DEBUG_INFO_TEMP_FILE")  # fmt: skip
 
 
-def pipe_of(one: RankProcess) -> str:
+def find_pipe(one: RankProcess) -> str:
     """The path of a rank's pipe, empty where the job has none."""
     environment = one.seen.environment or {}
     stem = next((environment[name] for name in _PIPES if environment.get(name)), "")
@@ -39,9 +39,9 @@ def pipe_of(one: RankProcess) -> str:
 def dump_by_pipe(one: RankProcess, deadline: Deadline, proc: str = PROC) -> tuple[Question, bytes]:
     """The dump that a rank writes when it is asked; empty where none comes."""
     began = time.monotonic()
-    path, _ = _placed(pipe_of(one), one.seen.pid, proc)
-    files = [_placed(stem, one.seen.pid, proc) for stem in _dump_files(one)]
-    before = [_written(file) for file, _ in files]
+    path, _ = _resolve_path(find_pipe(one), one.seen.pid, proc)
+    files = [_resolve_path(stem, one.seen.pid, proc) for stem in _dump_files(one)]
+    before = [_get_written(file) for file, _ in files]
 
     def answer(reply: str, why: str = "") -> Question:
         return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began)
@@ -54,7 +54,7 @@ def dump_by_pipe(one: RankProcess, deadline: Deadline, proc: str = PROC) -> tupl
         return answer(UNREACHABLE if nobody else TOOL_FAILED, f"{path}: {why}"), b""
     while not deadline.passed():
         for (file, place), old in zip(files, before):  # noqa: B905 - not in Python 3.9
-            new = _written(file)
+            new = _get_written(file)
             # Written anew, and for a moment not further: then it is whole.
             if new is not None and new != old and time.time() - new[0] / 1e9 >= _QUIET_S:
                 try:
@@ -101,7 +101,7 @@ def _dump_files(one: RankProcess) -> list[str]:
     return [f"{stem}{one.rank}" for stem in stems]
 
 
-def _placed(path: str, pid: int, proc: str) -> tuple[str, str]:
+def _resolve_path(path: str, pid: int, proc: str) -> tuple[str, str]:
     """``path`` as this process reaches it, and the part in which no link may be.
 
     In another root (a container) the path is taken below it, and links in it are not followed:
@@ -115,7 +115,7 @@ def _placed(path: str, pid: int, proc: str) -> tuple[str, str]:
     return path, ""
 
 
-def _written(path: str) -> tuple[int, int] | None:
+def _get_written(path: str) -> tuple[int, int] | None:
     try:
         status = os.stat(path, follow_symlinks=False)
     except OSError:

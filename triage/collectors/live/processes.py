@@ -84,23 +84,27 @@ class Job(NamedTuple):
         return (self.ranks[0].seen.environment if self.ranks else None) or {}
 
 
-def jobs_of(table: Table, root: int | None = None) -> list[Job]:
+def find_jobs(table: Table, root: int | None = None) -> list[Job]:
     """The jobs of this node, in the order of their ids; with ``root`` what is below that pid.
 
     Below a ``root`` whose children carry no rank, its Python children are taken for the ranks in
     the order of their start, as torch.multiprocessing starts them.
     """
     rows = table.processes
-    children = by_parent(rows.values())
-    chosen = dict(rows) if root is None else {one.pid: one for one in tree_of(root, rows, children)}
+    children = group_by_parent(rows.values())
+    chosen = (
+        dict(rows) if root is None else {one.pid: one for one in walk_tree(root, rows, children)}
+    )
     found: dict[str, list[RankProcess]] = defaultdict(list)
     launchers: dict[str, list[Seen]] = defaultdict(list)
-    identities = {pid: who for pid, one in chosen.items() if (who := _identity_of(one)) is not None}
-    surest = _surest_below(identities, rows)
+    identities = {
+        pid: who for pid, one in chosen.items() if (who := _read_identity(one)) is not None
+    }
+    surest = _find_surest_below(identities, rows)
     claimed: set[int] = set()
     for pid, who in sorted(identities.items()):
         above = identities.get(chosen[pid].parent_pid)
-        if above is not None and _same(above, who) and chosen[pid].parent_pid in claimed:
+        if above is not None and _is_same(above, who) and chosen[pid].parent_pid in claimed:
             claimed.add(pid)  # inherited: a worker of the rank above
         elif surest.get(pid, 0) > who.sureness:
             launchers[who.job].append(chosen[pid])
@@ -108,14 +112,16 @@ def jobs_of(table: Table, root: int | None = None) -> list[Job]:
             launchers[who.job].append(chosen[pid])  # a shell around the program
         else:
             claimed.add(pid)
-            below = tuple(one for one in tree_of(pid, rows, children) if one.pid != pid)
+            below = tuple(one for one in walk_tree(pid, rows, children) if one.pid != pid)
             found[who.job].append(RankProcess(chosen[pid], who.rank, who.local_rank, below))
     if root is not None and not found:
-        return _spawned(root, chosen, children)
-    return [_job(name, ranks, launchers[name], identities) for name, ranks in sorted(found.items())]
+        return _split_spawned(root, chosen, children)
+    return [
+        _make_job(name, ranks, launchers[name], identities) for name, ranks in sorted(found.items())
+    ]
 
 
-def _identity_of(seen: Seen) -> _Identity | None:
+def _read_identity(seen: Seen) -> _Identity | None:
     """The identity that the environment of a process states, if any."""
     environment = seen.environment or {}
     for position, (rank, local, world, local_world) in enumerate(_SOURCES):
@@ -131,12 +137,12 @@ def _identity_of(seen: Seen) -> _Identity | None:
             local_rank,
             _number(environment.get(world)) or None,
             _number(environment.get(local_world)) or None,
-            _names_of(environment)[0],
+            _list_names(environment)[0],
         )
     return None
 
 
-def _names_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+def _list_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     """All that a job may be called, the scheduler's name first."""
     candidates = [environment.get(name, "") for name in ("TRIAGE_JOB_ID", "SLURM_JOB_ID")]
     run = environment.get("TORCHELASTIC_RUN_ID", "")
@@ -149,7 +155,7 @@ def _names_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     return names or ("unnamed",)
 
 
-def by_parent(rows: Iterable[Seen]) -> dict[int, list[Seen]]:
+def group_by_parent(rows: Iterable[Seen]) -> dict[int, list[Seen]]:
     """Processes by their parent's pid, in the order of their start."""
     children: dict[int, list[Seen]] = defaultdict(list)
     for one in sorted(rows, key=lambda one: (one.started, one.pid)):
@@ -157,7 +163,7 @@ def by_parent(rows: Iterable[Seen]) -> dict[int, list[Seen]]:
     return children
 
 
-def tree_of(
+def walk_tree(
     root: int, rows: Mapping[int, Seen], children: Mapping[int, list[Seen]]
 ) -> Iterator[Seen]:
     """``root`` and all below it; each once, whatever a moving table says."""
@@ -172,11 +178,13 @@ def tree_of(
         waiting.extend(one.pid for one in children.get(pid, ()))
 
 
-def _same(one: _Identity, other: _Identity) -> bool:
+def _is_same(one: _Identity, other: _Identity) -> bool:
     return one[1:] == other[1:]
 
 
-def _surest_below(identities: Mapping[int, _Identity], rows: Mapping[int, Seen]) -> dict[int, int]:
+def _find_surest_below(
+    identities: Mapping[int, _Identity], rows: Mapping[int, Seen]
+) -> dict[int, int]:
     """The highest sureness among the descendants of each process."""
     surest: dict[int, int] = {}
     for pid, who in identities.items():
@@ -200,7 +208,7 @@ def _has_python_below(
     while waiting:
         for one in children.get(waiting.pop(), ()):
             same = identities.get(one.pid)
-            if one.pid in known or same is None or not _same(same, who):
+            if one.pid in known or same is None or not _is_same(same, who):
                 continue
             if one.is_python:
                 return True
@@ -209,7 +217,7 @@ def _has_python_below(
     return False
 
 
-def _spawned(
+def _split_spawned(
     root: int, chosen: Mapping[int, Seen], children: Mapping[int, list[Seen]]
 ) -> list[Job]:
     """The children of a process that says no rank; the process itself where it has none."""
@@ -223,13 +231,13 @@ def _spawned(
             one,
             number if counted else None,
             number if counted else None,
-            tuple(other for other in tree_of(one.pid, chosen, children) if other.pid != one.pid),
+            tuple(other for other in walk_tree(one.pid, chosen, children) if other.pid != one.pid),
             assumed=counted,
         )
         for number, one in enumerate(rows)
     )
     notes = ("ranks are numbered in the order of their start: no process states one",)
-    names = _names_of(chosen[root].environment or {})
+    names = _list_names(chosen[root].environment or {})
     names = (f"pid-{root}",) if names == ("unnamed",) else names
     world = len(rows) if counted else None
     return [Job(names, ranks, (chosen[root],) if below else (), world, (), notes if below else ())]
@@ -239,7 +247,7 @@ def _is_helper(seen: Seen) -> bool:
     return any(helper in word for word in seen.argv for helper in _HELPERS)
 
 
-def _job(
+def _make_job(
     name: str,
     ranks: list[RankProcess],
     launchers: list[Seen],
@@ -261,9 +269,9 @@ def _job(
     if len(worlds) > 1:
         notes.append(f"ranks disagree on the world size: {sorted(worlds)}")
     environment = next(iter(newest.values())).seen.environment or {}
-    missing = _missing(who, world, environment.get("MASTER_ADDR", ""))
+    missing = _list_missing(who, world, environment.get("MASTER_ADDR", ""))
     return Job(
-        (name, *(other for other in _names_of(environment) if other != name)),
+        (name, *(other for other in _list_names(environment) if other != name)),
         tuple(newest.values()),
         tuple(launchers),
         world,
@@ -272,7 +280,7 @@ def _job(
     )
 
 
-def _missing(who: list[_Identity], world: int | None, master: str) -> tuple[int, ...]:
+def _list_missing(who: list[_Identity], world: int | None, master: str) -> tuple[int, ...]:
     """The ranks of this node without a process, where the others say which belong here.
 
     A launcher numbers the ranks of a node in a row: rank less local rank is the same for all.

@@ -33,7 +33,7 @@ class Printed(NamedTuple):
     why: str
 
 
-def printed_by(
+def run_program(
     argv: Sequence[str],
     deadline: Deadline,
     max_bytes: int,

@@ -13,9 +13,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.deadline import Deadline
-from triage.collectors.live.folder import PullFolder, job_facts, processes_text, stamp_text
+from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
-from triage.collectors.live.processes import Job, jobs_of
+from triage.collectors.live.processes import Job, find_jobs
 from triage.collectors.live.seen import PROC, read_table
 from triage.collectors.options import Misuse
 
@@ -51,7 +51,7 @@ def pull(
     """Fill the folder ``root``. Raises :class:`Misuse` where no job is found, and OSError."""
     began = time.monotonic()
     whole = Deadline(options.budget_s)
-    folder = PullFolder(root, node_name(options, environment), options.max_bytes)
+    folder = PullFolder(root, find_node_name(options, environment), options.max_bytes)
     job: Job | None = None
     asked: list[Question] = []
     for number in range(1, options.looks + 1):
@@ -97,16 +97,16 @@ def look_once(
     notes += [f"{one.tool}: {one.why}" for one in asked if one.rank is None and one.why]
     if folder.num_left_out:
         notes.append(f"{folder.num_left_out} answers were left out: the folder is full")
-    text = processes_text(job, folder.node, now, asked, notes)
+    text = write_processes(job, folder.node, now, asked, notes)
     folder.write(f"look-{number}", f"processes_{stamp_text(now)}.json", text)
     cluster = options.cluster or environment.get("TRIAGE_CLUSTER", "")
     cluster = cluster or environment.get("SLURM_CLUSTER_NAME", "")
-    facts = json.dumps(job_facts(job, folder.node, cluster), indent=1)
+    facts = json.dumps(make_job_facts(job, folder.node, cluster), indent=1)
     folder.put("job.json", f"{facts}\n".encode())
     return job, asked
 
 
-def node_name(options: LiveOptions, environment: Mapping[str, str]) -> str:
+def find_node_name(options: LiveOptions, environment: Mapping[str, str]) -> str:
     """How the scheduler calls this node, else its host name up to the first dot."""
     name = options.node or environment.get("SLURMD_NODENAME") or environment.get("NODE_NAME")
     name = name or socket.gethostname().partition(".")[0]
@@ -128,7 +128,7 @@ def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
     table = read_table(deadline, proc)
     if options.pid is not None and options.pid not in table.processes:
         raise Misuse(f"no process {options.pid} runs here, or it did not let itself be read")
-    jobs = jobs_of(table, options.pid)
+    jobs = find_jobs(table, options.pid)
     notes = []
     if table.silent:
         shown = ", ".join(str(pid) for pid in table.silent[:_SHOWN])
@@ -144,7 +144,7 @@ def find_job(options: LiveOptions, deadline: Deadline, proc: str = PROC) -> Job:
     if len(chosen) > 1:
         names = ", ".join(job.job_id for job in chosen[:_SHOWN])
         raise Misuse(f"several jobs run here: {names}; give --job ID or --pid PID")
-    raise Misuse(_none_found(options, jobs, table.num_closed))
+    raise Misuse(_explain_none_found(options, jobs, table.num_closed))
 
 
 def _is_scheduled(job: Job) -> bool:
@@ -153,7 +153,7 @@ def _is_scheduled(job: Job) -> bool:
     return bool(job.environment.get("SLURM_JOB_ID")) or run not in {"", "none"}
 
 
-def _none_found(options: LiveOptions, jobs: list[Job], num_closed: int) -> str:
+def _explain_none_found(options: LiveOptions, jobs: list[Job], num_closed: int) -> str:
     if options.job and jobs:
         names = ", ".join(job.job_id for job in jobs[:_SHOWN])
         return f"no process of job {options.job} runs here, but of {names}"

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
-from triage.collectors.live.exchange import Received, connected, receive
+from triage.collectors.live.exchange import Received, connect_to, receive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ _MAX_BYTES, _MAX_LINE = 64 << 20, 4096
 _COLLECT_S = 5
 
 
-def ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
+def find_ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
     """Where the job's processes listen: ``NCCL_RAS_ADDR``, else ``localhost:28028``."""
     host, _, port = environment.get("NCCL_RAS_ADDR", "").rpartition(":")
     host = host.strip("[]") or _DEFAULT[0]
@@ -36,13 +36,13 @@ def ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
     return ("localhost" if host in {"0.0.0.0", "::"} else host), int(port)
 
 
-def ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, bytes, str]:
+def ask_ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, bytes, str]:
     """The report, and the ending of its name: ``json`` or ``txt``; empty bytes without one."""
     began = time.monotonic()
-    got = _asked(address, deadline, json=True)
+    got = _ask_server(address, deadline, json=True)
     ending = "json"
     if got.why.startswith("ERROR") or got.why == "no JSON":
-        got, ending = _asked(address, deadline, json=False), "txt"
+        got, ending = _ask_server(address, deadline, json=False), "txt"
     reply = ANSWERED
     if not got.data:
         reply = UNREACHABLE if got.refused else SILENT if "time" in got.why else TOOL_FAILED
@@ -50,19 +50,19 @@ def ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, 
     return Question(_NAME, None, None, reply, why, time.monotonic() - began), got.data, ending
 
 
-def _asked(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Received:
+def _ask_server(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Received:
     try:
-        with connected(address, deadline) as line:
+        with connect_to(address, deadline) as line:
             for command in ("CLIENT PROTOCOL 2", f"TIMEOUT {_COLLECT_S}"):
                 line.sendall(f"{command}\n".encode())
-                answer = _line(line, deadline)
+                answer = _send_line(line, deadline)
                 if answer.why:
                     return answer
                 if answer.data.startswith(b"ERROR") and command.startswith("CLIENT"):
                     return Received(b"", "it speaks another protocol than RAS")
             if json:
                 line.sendall(b"SET FORMAT json\n")
-                answer = _line(line, deadline)
+                answer = _send_line(line, deadline)
                 if not answer.data.startswith(b"OK"):
                     return Received(b"", answer.why or "no JSON")
             line.sendall(b"VERBOSE STATUS\n")
@@ -73,7 +73,7 @@ def _asked(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Recei
         return Received(b"", error.strerror or str(error), refused=True)
 
 
-def _line(line: socket.socket, deadline: Deadline) -> Received:
+def _send_line(line: socket.socket, deadline: Deadline) -> Received:
     got = receive(line, deadline, _MAX_LINE, lambda data: data.endswith(b"\n"))
     if not got.data.endswith(b"\n") and not got.why:
         return Received(b"", "closed the connection")

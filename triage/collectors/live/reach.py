@@ -50,7 +50,7 @@ def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
     """The way, and the nodes. Raises :class:`Misuse` where nothing says either."""
     search = environment.get("PATH", "")
     job = options.job or environment.get("SLURM_JOB_ID", "")
-    nodes = _listed(options.nodes) if options.nodes else ()
+    nodes = _read_list(options.nodes) if options.nodes else ()
     how = options.via
     if how == "auto":
         srun = job.isdigit() and not nodes and program("srun", search)
@@ -58,7 +58,7 @@ def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
     if how == "srun" and not job.isdigit():
         raise Misuse("the job is unknown to Slurm: give --job ID")
     if how != "srun" and not nodes:
-        nodes = _of_surroundings(environment)
+        nodes = _find_nodes(environment)
         if not nodes:
             raise Misuse("the nodes are unknown: give --nodes LIST or FILE, or a Slurm --job ID")
     path = program(how, search)
@@ -67,7 +67,7 @@ def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
     return Reach(how, path, nodes, job)
 
 
-def remote_command(reach: Reach, node: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+def make_remote_command(reach: Reach, node: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     """The command that runs the agent on ``node`` and gives its tar on stdout."""
     python = ("python3", "-c", _LOADER, "live", *arguments)
     if reach.how == "ssh":
@@ -77,7 +77,7 @@ def remote_command(reach: Reach, node: str, arguments: tuple[str, ...]) -> tuple
     return (reach.path, "exec", "-i", *where, pod, "--", *python, "--node", pod)
 
 
-def srun_command(reach: Reach, output: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+def make_srun_command(reach: Reach, output: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     """One srun for all nodes of the job; each writes its own file by ``output`` (%N)."""
     where = ("--nodelist", ",".join(reach.nodes)) if reach.nodes else ()
     return (
@@ -88,7 +88,7 @@ def srun_command(reach: Reach, output: str, arguments: tuple[str, ...]) -> tuple
     )  # fmt: skip
 
 
-def agent_zip() -> bytes:
+def make_agent_zip() -> bytes:
     """The collectors as a zip that Python runs: this package and nothing else of triage."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     package = os.path.dirname(here)
@@ -105,20 +105,20 @@ def agent_zip() -> bytes:
     return made.getvalue()
 
 
-def expanded(text: str) -> tuple[str, ...]:
+def expand_nodes(text: str) -> tuple[str, ...]:
     """``a,b[1-3,07-08]c`` as names. Raises :class:`Misuse` for what is no list of nodes."""
     names: list[str] = []
     for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
         match = _BRACKETS.fullmatch(word)
-        numbers = _numbers(match[2]) if match else [""]
+        numbers = _expand_numbers(match[2]) if match else [""]
         before, behind = (match[1], match[3]) if match else (word, "")
         names += [f"{before}{number}{behind}" for number in numbers]
         if len(names) > _MAX_NODES:
             raise Misuse(f"more than {_MAX_NODES:,} nodes")
-    return tuple(dict.fromkeys(_named(name) for name in names))
+    return tuple(dict.fromkeys(_check_name(name) for name in names))
 
 
-def _numbers(text: str) -> list[str]:
+def _expand_numbers(text: str) -> list[str]:
     found: list[str] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -131,26 +131,26 @@ def _numbers(text: str) -> list[str]:
     return found
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _read_list(text: str) -> tuple[str, ...]:
     """A list of names, or a hostfile: one a line, with ``slots=8`` and comments behind it."""
     if not os.path.isfile(text):
-        return expanded(text)
+        return expand_nodes(text)
     try:
         with open(text, encoding="utf-8", errors="replace") as file:
             lines = file.read(_MAX_NODES * 100).splitlines()
     except OSError as error:
         raise Misuse(f"cannot read {text}: {error.strerror}") from error
     words = [line.partition("#")[0].split() for line in lines]
-    return tuple(dict.fromkeys(_named(row[0].partition(":")[0]) for row in words if row))
+    return tuple(dict.fromkeys(_check_name(row[0].partition(":")[0]) for row in words if row))
 
 
-def _of_surroundings(environment: Mapping[str, str]) -> tuple[str, ...]:
+def _find_nodes(environment: Mapping[str, str]) -> tuple[str, ...]:
     text = environment.get("SLURM_JOB_NODELIST", "")
     hostfile = environment.get("PBS_NODEFILE", "") or environment.get("LSB_DJOB_HOSTFILE", "")
-    return expanded(text) if text else _listed(hostfile) if hostfile else ()
+    return expand_nodes(text) if text else _read_list(hostfile) if hostfile else ()
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     if _NODE.fullmatch(name) is None:
         raise Misuse(f"{name[:80]!r} is no name of a node")
     return name

@@ -84,13 +84,13 @@ class Table(NamedTuple):
 def read_table(deadline: Deadline, proc: str = PROC) -> Table:
     """All processes that can be read by ``deadline``."""
     pids = sorted(int(name) for name in os.listdir(proc) if name.isascii() and name.isdigit())
-    tasks = {pid: (seen_of, (pid, proc)) for pid in pids if pid != os.getpid()}
+    tasks = {pid: (read_process, (pid, proc)) for pid in pids if pid != os.getpid()}
     rows = run_all(tasks, deadline, _READERS)
     found = {pid: row for pid, row in rows.items() if isinstance(row, Seen)}
     return Table(found, tuple(pid for pid in tasks if pid not in rows))
 
 
-def seen_of(pid: int, proc: str = PROC) -> Seen | None:
+def read_process(pid: int, proc: str = PROC) -> Seen | None:
     """One process, None where it is gone or only a thread of the kernel."""
     folder = f"{proc}/{pid}"
     stat = read_file(f"{folder}/stat", _MAX_SMALL)
@@ -108,7 +108,7 @@ def seen_of(pid: int, proc: str = PROC) -> Seen | None:
             return None
     except ValueError:
         return None
-    known = _fields(status)
+    known = _parse_fields(status)
     argv = read_file(f"{folder}/cmdline", _MAX_COMMAND) or b""
     executable = ""
     with suppress(OSError):
@@ -120,12 +120,12 @@ def seen_of(pid: int, proc: str = PROC) -> Seen | None:
         started=started,
         state=fields[0].decode("ascii", "replace"),
         name=before.partition(b"(")[2].decode("utf-8", "replace"),
-        uid=_first_number(known.get("Uid", "")) or 0,
-        namespace_pid=_namespace_pid(known.get("NSpid", "")),
+        uid=_parse_first_number(known.get("Uid", "")) or 0,
+        namespace_pid=_parse_namespace_pid(known.get("NSpid", "")),
         argv=tuple(part.decode("utf-8", "replace") for part in argv.split(b"\0") if part),
         executable=executable,
-        environment=None if raw is None else _environment(raw),
-        switches=_first_number(known.get("voluntary_ctxt_switches", "")),
+        environment=None if raw is None else _parse_environment(raw),
+        switches=_parse_first_number(known.get("voluntary_ctxt_switches", "")),
     )
 
 
@@ -151,7 +151,7 @@ def read_file(path: str, max_bytes: int) -> bytes | None:
     return b"".join(parts)
 
 
-def _environment(raw: bytes) -> dict[str, str]:
+def _parse_environment(raw: bytes) -> dict[str, str]:
     kept: dict[str, str] = {}
     for row in raw.split(b"\0"):
         name, _, value = row.decode("utf-8", "surrogateescape").partition("=")
@@ -160,17 +160,17 @@ def _environment(raw: bytes) -> dict[str, str]:
     return kept
 
 
-def _fields(status: bytes) -> dict[str, str]:
+def _parse_fields(status: bytes) -> dict[str, str]:
     rows = (line.partition(":") for line in status.decode("utf-8", "replace").splitlines())
     return {name: value.strip() for name, _, value in rows}
 
 
-def _first_number(text: str) -> int | None:
+def _parse_first_number(text: str) -> int | None:
     word = next(iter(text.split()), "")
     return int(word) if word.isascii() and word.isdigit() else None
 
 
-def _namespace_pid(text: str) -> int | None:
+def _parse_namespace_pid(text: str) -> int | None:
     """The pid in the innermost namespace, None where it has only one."""
     words = text.split()
     return int(words[-1]) if len(words) > 1 and words[-1].isdigit() else None

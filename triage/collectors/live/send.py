@@ -13,9 +13,9 @@ from triage.collectors.credentials import token_from
 from triage.collectors.deadline import Deadline
 from triage.collectors.deliver import Delivery
 from triage.collectors.endpoint import endpoint_of
-from triage.collectors.live.tar import files_below
+from triage.collectors.live.tar import list_files
 from triage.collectors.send import ACCEPTED
-from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
+from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,10 +43,10 @@ def send_folder(
     if token.why:
         say(token.why)
         return 1
-    spool = Spool(options.spool or default_folder(environment))
+    spool = Spool(options.spool or choose_default_folder(environment))
     artifacts = [
         Artifact(JOB_LOG, member, path, _MAX_FILE, False, None, True, False)
-        for member, path in files_below(root)
+        for member, path in list_files(root)
     ]
     label = Label(*_name_of(root, options, environment))
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from triage.collectors.capture import program
 from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
-from triage.collectors.live.program import printed_by
+from triage.collectors.live.program import run_program
 
 if TYPE_CHECKING:
     from triage.collectors.deadline import Deadline
@@ -38,7 +38,7 @@ def find_py_spy(search: str, ranks: tuple[RankProcess, ...]) -> tuple[str, str]:
     if found is not None:
         return found, ""
     untrusted = ""
-    for folder in dict.fromkeys(folder for one in ranks[:8] for folder in _folders(one.seen)):
+    for folder in dict.fromkeys(folder for one in ranks[:8] for folder in _list_folders(one.seen)):
         path = os.path.join(folder, "py-spy")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             if os.geteuid() != 0 or _is_roots(path):
@@ -59,18 +59,18 @@ def stack_of(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Questio
     for _ in range(_TRIES):
         if deadline.passed():
             break
-        got = printed_by(argv, deadline, _MAX_BYTES)
+        got = run_program(argv, deadline, _MAX_BYTES)
         data = got.data
         if got.status == 0 and data:
             reply, why = ANSWERED, ""
             break
-        reply, why = _trouble(got.errors, got.why)
+        reply, why = _explain_trouble(got.errors, got.why)
         if reply != TOOL_FAILED or why == _RIGHTS:
             break
     return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began), data
 
 
-def _trouble(errors: str, why: str) -> tuple[str, str]:
+def _explain_trouble(errors: str, why: str) -> tuple[str, str]:
     lowered = errors.lower()
     if "permission denied" in lowered or "operation not permitted" in lowered:
         return TOOL_FAILED, _RIGHTS
@@ -82,7 +82,7 @@ def _trouble(errors: str, why: str) -> tuple[str, str]:
     return TOOL_FAILED, f"py-spy: {last[0][:200]}"
 
 
-def _folders(seen: Seen) -> list[str]:
+def _list_folders(seen: Seen) -> list[str]:
     """Where the program of a process lies: by its first word, its link, its environment."""
     words = [word for word in (*seen.argv[:1], seen.executable) if os.path.isabs(word)]
     folders = [os.path.dirname(word) for word in words]

@@ -18,7 +18,7 @@ _MAX_MEMBERS = 100_000
 _MAX_FACTS = 4 << 20
 
 
-def files_below(root: str) -> Iterator[tuple[str, str]]:
+def list_files(root: str) -> Iterator[tuple[str, str]]:
     """Relative and whole path of each regular file, in one order."""
     for folder, below, names in os.walk(root):
         below.sort()
@@ -31,7 +31,7 @@ def files_below(root: str) -> Iterator[tuple[str, str]]:
 def write_tar(root: str, target: IO[bytes]) -> None:
     """All files below ``root``; raises OSError where ``target`` is gone."""
     with tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as tar:
-        for member, path in files_below(root):
+        for member, path in list_files(root):
             header = tarfile.TarInfo(member)
             status = os.stat(path)
             header.size, header.mode, header.mtime = status.st_size, 0o600, int(status.st_mtime)
@@ -40,7 +40,7 @@ def write_tar(root: str, target: IO[bytes]) -> None:
     target.flush()
 
 
-def lay(source: IO[bytes], folder: PullFolder, node: str) -> dict[str, Any]:
+def extract_files(source: IO[bytes], folder: PullFolder, node: str) -> dict[str, Any]:
     """Lay the files that a node sent below ``nodes/NODE`` of ``folder``; its ``job.json``.
 
     Whatever the members are called, they land in this node's own folder, and only plain files
@@ -56,7 +56,7 @@ def lay(source: IO[bytes], folder: PullFolder, node: str) -> dict[str, Any]:
                 folder.num_left_out += member.isreg()
                 continue
             if member.name == "job.json" and member.size <= _MAX_FACTS:
-                facts = _facts(file.read(_MAX_FACTS))
+                facts = _read_facts(file.read(_MAX_FACTS))
                 continue
             parts = [part for part in member.name.split("/") if part not in {"", ".", ".."}]
             own = parts[2:] if parts[:1] == ["nodes"] else parts
@@ -66,7 +66,7 @@ def lay(source: IO[bytes], folder: PullFolder, node: str) -> dict[str, Any]:
     return facts
 
 
-def merged_facts(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def merge_facts(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """``job.json`` of the whole job, from those of its nodes."""
     merged: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -80,7 +80,7 @@ def merged_facts(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _facts(data: bytes) -> dict[str, Any]:
+def _read_facts(data: bytes) -> dict[str, Any]:
     try:
         row = json.loads(data)
     except (ValueError, RecursionError):

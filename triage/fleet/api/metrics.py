@@ -46,7 +46,7 @@ class FleetGauges(Collector):
         if read_at is not None:
             yield GaugeMetricFamily(AGE, _AGE_HELP, value=max(0.0, time.monotonic() - read_at))
         for one in figures:
-            yield _family(one)
+            yield _make_family(one)
 
     def refresh(self) -> None:
         """Have it worked out anew where it is old, and nobody is at it."""
@@ -73,7 +73,7 @@ class FleetGauges(Collector):
         log.debug("gauges of the fleet worked out", seconds=round(time.monotonic() - began, 3))
 
 
-def _family(one: Figure) -> GaugeMetricFamily:
+def _make_family(one: Figure) -> GaugeMetricFamily:
     if one.label is None:
         return GaugeMetricFamily(one.name, GAUGES[one.name], value=one.values[""])
     found = GaugeMetricFamily(one.name, GAUGES[one.name], labels=[one.label])

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from triage.api.description.shapes import selection, shape
+from triage.api.description.shapes import make_shape, select_keys
 from triage.domain.standing import RepeatedPart, StandingsForm
 from triage.domain.wire import Count, Time
 from triage.fleet.repairs.answer import FleetRepairs
@@ -16,7 +16,7 @@ from triage.fleet.store.parts import PartStayView
 from triage.statistics.estimate import Estimate
 
 _HEAD: Final = ("since", "until", "cluster")
-_TELEMETRY: Final = shape(
+_TELEMETRY: Final = make_shape(
     "FleetTelemetry",
     doc="Telemetry of the 28 days before the end: nodes, racks, the daily swing of step time.",
     num_nodes=Count,
@@ -24,7 +24,7 @@ _TELEMETRY: Final = shape(
     racks=list[RackInlet],
     daily_swing=DailySwing | None,
 )
-FLEET: Final = shape(
+FLEET: Final = make_shape(
     "Fleet",
     FleetReport,
     doc="`triage.fleet/1`: every answer of the record of one period.",
@@ -36,13 +36,13 @@ FLEET: Final = shape(
     telemetry=_TELEMETRY,
     clusters=list[str],
 )
-CAUSES: Final = selection(
+CAUSES: Final = select_keys(
     "FleetCauses",
     "What stopped the jobs.",
     FleetReport,
     (*_HEAD, "stops", "causes", "origins", "mix", "notes"),
 )
-MTTI: Final = selection(
+MTTI: Final = select_keys(
     "FleetMtti",
     "How often jobs stop, in all and over time.",
     FleetReport,
@@ -52,7 +52,7 @@ MTTI: Final = selection(
         "notes",
     ),
 )  # fmt: skip
-PARTS: Final = shape(
+PARTS: Final = make_shape(
     "FleetParts",
     doc="What is named again and again, as of the end of the period.",
     until=Time,
@@ -60,13 +60,13 @@ PARTS: Final = shape(
     parts=list[RepeatedPart],
     notes=list[str],
 )
-REPAIRS: Final = shape(
+REPAIRS: Final = make_shape(
     "FleetRepairsAnswer",
     FleetRepairs,
     doc="`triage.repairs/1`: which repairs hold, and which nodes are on probation.",
     schema=str,
 )
-HARDWARE: Final = shape(
+HARDWARE: Final = make_shape(
     "FleetHardware",
     doc="Stays of parts in nodes, the newest first.",
     identity=str | None,
@@ -74,13 +74,15 @@ HARDWARE: Final = shape(
     stays=list[PartStayView],
     more=bool,
 )
-PROJECTION: Final = shape(
+PROJECTION: Final = make_shape(
     "FleetProjection", PlanHead, ProjectionAnswer, doc="A job of N GPUs at this fleet's rate."
 )
-CHECKPOINT: Final = shape(
+CHECKPOINT: Final = make_shape(
     "FleetCheckpoint",
     PlanHead,
     CheckpointAnswer,
     doc="How often to checkpoint; intervals in seconds of work between two.",
 )
-SPARES: Final = shape("FleetSpares", PlanHead, SparesAnswer, doc="How many spare nodes suffice.")
+SPARES: Final = make_shape(
+    "FleetSpares", PlanHead, SparesAnswer, doc="How many spare nodes suffice."
+)

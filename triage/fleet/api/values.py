@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 
-from triage.api.access import caller_of
-from triage.api.requests.values import Name, Since, listed, one_of
+from triage.api.access import get_caller
+from triage.api.requests.values import Name, Since, check_one_of, make_schema_of
 from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
 from triage.fleet.services.health.due_list import STATES
@@ -19,7 +19,9 @@ _MAX_CHARS: Final = 400
 _Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
 
 
-def whole(least: int, most: int, description: str, example: float | None = None) -> _Metadata:
+def describe_whole(
+    least: int, most: int, description: str, example: float | None = None
+) -> _Metadata:
     """A whole number from ``least`` to ``most``."""
 
     def check(text: Any) -> int:  # noqa: ANN401 - a default comes as a number
@@ -31,25 +33,27 @@ def whole(least: int, most: int, description: str, example: float | None = None)
         return int(text)
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), _parameter(description, example)
+    return BeforeValidator(check), WithJsonSchema(schema), _make_parameter(description, example)
 
 
-def real(least: float, most: float, description: str, example: float | None = None) -> _Metadata:
+def describe_real(
+    least: float, most: float, description: str, example: float | None = None
+) -> _Metadata:
     """A number from ``least`` to ``most``, in any of JSON's forms."""
 
     def check(text: Any) -> float:  # noqa: ANN401
         if isinstance(text, float):
             return text
-        number = _parsed(text)
+        number = _parse_decimal(text)
         if number is None or not least <= number <= most:
             raise ValueError(f"give a number from {least:g} to {most:g}")
         return number
 
     schema = {"type": "number", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), _parameter(description, example)
+    return BeforeValidator(check), WithJsonSchema(schema), _make_parameter(description, example)
 
 
-def _parsed(text: str) -> float | None:
+def _parse_decimal(text: str) -> float | None:
     """A plain decimal number; None for ``nan``, ``inf``, ``1_000`` and what else Python takes."""
     if not 0 < len(text) <= _MAX_CHARS or not set(text) <= set("0123456789+-.eE"):
         return None
@@ -59,7 +63,7 @@ def _parsed(text: str) -> float | None:
         return None
 
 
-def _parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
+def _make_parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
     """A parameter of a query, with an example for the description."""
     if example is None:
         return Query(description=description)
@@ -70,68 +74,84 @@ From = Annotated[Since | None, Query(description="Begin; 30 days before the end 
 Until = Annotated[Since | None, Query(description="End, not itself in it; now by default.")]
 
 
-async def _asked_cluster(
+async def _check_cluster(
     request: Request,
     cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
 ) -> str | None:
     """The cluster of a question. Raises :class:`NotFound` for one that the token does not reach."""
-    return caller_of(request).asks(cluster)
+    return get_caller(request).asks(cluster)
 
 
-ClusterName = Annotated[str | None, Depends(_asked_cluster)]
+ClusterName = Annotated[str | None, Depends(_check_cluster)]
 Gpus = Annotated[
     int | None,
-    *whole(1, 10_000_000, "GPUs of the job.", 16384),
+    *describe_whole(1, 10_000_000, "GPUs of the job.", 16384),
 ]
 Nodes = Annotated[
     int | None,
-    *whole(1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048),
+    *describe_whole(
+        1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048
+    ),
 ]
 Hours = Annotated[
     float | None,
-    *real(0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24),
+    *describe_real(0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24),
 ]
 Cost = Annotated[
     float | None,
-    *real(0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20),
+    *describe_real(
+        0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20
+    ),
 ]
 Restart = Annotated[
     float | None,
-    *real(0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480),
+    *describe_real(
+        0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480
+    ),
 ]
 RepairDays = Annotated[
     float | None,
-    *real(0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7),
+    *describe_real(
+        0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7
+    ),
 ]
 Confidence = Annotated[
     float | None,
-    *real(0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999),
+    *describe_real(0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999),
 ]
 CompareDays = Annotated[
     float | None,
-    *real(0.01, 3_660, "Compare the last days with all before; by default the later half.", 7),
+    *describe_real(
+        0.01, 3_660, "Compare the last days with all before; by default the later half.", 7
+    ),
 ]
 UtcOffset = Annotated[
     float | None,
-    *real(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
+    *describe_real(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
 ]
-Top = Annotated[int, *whole(1, MAX_TOP, "Name at most so many nodes and checks.")]
+Top = Annotated[int, *describe_whole(1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
-    str | None, one_of(*Ending), listed(*Ending), Query(description="How it ended.")
+    str | None, check_one_of(*Ending), make_schema_of(*Ending), Query(description="How it ended.")
 ]
 StandingName = Annotated[
-    str | None, one_of(*Grade), listed(*Grade), Query(description="Only nodes that stand so.")
+    str | None,
+    check_one_of(*Grade),
+    make_schema_of(*Grade),
+    Query(description="Only nodes that stand so."),
 ]
 
 
 NodeName = Annotated[Name | None, Query(description="Whose they are, where they name none.")]
 OfCluster = Annotated[Name | None, Query(description="The cluster that the nodes belong to.")]
 CheckState = Annotated[
-    str | None, one_of(*STATES), listed(*STATES), Query(description="Only those that stand so.")
+    str | None,
+    check_one_of(*STATES),
+    make_schema_of(*STATES),
+    Query(description="Only those that stand so."),
 ]
 BusBandwidth = Annotated[
     float | None,
-    *real(
+    *describe_real(
         0.001,
         1_000_000,
         "GB/s that NCCL tests have to reach; by default they are held against the other runs in"

@@ -9,11 +9,11 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from triage.cli.ask import CaFile, TokenFile, asking
-from triage.cli.extras import service_context, service_packages
+from triage.cli.ask import CaFile, TokenFile, open_client
+from triage.cli.extras import open_service_context, require_service_packages
 from triage.errors import Refusal, UsageError
 from triage.fleet.cli.source import FleetUrl
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 HELP = """
 Take in runs, outages, repairs and an inventory: what a rate rests on.
@@ -60,37 +60,42 @@ def import_files(
     """Import; the help stands in ``HELP``."""
     refused = 0
     asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero, "nodes": nodes}
-    with taking(asked, url, token_file, ca_file) as take:
+    with open_taker(asked, url, token_file, ca_file) as take:
         for name in files:
             try:
                 _print_result(name, take(name))
             except (Refusal, OSError) as error:
                 refused += 1
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                typer.echo(f"triage: {one_line(f'{name}: {why}')}", err=True)
+                typer.echo(f"triage: {format_one_line(f'{name}: {why}')}", err=True)
     return 2 if refused == len(files) else 0
 
 
 @contextmanager
-def taking(
+def open_taker(
     asked: Mapping[str, str], url: str, token_file: str | None, ca_file: str | None
 ) -> Iterator[Take]:
     """What takes one file in: the service that is named, else the configured database."""
     if url or os.environ.get("TRIAGE_URL"):
-        with asking(url, token_file, ca_file) as client:
+        with open_client(url, token_file, ca_file) as client:
             yield lambda name: client.import_exposure(
                 sys.stdin.buffer.read() if name == _STDIN else Path(name), **asked
             )
         return
-    with service_packages():
-        from triage.fleet.services.exposure.imports import day_of, import_upload, names_of, zone_of
+    with require_service_packages():
+        from triage.fleet.services.exposure.imports import (
+            import_upload,
+            parse_day_zero,
+            parse_node_names,
+            parse_zone,
+        )
 
-        zone, day_zero = zone_of(asked["zone"]), day_of(asked["day_zero"])
-        nodes = names_of(asked["nodes"])
-    with service_context() as ctx:
+        zone, day_zero = parse_zone(asked["zone"]), parse_day_zero(asked["day_zero"])
+        nodes = parse_node_names(asked["nodes"])
+    with open_service_context() as ctx:
 
         def take(name: str) -> Mapping[str, Any]:
-            with _opened(name) as file:
+            with _open_input(name) as file:
                 return import_upload(
                     ctx,
                     file.read,
@@ -105,7 +110,7 @@ def taking(
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[IO[bytes]]:
+def _open_input(name: str) -> Iterator[IO[bytes]]:
     if name == _STDIN:
         yield sys.stdin.buffer
         return
@@ -118,14 +123,15 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 def _print_result(name: str, found: Mapping[str, Any]) -> None:
     """One line for each file on stdout; what was left out of it on stderr."""
     typer.echo(
-        f"{one_line(name)}: {found['format']}, {found['rows']:,} rows: {found['added']:,} added,"
+        f"{format_one_line(name)}: {found['format']}, {found['rows']:,} rows:"
+        f" {found['added']:,} added,"
         f" {found['changed']:,} changed, {found['unchanged']:,} known,"
         f" {found['num_skipped']:,} not read"
     )
     for one in found["skipped"][:_LISTED]:
-        typer.echo(f"  line {one['line']}: {one_line(one['why'])}", err=True)
+        typer.echo(f"  line {one['line']}: {format_one_line(one['why'])}", err=True)
     more = found["num_skipped"] - _LISTED
     if more > 0:
         typer.echo(f"  and {more:,} more", err=True)
     for note in found["notes"]:
-        typer.echo(f"  {one_line(note)}", err=True)
+        typer.echo(f"  {format_one_line(note)}", err=True)

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from triage.cli.options import TextOrJson
-from triage.cli.output import check_folder, columns, emit, print_lines
+from triage.cli.output import check_folder, emit, get_output_columns, print_lines
 from triage.domain.category import Role
-from triage.domain.hosts import expand, host_list, is_host_name
-from triage.domain.natural import natural
+from triage.domain.hosts import expand, format_host_list, is_host_name
+from triage.domain.natural import make_natural_key
 from triage.errors import UsageError
 
 HELP = """
@@ -37,33 +37,35 @@ _UNNAMED_SHARE: Final = 0.1
 _NAMED: Final = 5
 
 
-def _option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
+def _make_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
     return typer.Option(name, metavar=metavar, help=text)
 
 
 def isolate(
-    nodes: Annotated[str, _option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
-    good: Annotated[str, _option("--good", "HOSTLIST", "Partners known to be good.")] = "",
+    nodes: Annotated[str, _make_option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
+    good: Annotated[str, _make_option("--good", "HOSTLIST", "Partners known to be good.")] = "",
     report: Annotated[
-        Path | None, _option("--report", "FILE", "Suspects of this report, as JSON.")
+        Path | None, _make_option("--report", "FILE", "Suspects of this report, as JSON.")
     ] = None,
     recall: Annotated[
-        float | None, _option("--recall", "P", "How often a bad node fails a test [0.95].")
+        float | None, _make_option("--recall", "P", "How often a bad node fails a test [0.95].")
     ] = None,
     false_alarm: Annotated[
-        float | None, _option("--false-alarm", "P", "How often good nodes fail one [0].")
+        float | None, _make_option("--false-alarm", "P", "How often good nodes fail one [0].")
     ] = None,
     group_size: Annotated[
         int | None,
-        _option("--group-size", "N", "Least nodes of a group [2]; 1: run on a node alone."),
+        _make_option("--group-size", "N", "Least nodes of a group [2]; 1: run on a node alone."),
     ] = None,
     state: Annotated[
-        Path | None, _option("--state", "FILE", "Keeps the plan from round to round.")
+        Path | None, _make_option("--state", "FILE", "Keeps the plan from round to round.")
     ] = None,
     result: Annotated[
-        list[str] | None, _option("--result", "GROUP=RESULT", "Can be given several times.")
+        list[str] | None, _make_option("--result", "GROUP=RESULT", "Can be given several times.")
     ] = None,
-    test: Annotated[str, _option("--test", "COMMAND", "What srun is to run, as printed.")] = "TEST",
+    test: Annotated[
+        str, _make_option("--test", "COMMAND", "What srun is to run, as printed.")
+    ] = "TEST",
     format_: Annotated[
         TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
     ] = TextOrJson.TEXT,
@@ -88,15 +90,15 @@ def isolate(
     if begins:
         if result:
             raise UsageError("a plan that begins has no result yet")
-        weights = _weigh_nodes(_hosts_in(nodes, "--nodes"), _hosts_in(good, "--good"), report)
+        weights = _weigh_nodes(_parse_hosts(nodes, "--nodes"), _parse_hosts(good, "--good"), report)
         plan = isolation.begin_plan(
             list(weights), list(weights.values()), isolation.TestRates(**rates)
         )
     elif good or rates:
         raise UsageError("the plan is begun: its nodes and rates stay as they are")
     else:
-        plan = isolation.plan_from_dict(_json_in(state or Path(), "test plan"))
-        plan = isolation.add_results(plan, _outcomes_in(result or []))
+        plan = isolation.plan_from_dict(_read_json(state or Path(), "test plan"))
+        plan = isolation.add_results(plan, _parse_outcomes(result or []))
         if not plan.waiting:
             plan = isolation.add_round(plan)
     facts = isolation.plan_to_dict(plan)
@@ -105,39 +107,44 @@ def isolate(
     if format_ is TextOrJson.JSON:
         emit(encode(facts))
         return
-    first, *more = _sentences(facts)
-    lines = [Line(line, "1") for line in wrap(first, columns())]
-    lines += [Line(line) for one in more for line in wrap(one, columns(), first="  ", rest="    ")]
-    print_lines([*lines, *map(Line, _commands(facts, test, state))])
+    first, *more = _describe_plan(facts)
+    lines = [Line(line, "1") for line in wrap(first, get_output_columns())]
+    lines += [
+        Line(line)
+        for one in more
+        for line in wrap(one, get_output_columns(), first="  ", rest="    ")
+    ]
+    print_lines([*lines, *map(Line, _list_commands(facts, test, state))])
 
 
-def _sentences(facts: dict[str, Any]) -> Iterator[str]:
+def _describe_plan(facts: dict[str, Any]) -> Iterator[str]:
     """The answer so far, and what it rests on."""
-    from triage.fleet.render.words import share
+    from triage.fleet.render.words import format_share
 
-    named = [f"{row['node']} ({share(row['probability'])})" for row in facts["bad_nodes"]]
+    named = [f"{row['node']} ({format_share(row['probability'])})" for row in facts["bad_nodes"]]
     bad = f"{', '.join(named[:_NAMED])}{' and more' if len(named) > _NAMED else ''}"
     yield {
-        "bad": f"Bad: {bad}. All others are good ({share(1 - facts['others'])}).",
-        "clean": f"No node is bad ({share(facts['nobody'])}).",
+        "bad": f"Bad: {bad}. All others are good ({format_share(1 - facts['others'])}).",
+        "clean": f"No node is bad ({format_share(facts['nobody'])}).",
         "undecided": f"Undecided{f'; bad: {bad}' if named else ''}.",
         "testing": f"Bad so far: {bad}. Take it out, and go on." if named else
         f"{facts['num_suspects'] or 'No'} suspects; none is surely bad yet.",
     }[facts["state"]]  # fmt: skip
     if rows := facts["suspects"][:_NAMED]:
         more = facts["num_suspects"] - len(rows)
-        likely = ", ".join(f"{row['node']} {share(row['probability'])}" for row in rows)
+        likely = ", ".join(f"{row['node']} {format_share(row['probability'])}" for row in rows)
         yield f"suspects: {likely}{f' and {more:,} more' if more else ''}"
     if facts["num_tests"]:
         beside = "another bad node" if named else "a bad node"
         yield (
-            f"{beside} is there: {share(facts['others'])}; nobody is bad: {share(facts['nobody'])}"
+            f"{beside} is there: {format_share(facts['others'])}; nobody is bad:"
+            f" {format_share(facts['nobody'])}"
             f" (tests: {facts['num_tests']:,})"
         )
     yield from facts["notes"]
 
 
-def _commands(facts: dict[str, Any], test: str, state: Path | None) -> Iterator[str]:
+def _list_commands(facts: dict[str, Any], test: str, state: Path | None) -> Iterator[str]:
     """The groups to test now as commands, and how to go on."""
     waiting = [one for one in (facts["rounds"] or [[]])[-1] if one["outcome"] is None]
     if waiting:
@@ -147,7 +154,7 @@ def _commands(facts: dict[str, Any], test: str, state: Path | None) -> Iterator[
         example = waiting[0]["id"]
         if max(sizes) == 1:  # one command for nodes that run the test alone
             example = waiting[0]["nodelist"]
-            alone = host_list(one["nodelist"] for one in waiting)
+            alone = format_host_list(one["nodelist"] for one in waiting)
             where = f"--nodes={len(waiting)} --ntasks-per-node=1 --nodelist={alone}"
             yield f"  srun --label {where} {test}"
         else:
@@ -177,7 +184,7 @@ def _weigh_nodes(
     weights = dict.fromkeys(nodes, 1.0)
     if report is not None:
         try:
-            answer = answer_of_report(_json_in(report, "report of triage analyze --format json"))
+            answer = answer_of_report(_read_json(report, "report of triage analyze --format json"))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{report} is no report of triage analyze --format json") from error
         suspects: dict[str, float] = {}
@@ -186,7 +193,7 @@ def _weigh_nodes(
                 suspects[one.node] = max(one.score, suspects.get(one.node, 0.0))
         named = {*nodes, *suspects, *answer.victims.nodes}
         named |= {rank.node for rank in answer.ranks if rank.node}
-        names = sorted(filter(is_host_name, named), key=natural)
+        names = sorted(filter(is_host_name, named), key=make_natural_key)
         share = _UNNAMED_SHARE / (1 - _UNNAMED_SHARE) * sum(suspects.values())
         each = share / max(1, len(set(names) - set(suspects))) or 1.0
         weights = {name: suspects.get(name, each) for name in names}
@@ -195,19 +202,19 @@ def _weigh_nodes(
     return weights | dict.fromkeys(good, 0.0)
 
 
-def _outcomes_in(results: Sequence[str]) -> dict[str, str]:
+def _parse_outcomes(results: Sequence[str]) -> dict[str, str]:
     outcomes: dict[str, str] = {}
     for text in results:
         match = _RESULT.fullmatch(text)
         if match is None:
             raise UsageError(f"--result {text[:80]!r}: give GROUP=pass, =fail or =not_run")
-        for group in _hosts_in(match[1], "--result"):
+        for group in _parse_hosts(match[1], "--result"):
             if outcomes.setdefault(group, match[2]) != match[2]:
                 raise UsageError(f"--result: {group} has two results")
     return outcomes
 
 
-def _json_in(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
+def _read_json(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
     try:
         with path.open("rb") as file:
             found = file.read(_MAX_BYTES + 1)
@@ -220,7 +227,7 @@ def _json_in(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
         raise UsageError(f"{path} holds no {what}: {error}") from error
 
 
-def _hosts_in(text: str, name: str) -> list[str]:
+def _parse_hosts(text: str, name: str) -> list[str]:
     try:
         return expand(text)
     except ValueError as error:

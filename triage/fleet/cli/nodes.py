@@ -7,9 +7,9 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import Rows
-from triage.cli.output import columns, emit, print_lines
+from triage.cli.output import emit, get_output_columns, print_lines
 from triage.errors import UsageError
-from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, source
+from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, open_source
 
 HELP = """
 Say which nodes interrupt jobs more than chance explains, and why.
@@ -54,13 +54,13 @@ def nodes(
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
     wanted = None if standing is None else str(standing)
-    with source(url, token_file, ca_file) as client:
+    with open_source(url, token_file, ca_file) as client:
         found = asked.asked(client).node_rows(wanted)
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 
         emit(b"".join(map(encode_line, found[:limit])))
         return
-    from triage.fleet.render.terminal.standings import standing_lines
+    from triage.fleet.render.terminal.standings import format_standing_lines
 
-    print_lines(standing_lines(found, columns(), wanted=wanted, most=limit))
+    print_lines(format_standing_lines(found, get_output_columns(), wanted=wanted, most=limit))

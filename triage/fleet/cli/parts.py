@@ -6,9 +6,9 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import Rows
-from triage.cli.output import columns, emit, print_lines
+from triage.cli.output import emit, get_output_columns, print_lines
 from triage.errors import UsageError
-from triage.fleet.cli.source import Cluster, FleetUrl, source
+from triage.fleet.cli.source import Cluster, FleetUrl, open_source
 
 _HEAD = ("node", "cluster", "part", "identity", "slot", "first seen", "last seen")
 _NOTHING = "Nothing has named it yet: docs/fleet.md says where identities come from."
@@ -46,24 +46,28 @@ def parts(
     """List the stays; the help stands in ``HELP``."""
     if identity is None and node is None:
         raise UsageError("name a part by its identity, or a node with --node")
-    with source(url, token_file, ca_file) as client:
+    with open_source(url, token_file, ca_file) as client:
         found = client.hardware_facts(identity, node=node, cluster=cluster)
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 
         emit(b"".join(map(encode_line, found["stays"])))
         return
-    from triage.fleet.render.terminal.table import as_lines
-    from triage.fleet.render.words import day_of
+    from triage.fleet.render.terminal.table import format_table_lines
+    from triage.fleet.render.words import format_utc_day
     from triage.render.terminal.text import Line
 
     rows = [
         (
             *(stay[name] for name in ("node", "cluster", "kind", "identity", "slot")),
-            day_of(stay["first_at"]),
-            day_of(stay["last_at"]),
+            format_utc_day(stay["first_at"]),
+            format_utc_day(stay["last_at"]),
         )
         for stay in found["stays"]
     ]
-    lines = as_lines(_HEAD, rows, max(columns(), 100)) if rows else [Line(_NOTHING)]
+    lines = (
+        format_table_lines(_HEAD, rows, max(get_output_columns(), 100))
+        if rows
+        else [Line(_NOTHING)]
+    )
     print_lines([*lines, *([Line("and more")] if found["more"] else [])])

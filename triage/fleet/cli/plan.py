@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.output import columns, emit, print_lines
-from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
+from triage.cli.output import emit, get_output_columns, print_lines
+from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, open_source, parse_period
 
 HELP = """
 Plan a job of N GPUs: how often it stops, checkpoints, spares.
@@ -74,8 +74,8 @@ def plan(
     ca_file: CaFile = None,
 ) -> None:
     """Print the plan; the help stands in ``HELP``."""
-    asked = period(since, until, days, cluster)
-    with source(url, token_file, ca_file) as client:
+    asked = parse_period(since, until, days, cluster)
+    with open_source(url, token_file, ca_file) as client:
         facts = asked.asked(client).plan(
             gpus,
             hours=hours,
@@ -92,4 +92,4 @@ def plan(
         return
     from triage.fleet.render.terminal.plan import plan_lines
 
-    print_lines(plan_lines(facts, columns()))
+    print_lines(plan_lines(facts, get_output_columns()))

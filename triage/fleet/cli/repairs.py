@@ -6,9 +6,9 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import Rows
-from triage.cli.output import columns, emit, print_lines
+from triage.cli.output import emit, get_output_columns, print_lines
 from triage.errors import UsageError
-from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, source
+from triage.fleet.cli.source import AsOf, Cluster, FleetQuery, FleetUrl, open_source
 
 HELP = """
 Say which repairs hold, and which repaired nodes are likely to fail again.
@@ -39,7 +39,7 @@ def repairs(
     if limit < 1:
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
-    with source(url, token_file, ca_file) as client:
+    with open_source(url, token_file, ca_file) as client:
         found = asked.asked(client).repair_facts()
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
@@ -48,4 +48,4 @@ def repairs(
         return
     from triage.fleet.render.terminal.repairs import repair_lines
 
-    print_lines(repair_lines(found, columns(), most=limit))
+    print_lines(repair_lines(found, get_output_columns(), most=limit))

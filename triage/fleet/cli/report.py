@@ -6,9 +6,9 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile
 from triage.cli.options import Format, Output, ReportFormat
-from triage.cli.output import columns, emit, encoded, wants_colour
+from triage.cli.output import emit, encode_output, get_output_columns, should_use_colour
 from triage.errors import UsageError
-from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
+from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, open_source, parse_period
 
 HELP = """
 Say how often jobs stop, why, on which nodes, and what to plan with.
@@ -55,17 +55,17 @@ def report(
     """Print the report; the help stands in ``HELP``."""
     if not 1 <= top <= 2_000:
         raise UsageError(f"--top {top}: give 1 to 2,000")
-    asked = period(since, until, days, cluster)
-    with source(url, token_file, ca_file) as client:
+    asked = parse_period(since, until, days, cluster)
+    with open_source(url, token_file, ca_file) as client:
         fleet = asked.asked(client, top=top, gpus=gpus, cost_s=cost_s, restart_s=restart_s)
         facts = fleet.to_dict()
         if format_ is Format.HTML:
             # The map of leaf switches shows every node.
             facts["standings"]["nodes"] = fleet.node_rows()
-    emit(_rendered(facts, format_, top, to_file=output is not None), output)
+    emit(_render_answer(facts, format_, top, to_file=output is not None), output)
 
 
-def _rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool) -> bytes:
+def _render_answer(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool) -> bytes:
     """The answer in the form asked for; colours and width are those of stdout."""
     from triage.render.data.wire import encode
 
@@ -81,9 +81,9 @@ def _rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool
     text = fleet_text.render(
         facts,
         standings,
-        colour=wants_colour(to_file=to_file),
-        width=columns(to_file=to_file),
+        colour=should_use_colour(to_file=to_file),
+        width=get_output_columns(to_file=to_file),
         top=top,
         num_checks=num_checks,
     )
-    return encoded(text, to_file=to_file)
+    return encode_output(text, to_file=to_file)

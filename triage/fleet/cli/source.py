@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triage.cli.ask import asking
-from triage.cli.extras import service_context
-from triage.cli.options import since_time
+from triage.cli.ask import open_client
+from triage.cli.extras import open_service_context
+from triage.cli.options import parse_since_time
 from triage.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class FleetQuery:
     @classmethod
     def as_of(cls, until: str | None, cluster: str | None) -> "FleetQuery":
         """What stood at a time that somebody typed; now where it is None. Raises UsageError."""
-        return cls(None, None if until is None else since_time(until, "--until"), cluster)
+        return cls(None, None if until is None else parse_since_time(until, "--until"), cluster)
 
     def asked(self, client: "Client", **knobs: Any) -> "Fleet":  # noqa: ANN401 - as the client has them
         """The fleet of that period and cluster; ``knobs`` are parameters of the routes."""
@@ -64,15 +64,15 @@ class FleetQuery:
 
 
 @contextmanager
-def source(url: str, token_file: str | None, ca_file: str | None) -> "Iterator[Client]":
+def open_source(url: str, token_file: str | None, ca_file: str | None) -> "Iterator[Client]":
     """The service at ``url`` or ``TRIAGE_URL``; without both, its routes over the database of the
     settings, in this process.
     """
     if url or os.environ.get("TRIAGE_URL"):
-        with asking(url, token_file, ca_file) as client:
+        with open_client(url, token_file, ca_file) as client:
             yield client
         return
-    with service_context() as ctx:
+    with open_service_context() as ctx:
         from triage.client import Client
         from triage.server.within import WithinProcess
 
@@ -83,15 +83,15 @@ def source(url: str, token_file: str | None, ca_file: str | None) -> "Iterator[C
                 raise UsageError(str(error)) from error
 
 
-def period(
+def parse_period(
     since: str | None, until: str | None, days: float, cluster: str | None = None
 ) -> FleetQuery:
     """The period that the options name. Raises UsageError."""
     if not 0 < days <= _MAX_DAYS:
         raise UsageError(f"--days {days:g}: give more than 0 and at most {_MAX_DAYS:,.0f}")
-    end = None if until is None else since_time(until, "--until")
+    end = None if until is None else parse_since_time(until, "--until")
     if since is not None:
-        return FleetQuery(since_time(since), end, cluster)
+        return FleetQuery(parse_since_time(since), end, cluster)
     if end is None and days == 30:
         return FleetQuery(cluster=cluster)
     return FleetQuery((end or datetime.now(UTC)) - timedelta(days=days), end, cluster)

@@ -31,7 +31,7 @@ class OutageCause(StrEnum):
     UNKNOWN = "unknown"
 
 
-def vagueness(cause: str | None) -> int:
+def rank_vagueness(cause: str | None) -> int:
     """How little a cause says: 2 for an unknown one, 1 for a failed test, 0 for all others.
 
     >>> vagueness(None), vagueness("failed_test"), vagueness(OutageCause.GPU)
@@ -98,7 +98,7 @@ _PATTERNS: Final = tuple(
 )  # fmt: skip
 
 
-def cause_of(*texts: str) -> OutageCause:
+def classify_outage_cause(*texts: str) -> OutageCause:
     """The cause that these words name, the most general field first.
 
     >>> cause_of("Hardware Failure; Parameter Plane Cable; Link Down")
@@ -107,7 +107,7 @@ def cause_of(*texts: str) -> OutageCause:
     (<OutageCause.SOFTWARE: 'software'>, <OutageCause.UNKNOWN: 'unknown'>)
     """
     fields = [text for text in texts if text and text.strip()]
-    if len(fields) == 1 and (own := _value(fields[0])) is not None:
+    if len(fields) == 1 and (own := _parse_cause(fields[0])) is not None:
         return own
     whole = "; ".join(fields)
     for pattern, cause in _CLASSES:
@@ -121,7 +121,7 @@ def cause_of(*texts: str) -> OutageCause:
     return OutageCause.UNKNOWN
 
 
-def _value(text: str) -> OutageCause | None:
+def _parse_cause(text: str) -> OutageCause | None:
     try:
         return OutageCause(text.strip().lower())
     except ValueError:

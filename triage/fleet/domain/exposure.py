@@ -32,7 +32,7 @@ class Ending(StrEnum):
 ORDER = (Ending.RUNNING, Ending.UNKNOWN, Ending.COMPLETED, Ending.UNEXPECTED, Ending.PLANNED)
 
 
-def weight(ending: Ending) -> int:
+def weigh_ending(ending: Ending) -> int:
     """How much an ending tells: where two sources differ on one run, the higher one stands."""
     return ORDER.index(ending)
 

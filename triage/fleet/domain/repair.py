@@ -70,7 +70,7 @@ _PATTERNS: Final = tuple(
 )  # fmt: skip
 
 
-def action_of(text: str) -> RepairAction | None:
+def classify_repair_action(text: str) -> RepairAction | None:
     """What a note says was done; None where it says nothing of it.
 
     Of several actions the one that changes most is named: a swap before a reseat, that before
@@ -84,7 +84,7 @@ def action_of(text: str) -> RepairAction | None:
     except ValueError:
         pass
     if swap := _SWAP.search(text):
-        clause = _clause(text, swap.start())
+        clause = _extract_clause(text, swap.start())
         for pattern, action in _SWAPPED:
             if pattern.search(clause):
                 return action
@@ -94,7 +94,7 @@ def action_of(text: str) -> RepairAction | None:
     return None
 
 
-def _clause(text: str, place: int) -> str:
+def _extract_clause(text: str, place: int) -> str:
     """The clause around ``place``, so that "DIMM error; cable replaced" swaps no memory."""
     begin = max((text.rfind(mark, 0, place) for mark in ",;.|\n"), default=-1)
     ends = [end for mark in ",;.|\n" if (end := text.find(mark, place)) >= 0]

@@ -7,7 +7,7 @@ the first in the alphabet; so that neither the order of reports nor a repeat cha
 from datetime import timedelta
 from typing import Any, Final, Protocol
 
-from triage.fleet.domain.cause import vagueness
+from triage.fleet.domain.cause import rank_vagueness
 
 CLOCKS_APART: Final = timedelta(minutes=1)
 """Two sources see one return by their own clocks."""
@@ -37,18 +37,18 @@ class OutageReport(Protocol):
         """Whether it is maintenance."""
 
 
-def contradict(one: OutageReport, other: OutageReport, apart: Any = CLOCKS_APART) -> bool:  # noqa: ANN401
+def is_contradiction(one: OutageReport, other: OutageReport, apart: Any = CLOCKS_APART) -> bool:  # noqa: ANN401
     """Whether both say an end, or a cause, and not the same; ``apart`` is how far clocks are."""
-    causes = {report.cause for report in (one, other) if not vagueness(report.cause)}
+    causes = {report.cause for report in (one, other) if not rank_vagueness(report.cause)}
     if one.to_at is None or other.to_at is None:
         return len(causes) > 1
     return len(causes) > 1 or abs(one.to_at - other.to_at) > apart
 
 
-def ahead(report: OutageReport) -> tuple[int, bool, str, str, bool]:
+def order_reports(report: OutageReport) -> tuple[int, bool, str, str, bool]:
     """The order of reports: the first stands."""
     return (
-        vagueness(report.cause),
+        rank_vagueness(report.cause),
         not report.reason,
         report.reason,
         report.cause or "",
@@ -56,7 +56,7 @@ def ahead(report: OutageReport) -> tuple[int, bool, str, str, bool]:
     )
 
 
-def completed(first: OutageReport, last: OutageReport) -> dict[str, Any]:
+def complete_fields(first: OutageReport, last: OutageReport) -> dict[str, Any]:
     """The fields of the one that stands, as far as the other one changes them."""
     ends = [end for end in (first.to_at, last.to_at) if end is not None]
     actions = [action for action in (first.action, last.action) if action is not None]
@@ -67,7 +67,7 @@ def completed(first: OutageReport, last: OutageReport) -> dict[str, Any]:
     }
 
 
-def contradicted(number: int) -> str:
+def describe_contradictions(number: int) -> str:
     """So many reports of one outage contradict each other, in words."""
     return (
         "outages whose end or cause another report contradicts (the earlier end and the first"

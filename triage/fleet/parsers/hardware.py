@@ -20,21 +20,21 @@ A placeholder (``N/A``, ``Not Specified``) is no part. ``seen_at`` is when it wa
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.domain.hardware import MAX_IDENTITY, HardwareKind, part_identity
+from triage.domain.hardware import MAX_IDENTITY, HardwareKind, make_part_identity
 from triage.fleet.domain.exposure import FACTS, NodeFacts, PartSeen
 from triage.fleet.parsers.rows import (
     Columns,
     Options,
     Row,
     RowError,
-    both_times,
     cluster_in,
-    hosts_in,
     name_in,
-    plain,
-    short,
+    normalize_column_name,
+    parse_both_times,
+    parse_host_list,
+    shorten_foreign_text,
 )
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 
 _IDENTITIES: Final = ("uuid", "serial", "guid", "identity")
 
@@ -57,7 +57,7 @@ class InventoryReader:
 
     def rows(self, fields: Sequence[str]) -> Iterator[Row]:
         """The nodes of a row. Raises :class:`RowError`."""
-        nodes = hosts_in(fields[self.node])
+        nodes = parse_host_list(fields[self.node])
         if not nodes:
             raise RowError("node is empty")
         facts = {
@@ -103,9 +103,11 @@ class HardwareReader:
         def text(place: int | None) -> str:
             return "" if place is None else fields[place].strip()
 
-        kind = _KINDS.get(plain(fields[self.kind]))
+        kind = _KINDS.get(normalize_column_name(fields[self.kind]))
         if kind is None:
-            raise RowError(f"kind {short(fields[self.kind])} is none of {', '.join(_KINDS)}")
+            raise RowError(
+                f"kind {shorten_foreign_text(fields[self.kind])} is none of {', '.join(_KINDS)}"
+            )
         if len(text(self.identity)) > MAX_IDENTITY:
             raise RowError(f"an identity has more than {MAX_IDENTITY} characters")
         node = name_in(fields[self.node], "node")
@@ -113,8 +115,8 @@ class HardwareReader:
         times = (text(self.from_), text(self.to))
         if seen := text(self.seen):
             times = (seen, seen)
-        first, last = both_times(*times, self.options, "the first time", "the last time")
+        first, last = parse_both_times(*times, self.options, "the first time", "the last time")
         slot = text(self.slot)
-        part = part_identity(kind, text(self.identity), bus_id(slot) or slot)
+        part = make_part_identity(kind, text(self.identity), normalize_bus_id(slot) or slot)
         if part is not None:
             yield PartSeen(node, part, first, last, cluster)

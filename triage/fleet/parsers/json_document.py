@@ -40,24 +40,24 @@ def read_document(source: Source, *, sparing: bool) -> object:
     return value
 
 
-def objects_in(value: object) -> Iterator[tuple[int, _Json | None]]:
+def iterate_numbered_objects(value: object) -> Iterator[tuple[int, _Json | None]]:
     """The objects of a list with their places from 1; None for what is none."""
     for place, item in enumerate(value if isinstance(value, list) else [value], 1):
         yield place, item if isinstance(item, dict) else None
 
 
-def sub(value: _Json, key: str) -> _Json:
+def get_child_object(value: _Json, key: str) -> _Json:
     """The object under a key; an empty one where there is none."""
     found = value.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def listed(value: _Json, key: str) -> list[_Json]:
+def list_child_objects(value: _Json, key: str) -> list[_Json]:
     """The objects of the list under a key."""
     found = value.get(key)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def text(value: object) -> str:
+def get_text_value(value: object) -> str:
     """The value where it is a text, else an empty one."""
     return value if isinstance(value, str) else ""

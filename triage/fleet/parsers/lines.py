@@ -32,7 +32,7 @@ class Source(Protocol):
         ...
 
 
-def lines_of(source: Source) -> Iterator[Line]:
+def iterate_source_lines(source: Source) -> Iterator[Line]:
     """All lines without their ends, in UTF-8 or in UTF-16 with its mark.
 
     Raises :class:`UnknownFormat` where the bytes are no text.
@@ -57,7 +57,7 @@ def lines_of(source: Source) -> Iterator[Line]:
         yield number + 1, None if too_long else rest.rstrip("\r")
 
 
-def whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
+def join_whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
     """Lines joined to rows of CSV, whose fields in quotes may run over many lines.
 
     A quote that nothing closes within a million characters is a row of its own line alone, which
@@ -93,13 +93,13 @@ def whole_rows(lines: Iterable[Line]) -> Iterator[Line]:
             yield first
 
 
-def delimiter_of(header: str) -> str | None:
+def find_delimiter(header: str) -> str | None:
     """What parts the fields of a header; None where nothing does."""
     found = max(_DELIMITERS, key=header.count)
     return found if found in header else None
 
 
-def fields_in(text: str, delimiter: str) -> list[str]:
+def split_fields(text: str, delimiter: str) -> list[str]:
     """The fields of a row. Raises :class:`RowError` for a quote that is not closed."""
     # Slurm quotes nothing: what stands between two bars is the field.
     if '"' not in text or delimiter == "|":

@@ -11,10 +11,10 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from triage.errors import Forbidden
-from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 from triage.fleet.domain.exposure import Outage
-from triage.fleet.domain.repair import action_of
-from triage.fleet.parsers.rows import MAX_REASON, Options, Passed, Row, without_names
+from triage.fleet.domain.repair import classify_repair_action
+from triage.fleet.parsers.rows import MAX_REASON, Options, Passed, Row, remove_names
 
 # A quarter of a kilobyte each; in a process with other things to do fewer.
 MOST_CHANGES: Final = 2_000_000
@@ -64,7 +64,7 @@ class _OutState:
             self.reasons.append(reason)
 
 
-def joined(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Row]:
+def join_changes(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Row]:
     """The outages that the changes make, by node and start; those that last have no end.
 
     Rows among the changes are passed on at once. A reason that is told while a node is out
@@ -89,10 +89,10 @@ def joined(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Ro
     for change in gathered:
         of_node.setdefault(change.node, []).append(change)
     for node in sorted(of_node):
-        yield from _of_one_node(node, sorted(of_node[node]), options.cluster)
+        yield from _join_node_changes(node, sorted(of_node[node]), options.cluster)
 
 
-def _of_one_node(node: str, changes: Iterable[NodeChange], cluster: str) -> Iterator[Row]:
+def _join_node_changes(node: str, changes: Iterable[NodeChange], cluster: str) -> Iterator[Row]:
     state = _OutState()
     for change in changes:
         if change.change is StateChange.REASON:
@@ -106,10 +106,10 @@ def _of_one_node(node: str, changes: Iterable[NodeChange], cluster: str) -> Iter
             state.drained = state.drained and change.change is StateChange.UP
             state.add(change.reason)
             if not (state.down or state.drained):
-                yield outage_for_reasons(node, state.since, change.at, state.reasons, cluster)
+                yield make_outage_for_reasons(node, state.since, change.at, state.reasons, cluster)
                 state = _OutState()
     if state.since is not None:
-        yield outage_for_reasons(node, state.since, None, state.reasons, cluster)
+        yield make_outage_for_reasons(node, state.since, None, state.reasons, cluster)
 
 
 def _tell(state: _OutState, change: NodeChange) -> None:
@@ -129,14 +129,16 @@ def _go(state: _OutState, change: NodeChange) -> None:
     state.add(change.reason)
 
 
-def outage_for_reasons(
+def make_outage_for_reasons(
     node: str, from_at: datetime, to_at: datetime | None, reasons: list[str], cluster: str
 ) -> Outage:
     """The outage; the first reason that names a cause has it, the last that names an action."""
-    words = [without_names(reason, (node,)) for reason in reasons]
-    causes = (cause for text in words if (cause := cause_of(text)) is not OutageCause.UNKNOWN)
+    words = [remove_names(reason, (node,)) for reason in reasons]
+    causes = (
+        cause for text in words if (cause := classify_outage_cause(text)) is not OutageCause.UNKNOWN
+    )
     cause = next(causes, OutageCause.UNKNOWN)
-    actions = (action for text in reversed(words) if (action := action_of(text)))
+    actions = (action for text in reversed(words) if (action := classify_repair_action(text)))
     return Outage(
         node=node,
         from_at=from_at,

@@ -28,9 +28,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 from triage.fleet.domain.exposure import Outage
-from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
@@ -39,11 +39,11 @@ from triage.fleet.parsers.rows import (
     Passed,
     Row,
     RowError,
-    both_days,
-    both_times,
     cluster_in,
-    hosts_in,
-    without_names,
+    parse_both_days,
+    parse_both_times,
+    parse_host_list,
+    remove_names,
 )
 from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
 
@@ -85,9 +85,9 @@ class OutageReader:
         def at(place: int | None) -> str:
             return "" if place is None else fields[place]
 
-        both = both_days if self.in_days else both_times
+        both = parse_both_days if self.in_days else parse_both_times
         start, end = both(at(self.start), at(self.end), self.options, "the start", "the end")
-        nodes = hosts_in(at(self.node))
+        nodes = parse_host_list(at(self.node))
         if not nodes and self.state is not None:
             yield _OF_THE_CLUSTER
             return
@@ -101,8 +101,8 @@ class OutageReader:
             return
         words = [at(self.cause), at(self.detail), at(self.reason)]
         reason = "; ".join(dict.fromkeys(filter(None, map(str.strip, words)))) or state
-        texts = tuple(without_names(text, nodes)[:MAX_REASON] for text in words)
-        cause, action = cause_and_action(texts, at(self.action).strip()[:MAX_REASON])
+        texts = tuple(remove_names(text, nodes)[:MAX_REASON] for text in words)
+        cause, action = classify_cause_and_action(texts, at(self.action).strip()[:MAX_REASON])
         planned = at(self.planned).strip().lower()
         upkeep = cause is OutageCause.MAINTENANCE or is_maintenance(state)
         meant = upkeep if planned in NOTHING else planned in _YES
@@ -127,8 +127,10 @@ class OutageReader:
 
 # A year of events has some hundred reasons.
 @lru_cache(maxsize=2048)
-def cause_and_action(
+def classify_cause_and_action(
     texts: tuple[str, ...], action: str
 ) -> tuple[OutageCause, RepairAction | None]:
     """What words say of why, and of what was done; ``action`` is what a column of its own says."""
-    return cause_of(*texts), action_of(action or "; ".join(filter(None, texts)))
+    return classify_outage_cause(*texts), classify_repair_action(
+        action or "; ".join(filter(None, texts))
+    )

@@ -17,13 +17,13 @@ from triage.fleet.parsers.kubernetes import object_list
 from triage.fleet.parsers.lines import (
     Line,
     Source,
-    delimiter_of,
-    fields_in,
-    lines_of,
-    whole_rows,
+    find_delimiter,
+    iterate_source_lines,
+    join_whole_rows,
+    split_fields,
 )
 from triage.fleet.parsers.outage_table import OutageReader
-from triage.fleet.parsers.rows import Columns, Options, Row, RowError, Unread, short
+from triage.fleet.parsers.rows import Columns, Options, Row, RowError, Unread, shorten_foreign_text
 from triage.fleet.parsers.run_table import RunReader
 from triage.fleet.parsers.sacct import SacctReader
 from triage.fleet.parsers.slurm import controller_log, node_list
@@ -142,8 +142,8 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
     whole = _Ahead(head, source)
     if JSON.match(head.removeprefix(b"\xef\xbb\xbf")):
         return _read_objects(whole, options)
-    lines = lines_of(whole)
-    number, header = _first_line(lines)
+    lines = iterate_source_lines(whole)
+    number, header = _find_first_line(lines)
     return _read_listing((number, header), lines, options) or _read_table(
         (number, header), lines, options
     )
@@ -151,8 +151,8 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
 
 def _read_objects(source: Source, options: Options) -> Reading:
     value = read_document(source, sparing=options.sparing)
-    if object_list.claims(value):
-        return Reading(object_list.NAME, object_list.rows(value, options))
+    if object_list.is_object_list(value):
+        return Reading(object_list.NAME, object_list.iterate_object_rows(value, options))
     raise UnknownFormat(
         "it is JSON, and no list of Kubernetes objects (kubectl get ... -o json); tickets are read"
         " as the CSV that a tracker exports"
@@ -168,37 +168,38 @@ def _read_listing(
         rows = controller_log.log_rows(chain((first,), lines), options)
         return Reading(controller_log.NAME, rows)
     if node_list.is_node_list(header):
-        return Reading(node_list.NAME, node_list.node_rows(chain((first,), lines), options))
+        return Reading(node_list.NAME, node_list.iterate_node_rows(chain((first,), lines), options))
     if _BARE_SINFO.fullmatch(header):
         reader = OutageReader(Columns(["reason", "user", "timestamp", "nodelist"]), options)
-        return Reading(reader.name, _sinfo_rows(reader, lines))
+        return Reading(reader.name, _iterate_sinfo_rows(reader, lines))
     if is_padded_header(header):
         table = PaddedTable(header, (next(lines, (0, ""))[1]) or "")
         columns = Columns(table.names)
         if OutageReader.claims(columns, ""):
             events = OutageReader(columns, options)
-            return Reading(events.name, _padded_rows(events, columns, table, lines))
+            return Reading(events.name, _iterate_padded_rows(events, columns, table, lines))
     return None
 
 
 def _read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading:
     number, header = first
-    delimiter = delimiter_of(header)
-    columns = Columns(_names_in(header, delimiter))
+    delimiter = find_delimiter(header)
+    columns = Columns(_split_names(header, delimiter))
     for kind in _READERS:
         if delimiter is not None and kind.claims(columns, delimiter):
             table = kind(columns, options)
-            rows = whole_rows(lines) if kind is TicketReader else lines
-            return Reading(table.name, _table_rows(table, columns, delimiter, rows))
+            rows = join_whole_rows(lines) if kind is TicketReader else lines
+            return Reading(table.name, _iterate_table_rows(table, columns, delimiter, rows))
     raise UnknownFormat(
-        f"line {number}: {short(header)} is no header that we know: sacct --parsable2 with JobID,"
+        f"line {number}: {shorten_foreign_text(header)} is no header that we know: sacct"
+        f" --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
         " node, kind and identity, with node and from, or of tickets with a title and a time;"
         " slurmctld.log; scontrol show node; or kubectl get -o json"
     )
 
 
-def _first_line(lines: Iterator[Line]) -> tuple[int, str]:
+def _find_first_line(lines: Iterator[Line]) -> tuple[int, str]:
     """The first line that holds something."""
     for number, text in lines:
         if text is None:
@@ -208,14 +209,14 @@ def _first_line(lines: Iterator[Line]) -> tuple[int, str]:
     raise UnknownFormat("it is empty")
 
 
-def _names_in(header: str, delimiter: str | None) -> list[str]:
+def _split_names(header: str, delimiter: str | None) -> list[str]:
     try:
-        return fields_in(header, delimiter or ",")
+        return split_fields(header, delimiter or ",")
     except RowError:
         return []
 
 
-def _table_rows(
+def _iterate_table_rows(
     reader: _Reader, columns: Columns, delimiter: str, lines: Iterator[Line]
 ) -> Iterator[Row]:
     free = reader.reason if isinstance(reader, OutageReader) and delimiter == "|" else None
@@ -224,12 +225,12 @@ def _table_rows(
             yield Unread(number, "the line is too long")
         elif text.strip():
             try:
-                yield from reader.rows(columns.checked(fields_in(text, delimiter), free))
+                yield from reader.rows(columns.checked(split_fields(text, delimiter), free))
             except RowError as error:
                 yield Unread(number, str(error))
 
 
-def _padded_rows(
+def _iterate_padded_rows(
     reader: _Reader, columns: Columns, table: PaddedTable, lines: Iterator[Line]
 ) -> Iterator[Row]:
     for number, fields in table.rows(lines):
@@ -242,7 +243,7 @@ def _padded_rows(
             yield Unread(number, str(error))
 
 
-def _sinfo_rows(reader: _Reader, lines: Iterator[Line]) -> Iterator[Row]:
+def _iterate_sinfo_rows(reader: _Reader, lines: Iterator[Line]) -> Iterator[Row]:
     """What ``sinfo -R`` prints of its own accord, parted by blanks."""
     for number, text in lines:
         if text is None or not text.strip():

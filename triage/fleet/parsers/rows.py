@@ -105,14 +105,16 @@ def count_in(text: str, what: str, most: int = _MAX_NODES) -> int | None:
     if text.lower() in NOTHING:
         return None
     if not _WHOLE.fullmatch(text):
-        raise RowError(f"{what} {short(text)} is no whole number")
+        raise RowError(f"{what} {shorten_foreign_text(text)} is no whole number")
     number = int(text.partition(".")[0])
     if number > most:
         raise RowError(f"{what} {number:,} is more than {most:,}")
     return number
 
 
-def time_in(text: str, what: str, options: Options, *, later: bool = False) -> datetime | None:
+def parse_row_time(
+    text: str, what: str, options: Options, *, later: bool = False
+) -> datetime | None:
     """A time in UTC, None where there is nothing. Raises :class:`RowError`.
 
     The zone of the options is taken where the text names none. ``later`` is the second of two
@@ -132,50 +134,68 @@ def time_in(text: str, what: str, options: Options, *, later: bool = False) -> d
             at = at.replace(tzinfo=options.zone, fold=int(later))
         at = at.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise RowError(f"{what} {short(text)} is no time such as 2026-11-21T03:14:15") from error
+        raise RowError(
+            f"{what} {shorten_foreign_text(text)} is no time such as 2026-11-21T03:14:15"
+        ) from error
     if at < _FIRST:
-        raise RowError(f"{what} {short(text)} is before {_FIRST:%Y}")
+        raise RowError(f"{what} {shorten_foreign_text(text)} is before {_FIRST:%Y}")
     if options.last is not None and at > options.last:
-        raise RowError(f"{what} {short(text)} is in the future")
+        raise RowError(f"{what} {shorten_foreign_text(text)} is in the future")
     return at
 
 
-def both_times(
+def parse_both_times(
     start: str, end: str, options: Options, start_name: str = "start", end_name: str = "end"
 ) -> tuple[datetime | None, datetime | None]:
     """Start and end, in their order. Raises :class:`RowError` where the end is before."""
-    from_at, to_at = time_in(start, start_name, options), time_in(end, end_name, options)
+    from_at, to_at = (
+        parse_row_time(start, start_name, options),
+        parse_row_time(end, end_name, options),
+    )
     if from_at is not None and to_at is not None and to_at < from_at:
-        to_at = time_in(end, end_name, options, later=True)
+        to_at = parse_row_time(end, end_name, options, later=True)
         if to_at is not None and to_at < from_at:
-            raise RowError(f"{end_name} {short(end)} is before {start_name} {short(start)}")
+            raise RowError(
+                f"{end_name} {shorten_foreign_text(end)} is before {start_name}"
+                f" {shorten_foreign_text(start)}"
+            )
     return from_at, to_at
 
 
-def day_in(text: str, what: str, options: Options) -> datetime | None:
+def parse_relative_day(text: str, what: str, options: Options) -> datetime | None:
     """A number of days since day zero as a time. Raises :class:`RowError`."""
     text = text.strip()
     if text.lower() in NOTHING:
         return None
     if not DAYS.fullmatch(text) or float(text) > _MOST_DAYS:
-        raise RowError(f"{what} {short(text)} is no number of days from 0 to {_MOST_DAYS:,}")
+        raise RowError(
+            f"{what} {shorten_foreign_text(text)} is no number of days from 0 to {_MOST_DAYS:,}"
+        )
     at = options.day_zero + timedelta(days=float(text))
     if options.last is not None and at > options.last:
-        raise RowError(f"{what} {short(text)} is in the future: say an earlier day zero")
+        raise RowError(
+            f"{what} {shorten_foreign_text(text)} is in the future: say an earlier day zero"
+        )
     return at
 
 
-def both_days(
+def parse_both_days(
     start: str, end: str, options: Options, start_name: str = "from_day", end_name: str = "to_day"
 ) -> tuple[datetime | None, datetime | None]:
     """Start and end, in their order. Raises :class:`RowError` where the end is before."""
-    from_at, to_at = day_in(start, start_name, options), day_in(end, end_name, options)
+    from_at, to_at = (
+        parse_relative_day(start, start_name, options),
+        parse_relative_day(end, end_name, options),
+    )
     if from_at is not None and to_at is not None and to_at < from_at:
-        raise RowError(f"{end_name} {short(end)} is before {start_name} {short(start)}")
+        raise RowError(
+            f"{end_name} {shorten_foreign_text(end)} is before {start_name}"
+            f" {shorten_foreign_text(start)}"
+        )
     return from_at, to_at
 
 
-def hosts_in(text: str) -> tuple[str, ...]:
+def parse_host_list(text: str) -> tuple[str, ...]:
     """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
     if _PLAIN.fullmatch(text):
         return (text,)
@@ -187,22 +207,22 @@ def hosts_in(text: str) -> tuple[str, ...]:
         raise RowError(f"nodes: {error}") from error
 
 
-def how_it_ended(state: JobState, word: str, ended_at: datetime | None) -> Ending:
+def determine_ending(state: JobState, word: str, ended_at: datetime | None) -> Ending:
     """The ending of a run in this state. Raises :class:`RowError` for an end without its time."""
     if ended_at is not None:
         return Ending.UNKNOWN if state.ending == Ending.RUNNING else state.ending
     if state.ending in (Ending.RUNNING, Ending.UNKNOWN):
         return Ending.RUNNING
-    raise RowError(f"it ended ({short(word)}), and no field says when")
+    raise RowError(f"it ended ({shorten_foreign_text(word)}), and no field says when")
 
 
-def short(text: str) -> str:
+def shorten_foreign_text(text: str) -> str:
     """A foreign text as a reason may quote it."""
     clean = _CONTROL.sub("\ufffd", text.strip())
     return repr(clean if len(clean) <= 60 else clean[:59] + "…")
 
 
-def without_names(text: str, nodes: Iterable[str]) -> str:
+def remove_names(text: str, nodes: Iterable[str]) -> str:
     """A text without these names: a node called ``gpu003`` says nothing of a GPU.
 
     >>> without_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
@@ -225,11 +245,12 @@ class Columns:
         self.num_fields = len(header)
         self.names = tuple(header[:_MAX_COLUMNS])
         self.place: Mapping[str, int] = {
-            plain(name): place for place, name in reversed([*enumerate(header[:_MAX_COLUMNS])])
+            normalize_column_name(name): place
+            for place, name in reversed([*enumerate(header[:_MAX_COLUMNS])])
         }
 
     def __contains__(self, name: str) -> bool:
-        return plain(name) in self.place
+        return normalize_column_name(name) in self.place
 
     def has_all(self, names: Iterable[str]) -> bool:
         """Whether each of them is there."""
@@ -237,7 +258,14 @@ class Columns:
 
     def first(self, *names: str) -> int | None:
         """Where the first of these stands that is there."""
-        return next((self.place[key] for name in names if (key := plain(name)) in self.place), None)
+        return next(
+            (
+                self.place[key]
+                for name in names
+                if (key := normalize_column_name(name)) in self.place
+            ),
+            None,
+        )
 
     def checked(self, fields: Sequence[str], free: int | None = None) -> Sequence[str]:
         """The fields of a row. Raises :class:`RowError` where there are too few or too many.
@@ -254,6 +282,6 @@ class Columns:
         return fields
 
 
-def plain(name: str) -> str:
+def normalize_column_name(name: str) -> str:
     """A name without case, blanks and underscores."""
     return name.strip().lower().replace("_", "").replace(" ", "")

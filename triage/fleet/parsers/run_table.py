@@ -23,13 +23,13 @@ from triage.fleet.parsers.rows import (
     Passed,
     Row,
     RowError,
-    both_times,
     cluster_in,
     count_in,
-    hosts_in,
-    how_it_ended,
+    determine_ending,
     name_in,
-    short,
+    parse_both_times,
+    parse_host_list,
+    shorten_foreign_text,
 )
 
 _NEVER_STARTED: Final = Passed("jobs that never started")
@@ -62,41 +62,41 @@ class RunReader:
             return "" if place is None else fields[place]
 
         job_id = name_in(at(self.job), "job_id")
-        start, end = both_times(
+        start, end = parse_both_times(
             at(self.start), at(self.end), self.options, "started_at", "ended_at"
         )
-        state = _ending_in(at(self.ending))
+        state = _parse_ending(at(self.ending))
         if start is None or not state.started:
             yield _NEVER_STARTED
             return
-        nodes = hosts_in(at(self.nodes))
+        nodes = parse_host_list(at(self.nodes))
         yield Run(
             job_id=job_id,
             started_at=start,
             ended_at=end,
-            ending=how_it_ended(state, at(self.ending), end),
+            ending=determine_ending(state, at(self.ending), end),
             num_nodes=len(nodes) or count_in(at(self.num_nodes), "num_nodes") or 0,
             num_gpus=count_in(at(self.num_gpus), "num_gpus", MAX_GPUS) or 0,
             nodes=nodes,
             cluster=cluster_in(at(self.cluster), self.options),
-            cause=_cause_in(at(self.cause)) or state.cause,
+            cause=_parse_cause(at(self.cause)) or state.cause,
             source=self.name,
         )
 
 
-def _ending_in(text: str) -> JobState:
+def _parse_ending(text: str) -> JobState:
     if not text.strip():
         return JobState(Ending.UNKNOWN)
     state = state_of(text)
     if state is None:
-        raise RowError(f"ending {short(text)} is not known")
+        raise RowError(f"ending {shorten_foreign_text(text)} is not known")
     return state
 
 
-def _cause_in(text: str) -> Category | None:
+def _parse_cause(text: str) -> Category | None:
     text = text.strip()
     if not text:
         return None
     if text not in set(Category):
-        raise RowError(f"cause {short(text)} is no category")
+        raise RowError(f"cause {shorten_foreign_text(text)} is no category")
     return Category(text)

@@ -25,12 +25,12 @@ from triage.fleet.parsers.rows import (
     Passed,
     Row,
     RowError,
-    both_times,
     cluster_in,
     count_in,
-    how_it_ended,
+    determine_ending,
     name_in,
-    short,
+    parse_both_times,
+    shorten_foreign_text,
 )
 
 _STEPS: Final = Passed("steps of jobs")
@@ -74,8 +74,8 @@ class SacctReader:
             return
         state = state_of(at(self.state))
         if state is None:
-            raise RowError(f"the state {short(at(self.state))} is not known")
-        start, end = both_times(at(self.start), at(self.end), self.options, "Start", "End")
+            raise RowError(f"the state {shorten_foreign_text(at(self.state))} is not known")
+        start, end = parse_both_times(at(self.start), at(self.end), self.options, "Start", "End")
         nodes = self.nodes_in(at(self.nodes))
         if not state.started or start is None or (start == end and not nodes):
             yield _NEVER_STARTED
@@ -84,9 +84,9 @@ class SacctReader:
             job_id=job_id,
             started_at=start,
             ended_at=end,
-            ending=how_it_ended(state, at(self.state), end),
+            ending=determine_ending(state, at(self.state), end),
             num_nodes=len(nodes) or count_in(at(self.num_nodes), "NNodes") or 0,
-            num_gpus=_gpus_in(at(self.tres)),
+            num_gpus=_count_gpus(at(self.tres)),
             nodes=nodes,
             cluster=cluster_in(at(self.cluster), self.options),
             cause=state.cause,
@@ -113,7 +113,7 @@ class SacctReader:
         return found
 
 
-def _gpus_in(tres: str) -> int:
+def _count_gpus(tres: str) -> int:
     """How many GPUs were allocated; by type where Slurm counts them by type alone."""
     found = GPUS.search(tres)
     number = int(found[1]) if found else sum(int(n) for n in _TYPED_GPUS.findall(tres))

@@ -24,9 +24,9 @@ from importlib.resources import files
 from typing import Final
 
 from triage.domain.hosts import is_host_name
-from triage.fleet.domain.cause import OutageCause, cause_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 from triage.fleet.domain.exposure import NodeRepair, Outage
-from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
@@ -36,11 +36,11 @@ from triage.fleet.parsers.rows import (
     Row,
     RowError,
     cluster_in,
-    hosts_in,
-    plain,
-    short,
-    time_in,
-    without_names,
+    normalize_column_name,
+    parse_host_list,
+    parse_row_time,
+    remove_names,
+    shorten_foreign_text,
 )
 
 
@@ -83,7 +83,7 @@ class TicketReader:
 
     def __init__(self, columns: Columns, options: Options) -> None:
         self.options = options
-        self.places = mapped(columns)
+        self.places = map_ticket_columns(columns)
 
     @cached_property
     def known(self) -> Mapping[str, str]:
@@ -97,7 +97,7 @@ class TicketReader:
     @staticmethod
     def claims(columns: Columns, delimiter: str) -> bool:
         """By the names in the header."""
-        found = {column for column, _ in mapped(columns)}
+        found = {column for column, _ in map_ticket_columns(columns)}
         timed = not found.isdisjoint((Column.BEGIN, Column.END))
         return delimiter != "|" and Column.TITLE in found and timed
 
@@ -107,60 +107,60 @@ class TicketReader:
         for column, place in self.places:
             if text := fields[place].strip():
                 texts.setdefault(column, []).append(text)
-        return ticket_rows(texts, self.known, self.options)
+        return iterate_ticket_rows(texts, self.known, self.options)
 
 
 @cache
-def column_map() -> Mapping[str, tuple[int, Column]]:
+def load_column_map() -> Mapping[str, tuple[int, Column]]:
     """What a column of this name tells, behind its rank among those that tell the same."""
     text = files("triage.fleet.parsers").joinpath("tickets.toml").read_text("utf-8")
     return {
-        plain(name): (rank, Column(column))
+        normalize_column_name(name): (rank, Column(column))
         for column, names in tomllib.loads(text).items()
         for rank, name in enumerate(names)
     }
 
 
-def mapped(columns: Columns) -> list[tuple[Column, int]]:
+def map_ticket_columns(columns: Columns) -> list[tuple[Column, int]]:
     """What the columns tell and where each stands, the first to take first."""
-    known = column_map()
+    known = load_column_map()
     found = [(*known[key], at) for at, name in enumerate(columns.names)
-             if (key := plain(name)) in known]  # fmt: skip
+             if (key := normalize_column_name(name)) in known]  # fmt: skip
     return [(column, at) for _, column, at in sorted(found)]
 
 
-def spelling(name: str, known: Mapping[str, str]) -> str | None:
+def find_spelling(name: str, known: Mapping[str, str]) -> str | None:
     """A name as the fleet has it: in its case, and without a domain that it does not have."""
     return known.get(name.lower()) or known.get(name.lower().partition(".")[0])
 
 
-def ticket_rows(texts: Texts, known: Mapping[str, str], options: Options) -> Iterator[Row]:
+def iterate_ticket_rows(texts: Texts, known: Mapping[str, str], options: Options) -> Iterator[Row]:
     """The outages or repairs that a ticket tells of. Raises :class:`RowError`."""
 
     def first(column: Column) -> str:
         return next((text for text in texts.get(column, ()) if text.lower() not in NOTHING), "")
 
-    begin = ticket_time(first(Column.BEGIN), "its begin", options)
-    end = ticket_time(first(Column.END), "its end", options)
+    begin = parse_ticket_time(first(Column.BEGIN), "its begin", options)
+    end = parse_ticket_time(first(Column.END), "its end", options)
     if begin is not None and end is not None and end < begin:
-        raise RowError(f"its end {short(first(Column.END))} is before its begin")
-    nodes = nodes_of(texts, first(Column.NODE), known)
+        raise RowError(f"its end {shorten_foreign_text(first(Column.END))} is before its begin")
+    nodes = find_ticket_nodes(texts, first(Column.NODE), known)
     if not nodes:
         yield NO_NODE
         return
     cluster = cluster_in(first(Column.CLUSTER), options)
     unnamed = {
-        column: [without_names(text[:MOST_TEXT], nodes) for text in column_texts]
+        column: [remove_names(text[:MOST_TEXT], nodes) for text in column_texts]
         for column, column_texts in texts.items()
     }
-    action = action_in(unnamed, closed=end is not None)
+    action = find_ticket_action(unnamed, closed=end is not None)
     title = first(Column.TITLE) or first(Column.BODY)
     words = " ".join(
         part for part in (first(Column.KEY), title, *texts.get(Column.DONE, ())) if part
     )
     reason = " ".join(words.split())[:MAX_REASON]
     if begin is not None and end is not None:
-        cause = cause_in(unnamed, action)
+        cause = find_ticket_cause(unnamed, action)
         planned = cause is OutageCause.MAINTENANCE
         for node in nodes:
             yield Outage(node, begin, end, reason, cluster, cause, action, planned)
@@ -171,7 +171,7 @@ def ticket_rows(texts: Texts, known: Mapping[str, str], options: Options) -> Ite
         yield NOTHING_DONE
 
 
-def nodes_of(texts: Texts, column: str, known: Mapping[str, str]) -> tuple[str, ...]:
+def find_ticket_nodes(texts: Texts, column: str, known: Mapping[str, str]) -> tuple[str, ...]:
     """The column of nodes where it is filled, else names in the text. Raises :class:`RowError`."""
     if not column:
         columns = (Column.TITLE, Column.TAGS, Column.BODY, Column.DONE)
@@ -181,36 +181,36 @@ def nodes_of(texts: Texts, column: str, known: Mapping[str, str]) -> tuple[str, 
             for text in texts.get(name, ())
             for match in NAME.finditer(text[:MOST_TEXT])
         ]
-        found = dict.fromkeys(name for one in words if (name := spelling(one, known)))
+        found = dict.fromkeys(name for one in words if (name := find_spelling(one, known)))
         return tuple(found)[:MOST_NODES]
-    nodes = hosts_in(column)
+    nodes = parse_host_list(column)
     if wrong := next((node for node in nodes if not is_host_name(node)), None):
-        raise RowError(f"the node {short(wrong)} is no name of a host")
-    return tuple(dict.fromkeys(spelling(node, known) or node for node in nodes))
+        raise RowError(f"the node {shorten_foreign_text(wrong)} is no name of a host")
+    return tuple(dict.fromkeys(find_spelling(node, known) or node for node in nodes))
 
 
-def action_in(texts: Texts, *, closed: bool) -> RepairAction | None:
+def find_ticket_action(texts: Texts, *, closed: bool) -> RepairAction | None:
     """What was done; a title says what is to be done, which a closed ticket has seen done."""
     notes = [*texts.get(Column.DONE, ()), *(texts.get(Column.TITLE, ()) if closed else ())]
-    actions = [action for text in notes if (action := action_of(text)) is not None]
+    actions = [action for text in notes if (action := classify_repair_action(text)) is not None]
     # "Fixed" is what a tracker calls every end; a note beside it says more.
     vague = (RepairAction.OTHER, RepairAction.NONE)
     return next((action for action in actions if action not in vague), next(iter(actions), None))
 
 
-def cause_in(texts: Texts, action: RepairAction | None) -> OutageCause:
+def find_ticket_cause(texts: Texts, action: RepairAction | None) -> OutageCause:
     """A column that says it; what was swapped; title and tags; what was done; the text."""
     done, title = texts.get(Column.DONE, ()), texts.get(Column.TITLE, ())
     tags, body = texts.get(Column.TAGS, ()), texts.get(Column.BODY, ())
     sources = [texts.get(Column.CAUSE, ()), [*tags, *title], done, body]
     if action in NAMES_A_PART:
         sources.insert(1, done)
-    causes = (cause_of(*source) for source in sources if source)
+    causes = (classify_outage_cause(*source) for source in sources if source)
     return next((one for one in causes if one is not OutageCause.UNKNOWN), OutageCause.UNKNOWN)
 
 
-def ticket_time(text: str, what: str, options: Options) -> datetime | None:
+def parse_ticket_time(text: str, what: str, options: Options) -> datetime | None:
     """A time as trackers write it. Raises :class:`RowError`."""
     with suppress(ValueError):
         text = datetime.strptime(text, JIRA).isoformat()  # noqa: DTZ007 - zoned by time_in
-    return time_in(text, what, options)
+    return parse_row_time(text, what, options)

@@ -71,11 +71,11 @@ class Exposed:
         """Job-hours from the start of the record to each edge."""
         if self.by_calendar:
             return np.clip(edges_h, 0.0, self.period_h)
-        return hours_before(edges_h, self.start_h, self.end_h, np.ones(len(self.start_h)))
+        return measure_hours_before(edges_h, self.start_h, self.end_h, np.ones(len(self.start_h)))
 
     def gpu_hours_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours from the start of the record to each edge."""
-        return hours_before(edges_h, self.start_h, self.end_h, self.gpus)
+        return measure_hours_before(edges_h, self.start_h, self.end_h, self.gpus)
 
     def exposure_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours where sizes are known, else job-hours: what stops are in proportion to."""
@@ -86,13 +86,13 @@ class Exposed:
         return np.histogram(self.at_h[self.counted], edges_h)[0].astype(np.int64)
 
 
-def exposed(record: FleetRecord) -> Exposed:
+def clip_exposure(record: FleetRecord) -> Exposed:
     """The record's columns, clipped to its times; an end before its start is no exposure."""
     runs, stops = record.runs, record.interruptions
     period_h = max(0.0, (record.until_ns - record.since_ns) / HOUR_NS)
     start_h = np.clip((runs.start_ns - record.since_ns) / HOUR_NS, 0.0, period_h)
     end_h = np.clip((runs.end_ns - record.since_ns) / HOUR_NS, start_h, period_h)
-    gpus, num_nodes = _sizes(record)
+    gpus, num_nodes = _fill_sizes(record)
     within = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
     index = np.flatnonzero(within & ~stops.planned)
     index = index[np.argsort(stops.at_ns[index], kind="stable")]
@@ -117,12 +117,14 @@ def exposed(record: FleetRecord) -> Exposed:
     )
 
 
-def hours_before(edges_h: _Floats, start_h: _Floats, end_h: _Floats, weight: _Floats) -> _Floats:
+def measure_hours_before(
+    edges_h: _Floats, start_h: _Floats, end_h: _Floats, weight: _Floats
+) -> _Floats:
     """Weighted hours of all runs up to each edge: O((runs + edges) log runs), any overlap."""
-    return _grown(edges_h, start_h, weight) - _grown(edges_h, end_h, weight)
+    return _sum_growth(edges_h, start_h, weight) - _sum_growth(edges_h, end_h, weight)
 
 
-def _grown(edges_h: _Floats, since_h: _Floats, weight: _Floats) -> _Floats:
+def _sum_growth(edges_h: _Floats, since_h: _Floats, weight: _Floats) -> _Floats:
     """Sum over runs of weight x (edge - since), for those that began before the edge."""
     order = np.argsort(since_h, kind="stable")
     begun = np.searchsorted(since_h[order], edges_h)
@@ -131,7 +133,7 @@ def _grown(edges_h: _Floats, since_h: _Floats, weight: _Floats) -> _Floats:
     return np.asarray(heavy[begun] * edges_h - moved[begun], np.float64)
 
 
-def _sizes(record: FleetRecord) -> tuple[_Floats, _Floats]:
+def _fill_sizes(record: FleetRecord) -> tuple[_Floats, _Floats]:
     """GPUs and nodes of each run; one is taken from the other where a source left it out."""
     gpus = np.maximum(record.runs.num_gpus.astype(np.float64), 0)
     nodes = np.maximum(record.runs.num_nodes.astype(np.float64), 0)

@@ -49,8 +49,8 @@ def faults_of(record: FleetRecord) -> Faults:
     inside = (outages.start_ns < record.until_ns) & (outages.end_ns >= record.since_ns)
     rows = np.flatnonzero(~outages.planned & inside)
     order = rows[np.lexsort((outages.end_ns[rows], outages.start_ns[rows], outages.node[rows]))]
-    in_service = _in_service_ns(outages, order)
-    first = _merged_from(outages, order, in_service)
+    in_service = _compute_in_service_ns(outages, order)
+    first = _find_fault_starts(outages, order, in_service)
     start = np.maximum(outages.start_ns[order] - record.since_ns, 0)
     end = np.clip(outages.end_ns[order] - record.since_ns, start, length)
     back = np.clip(in_service - record.since_ns, end, length)
@@ -59,7 +59,7 @@ def faults_of(record: FleetRecord) -> Faults:
         np.maximum.reduceat(one, first) if len(first) else one[:0] for one in (end, back)
     )
     pairs = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    causes = [_first_cause(outages, order[pair]) for pair in pairs]
+    causes = [_find_first_cause(outages, order[pair]) for pair in pairs]
     actions = [_last_action(outages, order[pair]) for pair in pairs]
     by_start = np.lexsort((outages.node[order[first]], start[first])) if len(first) else first
     earliest = outages.start_ns[order[first]][by_start]
@@ -77,7 +77,7 @@ def faults_of(record: FleetRecord) -> Faults:
     )
 
 
-def _in_service_ns(outages: Outages, order: Ints) -> Ints:
+def _compute_in_service_ns(outages: Outages, order: Ints) -> Ints:
     """When the node of each of these rows was in service again, as far as planned outages tell.
 
     Maintenance that goes on at the end of an outage, or begins with it, keeps the node out.
@@ -95,7 +95,7 @@ def _in_service_ns(outages: Outages, order: Ints) -> Ints:
     return back
 
 
-def _merged_from(outages: Outages, order: Ints, in_service: Ints) -> Small:
+def _find_fault_starts(outages: Outages, order: Ints, in_service: Ints) -> Small:
     """The places in ``order`` at which another fault begins."""
     first, reach, of = [], 0, -1
     nodes, starts = outages.node[order].tolist(), outages.start_ns[order].tolist()
@@ -108,7 +108,7 @@ def _merged_from(outages: Outages, order: Ints, in_service: Ints) -> Small:
     return np.array(first, np.int32)
 
 
-def _first_cause(outages: Outages, rows: Ints) -> OutageCause:
+def _find_first_cause(outages: Outages, rows: Ints) -> OutageCause:
     causes = (outages.cause[row] for row in rows.tolist())
     return next((one for one in causes if one is not OutageCause.UNKNOWN), OutageCause.UNKNOWN)
 

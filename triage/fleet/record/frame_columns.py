@@ -21,19 +21,22 @@ FIRST_DAY_NS: Final = round(DAY_ZERO.timestamp()) * 10**9
 _MOST_DAYS: Final = 36_600.0
 
 
-def given(frame: "DataFrame", name: str) -> list[Any]:
+def get_column_values(frame: "DataFrame", name: str) -> list[Any]:
     """The values of a column, in order; None for what is missing, or the whole column."""
     if name not in frame:
         return [None] * len(frame)
-    return [value if known(value) else None for value in frame[name]]
+    return [value if is_known_value(value) else None for value in frame[name]]
 
 
-def names(frame: "DataFrame") -> list[str | None]:
+def read_names_column(frame: "DataFrame") -> list[str | None]:
     """The column ``node``; None where it names none."""
-    return [None if one is None else str(one).strip() or None for one in given(frame, "node")]
+    return [
+        None if one is None else str(one).strip() or None
+        for one in get_column_values(frame, "node")
+    ]
 
 
-def known(value: object) -> bool:
+def is_known_value(value: object) -> bool:
     """Whether a cell holds something: not None, NaN, NaT or pandas' NA."""
     if value is None:
         return False
@@ -44,26 +47,28 @@ def known(value: object) -> bool:
     return not bool(pd.isna(value))  # type: ignore[call-overload]
 
 
-def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
+def read_times_column(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
     """A column of times in ns since the epoch; ``NONE_NS`` where one is missing and may be."""
     if name not in frame and needed:
         raise UsageError(f"{table}: there is no column {name}")
     found = []
-    for row, value in enumerate(given(frame, name)):
+    for row, value in enumerate(get_column_values(frame, name)):
         if value is None and needed:
             raise UsageError(f"{table}, row {row}: {name} is missing")
-        found.append(NONE_NS if value is None else instant(value, f"{table}, row {row}: {name}"))
+        found.append(
+            NONE_NS if value is None else parse_instant_ns(value, f"{table}, row {row}: {name}")
+        )
     return np.array(found, np.int64)
 
 
-def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
+def read_days_column(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _Ints:
     """A column of days since a day that nobody names, in ns since ``FIRST_DAY_NS``."""
     if name not in frame:
         if needed:
             raise UsageError(f"{table}: there is no column {name}")
         return np.full(len(frame), NONE_NS)
     found = []
-    for row, value in enumerate(given(frame, name)):
+    for row, value in enumerate(get_column_values(frame, name)):
         try:
             day = None if value is None and not needed else float(value)
         except (TypeError, ValueError) as error:
@@ -74,7 +79,7 @@ def days(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> _
     return np.array(found, np.int64)
 
 
-def instant(value: object, where: str) -> int:
+def parse_instant_ns(value: object, where: str) -> int:
     """A time in ns since the epoch; one without a zone is UTC. Raises UsageError."""
     import pandas as pd
 
@@ -86,10 +91,10 @@ def instant(value: object, where: str) -> int:
         raise UsageError(f"{where}: {value!r:.60} is no time") from error
 
 
-def numbers(frame: "DataFrame", table: str, name: str) -> _Ints:
+def read_numbers_column(frame: "DataFrame", table: str, name: str) -> _Ints:
     """A column of whole numbers from 0 up; 0 where one is missing."""
     found = []
-    for row, value in enumerate(given(frame, name)):
+    for row, value in enumerate(get_column_values(frame, name)):
         try:
             number = 0 if value is None else int(value)
         except (TypeError, ValueError, OverflowError) as error:
@@ -100,15 +105,15 @@ def numbers(frame: "DataFrame", table: str, name: str) -> _Ints:
     return np.array(found, np.int64)
 
 
-def flags(frame: "DataFrame", name: str) -> npt.NDArray[np.bool_]:
+def read_flags_column(frame: "DataFrame", name: str) -> npt.NDArray[np.bool_]:
     """A column of yes and no; no where it is missing."""
-    return np.array([bool(value) for value in given(frame, name)], np.bool_)
+    return np.array([bool(value) for value in get_column_values(frame, name)], np.bool_)
 
 
-def causes(frame: "DataFrame", table: str) -> tuple[Category | None, ...]:
+def read_causes_column(frame: "DataFrame", table: str) -> tuple[Category | None, ...]:
     """The column ``cause``: leaves of the categories; None where nobody knows."""
     found: list[Category | None] = []
-    for row, value in enumerate(given(frame, "cause")):
+    for row, value in enumerate(get_column_values(frame, "cause")):
         try:
             found.append(None if value is None else Category(str(value)))
         except ValueError as error:
@@ -118,10 +123,10 @@ def causes(frame: "DataFrame", table: str) -> tuple[Category | None, ...]:
     return tuple(found)
 
 
-def members(frame: "DataFrame", table: str) -> list[tuple[str, ...]]:
+def read_members_column(frame: "DataFrame", table: str) -> list[tuple[str, ...]]:
     """The column ``nodes``: names of each row, or a Slurm host list such as ``n[001-128]``."""
     found: list[tuple[str, ...]] = []
-    for row, value in enumerate(given(frame, "nodes")):
+    for row, value in enumerate(get_column_values(frame, "nodes")):
         try:
             names = expand(value) if isinstance(value, str) else [str(one) for one in value or ()]
         except (TypeError, ValueError) as error:

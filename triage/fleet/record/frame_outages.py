@@ -11,12 +11,25 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from triage.fleet.domain.cause import OutageCause, cause_of
-from triage.fleet.domain.repair import RepairAction, action_of
-from triage.fleet.domain.same_outage import CLOCKS_APART, ahead, completed, contradict, contradicted
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
+from triage.fleet.domain.same_outage import (
+    CLOCKS_APART,
+    complete_fields,
+    describe_contradictions,
+    is_contradiction,
+    order_reports,
+)
 from triage.fleet.record.columns import Outages, Runs
-from triage.fleet.record.frame_columns import FIRST_DAY_NS, NONE_NS, days, given, names, times
-from triage.fleet.record.next_runs import next_runs
+from triage.fleet.record.frame_columns import (
+    FIRST_DAY_NS,
+    NONE_NS,
+    get_column_values,
+    read_days_column,
+    read_names_column,
+    read_times_column,
+)
+from triage.fleet.record.next_runs import find_next_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,25 +71,27 @@ class OutageTable:
         begin, end_name = ("from", "to") if "from" in outages else ("from_at", "to_at")
         by_day = "from_day" in outages and begin not in outages
         if by_day:
-            start = days(outages, "outages", "from_day")
-            end = days(outages, "outages", "to_day", needed=False)
+            start = read_days_column(outages, "outages", "from_day")
+            end = read_days_column(outages, "outages", "to_day", needed=False)
         else:
-            start = times(outages, "outages", begin)
-            end = times(outages, "outages", end_name, needed=False)
-        of_node = names(outages)
+            start = read_times_column(outages, "outages", begin)
+            end = read_times_column(outages, "outages", end_name, needed=False)
+        of_node = read_names_column(outages)
         named = np.array([name is not None for name in of_node], np.bool_)
         backwards = (end != NONE_NS) & (end < start)
         kept: dict[tuple[str, int], _TableOutage] = {}
         contradictions: set[tuple[str, int]] = set()
-        for row in _rows_of(outages, of_node, start, end, np.flatnonzero(named & ~backwards)):
+        for row in _iterate_outages(
+            outages, of_node, start, end, np.flatnonzero(named & ~backwards)
+        ):
             key = row.node, row.from_at // _SECOND_NS
             same = kept.get(key, row)
-            if contradict(same, row, _APART_NS):
+            if is_contradiction(same, row, _APART_NS):
                 contradictions.add(key)
-            kept[key] = _merged(same, row)
-        notes = list(_left_out(backwards, ~named))
+            kept[key] = _merge_two(same, row)
+        notes = list(_describe_left_out(backwards, ~named))
         if contradictions:
-            notes.append(contradicted(len(contradictions)))
+            notes.append(describe_contradictions(len(contradictions)))
         return cls(tuple(kept[key] for key in sorted(kept)), by_day, tuple(notes))
 
     def told(self) -> _Ints:
@@ -99,7 +114,7 @@ class OutageTable:
         end = np.array([last if row.to_at is None else row.to_at for row in rows], np.int64)
         node = np.array([place[row.node] for row in rows], np.int32)
         lasting = np.array([n for n, row in enumerate(rows) if row.to_at is None], np.int64)
-        again = next_runs(ran, first, node[lasting], start[lasting])
+        again = find_next_runs(ran, first, node[lasting], start[lasting])
         end[lasting] = np.minimum(end[lasting], again)
         begins = np.maximum(start, first)
         return Outages(
@@ -113,15 +128,15 @@ class OutageTable:
         )
 
 
-def _rows_of(
+def _iterate_outages(
     outages: "DataFrame", of_node: list[str | None], start: _Ints, end: _Ints, rows: _Ints
 ) -> Iterator[_TableOutage]:
     """These rows of the table; causes and repairs are read out of their words."""
-    words = [given(outages, name) for name in ("cause", "detail", "reason")]
-    done, meant = given(outages, "action"), given(outages, "planned")
+    words = [get_column_values(outages, name) for name in ("cause", "detail", "reason")]
+    done, meant = get_column_values(outages, "action"), get_column_values(outages, "planned")
     for row in rows.tolist():
         texts = [str(column[row]) for column in words if column[row] is not None]
-        reason, cause = "; ".join(texts), cause_of(*texts)
+        reason, cause = "; ".join(texts), classify_outage_cause(*texts)
         planned: Any = meant[row]
         yield _TableOutage(
             node=of_node[row] or "",
@@ -129,19 +144,21 @@ def _rows_of(
             to_at=None if end[row] == NONE_NS else int(end[row]),
             reason=reason,
             cause=cause,
-            action=action_of(reason if done[row] is None else str(done[row])),
+            action=classify_repair_action(reason if done[row] is None else str(done[row])),
             planned=cause is OutageCause.MAINTENANCE if planned is None else bool(planned),
         )
 
 
-def _merged(one: _TableOutage, other: _TableOutage) -> _TableOutage:
+def _merge_two(one: _TableOutage, other: _TableOutage) -> _TableOutage:
     if one == other:
         return one
-    first, last = sorted((one, other), key=lambda row: (*ahead(row), row.from_at))
-    return first._replace(**completed(first, last))
+    first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.from_at))
+    return first._replace(**complete_fields(first, last))
 
 
-def _left_out(backwards: npt.NDArray[np.bool_], nameless: npt.NDArray[np.bool_]) -> Iterator[str]:
+def _describe_left_out(
+    backwards: npt.NDArray[np.bool_], nameless: npt.NDArray[np.bool_]
+) -> Iterator[str]:
     """What was left out, in words."""
     for what, rows in (
         ("outages that end before they begin", np.flatnonzero(backwards)),

@@ -16,8 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from triage.errors import UsageError
-from triage.fleet.domain.exposure import FACTS, NodeFacts, NodeRepair, Outage, Run, weight
-from triage.fleet.domain.same_outage import ahead, completed, contradict, contradicted
+from triage.fleet.domain.exposure import FACTS, NodeFacts, NodeRepair, Outage, Run, weigh_ending
+from triage.fleet.domain.same_outage import (
+    complete_fields,
+    describe_contradictions,
+    is_contradiction,
+    order_reports,
+)
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Row, Unread
 from triage.fleet.record.columns import FleetRecord, RepairNotes
@@ -61,7 +66,7 @@ def record_from_exports(
     )
     gathered = _Gathered(cluster)
     for export in exports:
-        for row in read_exposure(BytesIO(_content_of(export)), options).rows:
+        for row in read_exposure(BytesIO(_read_content(export)), options).rows:
             gathered.add(row)
     if cluster is None and len(gathered.clusters) > 1:
         some = ", ".join(sorted(gathered.clusters)[:5])
@@ -69,7 +74,7 @@ def record_from_exports(
     return gathered.record(since, until, nodes if isinstance(nodes, int) else names)
 
 
-def _content_of(export: _Export) -> bytes:
+def _read_content(export: _Export) -> bytes:
     if isinstance(export, bytes):
         return export
     try:
@@ -107,13 +112,13 @@ class _Gathered:
         """Merge a row with what its key has."""
         if isinstance(row, Run):
             run_key = row.job_id, row.started_at
-            self.runs[run_key] = max(self.runs.get(run_key, row), row, key=_fullness)
+            self.runs[run_key] = max(self.runs.get(run_key, row), row, key=_rank_fullness)
         elif isinstance(row, Outage):
             key = row.node, row.from_at.replace(microsecond=0)
             same = self.outages.get(key, row)
-            if contradict(same, row):
+            if is_contradiction(same, row):
                 self.contradictions.add(key)
-            self.outages[key] = _merged(same, row)
+            self.outages[key] = _merge_two(same, row)
         elif isinstance(row, NodeRepair):
             self.repairs.add(row)
         elif isinstance(row, NodeFacts):
@@ -126,11 +131,11 @@ class _Gathered:
         """The record of all of them."""
         times = [*self.times()]
         found = record_from_frames(
-            runs=_frame(map(_columns_of_run, self.sorted_runs())) if self.runs else None,
-            outages=_frame(map(_columns_of_outage, self.sorted_outages()))
+            runs=_draw_frame(map(_build_run_columns, self.sorted_runs())) if self.runs else None,
+            outages=_draw_frame(map(_build_outage_columns, self.sorted_outages()))
             if self.outages
             else None,
-            inventory=_frame({"node": name} | self.facts[name] for name in sorted(self.facts))
+            inventory=_draw_frame({"node": name} | self.facts[name] for name in sorted(self.facts))
             if self.facts
             else None,
             since=since or min(times, default=None),
@@ -140,7 +145,7 @@ class _Gathered:
         )
         notes = [f"{what} left out: {num:,}" for what, num in sorted(self.left_out.items())]
         if self.contradictions:
-            notes.append(contradicted(len(self.contradictions)))
+            notes.append(describe_contradictions(len(self.contradictions)))
         return replace(found, notes=(*found.notes, *notes), repairs=self.notes_of(found))
 
     def sorted_runs(self) -> list[Run]:
@@ -168,24 +173,24 @@ class _Gathered:
         )
 
 
-def _fullness(run: Run) -> tuple[int, int, int, float]:
+def _rank_fullness(run: Run) -> tuple[int, int, int, float]:
     """How much a report of a run tells, as the database weighs it."""
     early = 0.0 if run.ended_at is None else -run.ended_at.timestamp()
-    return weight(run.ending), len(run.nodes), run.num_gpus, early
+    return weigh_ending(run.ending), len(run.nodes), run.num_gpus, early
 
 
-def _merged(one: Outage, other: Outage) -> Outage:
-    first, last = sorted((one, other), key=ahead)
-    return replace(first, **completed(first, last))
+def _merge_two(one: Outage, other: Outage) -> Outage:
+    first, last = sorted((one, other), key=order_reports)
+    return replace(first, **complete_fields(first, last))
 
 
-def _frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
+def _draw_frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
     import pandas as pd
 
     return pd.DataFrame(list(rows))
 
 
-def _columns_of_run(run: Run) -> dict[str, Any]:
+def _build_run_columns(run: Run) -> dict[str, Any]:
     return {
         "job_id": run.job_id,
         "started_at": run.started_at,
@@ -198,7 +203,7 @@ def _columns_of_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _columns_of_outage(outage: Outage) -> dict[str, Any]:
+def _build_outage_columns(outage: Outage) -> dict[str, Any]:
     return {
         "node": outage.node,
         "from_at": outage.from_at,

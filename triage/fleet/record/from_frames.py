@@ -23,17 +23,17 @@ from triage.fleet.record.columns import (
 )
 from triage.fleet.record.frame_columns import (
     NONE_NS,
-    causes,
-    flags,
-    given,
-    instant,
-    members,
-    names,
-    numbers,
-    times,
+    get_column_values,
+    parse_instant_ns,
+    read_causes_column,
+    read_flags_column,
+    read_members_column,
+    read_names_column,
+    read_numbers_column,
+    read_times_column,
 )
 from triage.fleet.record.frame_outages import OutageTable
-from triage.fleet.record.frame_repairs import repairs_from_frame
+from triage.fleet.record.frame_repairs import read_repairs_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -86,12 +86,12 @@ def record_from_frames(
 
     if runs is None:
         runs = pd.DataFrame({"started_at": [], "ended_at": [], "num_gpus": []})
-    start = times(runs, "runs", "started_at")
-    end = times(runs, "runs", "ended_at", needed=False)
+    start = read_times_column(runs, "runs", "started_at")
+    end = read_times_column(runs, "runs", "ended_at", needed=False)
     at = (
         np.zeros(0, np.int64)
         if interruptions is None
-        else times(interruptions, "interruptions", "at")
+        else read_times_column(interruptions, "interruptions", "at")
     )
     away = OutageTable.of(outages)
     told = np.concatenate([end[end != NONE_NS], start, at])
@@ -99,30 +99,30 @@ def record_from_frames(
         start_of = told = np.concatenate([told, away.told()])
     else:
         start_of = start
-    first, last = _period(since, until, start_of, told)
+    first, last = _determine_period(since, until, start_of, told)
     end = np.where(end == NONE_NS, np.maximum(last, start), end)
     if len(backwards := np.flatnonzero(end < start)):
         raise UsageError(f"runs, row {int(backwards[0])}: it ends before it begins")
     order = np.flatnonzero((start < last) & (end >= first))
     order = order[np.argsort(start[order], kind="stable")]
     kept = runs.iloc[order]
-    of_runs = members(kept, "runs")
+    of_runs = read_members_column(kept, "runs")
     tables = [table for table in (interruptions, inventory, repairs) if table is not None]
-    named = {node for table in tables for node in names(table) if node is not None}
+    named = {node for table in tables for node in read_names_column(table) if node is not None}
     named.update(row.node for row in away.rows)
-    every = _all_nodes(named.union(*of_runs), nodes)
+    every = _collect_nodes(named.union(*of_runs), nodes)
     place = {name: number for number, name in enumerate(every)}
-    ran = _runs_of(
+    ran = _build_runs(
         kept, np.maximum(start[order], first), np.minimum(end[order], last), of_runs, place
     )
     over = end[order] < last
     if interruptions is None:
-        stops = _stops_of_runs(kept, ran, over)
+        stops = _build_stops_from_runs(kept, ran, over)
     else:
         within = (at >= first) & (at <= last)
         interruptions, at = interruptions[within], at[within]
-        stops = _stops_of_table(interruptions, at, kept, ran)
-    facts = _facts_of(inventory, every)
+        stops = _build_stops_from_table(interruptions, at, kept, ran)
+    facts = _collect_facts(inventory, every)
     leaves = tuple((leaf_switch or {}).get(name) for name in every)
     return FleetRecord(
         since_ns=first,
@@ -137,16 +137,16 @@ def record_from_frames(
         role=facts["role"],
         runs=ran,
         interruptions=stops,
-        accusations=_accusations_of(interruptions, stops, place),
+        accusations=_build_accusations(interruptions, stops, place),
         outages=away.columns(place, first, last, ran),
-        gpus_per_node=_usual_gpus_per_node(ran),
+        gpus_per_node=_find_usual_gpus_per_node(ran),
         cluster=cluster,
         notes=away.notes,
-        repairs=None if repairs is None else repairs_from_frame(repairs, place, first, last),
+        repairs=None if repairs is None else read_repairs_frame(repairs, place, first, last),
     )
 
 
-def _all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
+def _collect_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
     """All names, sorted; nodes that are only counted get names that no table has."""
     if not isinstance(nodes, int):
         return tuple(sorted(named.union(map(str, nodes))))
@@ -156,44 +156,44 @@ def _all_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted([*named, *islice(free, nodes - len(named))]))
 
 
-def _facts_of(
+def _collect_facts(
     inventory: "DataFrame | None", nodes: Sequence[str]
 ) -> dict[str, tuple[str | None, ...]]:
     """Each fact of the inventory for all nodes; of two rows of a node the later one stands."""
     facts: dict[str, tuple[str | None, ...]] = {}
-    listed = [] if inventory is None else names(inventory)
+    listed = [] if inventory is None else read_names_column(inventory)
     for fact in FACTS:
-        values = [] if inventory is None else given(inventory, fact)
+        values = [] if inventory is None else get_column_values(inventory, fact)
         of = {n: str(v) for n, v in zip(listed, values, strict=True) if v is not None}
         facts[fact] = tuple(of.get(node) for node in nodes)
     return facts
 
 
-def _period(since: object, until: object, start: _Ints, told: _Ints) -> tuple[int, int]:
+def _determine_period(since: object, until: object, start: _Ints, told: _Ints) -> tuple[int, int]:
     first = int(start.min()) if len(start) else 0
     last = int(told.max()) if len(told) else first
-    first = first if since is None else instant(since, "since")
-    last = last if until is None else instant(until, "until")
+    first = first if since is None else parse_instant_ns(since, "since")
+    last = last if until is None else parse_instant_ns(until, "until")
     if last < first:
         raise UsageError("the record ends before it begins: since has to be before until")
     return first, last
 
 
-def _runs_of(
+def _build_runs(
     kept: "DataFrame",
     start: _Ints,
     end: _Ints,
     of_runs: Sequence[tuple[str, ...]],
     place: Mapping[str, int],
 ) -> Runs:
-    ending = [str(one or "") for one in given(kept, "ending")]
+    ending = [str(one or "") for one in get_column_values(kept, "ending")]
     sizes = [len(one) for one in of_runs]
-    told = numbers(kept, "runs", "num_nodes")
+    told = read_numbers_column(kept, "runs", "num_nodes")
     return Runs(
         start_ns=start,
         end_ns=end,
         num_nodes=np.where(told > 0, told, sizes).astype(np.int32),
-        num_gpus=numbers(kept, "runs", "num_gpus").astype(np.int32),
+        num_gpus=read_numbers_column(kept, "runs", "num_gpus").astype(np.int32),
         interrupted=np.array([one == Ending.UNEXPECTED for one in ending], np.bool_),
         planned=np.array([one == Ending.PLANNED for one in ending], np.bool_),
         node_at=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
@@ -201,11 +201,13 @@ def _runs_of(
     )
 
 
-def _stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) -> Interruptions:
+def _build_stops_from_runs(
+    kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]
+) -> Interruptions:
     """Each run that was stopped within the record, at its end."""
     run = np.flatnonzero((ran.interrupted | ran.planned) & over)
     run = run[np.argsort(ran.end_ns[run], kind="stable")]
-    why = causes(kept, "runs")
+    why = read_causes_column(kept, "runs")
     return Interruptions(
         at_ns=ran.end_ns[run],
         cause=tuple(why[one] for one in run),
@@ -217,16 +219,16 @@ def _stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) ->
     )
 
 
-def _stops_of_table(
+def _build_stops_from_table(
     interruptions: "DataFrame", at: _Ints, kept: "DataFrame", ran: Runs
 ) -> Interruptions:
     """The table's rows, in its order; each with the run of its job at its time."""
     of_job: dict[str, list[int]] = {}
-    for number, job in enumerate(given(kept, "job_id")):
+    for number, job in enumerate(get_column_values(kept, "job_id")):
         if job is not None:
             of_job.setdefault(str(job), []).append(number)
     run = np.full(len(at), -1, np.int32)
-    for row, job in enumerate(given(interruptions, "job_id")):
+    for row, job in enumerate(get_column_values(interruptions, "job_id")):
         for number in of_job.get(str(job), ()) if job is not None else ():
             begins, ends = ran.start_ns[number] - _SLACK_NS, ran.end_ns[number] + _SLACK_NS
             if begins <= at[row] <= ends:
@@ -234,9 +236,9 @@ def _stops_of_table(
                 break  # the earlier one: a stop ends a run, and the next begins at once
     return Interruptions(
         at_ns=at,
-        cause=causes(interruptions, "interruptions"),
-        resolved=flags(interruptions, "resolved"),
-        planned=flags(interruptions, "planned"),
+        cause=read_causes_column(interruptions, "interruptions"),
+        resolved=read_flags_column(interruptions, "resolved"),
+        planned=read_flags_column(interruptions, "planned"),
         run=run,
         num_gpus=np.where(run >= 0, ran.num_gpus[run] if len(ran.num_gpus) else 0, 0).astype(
             np.int32
@@ -245,14 +247,14 @@ def _stops_of_table(
     )
 
 
-def _accusations_of(
+def _build_accusations(
     interruptions: "DataFrame | None", stops: Interruptions, place: Mapping[str, int]
 ) -> Accusations:
     """The node that a row names, where its cause is one that a node can have."""
     rows: list[Accusation] = []
     if interruptions is not None:
-        scores: list[Any] = given(interruptions, "score")
-        for row, node in enumerate(names(interruptions)):
+        scores: list[Any] = get_column_values(interruptions, "score")
+        for row, node in enumerate(read_names_column(interruptions)):
             if node is not None and not stops.planned[row]:
                 score = 1.0 if scores[row] is None else float(scores[row])
                 category = stops.cause[row] or Category.GPU
@@ -260,7 +262,7 @@ def _accusations_of(
     return Accusations.of_rows(rows)
 
 
-def _usual_gpus_per_node(ran: Runs) -> int | None:
+def _find_usual_gpus_per_node(ran: Runs) -> int | None:
     """What most runs had; None where no run says both."""
     both = (ran.num_nodes > 0) & (ran.num_gpus > 0)
     if not both.any():

@@ -51,7 +51,7 @@ class MovedPart:
     stays: tuple[MovedStay, ...]
 
 
-def moved_parts(stays: Iterable[PlacedStay]) -> tuple[MovedPart, ...]:
+def find_moved_parts(stays: Iterable[PlacedStay]) -> tuple[MovedPart, ...]:
     """The parts that moved, without those that two nodes claim at the same time.
 
     A GPU and the board it is on move together; the GPU stands for both.

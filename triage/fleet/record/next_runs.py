@@ -15,7 +15,7 @@ NEVER_NS: Final = np.iinfo(np.int64).max
 _SLACK_NS: Final = 600 * 10**9
 
 
-def next_runs(runs: Runs, since_ns: int, node: Small, from_ns: Ints) -> Ints:
+def find_next_runs(runs: Runs, since_ns: int, node: Small, from_ns: Ints) -> Ints:
     """When the first run on each of these nodes began that began ten minutes after ``from_ns`` or
     later, in ns; ``NEVER_NS`` where none did.
 

@@ -17,12 +17,12 @@ NS_PER_DAY: Final = 86_400 * 10**9
 _SMALL: Final = 64
 
 
-def days_since(at_ns: Ints, from_ns: int) -> Floats:
+def measure_days_since(at_ns: Ints, from_ns: int) -> Floats:
     """Days from ``from_ns`` to each time; none are negative."""
     return np.maximum(at_ns - from_ns, 0) / NS_PER_DAY
 
 
-def decayed_days(at_ns: Ints, until_ns: int, half_life_days: float) -> Floats:
+def measure_decayed_days(at_ns: Ints, until_ns: int, half_life_days: float) -> Floats:
     """Days up to each time, a day weighing half for each half-life that it lies back.
 
     The weighed length of an interval is the difference of its ends.
@@ -32,19 +32,20 @@ def decayed_days(at_ns: Ints, until_ns: int, half_life_days: float) -> Floats:
     return weighed
 
 
-def time_in_runs(
+def measure_time_in_runs(
     runs: Runs, num_nodes: int, measures: Sequence[Callable[[Ints], Floats]]
 ) -> tuple[Floats, ...]:
     """The time that each node was in at least one run, in each of the measures.
 
     A measure says how much time there was up to given times, and never falls: such as
-    :func:`days_since` and :func:`decayed_days`. Runs are in the order of their starts.
+    :func:`measure_days_since` and :func:`measure_decayed_days`. Runs are in the order of their
+    starts.
     """
     totals = tuple(np.zeros(num_nodes) for _ in measures)
     lengths = [np.maximum(one(runs.end_ns) - one(runs.start_ns), 0.0) for one in measures]
     busy_until = np.full(num_nodes, np.iinfo(np.int64).min)
     counts = np.diff(runs.node_at)
-    for first, last in _blocks(runs, counts):
+    for first, last in _iterate_blocks(runs, counts):
         nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
         each = slice(first, last)
         single = last - first == 1
@@ -63,14 +64,14 @@ def time_in_runs(
     return totals
 
 
-def seen_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
+def find_times_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
     """When each node was first and last in a run, in ns; the first is after the last of one that
     no run names.
     """
     limits = np.iinfo(np.int64)
     first_ns, last_ns = np.full(num_nodes, limits.max), np.full(num_nodes, limits.min)
     counts = np.diff(runs.node_at)
-    for first, last in _blocks(runs, counts):
+    for first, last in _iterate_blocks(runs, counts):
         nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
         each = slice(first, last)
         single = last - first == 1
@@ -81,7 +82,7 @@ def seen_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
     return first_ns, last_ns
 
 
-def _blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _iterate_blocks(runs: Runs, counts: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """Ranges of runs in which no node comes twice: a large run alone, small ones together."""
     small = (counts < _SMALL) & (counts > 0)
     again = _last_seen(runs, counts, small)

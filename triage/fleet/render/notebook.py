@@ -8,11 +8,11 @@ from triage.errors import UsageError
 from triage.fleet.render import frames
 from triage.fleet.render.charts import causes, leaves, over_time, projection
 from triage.fleet.render.page.style import FLEET_CSS
-from triage.fleet.render.sentences import EMPTY, STANDS_OUT, answers, is_empty, period_text
+from triage.fleet.render.sentences import EMPTY, STANDS_OUT, format_period, is_empty, list_headlines
 from triage.fleet.render.words import Wire
-from triage.render.page.notebook import html_table
+from triage.render.page.notebook import render_plain_table
 from triage.render.pictures.alone import Picture, make_picture
-from triage.render.pictures.markup import el
+from triage.render.pictures.markup import make_element
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +46,7 @@ class FleetPictures:
     def nodes(self) -> Picture:
         """All nodes by their standing, each under its leaf switch."""
         standings = {**self._read()["standings"], "nodes": self._read_nodes()}
-        return _make("nodes under leaf switches", leaves.as_svg(leaves.leaves_of(standings)))
+        return _make("nodes under leaf switches", leaves.as_svg(leaves.group_by_leaf(standings)))
 
 
 def _make(of: str, drawn: str) -> Picture:
@@ -104,72 +104,74 @@ class FleetView:
         facts = self._facts
         if is_empty(facts, facts["standings"]):
             return [EMPTY]
-        return [answer.text for answer in answers(facts, facts["standings"], facts["num_checks"])]
+        return [
+            answer.text for answer in list_headlines(facts, facts["standings"], facts["num_checks"])
+        ]
 
     @property
     def causes(self) -> "DataFrame":
         """Interruptions by row of the Llama 3 table, beside Llama 3's own."""
-        return frames.causes(self._facts)
+        return frames.build_causes_frame(self._facts)
 
     @property
     def leaves(self) -> "DataFrame":
         """Interruptions by cause, the most frequent first."""
-        return frames.leaves(self._facts)
+        return frames.build_leaves_frame(self._facts)
 
     @property
     def mtti(self) -> "DataFrame":
         """The mean time between interruptions over the period, window by window."""
-        return frames.mtti(self._facts)
+        return frames.build_mtti_frame(self._facts)
 
     @property
     def sizes(self) -> "DataFrame":
         """The same by size of job."""
-        return frames.sizes(self._facts)
+        return frames.build_sizes_frame(self._facts)
 
     @property
     def projection(self) -> "DataFrame":
         """The mean time between interruptions of jobs of other sizes."""
-        return frames.projection(self._facts)
+        return frames.build_projection_frame(self._facts)
 
     @property
     def checkpoints(self) -> "DataFrame":
         """How often to checkpoint, by what a checkpoint costs."""
-        return frames.checkpoints(self._facts)
+        return frames.build_checkpoints_frame(self._facts)
 
     @property
     def spares(self) -> "DataFrame":
         """How many spare nodes to keep."""
-        return frames.spares(self._facts)
+        return frames.build_spares_frame(self._facts)
 
     @property
     def spares_cost(self) -> "DataFrame":
         """Spares against what is short without them, a month."""
-        return frames.spares_cost(self._facts)
+        return frames.build_spares_cost_frame(self._facts)
 
     @property
     def away(self) -> "DataFrame":
         """Nodes away at once and spares for them, by generation, rack and cause."""
-        return frames.away(self._facts)
+        return frames.build_away_frame(self._facts)
 
     @cached_property
     def nodes(self) -> "DataFrame":
         """How every node stands, the worst first."""
-        return frames.nodes(self._read_nodes())
+        return frames.build_nodes_frame(self._read_nodes())
 
     @property
     def parts(self) -> "DataFrame":
         """Parts and leaf switches that are named again and again."""
-        return frames.parts(self._facts["standings"])
+        return frames.build_parts_frame(self._facts["standings"])
 
     @property
     def places(self) -> "DataFrame":
         """How often each place fails beside the rest of its kind, the surest first."""
-        return frames.places(self._facts["standings"])
+        return frames.build_places_frame(self._facts["standings"])
 
     @cached_property
     def runs(self) -> "DataFrame":
         """The runs that the rates rest on, newest first."""
-        return frames.runs(self._read_runs())
+        return frames.build_runs_frame(self._read_runs())
 
     @cached_property
     def _repairs(self) -> Wire:
@@ -180,17 +182,17 @@ class FleetView:
     @property
     def probation(self) -> "DataFrame":
         """Nodes that came back lately and are likelier to fail than others."""
-        return frames.probation(self._repairs)
+        return frames.build_probation_frame(self._repairs)
 
     @property
     def repairs(self) -> "DataFrame":
         """Which repair holds for which cause."""
-        return frames.repairs(self._repairs)
+        return frames.build_repairs_frame(self._repairs)
 
     @property
     def returns(self) -> "DataFrame":
         """The newest returns: out, repaired, back, and what came after."""
-        return frames.returns(self._repairs)
+        return frames.build_returns_frame(self._repairs)
 
     @property
     def notes(self) -> list[str]:
@@ -203,22 +205,24 @@ class FleetView:
         return FleetPictures(lambda: self._facts, self._read_nodes)
 
     def _repr_html_(self) -> str:
-        answers = [el("li", None, text) for text in self.answers]
+        answers = [make_element("li", None, text) for text in self.answers]
         rows = [
             (row["node"], row["grade"], str(row["strikes"]), (row["reasons"] or ("",))[0])
             for row in self._facts["standings"]["nodes"]
             if row["grade"] in STANDS_OUT
         ]
         return str(
-            el(
+            make_element(
                 "div",
                 {"class": "triage-fleet"},
-                el("p", None, el("b", None, f"The fleet, {period_text(self._facts)}")),
-                el("ul", None, *answers),
-                html_table(_HEAD, rows[:_MOST_NODES]) if rows else None,
-                *(el("p", None, note) for note in self.notes),
+                make_element(
+                    "p", None, make_element("b", None, f"The fleet, {format_period(self._facts)}")
+                ),
+                make_element("ul", None, *answers),
+                render_plain_table(_HEAD, rows[:_MOST_NODES]) if rows else None,
+                *(make_element("p", None, note) for note in self.notes),
             )
         )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {period_text(self._facts)}: {self.answers[0]}>"
+        return f"<{type(self).__name__} {format_period(self._facts)}: {self.answers[0]}>"

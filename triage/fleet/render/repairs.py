@@ -9,8 +9,8 @@ from typing import Final
 from triage.domain.counts import count
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
-from triage.fleet.render.words import Estimate, Wire, day_of, share, with_interval
-from triage.fleet.repairs.words import action_words, cause_words
+from triage.fleet.render.words import Estimate, Wire, format_share, format_utc_day, with_interval
+from triage.fleet.repairs.words import describe_repair_action, describe_repair_cause
 
 _VERDICTS: Final = {
     "holds_better": "holds better than the others",
@@ -39,87 +39,96 @@ def summary(repairs: Wire) -> Iterator[str]:
         yield f"{count(returns, 'return')}: too few to say how many fail again."
     else:
         text = (
-            f"Of {count(week['n'], 'return')} {with_interval(week, share)} failed again within 7"
-            f" days, where the chance of any node is {share(repairs['usual_7'])}"
+            f"Of {count(week['n'], 'return')} {with_interval(week, format_share)} failed again"
+            f" within 7"
+            f" days, where the chance of any node is {format_share(repairs['usual_7'])}"
         )
         if month["value"] is not None:
-            text += f"; {with_interval(month, share)} within 30 ({share(repairs['usual_30'])})"
+            text += (
+                f"; {with_interval(month, format_share)} within 30"
+                f" ({format_share(repairs['usual_30'])})"
+            )
         yield f"{text}."
     now = len(repairs["probation"])
     yield f"{count(now, 'node')} on probation." if now else "No node is on probation."
     for row in repairs["by_repair"]:
         if row["verdict"] in ("holds_better", "holds_worse"):
-            own, others = (share(row[key]["value"]) for key in ("failed_30", "others_30"))
+            own, others = (format_share(row[key]["value"]) for key in ("failed_30", "others_30"))
             yield (
-                f"After {_of_cause(row['cause'])}, {_of_action(row['action'])}"
+                f"After {_name_cause(row['cause'])}, {_name_action(row['action'])}"
                 f" {_VERDICTS[row['verdict']]}: {own}"
                 f" fail again within 30 days, {others} of theirs."
             )
-    yield from (_how_right(one) for one in repairs["judged"][:1] if one["auc"] is not None)
+    yield from (_describe_accuracy(one) for one in repairs["judged"][:1] if one["auc"] is not None)
 
 
-def _how_right(one: Wire) -> str:
+def _describe_accuracy(one: Wire) -> str:
     """How far the chances that were said could be believed."""
     low, high = one["auc_low"], one["auc_high"]
     return (
-        f"Chances said on the day of each return: {share(one['mean_chance'])} on average, and"
-        f" {share(one['num_failed'] / one['num_returns'])} failed again within"
+        f"Chances said on the day of each return: {format_share(one['mean_chance'])} on"
+        f" average, and"
+        f" {format_share(one['num_failed'] / one['num_returns'])} failed again within"
         f" {one['within_days']:g} days; of two returns the one that failed had the higher chance in"
         f" {100 * one['auc']:.0f} of 100 pairs ({100 * low:.0f} to {100 * high:.0f}; 50 is chance)."
     )
 
 
-def probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
+def iterate_probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
     """One row per node, the likeliest to fail first."""
     for row in rows:
         low, high = (f"{100 * row[key]:.0f}" for key in ("low_7", "high_7"))
         yield (
             row["node"],
-            day_of(row["returned_at"], with_year=False),
-            _of_action(row["action"]) if row["action"] else _of_cause(row["cause"]),
+            format_utc_day(row["returned_at"], with_year=False),
+            _name_action(row["action"]) if row["action"] else _name_cause(row["cause"]),
             f"{100 * row['within_7']:.0f} % ({low} to {high})",
             f"{100 * row['next_7']:.0f} %",
             row["check"],
-            day_of(row["until"], with_year=False),
+            format_utc_day(row["until"], with_year=False),
         )
 
 
-def cause_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
+def iterate_cause_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
     """One row per cause, the most frequent first."""
     for row in repairs["by_cause"]:
-        shares = (_said_share(row[key]) for key in ("failed_7", "failed_30"))
-        yield _of_cause(row["cause"]), f"{row['num_returns']:,}", *shares
+        shares = (_format_share(row[key]) for key in ("failed_7", "failed_30"))
+        yield _name_cause(row["cause"]), f"{row['num_returns']:,}", *shares
 
 
 def repair_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
     """One row per cause and repair."""
     for row in repairs["by_repair"]:
-        shares = (_said_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
-        names = _of_cause(row["cause"]), _of_action(row["action"])
+        shares = (_format_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
+        names = _name_cause(row["cause"]), _name_action(row["action"])
         yield *names, f"{row['num_returns']:,}", *shares, _VERDICTS[row["verdict"]]
 
 
-def judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
+def iterate_judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
     """One row per tenth of the returns, by the chance said on the day."""
     for one in repairs["judged"]:
         for row in one["deciles"]:
-            low, high = (share(row[key]) for key in ("low", "high"))
-            failed = share(row["observed"])
-            chance = share(row["chance"])
+            low, high = (format_share(row[key]) for key in ("low", "high"))
+            failed = format_share(row["observed"])
+            chance = format_share(row["chance"])
             span = f"{one['within_days']:g} days"
             yield span, f"{row['num_returns']:,}", chance, failed, f"{low} to {high}"
 
 
-def _said_share(estimate: Estimate) -> str:
+def _format_share(estimate: Estimate) -> str:
     """A share with its interval; of too few returns nothing is told but that."""
-    return _VERDICTS["cannot_tell"] if estimate["value"] is None else with_interval(estimate, share)
+    return (
+        _VERDICTS["cannot_tell"]
+        if estimate["value"] is None
+        else with_interval(estimate, format_share)
+    )
 
 
-def _of_cause(name: str) -> str:
+def _name_cause(name: str) -> str:
     """``a cable fault``; a name of another release as it is."""
-    return cause_words(OutageCause(name)) if name in set(OutageCause) else name
+    return describe_repair_cause(OutageCause(name)) if name in set(OutageCause) else name
 
 
-def _of_action(name: str) -> str:
+def _name_action(name: str) -> str:
     """``a cable swap``; a name of another release as it is."""
-    return action_words(RepairAction(name)) if name in set(RepairAction) else name
+    return describe_repair_action(RepairAction(name)) if name in set(RepairAction) else name

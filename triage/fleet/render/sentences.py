@@ -10,20 +10,20 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.over_time import reference_job
+from triage.fleet.render.charts.over_time import describe_reference_job
 from triage.fleet.render.charts.plan import BASIS, MEASURED
-from triage.fleet.render.page.nodes import names_of
+from triage.fleet.render.page.nodes import list_graded_names
 from triage.fleet.render.words import (
     Wire,
-    by_unit,
-    day_of,
-    duration,
-    figure,
-    hours,
+    format_by_unit,
+    format_duration,
+    format_figure,
+    format_hours,
+    format_per_cent,
+    format_seconds,
+    format_share,
+    format_utc_day,
     mark,
-    per_cent,
-    seconds,
-    share,
     with_interval,
 )
 
@@ -58,36 +58,36 @@ class Headline(NamedTuple):
 
 def is_empty(report: Wire, standings: Wire | None = None) -> bool:
     """Whether there is nothing to show: no run, no interruption and no outage."""
-    nothing = not report["repairs"]["outages"] and nothing_ran(report)
+    nothing = not report["repairs"]["outages"] and is_without_runs(report)
     return nothing and not report["stops"]["planned"] and not (standings or {}).get("parts")
 
 
-def nothing_ran(report: Wire) -> bool:
+def is_without_runs(report: Wire) -> bool:
     """Whether no job is known, running or interrupted."""
     return not report["exposure"]["runs"] and not report["stops"]["unexpected"]
 
 
-def period_text(report: Wire) -> str:
+def format_period(report: Wire) -> str:
     """``1 Oct to 31 Oct 2026 (30 days), cluster a``."""
     since, until = (datetime.fromisoformat(report[key]) for key in ("since", "until"))
     days = mark(round((until - since).total_seconds() / 3600))
     cluster = f", cluster {report['cluster']}" if report["cluster"] else ""
-    return f"{day_of(since)} to {day_of(until)} UTC ({days}){cluster}"
+    return f"{format_utc_day(since)} to {format_utc_day(until)} UTC ({days}){cluster}"
 
 
-def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline]:
+def list_headlines(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline]:
     """All sentences that the record bears; those that need what it lacks are left out."""
     if is_empty(report, standings):
         return []
     checks = f"{count(num_checks, 'check')} due or failing."
     return [
-        *_rate(report),
-        *_nodes(report["stops"], standings),
-        *_causes(report),
-        *_trend(report),
-        *_checkpoint(report),
-        *_spares(report),
-        *_silence(report),
+        *_iterate_rate(report),
+        *_iterate_nodes(report["stops"], standings),
+        *_iterate_causes(report),
+        *_iterate_trend(report),
+        *_iterate_checkpoint(report),
+        *_iterate_spares(report),
+        *_iterate_silence(report),
         *([Headline("checks", checks, tone="may")] if num_checks else ()),
     ]
 
@@ -95,15 +95,15 @@ def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline
 def plan_answers(report: Wire, spares: Wire) -> list[Headline]:
     """The sentences of one plan; ``spares`` is ``what_if.SparesAnswer`` on the wire."""
     return [
-        *_rate(report),
-        *_beware(report),
-        *_chance(report),
-        *_checkpoint(report),
-        *_spares_for(spares),
+        *_iterate_rate(report),
+        *_iterate_warnings(report),
+        *_iterate_chance(report),
+        *_iterate_checkpoint(report),
+        *_iterate_spares_answer(spares),
     ]
 
 
-def _beware(report: Wire) -> Iterator[Headline]:
+def _iterate_warnings(report: Wire) -> Iterator[Headline]:
     """What speaks against the figure of just this size."""
     size = report["exposure"]["reference_gpus"]
     row = next((row for row in report["projection"] if row["num_gpus"] == size), None)
@@ -111,71 +111,71 @@ def _beware(report: Wire) -> Iterator[Headline]:
         yield Headline("projection", f"Beware: {text}.", tone="may")
 
 
-def _chance(report: Wire) -> Iterator[Headline]:
+def _iterate_chance(report: Wire) -> Iterator[Headline]:
     day = next((row for row in report["survival"] if row["hours"] == _DAY_H), None)
     if day is not None and day["probability"]["value"] is not None:
-        chance = by_unit(day["probability"])
+        chance = format_by_unit(day["probability"])
         yield Headline(
             "lifetime", f"It runs a whole day undisturbed with a probability of {chance}."
         )
 
 
-def _spares_for(answer: Wire) -> Iterator[Headline]:
-    row = _best_founded(answer["rows"])
+def _iterate_spares_answer(answer: Wire) -> Iterator[Headline]:
+    row = _choose_best_founded(answer["rows"])
     if row is None or row["spares"]["value"] is None:
         return
     nodes = count(answer["num_nodes"], "node")
     spares = with_interval(row["spares"], lambda value: count(value, "spare"))
-    text = f"With {spares}, {nodes} are there {per_cent(answer['confidence'])} of the time."
+    text = f"With {spares}, {nodes} are there {format_per_cent(answer['confidence'])} of the time."
     away = mark(answer["repair_days"] * _DAY_H)
-    why = f"Where {_takes_out(row)}, for {away} each."
+    why = f"Where {_describe_basis(row)}, for {away} each."
     if row["basis"] == "forecast":
         why = "By the outages on record, in bursts and batches and as long as they came."
     yield Headline("spares", text, why)
 
 
-def _best_founded(rows: list[Wire]) -> Wire | None:
+def _choose_best_founded(rows: list[Wire]) -> Wire | None:
     """Of the rows of spares the forecast, or that by the outages on record; else the first."""
     bases = {row["basis"]: row for row in rows}
     return bases.get("forecast") or bases.get("outages") or (rows[0] if rows else None)
 
 
-def _takes_out(row: Wire) -> str:
+def _describe_basis(row: Wire) -> str:
     """What takes a node out of service, by a row of spares."""
     return BASIS.get(row["basis"], row["basis"])
 
 
-def _rate(report: Wire) -> Iterator[Headline]:
-    if nothing_ran(report):
+def _iterate_rate(report: Wire) -> Iterator[Headline]:
+    if is_without_runs(report):
         return
     mtti, stops, exposure = report["reference_mtti"], report["stops"], report["exposure"]
     counted = count(stops["counted"], "unexpected interruption")
     rests = f"{counted} in {mark(round(exposure['days'] * _DAY_H))}"
     if exposure["gpu_hours"]:
-        rests += f" and {_many(exposure['gpu_hours'])} GPU-hours"
+        rests += f" and {_format_many(exposure['gpu_hours'])} GPU-hours"
     if stops["planned"]:
         rests += f"; {count(stops['planned'], 'planned one')} not counted"
     between = report["rates"]["gpu_hours_between"]
     if between["value"]:
-        rests += f". One for every {figure(between['value'], 3)} GPU-hours"
-    job = reference_job(report)
+        rests += f". One for every {format_figure(between['value'], 3)} GPU-hours"
+    job = describe_reference_job(report)
     if mtti["value"]:
-        yield Headline("rate", f"A{job[1:]} stops every {duration(mtti)}.", f"{rests}.")
+        yield Headline("rate", f"A{job[1:]} stops every {format_duration(mtti)}.", f"{rests}.")
     elif mtti["low"]:
-        text = f"No unexpected interruption yet: {job} runs {duration(mtti)} on average."
+        text = f"No unexpected interruption yet: {job} runs {format_duration(mtti)} on average."
         yield Headline("rate", text, f"{rests}.", "good")
 
 
-def _nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
+def _iterate_nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
     counts = standings["counts"]
     lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
-    also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
+    also = f"{count(watched, 'node')} under watch: {list_graded_names(standings, 'watch', _NAMES)}."
     if lemons:
         rows = [row for row in standings["nodes"] if row["grade"] == "lemon"]
         # Where it is known of each that it does not pay, nobody is told to take any out.
         loss = rows and all(row.get("pays") is False for row in rows)
         text = f"{count(lemons, 'lemon')}{'' if loss else ' to take out'}:"
-        text = f"{text} {names_of(standings, 'lemon', _NAMES)}."
+        text = f"{text} {list_graded_names(standings, 'lemon', _NAMES)}."
         why = "Taking them out costs more than it saves. " if loss else ""
         yield Headline("nodes", text, f"{why}{also if watched else ''}".strip(), "bad")
     elif watched:
@@ -192,13 +192,13 @@ def _nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
         )
         text = f"No node of {standings['num_tested']:,} {does}."
         yield Headline("nodes", text, tone="good")
-    yield from _probation(standings)
+    yield from _iterate_probation(standings)
     leaves = [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
     for text in leaves[:3]:
         yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
 
 
-def _probation(standings: Wire) -> Iterator[Headline]:
+def _iterate_probation(standings: Wire) -> Iterator[Headline]:
     rows = [row["probation"] for row in standings["nodes"] if row.get("probation")]
     if rows:
         first = max(rows, key=lambda row: row["next_7"])
@@ -206,58 +206,62 @@ def _probation(standings: Wire) -> Iterator[Headline]:
         yield Headline("nodes", text, f"{first['node']} {first['text']}.", "may")
 
 
-def _causes(report: Wire) -> Iterator[Headline]:
+def _iterate_causes(report: Wire) -> Iterator[Headline]:
     mix = report["mix"]
     if not mix["count"]:
         return
     first = max(mix["rows"], key=lambda row: row["count"])
     text = (
         f"{first['row']} fails most: {first['count']:,} of {mix['count']:,}"
-        f" ({share(first['share']['value'])}; {share(first['llama3_share'])} in Llama 3)."
+        f" ({format_share(first['share']['value'])}; {format_share(first['llama3_share'])} in"
+        f" Llama 3)."
     )
     origins = {row["origin"]: row for row in report["origins"]}
     parts = [
-        f"{name} {share(origins[name]['share']['value'])}"
+        f"{name} {format_share(origins[name]['share']['value'])}"
         for name in ("hardware", "software", "maintenance", "unknown")
         if origins.get(name, {}).get("count")
     ]
     yield Headline("causes", text, f"By origin: {', '.join(parts)}." if parts else "")
 
 
-def _trend(report: Wire) -> Iterator[Headline]:
+def _iterate_trend(report: Wire) -> Iterator[Headline]:
     comparison = report["comparison"]
     if not comparison["differs"] or comparison["split"] is None:
         return
-    times, ratio = trend_words(comparison)
-    since = day_of(comparison["split"])
+    times, ratio = describe_trend(comparison)
+    since = format_utc_day(comparison["split"])
     text = f"Since {since} jobs stop {times} often than before: {ratio} times as often."
     why = f"{comparison['first']:,} interruptions against {comparison['second']:,} before."
     yield Headline("time", text, why, "bad" if times == "more" else "good")
 
 
-def trend_words(comparison: Wire) -> tuple[str, str]:
+def describe_trend(comparison: Wire) -> tuple[str, str]:
     """``more`` or ``less``, and how many times as often; empty where that is not known."""
     ratio = comparison["ratio"]
-    return "more" if (ratio["value"] or 2) > 1 else "less", by_unit(ratio) if ratio["value"] else ""
+    return "more" if (ratio["value"] or 2) > 1 else "less", format_by_unit(ratio) if ratio[
+        "value"
+    ] else ""
 
 
-def _checkpoint(report: Wire) -> Iterator[Headline]:
+def _iterate_checkpoint(report: Wire) -> Iterator[Headline]:
     if not report["checkpoints"] or not report["checkpoints"][0]["young"]["value"]:
         return
     plan = report["checkpoints"][0]
     text = (
-        f"Checkpoint every {seconds(plan['young']['value'])}: checkpoints, lost work and restarts"
-        f" then take {by_unit(plan['loss'])}."
+        f"Checkpoint every {format_seconds(plan['young']['value'])}: checkpoints, lost work and"
+        f" restarts"
+        f" then take {format_by_unit(plan['loss'])}."
     )
     why = (
-        f"For {reference_job(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
+        f"For {describe_reference_job(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
         f" {mark(plan['restart_s'] / 3600)} for a restart."
     )
     yield Headline("checkpoint", text, why)
 
 
-def _spares(report: Wire) -> Iterator[Headline]:
-    row = _best_founded(report["spares"])
+def _iterate_spares(report: Wire) -> Iterator[Headline]:
+    row = _choose_best_founded(report["spares"])
     if row is None:
         return
     absent = report["away"]
@@ -269,12 +273,12 @@ def _spares(report: Wire) -> Iterator[Headline]:
     spares = row["spares"]
     text = (
         f"With {count(spares['at_99'], 'spare')}, {count(spares['num_nodes'], 'node')} are there"
-        f" {per_cent(0.99)} of the time."
+        f" {format_per_cent(0.99)} of the time."
     )
     away = row["repair_days"] * _DAY_H
-    why = f"Where {_takes_out(row)}, for {mark(away)}."
+    why = f"Where {_describe_basis(row)}, for {mark(away)}."
     if row["basis"] in MEASURED:
-        why = f"By the outages on record, {hours(away)} each on average."
+        why = f"By the outages on record, {format_hours(away)} each on average."
     if row["basis"] == "forecast":
         sufficed = count(report["away"]["in_sample"], "spare")
         bounds = with_interval(report["away"]["forecast"], lambda value: f"{value:,.0f}")
@@ -282,7 +286,7 @@ def _spares(report: Wire) -> Iterator[Headline]:
     yield Headline("spares", text, why)
 
 
-def _silence(report: Wire) -> Iterator[Headline]:
+def _iterate_silence(report: Wire) -> Iterator[Headline]:
     days = report["silent_days"]["days"]
     if days:
         listed = ", ".join(days[:4]) + (" ..." if len(days) > 4 else "")
@@ -290,7 +294,7 @@ def _silence(report: Wire) -> Iterator[Headline]:
         yield Headline("time", text, "Look at the collector before the fleet.", "may")
 
 
-def _many(number: float) -> str:
+def _format_many(number: float) -> str:
     for least, word in ((1e9, " billion"), (1e6, " million")):
         if number >= least:
             return f"{number / least:,.1f}{word}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.over_time import reference_job
-from triage.fleet.render.sentences import EMPTY, answers, is_empty, trend_words
-from triage.fleet.render.words import Wire, day_of, duration
+from triage.fleet.render.charts.over_time import describe_reference_job
+from triage.fleet.render.sentences import EMPTY, describe_trend, is_empty, list_headlines
+from triage.fleet.render.words import Wire, format_duration, format_utc_day
 
 _MAX_CAUSES: Final = 4
 _MAX_NAMES: Final = 12
@@ -19,16 +19,16 @@ _MAX_PARTS: Final = 3
 _FROM_TREND: Final = frozenset({"checkpoint", "spares"})
 
 
-def headline(week: Wire, standings: Wire) -> str:
+def compose_weekly_headline(week: Wire, standings: Wire) -> str:
     """``Fleet, week to 16 Nov 2026: 12 unexpected interruptions, 2 lemons``."""
     cluster = f" {week['cluster']}" if week["cluster"] else ""
     stops = count(week["stops"]["unexpected"], "unexpected interruption")
     lemons = standings["counts"]["lemon"]
     more = f", {count(lemons, 'lemon')}" if lemons else ""
-    return f"Fleet{cluster}, week to {day_of(week['until'])}: {stops}{more}"
+    return f"Fleet{cluster}, week to {format_utc_day(week['until'])}: {stops}{more}"
 
 
-def sentences(
+def list_weekly_sentences(
     week: Wire,
     trend: Wire,
     standings: Wire,
@@ -39,17 +39,17 @@ def sentences(
     if is_empty(week) and is_empty(trend, standings):
         return [EMPTY]
     return [
-        *_stops(week, trend),
-        *_nodes(standings, before),
-        *probation(standings),
-        *_parts(standings),
-        *_causes(week),
-        *_to_check(checks),
-        *(answer.text for answer in answers(trend, standings) if answer.key in _FROM_TREND),
+        *_iterate_stops(week, trend),
+        *_iterate_nodes(standings, before),
+        *iterate_probation_sentences(standings),
+        *_iterate_parts(standings),
+        *_iterate_causes(week),
+        *_iterate_checks(checks),
+        *(answer.text for answer in list_headlines(trend, standings) if answer.key in _FROM_TREND),
     ]
 
 
-def _stops(week: Wire, trend: Wire) -> Iterator[str]:
+def _iterate_stops(week: Wire, trend: Wire) -> Iterator[str]:
     counted, planned = week["stops"]["unexpected"], week["stops"]["planned"]
     earlier = trend["stops"]["unexpected"] - counted
     days = (trend["exposure"]["days"] - week["exposure"]["days"]) or 1.0
@@ -60,30 +60,30 @@ def _stops(week: Wire, trend: Wire) -> Iterator[str]:
     mtti = week["reference_mtti"]
     if mtti["value"] or mtti["low"]:
         how = "stopped every" if mtti["value"] else "ran"
-        yield f"A{reference_job(week)[1:]} {how} {duration(mtti)}."
+        yield f"A{describe_reference_job(week)[1:]} {how} {format_duration(mtti)}."
     comparison = trend["comparison"]
     if comparison["differs"]:
-        times, ratio = trend_words(comparison)
+        times, ratio = describe_trend(comparison)
         factor = f": {ratio} times as often" if ratio else ""
         yield f"That is {times} often than in the weeks before{factor}."
 
 
-def _nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
+def _iterate_nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
     now = {row["node"]: row["grade"] for row in standings["nodes"]}
     lemons, watched = (
         [node for node, grade in now.items() if grade == wanted] for wanted in ("lemon", "watch")
     )
     if lemons:
         names = [node if before.get(node) == "lemon" else f"{node} (new)" for node in lemons]
-        yield f"{count(len(lemons), 'lemon')} to take out: {_listed(names, _MAX_NAMES)}."
+        yield f"{count(len(lemons), 'lemon')} to take out: {_join_names(names, _MAX_NAMES)}."
     if new := [node for node in watched if before.get(node) != "watch"]:
-        yield f"Newly watched: {_listed(new, _MAX_NAMES)}."
+        yield f"Newly watched: {_join_names(new, _MAX_NAMES)}."
     once = (node for node, grade in before.items() if grade == "lemon")
     if mended := sorted(node for node in once if now.get(node) != "lemon"):
-        yield f"No longer a lemon: {_listed(mended, _MAX_NAMES)}."
+        yield f"No longer a lemon: {_join_names(mended, _MAX_NAMES)}."
 
 
-def probation(standings: Wire) -> Iterator[str]:
+def iterate_probation_sentences(standings: Wire) -> Iterator[str]:
     """Who came back from a repair lately, the likeliest to fail first."""
     rows = [row for row in standings["nodes"] if row.get("probation")]
     rows.sort(key=lambda row: -row["probation"]["next_7"])
@@ -92,30 +92,30 @@ def probation(standings: Wire) -> Iterator[str]:
         number = count(len(rows), "repaired node")
         yield (
             f"{number} on probation, with the chance to fail again within a week:"
-            f" {_listed(names, _MAX_NAMES)}."
+            f" {_join_names(names, _MAX_NAMES)}."
         )
 
 
-def _parts(standings: Wire) -> Iterator[str]:
+def _iterate_parts(standings: Wire) -> Iterator[str]:
     for part in standings["parts"][:_MAX_PARTS]:
         text = part["text"]
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def _causes(week: Wire) -> Iterator[str]:
+def _iterate_causes(week: Wire) -> Iterator[str]:
     rows = sorted(week["mix"]["rows"], key=lambda row: -row["count"])
     if counts := [f"{row['row']} {row['count']:,}" for row in rows if row["count"]]:
-        yield f"By cause: {_listed(counts, _MAX_CAUSES)}."
+        yield f"By cause: {_join_names(counts, _MAX_CAUSES)}."
 
 
-def _to_check(checks: Sequence[Wire]) -> Iterator[str]:
+def _iterate_checks(checks: Sequence[Wire]) -> Iterator[str]:
     failing = sum(check["state"] == "failing" for check in checks)
     if checks:
         due = len(checks) - failing
         yield f"{count(failing, 'check')} failing, {due:,} due."
 
 
-def _listed(names: Sequence[str], most: int) -> str:
+def _join_names(names: Sequence[str], most: int) -> str:
     """``n3, n7 and 2 more``: the first ``most`` of the names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

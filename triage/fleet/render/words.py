@@ -25,19 +25,19 @@ _UNITS: Final = (
 _MARKS: Final = ((_YEAR_H, _YEAR_H, "years"), (_DAY_H, _DAY_H, "days"), *_UNITS[2:4])
 
 
-def clock(hour: float) -> str:
+def format_hour_of_day(hour: float) -> str:
     """An hour of the day as ``13:30``."""
     minutes = round(hour * 60) % 1440
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def day_of(at: datetime | str, *, with_year: bool = True) -> str:
+def format_utc_day(at: datetime | str, *, with_year: bool = True) -> str:
     """``1 Oct 2026``: the day in UTC of a time, or of one as the wire has it."""
     moment = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
     return f"{moment.day} {moment:%b %Y}" if with_year else f"{moment.day} {moment:%b}"
 
 
-def figure(value: float | None, digits: int = 2) -> str:
+def format_figure(value: float | None, digits: int = 2) -> str:
     """``3.1``, ``0.045``, ``1,296``: so many digits that count, and never an exponent."""
     if value is None:
         return NOTHING
@@ -53,7 +53,7 @@ def figure(value: float | None, digits: int = 2) -> str:
     return f"{value:.{decimals}f}"
 
 
-def _unit_of(value_h: float) -> tuple[float, str]:
+def _choose_unit(value_h: float) -> tuple[float, str]:
     """How many hours the unit has that a time is told in, and its word."""
     for least, unit_h, word in _UNITS:
         if abs(value_h) >= least:
@@ -61,12 +61,12 @@ def _unit_of(value_h: float) -> tuple[float, str]:
     return _UNITS[-1][1:]
 
 
-def hours(value_h: float | None, digits: int = 2) -> str:
+def format_hours(value_h: float | None, digits: int = 2) -> str:
     """A time given in hours: ``3.1 h``, ``23 min``, ``54 days``."""
     if value_h is None:
         return NOTHING
-    unit_h, word = _unit_of(value_h)
-    return f"{figure(value_h / unit_h, digits)} {word}"
+    unit_h, word = _choose_unit(value_h)
+    return f"{format_figure(value_h / unit_h, digits)} {word}"
 
 
 def mark(value_h: float) -> str:
@@ -78,12 +78,12 @@ def mark(value_h: float) -> str:
     return f"{value_h * 3600:.3g} s"
 
 
-def seconds(value_s: float | None, digits: int = 2) -> str:
+def format_seconds(value_s: float | None, digits: int = 2) -> str:
     """A time given in seconds."""
-    return hours(None if value_s is None else value_s / 3600, digits)
+    return format_hours(None if value_s is None else value_s / 3600, digits)
 
 
-def share(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     """A share as ``4.2 %``; what is not nothing is never told as ``0 %``."""
     if value is None:
         return NOTHING
@@ -95,12 +95,12 @@ def share(value: float | None) -> str:
     return f"{percent:.0f} %" if percent in (0, 100) else f"{percent:.1f} %"
 
 
-def per_cent(value: float) -> str:
+def format_per_cent(value: float) -> str:
     """A share as it is asked for: ``99 %``, ``99.9 %``."""
     return f"{100 * value:g} %"
 
 
-def with_interval(estimate: Estimate | None, worded: Callable[[float], str] = figure) -> str:
+def with_interval(estimate: Estimate | None, worded: Callable[[float], str] = format_figure) -> str:
     """An estimate with its interval: ``3.1 h (2.8 to 3.4)``; a bound where that is all there is.
 
     ``worded`` is for the figure and its bounds alike; the unit it writes stands once.
@@ -114,36 +114,38 @@ def with_interval(estimate: Estimate | None, worded: Callable[[float], str] = fi
         return NOTHING if high is None else f"less than {worded(high)}"
     if low is None and high is None:
         return worded(value)
-    bounds = [NOTHING if bound is None else _bare(worded(bound)) for bound in (low, high)]
-    if {*bounds} == {_bare(worded(value))}:
+    bounds = [NOTHING if bound is None else _strip_unit(worded(bound)) for bound in (low, high)]
+    if {*bounds} == {_strip_unit(worded(value))}:
         return worded(value)
     if low is None:
         return f"{worded(value)} (up to {bounds[1]})"
     return f"{worded(value)} ({bounds[0]} {'or more' if high is None else f'to {bounds[1]}'})"
 
 
-def duration(estimate: Estimate | None, unit_h: float = 1.0) -> str:
+def format_duration(estimate: Estimate | None, unit_h: float = 1.0) -> str:
     """An estimate of a time, one unit for all three; ``unit_h`` is what the estimate is in."""
     if estimate is None:
         return NOTHING
     known = [estimate[key] for key in ("value", "low", "high") if estimate.get(key) is not None]
     if not known:
         return NOTHING
-    scale_h, word = _unit_of(known[0] * unit_h)
-    return with_interval(estimate, lambda time: f"{figure(time * unit_h / scale_h)} {word}")
+    scale_h, word = _choose_unit(known[0] * unit_h)
+    return with_interval(estimate, lambda time: f"{format_figure(time * unit_h / scale_h)} {word}")
 
 
-def by_unit(estimate: Estimate | None) -> str:
+def format_by_unit(estimate: Estimate | None) -> str:
     """An estimate in the words of its own unit: hours and seconds as times, shares in percent."""
     unit = "" if estimate is None else str(estimate.get("unit", ""))
     if unit == "h":
-        return duration(estimate)
+        return format_duration(estimate)
     if unit == "s":
-        return duration(estimate, 1 / 3600)
-    return with_interval(estimate, share if unit in ("share", "probability") else figure)
+        return format_duration(estimate, 1 / 3600)
+    return with_interval(
+        estimate, format_share if unit in ("share", "probability") else format_figure
+    )
 
 
-def _bare(text: str) -> str:
+def _strip_unit(text: str) -> str:
     """A figure without its unit, which is the last word where it has no digit."""
     number, _, unit = text.rpartition(" ")
     return number if number and not any(map(str.isdigit, unit)) else text

@@ -15,9 +15,9 @@ import numpy as np
 from triage.domain.wire import Count, WireForm
 from triage.fleet.record.columns import Flags
 from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
-from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, failed_share
+from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, estimate_failed_share
 from triage.statistics.estimate import Estimate
-from triage.statistics.false_discovery import adjusted
+from triage.statistics.false_discovery import adjust_p_values
 
 _FALSE_DISCOVERY_RATE: Final = 0.05
 # On either side of a comparison; of fewer nodes even all against none says little.
@@ -62,28 +62,30 @@ class RepairRow(WireForm):
     verdict: RepairVerdict
 
 
-def by_cause(returns: Returns) -> tuple[CauseRecurrence, ...]:
+def summarize_by_cause(returns: Returns) -> tuple[CauseRecurrence, ...]:
     """One row per cause that there is, the most frequent first."""
     rows = []
     for place, cause in enumerate(CAUSES):
         among = returns.cause == place
         if number := int(among.sum()):
-            shares = (failed_share(returns, among, span) for span in (EARLY_DAYS, LATE_DAYS))
+            shares = (
+                estimate_failed_share(returns, among, span) for span in (EARLY_DAYS, LATE_DAYS)
+            )
             rows.append(CauseRecurrence(str(cause), number, *shares))
     return tuple(sorted(rows, key=lambda row: (-row.num_returns, row.cause)))
 
 
-def by_repair(returns: Returns) -> tuple[RepairRow, ...]:
+def summarize_by_repair(returns: Returns) -> tuple[RepairRow, ...]:
     """One row per cause and known repair, by cause, the most frequent repair first."""
-    rows = list(_cells(returns))
+    rows = list(_iterate_cells(returns))
     tested = [row for row in rows if row.p_value is not None]
-    found = adjusted(np.array([row.p_value for row in tested], np.float64))
+    found = adjust_p_values(np.array([row.p_value for row in tested], np.float64))
     q_of = {(row.cause, row.action): float(q) for row, q in zip(tested, found, strict=True)}
-    return tuple(_decided(row, q_of.get((row.cause, row.action))) for row in rows)
+    return tuple(_decide_verdict(row, q_of.get((row.cause, row.action))) for row in rows)
 
 
-def _cells(returns: Returns) -> Iterator[RepairRow]:
-    first = _first_of_node(returns)
+def _iterate_cells(returns: Returns) -> Iterator[RepairRow]:
+    first = _find_first_of_node(returns)
     for cause in np.unique(returns.cause).tolist():
         of_cause = (returns.cause == cause) & (returns.action >= 0)
         actions, counts = np.unique(returns.action[of_cause], return_counts=True)
@@ -94,16 +96,16 @@ def _cells(returns: Returns) -> Iterator[RepairRow]:
                 cause=str(CAUSES[cause]),
                 action=str(ACTIONS[action]),
                 num_returns=int(this.sum()),
-                failed_7=failed_share(returns, this, EARLY_DAYS),
-                failed_30=failed_share(returns, this, LATE_DAYS),
-                others_30=failed_share(returns, others, LATE_DAYS),
-                p_value=_compared(returns, this & first, others & first),
+                failed_7=estimate_failed_share(returns, this, EARLY_DAYS),
+                failed_30=estimate_failed_share(returns, this, LATE_DAYS),
+                others_30=estimate_failed_share(returns, others, LATE_DAYS),
+                p_value=_compare_shares(returns, this & first, others & first),
                 q_value=None,
                 verdict=RepairVerdict.CANNOT_TELL,
             )
 
 
-def _first_of_node(returns: Returns) -> Flags:
+def _find_first_of_node(returns: Returns) -> Flags:
     """The first return of each node, cause and repair whose 30 days are over."""
     over = returns.over(LATE_DAYS)
     keys = np.column_stack([returns.node, returns.cause, returns.action])[over]
@@ -113,7 +115,7 @@ def _first_of_node(returns: Returns) -> Flags:
     return found
 
 
-def _compared(returns: Returns, this: Flags, others: Flags) -> float | None:
+def _compare_shares(returns: Returns, this: Flags, others: Flags) -> float | None:
     """The two-sided p-value of a difference in 30 days; None for too few nodes."""
     sizes = int(this.sum()), int(others.sum())
     if min(sizes) < _FEWEST_NODES:
@@ -126,7 +128,7 @@ def _compared(returns: Returns, this: Flags, others: Flags) -> float | None:
     return float(fisher_exact(table).pvalue)
 
 
-def _decided(row: RepairRow, q_value: float | None) -> RepairRow:
+def _decide_verdict(row: RepairRow, q_value: float | None) -> RepairRow:
     """The row with its verdict."""
     verdict = RepairVerdict.CANNOT_TELL
     own, others = row.failed_30.value, row.others_30.value

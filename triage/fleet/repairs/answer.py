@@ -12,18 +12,29 @@ import numpy as np
 
 from triage.domain.counts import count
 from triage.domain.probation import Probation
-from triage.domain.wire import Count, Share, WireForm, as_wire
+from triage.domain.wire import Count, Share, WireForm, convert_to_wire
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import FleetRecord, Floats, RepairNotes
 from triage.fleet.record.faults import Faults, faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
-from triage.fleet.repairs.actions import CauseRecurrence, RepairRow, by_cause, by_repair
+from triage.fleet.repairs.actions import (
+    CauseRecurrence,
+    RepairRow,
+    summarize_by_cause,
+    summarize_by_repair,
+)
 from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS, Curves, own_curve
-from triage.fleet.repairs.features import Features, features_of
-from triage.fleet.repairs.judged import Judged, judged
-from triage.fleet.repairs.model import Chances, chances_of, fitted, walked_forward
-from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, failed_share, returns_of
-from triage.fleet.repairs.words import check_after, probation_text
+from triage.fleet.repairs.features import Features, compute_features
+from triage.fleet.repairs.judged import Judged, judge_chances
+from triage.fleet.repairs.model import Chances, fit_model, predict_chances, walk_forward
+from triage.fleet.repairs.returns import (
+    ACTIONS,
+    CAUSES,
+    Returns,
+    build_returns,
+    estimate_failed_share,
+)
+from triage.fleet.repairs.words import check_after, describe_probation
 from triage.statistics.estimate import Estimate
 
 # A note is often written after the node is back, or before anybody drained it.
@@ -64,11 +75,11 @@ def with_notes(
         if row < 0 or faults.node[row] != node or day > faults.back_day[row] + _WRITTEN_WITHIN_DAYS:
             visits.append(Visit(node, day, action))
         elif row not in own:
-            actions[row] = _stronger(actions[row], action)
+            actions[row] = _choose_stronger(actions[row], action)
     return replace(faults, action=tuple(actions)), tuple(visits)
 
 
-def _stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
+def _choose_stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
     """Of two repairs, the one that changes more."""
     if one is None or one is RepairAction.OTHER:
         return other
@@ -86,7 +97,7 @@ _PRIOR_FAULTS: Final = 1.0
 _STEP_DAYS: Final = 0.25
 
 
-def faults_a_day(faults: Faults) -> float:
+def estimate_faults_a_day(faults: Faults) -> float:
     """Faults of a node a day in the last 112 days, a hint of the usual rate added."""
     span = min(_RATE_DAYS, faults.days)
     new = faults.begun & (faults.start_day >= faults.days - span)
@@ -139,7 +150,7 @@ def on_probation(
             num_returns=number,
             until=until.astimezone(UTC),
             check=check_after(cause),
-            text=probation_text(
+            text=describe_probation(
                 days_back, cause, done, (said[0], said[1], said[2]), float(next_7[at]), usual_7,
                 until, number,
             ),
@@ -192,7 +203,8 @@ class FleetRepairs(WireForm):
     """All answers on repairs; ``to_dict`` is the wire form ``triage.repairs/1``.
 
     ``failed_7`` and ``failed_30`` are shares of returns whose time is over; ``usual_7`` and
-    ``usual_30`` the chances of any node. ``judged`` holds the chances said on each day against
+    ``usual_30`` the chances of any node. ``judge_chances`` holds the chances said on each day
+    against
     what came, for 7 and for 30 days. ``returns`` are the newest of them, and ``visits`` the
     newest repairs without an outage.
     """
@@ -218,77 +230,77 @@ class FleetRepairs(WireForm):
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form, of plain values."""
-        return {"schema": SCHEMA, **as_wire(self)}
+        return {"schema": SCHEMA, **convert_to_wire(self)}
 
 
 def fleet_repairs(record: FleetRecord) -> FleetRepairs:
     """Answer everything on the repairs of a record."""
     faults, visits = with_notes(faults_of(record), record.repairs, record.since_ns)
-    returns = returns_of(faults)
-    features = features_of(returns)
-    chances = walked_forward(returns, features)
+    returns = build_returns(faults)
+    features = compute_features(returns)
+    chances = walk_forward(returns, features)
     everything = np.ones(len(returns), np.bool_)
-    rate = faults_a_day(faults)
+    rate = estimate_faults_a_day(faults)
     return FleetRepairs(
         cluster=record.cluster,
-        since=_moment(record.since_ns),
-        until=_moment(record.until_ns),
+        since=_convert_moment(record.since_ns),
+        until=_convert_moment(record.until_ns),
         num_faults=len(faults),
         num_returns=len(returns),
         num_out=returns.num_out,
         num_visits=len(visits),
-        failed_7=failed_share(returns, everything, EARLY_DAYS),
-        failed_30=failed_share(returns, everything, LATE_DAYS),
+        failed_7=estimate_failed_share(returns, everything, EARLY_DAYS),
+        failed_30=estimate_failed_share(returns, everything, LATE_DAYS),
         usual_7=float(-np.expm1(-rate * EARLY_DAYS)),
         usual_30=float(-np.expm1(-rate * LATE_DAYS)),
-        probation=_probations(record, faults, returns, features),
-        by_cause=by_cause(returns),
-        by_repair=by_repair(returns),
-        judged=tuple(_judged_over(returns, chances)),
-        returns=tuple(_rows_of(record, returns, chances)),
+        probation=_list_probations(record, faults, returns, features),
+        by_cause=summarize_by_cause(returns),
+        by_repair=summarize_by_repair(returns),
+        judged=tuple(_judge_chances(returns, chances)),
+        returns=tuple(_list_rows(record, returns, chances)),
         visits=tuple(_visit_row(record, one) for one in reversed(visits[-_MOST_ROWS:])),
-        notes=(*record.notes, *returns.notes, *_notes_of(returns, len(visits))),
+        notes=(*record.notes, *returns.notes, *_list_notes(returns, len(visits))),
     )
 
 
-def probations_of(record: FleetRecord) -> tuple[Probation, ...]:
+def list_record_probations(record: FleetRecord) -> tuple[Probation, ...]:
     """The nodes on probation alone; see :func:`fleet_repairs`."""
     faults, _ = with_notes(faults_of(record), record.repairs, record.since_ns)
-    returns = returns_of(faults)
-    return _probations(record, faults, returns, features_of(returns))
+    returns = build_returns(faults)
+    return _list_probations(record, faults, returns, compute_features(returns))
 
 
-def _probations(
+def _list_probations(
     record: FleetRecord, faults: Faults, returns: Returns, features: Features
 ) -> tuple[Probation, ...]:
-    model = fitted(returns, features, returns.days)
+    model = fit_model(returns, features, returns.days)
     per_day = own_curve(returns.next_day - returns.day, returns.days - returns.day)
     return tuple(
         on_probation(
             returns,
-            chances_of(model, features),
+            predict_chances(model, features),
             record.nodes,
-            _moment(record.since_ns),
-            faults_a_day(faults),
+            _convert_moment(record.since_ns),
+            estimate_faults_a_day(faults),
             per_day,
         )
     )
 
 
-def _judged_over(returns: Returns, chances: Chances) -> list[Judged]:
+def _judge_chances(returns: Returns, chances: Chances) -> list[Judged]:
     """What was said, against what came, over 7 and over 30 days."""
     spans = ((EARLY_DAYS, chances.within_7), (LATE_DAYS, chances.within_30))
     return [
-        judged(within[over], returns.failed(days)[over], days)
+        judge_chances(within[over], returns.failed(days)[over], days)
         for days, within in spans
         for over in (returns.over(days),)
     ]
 
 
-def _rows_of(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
+def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
     """The newest returns first."""
     found = []
-    since = _moment(record.since_ns)
+    since = _convert_moment(record.since_ns)
     for row in reversed(range(max(0, len(returns) - _MOST_ROWS), len(returns))):
         gap, action = float(returns.next_day[row] - returns.day[row]), int(returns.action[row])
         found.append(
@@ -308,11 +320,11 @@ def _rows_of(record: FleetRecord, returns: Returns, chances: Chances) -> list[Re
 
 
 def _visit_row(record: FleetRecord, one: Visit) -> VisitRow:
-    at = _moment(record.since_ns) + timedelta(days=one.day)
+    at = _convert_moment(record.since_ns) + timedelta(days=one.day)
     return VisitRow(record.nodes[one.node], at, str(one.action))
 
 
-def _notes_of(returns: Returns, num_visits: int) -> list[str]:
+def _list_notes(returns: Returns, num_visits: int) -> list[str]:
     """What is missing, in words."""
     found = []
     if num_visits:
@@ -332,5 +344,5 @@ def _notes_of(returns: Returns, num_visits: int) -> list[str]:
     return found
 
 
-def _moment(ns: int) -> datetime:
+def _convert_moment(ns: int) -> datetime:
     return datetime.fromtimestamp(ns / 1e9, UTC)

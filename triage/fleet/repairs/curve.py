@@ -23,7 +23,7 @@ _PRIOR_FAULTS: Final = 5.0
 _SUREST: Final = 0.9999
 
 
-def cumulative(days: Floats, per_day: tuple[float, ...] = USUAL) -> Floats:
+def accumulate_hazard(days: Floats, per_day: tuple[float, ...] = USUAL) -> Floats:
     """Expected faults up to so many days after a return; flat after 30."""
     reach = np.clip(np.asarray(days, np.float64)[..., None] - EDGES[:-1], 0, np.diff(EDGES))
     return np.asarray(reach @ np.array(per_day), np.float64)
@@ -56,8 +56,8 @@ class Curves:
 
     def expected(self, days: Floats) -> Floats:
         """Faults expected from the return until then; ``days`` has the curves as its rows."""
-        at = cumulative(days, self.per_day)
-        week, month = cumulative(np.array([EARLY_DAYS, LATE_DAYS]), self.per_day)
+        at = accumulate_hazard(days, self.per_day)
+        week, month = accumulate_hazard(np.array([EARLY_DAYS, LATE_DAYS]), self.per_day)
         early = self.early[:, None] * np.minimum(at, week) / week
         late = self.late[:, None] * np.maximum(at - week, 0.0) / (month - week)
         after = self.after * np.maximum(np.asarray(days) - LATE_DAYS, 0.0)

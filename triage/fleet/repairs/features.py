@@ -15,7 +15,7 @@ import numpy as np
 
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import Flags, Floats, Ints
-from triage.fleet.repairs.curve import EARLY_DAYS, EDGES, LATE_DAYS, USUAL, cumulative
+from triage.fleet.repairs.curve import EARLY_DAYS, EDGES, LATE_DAYS, USUAL, accumulate_hazard
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, NO_ACTION, Returns
 
 EARLY: Final = (0.0, EARLY_DAYS)
@@ -23,7 +23,7 @@ LATE: Final = (EARLY_DAYS, LATE_DAYS)
 WHOLE: Final = (0.0, LATE_DAYS)
 
 
-def ratios(
+def compute_past_ratios(
     returns: Returns,
     among: Flags,
     expected: Floats,
@@ -43,12 +43,12 @@ def ratios(
     seen_at = np.sort(next_day[hit])
     seen = np.concatenate([[0.0], np.cumsum(weight[hit][np.argsort(next_day[hit])])])
     observed = seen[np.searchsorted(seen_at, day, side="right")]
-    hoped = _hazard_until(day, next_day, weight * expected[among], span)
+    hoped = _accumulate_hazard_until(day, next_day, weight * expected[among], span)
     decay = np.exp2(-day / half_life)
     return np.asarray((observed * decay + pseudo) / (hoped * decay + pseudo), np.float64)
 
 
-def _hazard_until(
+def _accumulate_hazard_until(
     day: Floats, next_day: Floats, weight: Floats, span: tuple[float, float]
 ) -> Floats:
     """At each day, the usual hazard that all returns before it have run through, weighted.
@@ -73,25 +73,29 @@ def _hazard_until(
     return np.asarray(np.maximum(rise[place] * day + base[place], 0.0), np.float64)
 
 
-def by_group(
+def compute_group_ratios(
     returns: Returns, group: Ints, expected: Floats, half_life: float, pseudo: float
 ) -> Floats:
-    """``ratios`` over a month within each group; 1 for a group below 0, which is none."""
+    """``compute_past_ratios`` over a month within each group; 1 for a group below 0, which is
+    none.
+    """
     found = np.ones(len(returns))
     for one in np.unique(group[group >= 0]).tolist():
         among = group == one
-        found[among] = ratios(returns, among, expected, WHOLE, half_life, pseudo)
+        found[among] = compute_past_ratios(returns, among, expected, WHOLE, half_life, pseudo)
     return found
 
 
-def by_node(returns: Returns, expected: Floats, half_life: float, pseudo: float) -> Floats:
+def compute_node_ratios(
+    returns: Returns, expected: Floats, half_life: float, pseudo: float
+) -> Floats:
     """The same of the node's own earlier returns, whose outcome is known by its next fault."""
     found = np.ones(len(returns))
     gap = np.minimum(returns.next_day - returns.day, LATE_DAYS)
-    hoped = (cumulative(gap) * expected).tolist()
+    hoped = (accumulate_hazard(gap) * expected).tolist()
     hit = returns.failed(LATE_DAYS).tolist()
     day = returns.day.tolist()
-    for rows in _rows_by_node(returns.node):
+    for rows in _iterate_rows_by_node(returns.node):
         seen = hope = 0.0
         for before, row in pairwise(rows):
             decay = 2.0 ** ((day[before] - day[row]) / half_life)
@@ -100,7 +104,7 @@ def by_node(returns: Returns, expected: Floats, half_life: float, pseudo: float)
     return found
 
 
-def _rows_by_node(node: Ints) -> Iterator[list[int]]:
+def _iterate_rows_by_node(node: Ints) -> Iterator[list[int]]:
     """The rows of each node that has more than one, by time."""
     order = np.argsort(node, kind="stable")
     edges = np.flatnonzero(np.diff(node[order])) + 1
@@ -163,28 +167,28 @@ class Features:
     late: Floats
 
 
-def features_of(returns: Returns) -> Features:
+def compute_features(returns: Returns) -> Features:
     """The columns of all returns, each of its own past alone."""
     count = len(returns)
     everything, alike = np.ones(count, np.bool_), np.ones(count)
-    long_early = ratios(returns, everything, alike, EARLY, 112.0, 10.0)
-    long_late = ratios(returns, everything, alike, LATE, 112.0, 10.0)
-    now = ratios(returns, everything, long_early, EARLY, 7.0, 3.0)
+    long_early = compute_past_ratios(returns, everything, alike, EARLY, 112.0, 10.0)
+    long_late = compute_past_ratios(returns, everything, alike, LATE, 112.0, 10.0)
+    now = compute_past_ratios(returns, everything, long_early, EARLY, 7.0, 3.0)
     expected = long_early * now**_SHARED
     of_cause = returns.cause * len(ACTIONS) + returns.action
     repair = np.where(returns.action >= 0, of_cause, NO_ACTION)
-    action = by_group(returns, repair, expected, _YEAR, 5.0)
+    action = compute_group_ratios(returns, repair, expected, _YEAR, 5.0)
     gap = np.clip(np.nan_to_num(returns.before_days, nan=_USUAL_DAYS - 0.5), 0.0, _MOST_DAYS)
-    early, late = cumulative(np.array([EARLY_DAYS, LATE_DAYS]))
+    early, late = accumulate_hazard(np.array([EARLY_DAYS, LATE_DAYS]))
     columns = {
         "one": alike,
         "fleet_now": np.clip(np.log(now), -1.1, 1.1),
-        "node": np.clip(np.log(by_node(returns, expected, 56.0, 1.0)), -1.0, 1.1),
+        "node": np.clip(np.log(compute_node_ratios(returns, expected, 56.0, 1.0)), -1.0, 1.1),
         "soon": np.clip(-np.log((gap + 0.5) / _USUAL_DAYS), -1.4, 3.0),
-        "cause_elsewhere": elsewhere()[returns.cause],
-        "cause": np.log(by_group(returns, returns.cause, expected, _YEAR, 20.0)),
+        "cause_elsewhere": load_public_ratios()[returns.cause],
+        "cause": np.log(compute_group_ratios(returns, returns.cause, expected, _YEAR, 20.0)),
         "action": np.clip(np.log(action), -1.6, 1.1),
-        "together": np.minimum(np.log1p(_others_back(returns.day)), 2.5),
+        "together": np.minimum(np.log1p(_count_others_back(returns.day)), 2.5),
     }
     of_early = columns | {"fleet": _log_odds(early * long_early)}
     of_late = columns | {"fleet": _log_odds((late - early) * long_late)}
@@ -194,7 +198,7 @@ def features_of(returns: Returns) -> Features:
     )
 
 
-def elsewhere() -> Floats:
+def load_public_ratios() -> Floats:
     """By cause: how much more often it came back in a public record, as a logarithm."""
     return np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 
@@ -204,7 +208,7 @@ def _log_odds(expected: Floats) -> Floats:
     return np.asarray(np.log(np.expm1(expected)), np.float64)
 
 
-def _others_back(day: Floats) -> Floats:
+def _count_others_back(day: Floats) -> Floats:
     """How many others came back in the last hours: a batch was away for a cause that it shares."""
     before = np.searchsorted(day, day - _TOGETHER_DAYS, side="right")
     return np.asarray(np.searchsorted(day, day, side="right") - before - 1, np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from triage.domain.wire import Count, Share, WireForm
 from triage.fleet.record.columns import Flags, Floats
-from triage.fleet.repairs.returns import share
+from triage.fleet.repairs.returns import estimate_return_share
 
 _NUM_GROUPS: Final = 10
 # Below so many returns a group says nothing of 5 points: its own noise is larger.
@@ -33,7 +33,8 @@ class Decile(WireForm):
 class Judged(WireForm):
     """What was said against what came.
 
-    ``auc`` is the chance that of two returns the one that failed had the higher figure (0.5 is
+    ``compute_auc`` is the chance that of two returns the one that failed had the higher figure
+    (0.5 is
     a coin), None where all failed or none; ``auc_low`` and ``auc_high`` are its 95 % interval.
     ``log_loss`` is beside that of the share of all (``base``) known afterwards.
     """
@@ -50,12 +51,12 @@ class Judged(WireForm):
     deciles: tuple[Decile, ...] = ()
 
 
-def judged(chances: Floats, failed: Flags, within_days: float) -> Judged:
+def judge_chances(chances: Floats, failed: Flags, within_days: float) -> Judged:
     """Judge chances of returns whose time is over."""
     count, hits = len(chances), int(np.count_nonzero(failed))
     if not count:
         return Judged(within_days, 0, 0, None, None, None, None, None, None)
-    area, low, high = auc(chances, failed)
+    area, low, high = compute_auc(chances, failed)
     base = np.full(count, hits / count)
     return Judged(
         within_days=within_days,
@@ -67,11 +68,11 @@ def judged(chances: Floats, failed: Flags, within_days: float) -> Judged:
         auc_high=high,
         log_loss=log_loss(chances, failed),
         base_log_loss=log_loss(base, failed),
-        deciles=deciles(chances, failed),
+        deciles=group_deciles(chances, failed),
     )
 
 
-def auc(chances: Floats, failed: Flags) -> tuple[float | None, float | None, float | None]:
+def compute_auc(chances: Floats, failed: Flags) -> tuple[float | None, float | None, float | None]:
     """The area under the curve and its interval (Hanley and McNeil, Radiology 143, 1982)."""
     hits, misses = int(np.count_nonzero(failed)), int(np.count_nonzero(~failed))
     if not hits or not misses:
@@ -92,13 +93,13 @@ def log_loss(chances: Floats, failed: Flags) -> float:
     return float(-np.mean(np.where(failed, np.log(kept), np.log1p(-kept))))
 
 
-def deciles(chances: Floats, failed: Flags) -> tuple[Decile, ...]:
+def group_deciles(chances: Floats, failed: Flags) -> tuple[Decile, ...]:
     """Tenths by what was said, the lowest first; fewer groups where there are few returns."""
     groups = min(_NUM_GROUPS, len(chances) // _FEWEST_IN_GROUP)
     found = []
     for rows in np.array_split(np.argsort(chances, kind="stable"), groups) if groups else ():
         hits = int(np.count_nonzero(failed[rows]))
-        seen = share(hits, len(rows))
+        seen = estimate_return_share(hits, len(rows))
         low, high = seen.low or 0.0, 1.0 if seen.high is None else seen.high
         found.append(Decile(len(rows), float(chances[rows].mean()), hits / len(rows), low, high))
     return tuple(found)

@@ -65,7 +65,9 @@ class Chances:
     num_returns: Floats
 
 
-def fitted(returns: Returns, features: Features, day: float, start: Model | None = None) -> Model:
+def fit_model(
+    returns: Returns, features: Features, day: float, start: Model | None = None
+) -> Model:
     """The model as of ``day``, from what was over by then; ``start`` is where the search begins."""
     week = returns.over(EARLY_DAYS, day)
     month = returns.over(LATE_DAYS, day) & ~returns.failed(EARLY_DAYS)
@@ -97,7 +99,7 @@ def _fit(
     weights = mean if start is None else start
     curvature = precision
     for _ in range(_ROUNDS):
-        said = _chance(rows @ weights)
+        said = _convert_log_odds(rows @ weights)
         slope = rows.T @ (trust * (failed - said)) - precision @ (weights - mean)
         curvature = rows.T @ (rows * (trust * said * (1 - said))[:, None]) + precision
         step = np.linalg.solve(curvature, slope)
@@ -108,18 +110,18 @@ def _fit(
     return Fit(weights, np.linalg.inv(curvature), len(rows))
 
 
-def chances_of(model: Model, features: Features) -> Chances:
+def predict_chances(model: Model, features: Features) -> Chances:
     """What the model says of returns with these features."""
     early, early_error = model.early.log_odds(features.early)
     late, late_error = model.late.log_odds(features.late)
-    week = [_chance(early + sign * _TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
-    rest = [_chance(late + sign * _TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
+    week = [_convert_log_odds(early + sign * _TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
+    rest = [_convert_log_odds(late + sign * _TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
     month = [1 - (1 - a) * (1 - b) for a, b in zip(week, rest, strict=True)]
     number = np.full(len(early), float(model.early.num_returns))
     return Chances(week[0], week[1], week[2], month[0], month[1], month[2], number)
 
 
-def walked_forward(returns: Returns, features: Features) -> Chances:
+def walk_forward(returns: Returns, features: Features) -> Chances:
     """What was said of each return on its day, by the model as it was at the day's begin."""
     parts: list[Chances] = []
     model: Model | None = None
@@ -127,15 +129,15 @@ def walked_forward(returns: Returns, features: Features) -> Chances:
     period = np.floor(returns.day / step)
     for number in np.unique(period).tolist():
         now = period == number
-        model = fitted(returns, features, number * step, model)
-        parts.append(chances_of(model, Features(features.early[now], features.late[now])))
+        model = fit_model(returns, features, number * step, model)
+        parts.append(predict_chances(model, Features(features.early[now], features.late[now])))
     names = Chances.__slots__
-    return Chances(*(_joined([getattr(one, name) for one in parts]) for name in names))
+    return Chances(*(_join_parts([getattr(one, name) for one in parts]) for name in names))
 
 
-def _joined(parts: Sequence[Floats]) -> Floats:
+def _join_parts(parts: Sequence[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _chance(log_odds: Floats) -> Floats:
+def _convert_log_odds(log_odds: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))), np.float64)

@@ -14,7 +14,7 @@ from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.record.faults import Faults
-from triage.statistics.cause_mix import share as share_of
+from triage.statistics.cause_mix import estimate_share as share_of
 from triage.statistics.estimate import Estimate
 
 CAUSES = tuple(OutageCause)
@@ -58,7 +58,7 @@ class Returns:
         return self.day + within_days <= (self.days if day is None else day)
 
 
-def returns_of(faults: Faults) -> Returns:
+def build_returns(faults: Faults) -> Returns:
     """The returns of a record's faults."""
     first = max(0.0, faults.days - _MAX_DAYS)
     order = np.lexsort((faults.start_day, faults.node))
@@ -98,13 +98,15 @@ FEWEST: Final = 5
 """Of fewer returns no share is said, only its bounds."""
 
 
-def failed_share(returns: Returns, among: Flags, within_days: float) -> Estimate:
+def estimate_failed_share(returns: Returns, among: Flags, within_days: float) -> Estimate:
     """The share of those returns ``among`` these whose time is over that failed within it."""
     over = among & returns.over(within_days)
-    return share(int(np.count_nonzero(returns.failed(within_days) & over)), int(over.sum()))
+    return estimate_return_share(
+        int(np.count_nonzero(returns.failed(within_days) & over)), int(over.sum())
+    )
 
 
-def share(hits: int, num_returns: int) -> Estimate:
+def estimate_return_share(hits: int, num_returns: int) -> Estimate:
     """``hits`` of all returns with its exact 95 % interval; ``n`` is the number of returns."""
     found = replace(share_of(hits, num_returns), n=num_returns)
     if num_returns >= FEWEST:

@@ -41,12 +41,12 @@ _ACTIONS: Final = {
 _NAMES: Final = {"gpu": "GPU", "nic": "NIC", "cpu": "CPU"}
 
 
-def cause_words(cause: OutageCause) -> str:
+def describe_repair_cause(cause: OutageCause) -> str:
     """``a cable fault``."""
     return _CAUSES.get(cause, f"a {cause} fault")
 
 
-def action_words(action: RepairAction) -> str:
+def describe_repair_action(action: RepairAction) -> str:
     """``a cable swap``, ``a reboot``."""
     if action in _ACTIONS:
         return _ACTIONS[action]
@@ -59,7 +59,7 @@ def check_after(cause: OutageCause) -> str:
     return CHECK_AFTER.get(cause, _STRESS)
 
 
-def probation_text(
+def describe_probation(
     days_back: float,
     cause: OutageCause,
     action: RepairAction | None,
@@ -74,17 +74,18 @@ def probation_text(
     ``within_7`` is the chance within a week of the return with its bounds, ``now`` that of the next
     week, ``usual`` that of any node.
     """
-    after = cause_words(cause) if action is None else action_words(action)
+    after = describe_repair_cause(cause) if action is None else describe_repair_action(action)
     value, low, high = (f"{100 * one:.0f}" for one in within_7)
     basis = f"{num_returns:,} returns" if num_returns else "public records, no return of this fleet"
     return (
-        f"returned {ago(days_back)} after {after}; {value} % ({low} to {high}) of such returns fail"
+        f"returned {format_ago(days_back)} after {after}; {value} % ({low} to {high}) of such"
+        f" returns fail"
         f" again within a week, {100 * now:.0f} % in the week from now, where {100 * usual:.1f} %"
         f" is usual (by {basis}); run {check_after(cause)} until {until:%A} {until.day} {until:%b}"
     )
 
 
-def ago(days: float) -> str:
+def format_ago(days: float) -> str:
     """``2 days ago``, ``5 hours ago``."""
     if days < 1:
         hours = max(1, round(24 * days))

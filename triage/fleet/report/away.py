@@ -16,11 +16,11 @@ from triage.domain.wire import UNSENT, Count, Share
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import Exposed
 from triage.fleet.record.faults import Faults, faults_of
-from triage.statistics.away.cost import SparesCost, costs
-from triage.statistics.away.forecast import SparesAt, SparesForecast, spares_forecast
-from triage.statistics.away.steps import away
+from triage.statistics.away.cost import SparesCost, compute_spares_costs
+from triage.statistics.away.forecast import SparesAt, SparesForecast, forecast_spares
+from triage.statistics.away.steps import cut_outages
 from triage.statistics.estimate import Estimate
-from triage.statistics.next_period import Drift, expected_next
+from triage.statistics.next_period import Drift, estimate_next_events
 
 _Names = npt.NDArray[np.str_]
 _MOST_OF_A_KIND: Final = 8
@@ -78,13 +78,13 @@ class NextPeriod:
     outages: Estimate
 
 
-def nodes_away(record: FleetRecord) -> NodesAway | None:
+def measure_nodes_away(record: FleetRecord) -> NodesAway | None:
     """None for a record without nodes or without length."""
     faults = faults_of(record)
     if not faults.num_nodes or faults.days <= 0:
         return None
     every = np.ones(len(faults), np.bool_)
-    found = _of_rows(faults, every, faults.num_nodes, walk=True)
+    found = _forecast_rows(faults, every, faults.num_nodes, walk=True)
     foretold = found.law.quantile(found.confidence)
     return NodesAway(
         faults.num_nodes,
@@ -99,19 +99,19 @@ def nodes_away(record: FleetRecord) -> NodesAway | None:
         found.method,
         found.methods,
         found.drift,
-        costs(
+        compute_spares_costs(
             found.seen,
             found.law,
             found.in_sample,
             min(foretold, faults.num_nodes),
             gpus_per_node=record.gpus_per_node,
         ),
-        tuple(groups(record, faults)),
+        tuple(iterate_away_groups(record, faults)),
         found,
     )
 
 
-def next_period(seen: Exposed, found: NodesAway | None) -> NextPeriod | None:
+def estimate_next_period(seen: Exposed, found: NodesAway | None) -> NextPeriod | None:
     """None for a record without length."""
     if not seen.period_h:
         return None
@@ -119,21 +119,21 @@ def next_period(seen: Exposed, found: NodesAway | None) -> NextPeriod | None:
     began = np.empty(0) if found is None else found.found.began
     return NextPeriod(
         days,
-        expected_next(seen.at_h / 24, days, unit="stops"),
-        expected_next(began, days, unit="outages"),
+        estimate_next_events(seen.at_h / 24, days, unit="stops"),
+        estimate_next_events(began, days, unit="outages"),
     )
 
 
-def groups(record: FleetRecord, faults: Faults) -> Iterator[AwayOf]:
+def iterate_away_groups(record: FleetRecord, faults: Faults) -> Iterator[AwayOf]:
     """By generation, rack and cause, the most node-days first; nothing where all are alike."""
     for kind, names in (("generation", record.generation), ("rack", record.rack)):
         of_node = np.array([name or "" for name in names], np.str_)
-        yield from _of_kind(kind, faults, of_node[faults.node], of_node)
+        yield from _iterate_kind(kind, faults, of_node[faults.node], of_node)
     causes = np.array([str(cause) for cause in faults.cause], np.str_)
-    yield from _of_kind("cause", faults, causes, None)
+    yield from _iterate_kind("cause", faults, causes, None)
 
 
-def _of_kind(
+def _iterate_kind(
     kind: str, faults: Faults, of_fault: _Names, of_node: _Names | None
 ) -> Iterator[AwayOf]:
     names, row = np.unique(of_fault, return_inverse=True)
@@ -144,7 +144,7 @@ def _of_kind(
         if not names[place]:
             continue
         nodes = faults.num_nodes if of_node is None else int((of_node == names[place]).sum())
-        found = _of_rows(faults, row == place, nodes, walk=False)
+        found = _forecast_rows(faults, row == place, nodes, walk=False)
         yield AwayOf(
             kind,
             str(names[place]),
@@ -156,11 +156,11 @@ def _of_kind(
         )
 
 
-def _of_rows(faults: Faults, rows: Flags, num_nodes: int, *, walk: bool) -> SparesForecast:
+def _forecast_rows(faults: Faults, rows: Flags, num_nodes: int, *, walk: bool) -> SparesForecast:
     # What touches the record in one moment alone is no time away.
     rows = rows & (faults.start_day < faults.days) & (faults.end_day > 0)
-    return spares_forecast(
-        away(faults.start_day[rows], faults.end_day[rows], faults.days),
+    return forecast_spares(
+        cut_outages(faults.start_day[rows], faults.end_day[rows], faults.days),
         num_nodes,
         begun=faults.begun[rows],
         walk=walk,

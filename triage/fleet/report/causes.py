@@ -10,8 +10,8 @@ from triage.domain.llama3 import LLAMA3_PARENT, Parent
 from triage.domain.wire import Count
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import Exposed
-from triage.statistics.cause_mix import share
-from triage.statistics.dispersion import wider_rate
+from triage.statistics.cause_mix import estimate_share
+from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import Estimate
 
 
@@ -50,7 +50,7 @@ class OriginCount:
     rate: Estimate
 
 
-def by_cause(record: FleetRecord, seen: Exposed, factor: float) -> tuple[CauseCount, ...]:
+def count_by_cause(record: FleetRecord, seen: Exposed, factor: float) -> tuple[CauseCount, ...]:
     """Causes of all unexpected stops, most frequent first."""
     causes = [record.interruptions.cause[i] for i in seen.index]
     resolved = Counter(
@@ -67,39 +67,39 @@ def by_cause(record: FleetRecord, seen: Exposed, factor: float) -> tuple[CauseCo
             None if cause is None else LLAMA3_ROW[cause],
             counts[cause],
             resolved[cause],
-            share(counts[cause], len(causes)),
-            _rate(counted[cause], seen, factor),
+            estimate_share(counts[cause], len(causes)),
+            _estimate_cause_rate(counted[cause], seen, factor),
         )
         for cause in order
     )
 
 
-def by_origin(record: FleetRecord, seen: Exposed, factor: float) -> tuple[OriginCount, ...]:
+def count_by_origin(record: FleetRecord, seen: Exposed, factor: float) -> tuple[OriginCount, ...]:
     """The same by origin, all four of them; ``count`` is of stops that rates count."""
-    origins = [_origin(record.interruptions.cause[i]) for i in seen.index[seen.counted]]
+    origins = [_classify_origin(record.interruptions.cause[i]) for i in seen.index[seen.counted]]
     counts = Counter(origins)
     return tuple(
         OriginCount(
             origin,
             counts[origin],
-            share(counts[origin], len(origins)),
-            _rate(counts[origin], seen, factor),
+            estimate_share(counts[origin], len(origins)),
+            _estimate_cause_rate(counts[origin], seen, factor),
         )
         for origin in Origin
     )
 
 
-def thinned(factor: float, part: int, whole: int) -> float:
+def thin_dispersion(factor: float, part: int, whole: int) -> float:
     """Variance over mean of a part of clustered events that falls where it will."""
     return 1 + (factor - 1) * part / whole if whole else 1.0
 
 
-def _rate(events: int, seen: Exposed, factor: float) -> Estimate:
-    wide = thinned(factor, events, seen.events)
-    return wider_rate(events, seen.gpu_hours, wide, unit="per 1e6 GPU-h", per=1e6)
+def _estimate_cause_rate(events: int, seen: Exposed, factor: float) -> Estimate:
+    wide = thin_dispersion(factor, events, seen.events)
+    return estimate_wider_rate(events, seen.gpu_hours, wide, unit="per 1e6 GPU-h", per=1e6)
 
 
-def _origin(cause: Category | None) -> Origin:
+def _classify_origin(cause: Category | None) -> Origin:
     if cause in HARDWARE:
         return Origin.HARDWARE
     row = None if cause is None else LLAMA3_ROW[cause]

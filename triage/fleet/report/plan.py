@@ -10,19 +10,24 @@ from triage.fleet.record.exposed import Exposed
 from triage.fleet.report.causes import Origin, OriginCount
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.rates import Rates, SizeTest
-from triage.statistics.checkpoint import CheckpointPlan, checkpoint_plan, young_s
+from triage.statistics.checkpoint import CheckpointPlan, compute_young_s, plan_checkpoints
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
     MeasuredEttr,
     RunCosts,
-    downtime_budget_min,
-    expected_ettr,
-    longest_restart_s,
-    measured_ettr,
+    compute_downtime_budget_min,
+    compute_expected_ettr,
+    measure_ettr,
+    solve_longest_restart_s,
 )
-from triage.statistics.limits import Limits, gpu_limit, useful_limit
-from triage.statistics.projection import Projection, mtti_at, project, survival
+from triage.statistics.limits import Limits, compute_gpu_limit, compute_useful_limit
+from triage.statistics.projection import (
+    Projection,
+    estimate_job_mtti,
+    estimate_run_survival,
+    project,
+)
 
 # The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
 _MIDDLE: Final = (0.05, 0.95)
@@ -43,7 +48,8 @@ class EttrPlan:
 
     ``expected`` is the closed form at Young's interval; ``valid`` False says that it is outside
     its validity. ``measured`` is of all runs, GPU-hour by GPU-hour, without the time between
-    runs. ``budget_min`` is what one interruption may cost at ``wanted``; ``longest_restart_s``
+    runs. ``budget_min`` is what one interruption may cost at ``wanted``;
+    ``solve_longest_restart_s``
     the restart that still gives it, None where none does.
     """
 
@@ -69,7 +75,7 @@ class LimitRow:
     useful_gpus: Estimate
 
 
-def usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
+def find_usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
     """GPUs of the usual job (median by GPU-hours), and the range that the rate is from."""
     weight = seen.hours * seen.gpus
     if not weight.sum():
@@ -83,15 +89,15 @@ def usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
     return max(1, middle), (max(1, low), max(1, high))
 
 
-def reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:
+def estimate_reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:
     """Hours between stops of the reference job; the record's own MTTI where no size is known."""
     per_million = figures.per_million_gpu_hours
     if num_gpus is None or per_million.high is None:
         return figures.mtti
-    return mtti_at(_per_gpu_hour(figures), num_gpus)
+    return estimate_job_mtti(_convert_to_gpu_hour(figures), num_gpus)
 
 
-def projections(
+def project_sizes(
     seen: Exposed,
     figures: Rates,
     origins: tuple[OriginCount, ...],
@@ -103,15 +109,15 @@ def projections(
 
     Software keeps the rate that it has in a job of the usual size: there the two figures meet.
     """
-    sizes = usual_sizes(seen)
+    sizes = find_usual_sizes(seen)
     if sizes is None:
         return ()
-    warnings = _warnings(size_test, spread)
+    warnings = _list_warnings(size_test, spread)
     software = sum(one.count for one in origins if one.origin is Origin.SOFTWARE)
     triaged = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
     return tuple(
         project(
-            _per_gpu_hour(figures),
+            _convert_to_gpu_hour(figures),
             size,
             seen_gpus=sizes[1],
             hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if triaged else None,
@@ -122,49 +128,53 @@ def projections(
     )
 
 
-def survival_points(
+def compute_survival_points(
     figures: Rates, num_gpus: int | None, options: FleetOptions
 ) -> tuple[SurvivalPoint, ...]:
     """The reference job over ``options.survival_hours``."""
     if num_gpus is None or figures.per_million_gpu_hours.high is None:
         return ()
-    one = _per_gpu_hour(figures)
+    one = _convert_to_gpu_hour(figures)
     return tuple(
-        SurvivalPoint(num_gpus, hours, survival(one, num_gpus, hours))
+        SurvivalPoint(num_gpus, hours, estimate_run_survival(one, num_gpus, hours))
         for hours in options.survival_hours
     )
 
 
-def checkpoints(mtti: Estimate, options: FleetOptions) -> tuple[CheckpointPlan, ...]:
+def list_checkpoint_plans(mtti: Estimate, options: FleetOptions) -> tuple[CheckpointPlan, ...]:
     """A plan for each cost, with ``options.checkpoint_cost_s`` first."""
     costs = dict.fromkeys((options.checkpoint_cost_s, *options.checkpoint_costs_s))
-    return tuple(checkpoint_plan(cost, mtti, restart_s=options.restart_s) for cost in costs)
+    return tuple(plan_checkpoints(cost, mtti, restart_s=options.restart_s) for cost in costs)
 
 
-def ettr_plan(
+def plan_ettr(
     seen: Exposed, mtti: Estimate, num_gpus: int | None, options: FleetOptions
 ) -> EttrPlan:
     """Expected at the reference size, measured over all runs."""
     cost, restart = options.checkpoint_cost_s, options.restart_s
 
     def closed(hours: float) -> float:
-        interval = young_s(cost, hours * 3600)
-        return expected_ettr(24 / hours, restart_s=restart, interval_s=interval, write_s=cost).share
+        interval = compute_young_s(cost, hours * 3600)
+        return compute_expected_ettr(
+            24 / hours, restart_s=restart, interval_s=interval, write_s=cost
+        ).share
 
     usual = mtti.value if mtti.value is not None else mtti.low
-    interval = None if not usual else young_s(cost, usual * 3600)
+    interval = None if not usual else compute_young_s(cost, usual * 3600)
     valid = longest = None
     if usual and interval:
-        form = expected_ettr(24 / usual, restart_s=restart, interval_s=interval, write_s=cost)
+        form = compute_expected_ettr(
+            24 / usual, restart_s=restart, interval_s=interval, write_s=cost
+        )
         valid = form.valid
-        longest = longest_restart_s(
+        longest = solve_longest_restart_s(
             options.wanted_ettr, 24 / usual, interval_s=interval, write_s=cost
         )
     stopped = np.zeros(len(seen.start_h), np.bool_)
     stopped[seen.run[seen.run >= 0]] = True
     costs = RunCosts(interval or 0.0, cost if interval else 0.0, restart)
     weight = seen.gpus if seen.gpu_hours else None
-    measured = measured_ettr(seen.start_h, seen.end_h, stopped, costs=costs, weight=weight)
+    measured = measure_ettr(seen.start_h, seen.end_h, stopped, costs=costs, weight=weight)
     return EttrPlan(
         options.wanted_ettr,
         interval,
@@ -172,7 +182,7 @@ def ettr_plan(
         valid,
         longest,
         measured,
-        downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
+        compute_downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
         None if num_gpus is None else num_gpus / 60,
     )
 
@@ -198,16 +208,16 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
         def at(limit: Callable[[Limits], float | None]) -> Estimate:
             return between.growing(lambda m: limit(knobs(m, a, b, transfers)) or np.inf, "GPUs")
 
-        return LimitRow(name, a, b, transfers, at(gpu_limit), at(useful_limit))
+        return LimitRow(name, a, b, transfers, at(compute_gpu_limit), at(compute_useful_limit))
 
     return tuple(row(*setting) for setting in settings)
 
 
-def _per_gpu_hour(figures: Rates) -> Estimate:
+def _convert_to_gpu_hour(figures: Rates) -> Estimate:
     return figures.per_million_gpu_hours.growing(lambda one: one / 1e6, "per GPU-h")
 
 
-def _warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+def _list_warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
     said: list[str] = []
     if size_test.differs:
         said.append(

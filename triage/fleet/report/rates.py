@@ -8,9 +8,14 @@ import numpy.typing as npt
 
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
-from triage.fleet.report.causes import thinned
+from triage.fleet.report.causes import thin_dispersion
 from triage.statistics.comparing import Comparison, compare_rates
-from triage.statistics.dispersion import Dispersion, dispersion, wider_mtti, wider_rate
+from triage.statistics.dispersion import (
+    Dispersion,
+    estimate_wider_mtti,
+    estimate_wider_rate,
+    measure_dispersion,
+)
 from triage.statistics.estimate import Estimate
 
 # A picture of at most so many windows: days, weeks, or four weeks.
@@ -93,25 +98,25 @@ class Periods:
     comparison: Comparison
 
 
-def rates(seen: Exposed, factor: float) -> Rates:
+def estimate_rates(seen: Exposed, factor: float) -> Rates:
     """Rates of the whole record; ``factor`` is that of clustered events."""
     events = seen.events
     return Rates(
-        wider_mtti(events, seen.job_hours, factor),
-        wider_mtti(len(seen.index), seen.period_h, factor),
-        wider_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
-        wider_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
-        wider_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
-        wider_rate(events, seen.job_hours, factor, unit="per day of a job", per=24),
+        estimate_wider_mtti(events, seen.job_hours, factor),
+        estimate_wider_mtti(len(seen.index), seen.period_h, factor),
+        estimate_wider_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
+        estimate_wider_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
+        estimate_wider_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
+        estimate_wider_rate(events, seen.job_hours, factor, unit="per day of a job", per=24),
     )
 
 
-def clusters(seen: Exposed, edges_h: _Floats) -> Dispersion:
+def measure_clustering(seen: Exposed, edges_h: _Floats) -> Dispersion:
     """Over-dispersion of the days between ``edges_h``."""
-    return dispersion(seen.events_between(edges_h), np.diff(seen.exposure_before(edges_h)))
+    return measure_dispersion(seen.events_between(edges_h), np.diff(seen.exposure_before(edges_h)))
 
 
-def day_edges(record: FleetRecord, seen: Exposed) -> _Floats:
+def compute_day_edges(record: FleetRecord, seen: Exposed) -> _Floats:
     """The record's start, each midnight in UTC within it, and its end; in its hours."""
     day_ns = 24 * HOUR_NS
     first = -(-(record.since_ns + 1) // day_ns) * day_ns
@@ -119,22 +124,22 @@ def day_edges(record: FleetRecord, seen: Exposed) -> _Floats:
     return np.concatenate([[0.0], (midnights - record.since_ns) / HOUR_NS, [seen.period_h]])
 
 
-def by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
+def estimate_by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
     """Rates by powers of two of GPUs, smallest first; runs of unknown size are left out."""
     known = seen.gpus > 0
     if not known.any():
         return ()
     power = np.zeros(len(seen.gpus), np.int64)
-    power[known] = _power(seen.gpus[known])
+    power[known] = _compute_power(seen.gpus[known])
     at = np.zeros(len(seen.index), np.int64)
-    at[seen.size > 0] = _power(seen.size[seen.size > 0].astype(np.float64))
+    at[seen.size > 0] = _compute_power(seen.size[seen.size > 0].astype(np.float64))
     rows = []
     for one in np.unique(power[known]):
         runs = known & (power == one)
         job_hours = float(seen.hours[runs].sum())
         gpu_hours = float(seen.hours[runs] @ seen.gpus[runs])
         events = int((seen.counted & (seen.size > 0) & (at == one)).sum())
-        wide = thinned(factor, events, seen.events)
+        wide = thin_dispersion(factor, events, seen.events)
         rows.append(
             BySize(
                 int(2 ** (one - 1)) + 1 if one else 1,
@@ -143,14 +148,14 @@ def by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
                 job_hours,
                 gpu_hours,
                 events,
-                wider_mtti(events, job_hours, wide),
-                wider_mtti(events, gpu_hours, wide, unit="GPU-h"),
+                estimate_wider_mtti(events, job_hours, wide),
+                estimate_wider_mtti(events, gpu_hours, wide, unit="GPU-h"),
             )
         )
     return tuple(rows)
 
 
-def size_test(rows: tuple[BySize, ...], factor: float) -> SizeTest:
+def test_sizes(rows: tuple[BySize, ...], factor: float) -> SizeTest:
     """Chi-square of events by size against one rate per GPU-hour, sizes that expect five."""
     from scipy.stats import chi2
 
@@ -167,7 +172,9 @@ def size_test(rows: tuple[BySize, ...], factor: float) -> SizeTest:
     return SizeTest(p_value, p_value < 0.05)
 
 
-def by_generation(record: FleetRecord, seen: Exposed, factor: float) -> tuple[ByGeneration, ...]:
+def estimate_by_generation(
+    record: FleetRecord, seen: Exposed, factor: float
+) -> tuple[ByGeneration, ...]:
     """Rates by generation of node, most node-days first; empty where no generation is known."""
     if not any(record.generation):
         return ()
@@ -175,19 +182,19 @@ def by_generation(record: FleetRecord, seen: Exposed, factor: float) -> tuple[By
     members = np.diff(runs.node_at)
     hours = np.repeat(seen.hours, members)
     node_h = np.bincount(runs.node, weights=hours, minlength=len(record.nodes))
-    guilty = _convicted(record, seen)
+    guilty = _find_convicted(record, seen)
     rows = []
     for generation in {*record.generation}:
         of_it = np.array([one == generation for one in record.generation])
         events = int(of_it[guilty].sum())
         days = float(node_h[of_it].sum()) / 24
-        wide = thinned(factor, events, seen.events)
-        figure = wider_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
+        wide = thin_dispersion(factor, events, seen.events)
+        figure = estimate_wider_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
         rows.append(ByGeneration(generation, int(of_it.sum()), days, events, figure))
     return tuple(sorted(rows, key=lambda row: (-row.node_days, row.generation or "")))
 
 
-def over_time(seen: Exposed, factor: float) -> tuple[Window, ...]:
+def divide_into_windows(seen: Exposed, factor: float) -> tuple[Window, ...]:
     """The record in windows of a day, a week or four weeks, by its length."""
     if not seen.period_h:
         return ()
@@ -204,8 +211,8 @@ def over_time(seen: Exposed, factor: float) -> tuple[Window, ...]:
             int(events[i]),
             max(0.0, float(job_hours[i])),
             max(0.0, float(gpu_hours[i])),
-            wider_mtti(int(events[i]), _cleaned(job_hours[i]), factor),
-            wider_mtti(int(events[i]), _cleaned(gpu_hours[i]), factor, unit="GPU-h"),
+            estimate_wider_mtti(int(events[i]), _clean_hours(job_hours[i]), factor),
+            estimate_wider_mtti(int(events[i]), _clean_hours(gpu_hours[i]), factor, unit="GPU-h"),
         )
         for i in range(len(events))
     )
@@ -216,23 +223,23 @@ def compare_periods(seen: Exposed, last_days: float | None, factor: float) -> Pe
     last_h = seen.period_h / 2 if last_days is None else last_days * 24
     split = min(max(0.0, seen.period_h - last_h), seen.period_h)
     edges = np.array([0.0, split, seen.period_h])
-    before, after = (_cleaned(one) for one in np.diff(seen.exposure_before(edges)))
+    before, after = (_clean_hours(one) for one in np.diff(seen.exposure_before(edges)))
     at = seen.at_h[seen.counted]
     later = int((at >= split).sum())
     return Periods(split, compare_rates(later, after, len(at) - later, before, factor=factor))
 
 
-def _cleaned(hours: float) -> float:
+def _clean_hours(hours: float) -> float:
     """Exposure between two edges, without what is left of rounding in a difference of sums."""
     return float(hours) if hours > 1e-3 else 0.0
 
 
-def _power(gpus: _Floats) -> npt.NDArray[np.int64]:
+def _compute_power(gpus: _Floats) -> npt.NDArray[np.int64]:
     """The k of the smallest 2^k that holds a job; for sizes of 1 and more."""
     return np.ceil(np.log2(np.maximum(gpus, 1.0)) - 1e-9).astype(np.int64)
 
 
-def _convicted(record: FleetRecord, seen: Exposed) -> npt.NDArray[np.int64]:
+def _find_convicted(record: FleetRecord, seen: Exposed) -> npt.NDArray[np.int64]:
     """The foremost convicted node of each counted stop that has one."""
     blamed = record.accusations
     counts = np.zeros(len(record.interruptions.at_ns), np.bool_)

@@ -12,23 +12,23 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 
-from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, as_wire, iso_utc
+from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, convert_to_wire, format_iso_utc
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
-from triage.fleet.report.away import NextPeriod, NodesAway, next_period, nodes_away
-from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
+from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
+from triage.fleet.report.away import NextPeriod, NodesAway, estimate_next_period, measure_nodes_away
+from triage.fleet.report.causes import CauseCount, OriginCount, count_by_cause, count_by_origin
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
     LimitRow,
     SurvivalPoint,
-    checkpoints,
-    ettr_plan,
+    compute_survival_points,
+    estimate_reference_mtti,
+    find_usual_sizes,
     limit_rows,
-    projections,
-    reference_mtti,
-    survival_points,
-    usual_sizes,
+    list_checkpoint_plans,
+    plan_ettr,
+    project_sizes,
 )
 from triage.fleet.report.rates import (
     ByGeneration,
@@ -37,33 +37,38 @@ from triage.fleet.report.rates import (
     Rates,
     SizeTest,
     Window,
-    by_generation,
-    by_size,
-    clusters,
     compare_periods,
-    day_edges,
-    over_time,
-    rates,
-    size_test,
+    compute_day_edges,
+    divide_into_windows,
+    estimate_by_generation,
+    estimate_by_size,
+    estimate_rates,
+    measure_clustering,
+    test_sizes,
 )
 from triage.fleet.report.spares import (
     AvailabilitySpares,
     Repairs,
     SpareRow,
-    repairs,
-    spare_rows,
+    build_spare_rows,
+    collect_record_repairs,
 )
-from triage.statistics.cause_mix import CauseMix, cause_mix, rows_of
+from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_row
 from triage.statistics.checkpoint import CheckpointPlan
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
-from triage.statistics.hours_of_day import HoursOfDay, rayleigh
-from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
+from triage.statistics.hours_of_day import HoursOfDay, test_hours_of_day
+from triage.statistics.lifetimes import (
+    Survival,
+    WeibullShape,
+    estimate_survival_curve,
+    fit_weibull_shape,
+)
 from triage.statistics.projection import Projection
-from triage.statistics.silent_days import SilentDays, silent_days
+from triage.statistics.silent_days import SilentDays, find_silent_days
 
 
-def notes_of(record: FleetRecord, seen: Exposed) -> Iterator[str]:
+def iterate_record_notes(record: FleetRecord, seen: Exposed) -> Iterator[str]:
     """One sentence for each kind of gap in the record."""
     if seen.by_calendar:
         yield (
@@ -77,25 +82,25 @@ def notes_of(record: FleetRecord, seen: Exposed) -> Iterator[str]:
         )
     if not seen.by_calendar and not seen.gpu_hours:
         yield "no run says how many GPUs it had: nothing can be projected"
-    if nameless := runs_without_nodes(record, seen):
+    if nameless := count_runs_without_nodes(record, seen):
         yield (
-            f"{_many(nameless, 'run does', 'runs do')} not say on which nodes:"
+            f"{_format_many(nameless, 'run does', 'runs do')} not say on which nodes:"
             " they count for the fleet, and for no node"
         )
     causes = record.interruptions.cause
     if unknown := sum(causes[i] is None for i in seen.index):
         yield (
-            f"{_many(unknown, 'interruption was', 'interruptions were')} not triaged, of "
+            f"{_format_many(unknown, 'interruption was', 'interruptions were')} not triaged, of "
             f"{len(seen.index):,}: no cause is known"
         )
 
 
-def runs_without_nodes(record: FleetRecord, seen: Exposed) -> int:
+def count_runs_without_nodes(record: FleetRecord, seen: Exposed) -> int:
     """How many runs within the record do not name their nodes."""
     return int(((np.diff(record.runs.node_at) == 0) & (seen.hours > 0)).sum())
 
 
-def _many(number: int, one: str, more: str) -> str:
+def _format_many(number: int, one: str, more: str) -> str:
     return f"{number:,} {one if number == 1 else more}"
 
 
@@ -174,30 +179,30 @@ class FleetReport(WireForm):
     ==================  =========================================================================
     ``exposure``        :class:`Exposure`: days, job_hours, gpu_hours, node_days, runs, sizes
     ``stops``           :class:`Stops`: unexpected, counted, without_run, planned, triaged
-    ``rates``           :class:`Rates`: ``mtti`` (h, of a job) and the same in other units
-    ``reference_mtti``  Estimate in h: MTTI of a job of ``exposure.reference_gpus``
+    ``estimate_rates``           :class:`Rates`: ``mtti`` (h, of a job) and the same in other units
+    ``estimate_reference_mtti``  Estimate in h: MTTI of a job of ``exposure.reference_gpus``
     ``causes``          list of :class:`CauseCount` by leaf: category, row, count, share, rate
     ``origins``         list of :class:`OriginCount`: hardware, software, maintenance, unknown
     ``mix``             :class:`CauseMix`: ``rows`` beside Llama 3's count and share, chi_square
-    ``by_size``         list of :class:`BySize`: from_gpus, to_gpus, events, mtti
-    ``size_test``       :class:`SizeTest`: whether the rate per GPU-hour differs between sizes
-    ``by_generation``   list of :class:`ByGeneration`
-    ``over_time``       list of :class:`Window`: ``from``, ``to`` (RFC 3339), events, mtti
+    ``estimate_by_size``         list of :class:`BySize`: from_gpus, to_gpus, events, mtti
+    ``test_sizes``       :class:`SizeTest`: whether the rate per GPU-hour differs between sizes
+    ``estimate_by_generation``   list of :class:`ByGeneration`
+    ``divide_into_windows``       list of :class:`Window`: ``from``, ``to`` (RFC 3339), events, mtti
     ``dispersion``      :class:`Dispersion`: index (variance over mean), p_value, clustered
     ``comparison``      :class:`Comparison`, later over earlier, and ``split`` (RFC 3339)
     ``projection``      list of :class:`Projection`: num_gpus, mtti, software_fixed, warnings
     ``survival``        list of :class:`SurvivalPoint`: num_gpus, hours, probability
-    ``checkpoints``     list of :class:`CheckpointPlan`, that of the options first
+    ``list_checkpoint_plans``     list of :class:`CheckpointPlan`, that of the options first
     ``ettr``            :class:`EttrPlan`: expected, valid, measured, budget_min
-    ``repairs``         :class:`Repairs`: outages, mean_days, availability
+    ``collect_record_repairs``         :class:`Repairs`: outages, mean_days, availability
     ``spares``          list of :class:`SpareRow`: basis, repair_days, spares at 95/99/99.9 %
     ``away``            :class:`NodesAway`: in_sample, forecast, methods, drift, costs, groups
-    ``next_period``     :class:`NextPeriod`: stops and outages that it is expected to see
+    ``estimate_next_period``     :class:`NextPeriod`: stops and outages that it is expected to see
     ``availability``    :class:`AvailabilitySpares`, null without outages
     ``limits``          list of :class:`LimitRow`: GPUs at which saving takes all the time
     ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value
     ``gaps``            :class:`Gaps`: ``curve`` (Kaplan-Meier) and ``weibull``
-    ``silent_days``     :class:`SilentDays`: observed, expected, ``days`` (dates), likelihood
+    ``find_silent_days``     :class:`SilentDays`: observed, expected, ``days`` (dates), likelihood
     ``options``         :class:`FleetOptions` as used
     ==================  =========================================================================
     """
@@ -239,10 +244,10 @@ class FleetReport(WireForm):
         """The wire form, of plain values; hours of the record become times."""
         return {
             "schema": SCHEMA,
-            **as_wire(self),
+            **convert_to_wire(self),
             "over_time": [self._timed(window).to_dict() for window in self.over_time],
             "comparison": {
-                "split": iso_utc(self.at(self.comparison.split_h)),
+                "split": format_iso_utc(self.at(self.comparison.split_h)),
                 **self.comparison.comparison.to_dict(),
             },
             "silent_days": {**self.silent_days.to_dict(), "days": list(self.silent_dates)},
@@ -267,64 +272,64 @@ class FleetReport(WireForm):
 def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) -> FleetReport:
     """Answer everything from a record; an empty one gives an empty report with its notes."""
     options = options or FleetOptions()
-    seen = exposed(record)
-    edges = day_edges(record, seen)
-    spread = clusters(seen, edges)
+    seen = clip_exposure(record)
+    edges = compute_day_edges(record, seen)
+    spread = measure_clustering(seen, edges)
     factor = spread.factor
-    figures = rates(seen, factor)
-    sizes = usual_sizes(seen)
+    figures = estimate_rates(seen, factor)
+    sizes = find_usual_sizes(seen)
     reference = options.reference_gpus or (sizes[0] if sizes else None)
-    mtti = reference_mtti(figures, reference)
+    mtti = estimate_reference_mtti(figures, reference)
     causes = [record.interruptions.cause[i] for i in seen.index]
-    counts, without_row = rows_of(causes)
-    origins = by_origin(record, seen, factor)
-    table = by_size(seen, factor)
-    same = size_test(table, factor)
-    mending = repairs(record, seen)
-    num_nodes = _fleet_size(record, reference)
-    absent = nodes_away(record)
-    spares, availability = spare_rows(seen, origins, mending, num_nodes, absent, options)
-    exposure = _exposure(record, seen, sizes, reference)
-    quiet = silent_days(
+    counts, without_row = count_by_row(causes)
+    origins = count_by_origin(record, seen, factor)
+    table = estimate_by_size(seen, factor)
+    same = test_sizes(table, factor)
+    mending = collect_record_repairs(record, seen)
+    num_nodes = _estimate_fleet_size(record, reference)
+    absent = measure_nodes_away(record)
+    spares, availability = build_spare_rows(seen, origins, mending, num_nodes, absent, options)
+    exposure = _summarize_exposure(record, seen, sizes, reference)
+    quiet = find_silent_days(
         seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=spread.day_factor
     )
     return FleetReport(
         cluster=record.cluster,
-        since=_moment(record.since_ns),
-        until=_moment(record.until_ns),
+        since=_convert_moment(record.since_ns),
+        until=_convert_moment(record.until_ns),
         options=options,
         exposure=exposure,
-        stops=_stops(record, seen),
+        stops=_summarize_stops(record, seen),
         rates=figures,
         reference_mtti=mtti,
-        causes=by_cause(record, seen, factor),
+        causes=count_by_cause(record, seen, factor),
         origins=origins,
-        mix=cause_mix(counts, without_row=without_row),
+        mix=compare_cause_mix(counts, without_row=without_row),
         by_size=table,
         size_test=same,
-        by_generation=by_generation(record, seen, factor),
-        over_time=over_time(seen, factor),
+        by_generation=estimate_by_generation(record, seen, factor),
+        over_time=divide_into_windows(seen, factor),
         dispersion=spread,
         comparison=compare_periods(seen, options.compare_last_days, factor),
-        projection=projections(seen, figures, origins, same, spread, options),
-        survival=survival_points(figures, reference, options),
-        checkpoints=checkpoints(mtti, options),
-        ettr=ettr_plan(seen, mtti, reference, options),
+        projection=project_sizes(seen, figures, origins, same, spread, options),
+        survival=compute_survival_points(figures, reference, options),
+        checkpoints=list_checkpoint_plans(mtti, options),
+        ettr=plan_ettr(seen, mtti, reference, options),
         repairs=mending,
         spares=spares,
         away=absent,
-        next_period=next_period(seen, absent),
+        next_period=estimate_next_period(seen, absent),
         availability=availability,
         limits=limit_rows(figures, reference, options),
-        hours_of_day=_hours_of_day(record, seen, options, spread),
-        gaps=_gaps(seen),
+        hours_of_day=_test_hours(record, seen, options, spread),
+        gaps=_summarize_gaps(seen),
         silent_days=quiet,
         silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
-        notes=(*record.notes, *notes_of(record, seen)),
+        notes=(*record.notes, *iterate_record_notes(record, seen)),
     )
 
 
-def _exposure(
+def _summarize_exposure(
     record: FleetRecord,
     seen: Exposed,
     sizes: tuple[int, tuple[int, int]] | None,
@@ -337,7 +342,7 @@ def _exposure(
         seen.gpu_hours,
         seen.node_days,
         int((seen.hours > 0).sum()),
-        runs_without_nodes(record, seen),
+        count_runs_without_nodes(record, seen),
         len(record.nodes),
         record.gpus_per_node,
         sizes[1] if sizes else None,
@@ -345,7 +350,7 @@ def _exposure(
     )
 
 
-def _stops(record: FleetRecord, seen: Exposed) -> Stops:
+def _summarize_stops(record: FleetRecord, seen: Exposed) -> Stops:
     with_run = int((seen.run >= 0).sum())
     return Stops(
         len(seen.index),
@@ -357,34 +362,37 @@ def _stops(record: FleetRecord, seen: Exposed) -> Stops:
     )
 
 
-def _gaps(seen: Exposed) -> Gaps:
+def _summarize_gaps(seen: Exposed) -> Gaps:
     between = np.diff(seen.at_h)
     last = seen.period_h - seen.at_h[-1:]
     times = np.maximum(np.concatenate([between, last]), 0.0)
     failed = np.arange(len(times)) < len(between)
-    return Gaps(kaplan_meier(times, failed, points=_CURVE_POINTS), weibull_shape(times, failed))
+    return Gaps(
+        estimate_survival_curve(times, failed, points=_CURVE_POINTS),
+        fit_weibull_shape(times, failed),
+    )
 
 
-def _hours_of_day(
+def _test_hours(
     record: FleetRecord, seen: Exposed, options: FleetOptions, spread: Dispersion
 ) -> HoursOfDay:
     at = record.interruptions.at_ns[seen.index] % (24 * HOUR_NS) / HOUR_NS
-    hours = rayleigh(at + options.utc_offset_hours)
+    hours = test_hours_of_day(at + options.utc_offset_hours)
     if not spread.clustered or hours.p_value is None:
         return hours
     said = "stops come in clusters, and each counts: the p-value says too much"
     return replace(hours, notes=(*hours.notes, said))
 
 
-def _fleet_size(record: FleetRecord, reference: int | None) -> int:
+def _estimate_fleet_size(record: FleetRecord, reference: int | None) -> int:
     if record.nodes or not reference or not record.gpus_per_node:
         return len(record.nodes)
     return max(1, reference // record.gpus_per_node)
 
 
-def _moment(ns: int) -> datetime:
+def _convert_moment(ns: int) -> datetime:
     return datetime.fromtimestamp(ns / 1e9, UTC)
 
 
 def _date(record: FleetRecord, hours: float) -> str:
-    return _moment(record.since_ns + int(hours * HOUR_NS)).date().isoformat()
+    return _convert_moment(record.since_ns + int(hours * HOUR_NS)).date().isoformat()

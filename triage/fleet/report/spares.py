@@ -11,12 +11,12 @@ from triage.fleet.report.away import NodesAway
 from triage.fleet.report.causes import Origin, OriginCount
 from triage.fleet.report.options import FleetOptions
 from triage.statistics.estimate import Estimate
-from triage.statistics.rates import mtti
+from triage.statistics.rates import estimate_mtti
 from triage.statistics.spares import (
     CONFIDENCES,
     Spares,
-    spares_for_availability,
-    spares_in_repair,
+    estimate_spares_in_repair,
+    solve_spares_for_availability,
 )
 
 _Floats = npt.NDArray[np.float64]
@@ -64,13 +64,13 @@ class AvailabilitySpares:
     at_99: int | None
 
 
-def repairs(record: FleetRecord, seen: Exposed) -> Repairs:
+def collect_record_repairs(record: FleetRecord, seen: Exposed) -> Repairs:
     """Outages within the record; those of one node that overlap or touch are one."""
     out = record.outages
     start = (out.start_ns - record.since_ns) / HOUR_NS
     end = np.maximum((out.end_ns - record.since_ns) / HOUR_NS, start)
     within = (start < seen.period_h) & (end > 0)
-    start, end = _merged(out.node[within].astype(np.int64), start[within], end[within])
+    start, end = _merge_stretches(out.node[within].astype(np.int64), start[within], end[within])
     away_h = np.minimum(end, seen.period_h) - np.maximum(start, 0.0)
     days = float(away_h.sum()) / 24
     lasting = int((end >= seen.period_h).sum())
@@ -79,7 +79,7 @@ def repairs(record: FleetRecord, seen: Exposed) -> Repairs:
         len(start),
         int((start > 0).sum()),
         lasting,
-        mtti(len(start) - lasting, days, unit="d"),
+        estimate_mtti(len(start) - lasting, days, unit="d"),
         max(0.0, 1 - days / fleet_days) if len(start) and fleet_days else None,
     )
 
@@ -101,7 +101,7 @@ def _own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
     ]
 
 
-def _merged(node: _Ints, start: _Floats, end: _Floats) -> tuple[_Floats, _Floats]:
+def _merge_stretches(node: _Ints, start: _Floats, end: _Floats) -> tuple[_Floats, _Floats]:
     """Stretches of each node without overlaps."""
     if not len(node):
         return start, end
@@ -114,7 +114,7 @@ def _merged(node: _Ints, start: _Floats, end: _Floats) -> tuple[_Floats, _Floats
     return start[order][new], (last - apart)[until]
 
 
-def spare_rows(
+def build_spare_rows(
     seen: Exposed,
     origins: tuple[OriginCount, ...],
     mending: Repairs,
@@ -132,14 +132,16 @@ def spare_rows(
             continue
         one = events / seen.node_days
         rows += [
-            SpareRow(basis, days, one * 1e3, spares_in_repair(num_nodes, one, days))
+            SpareRow(basis, days, one * 1e3, estimate_spares_in_repair(num_nodes, one, days))
             for days in options.repair_days
         ]
     mean = mending.mean_days.value
     if mean is not None and seen.period_h:
         one = mending.began / (num_nodes * seen.period_h / 24)
-        rows.append(SpareRow("outages", mean, one * 1e3, spares_in_repair(num_nodes, one, mean)))
+        rows.append(
+            SpareRow("outages", mean, one * 1e3, estimate_spares_in_repair(num_nodes, one, mean))
+        )
     if mending.availability is None:
         return tuple(rows), None
-    at_99 = spares_for_availability(num_nodes, mending.availability)
+    at_99 = solve_spares_for_availability(num_nodes, mending.availability)
     return tuple(rows), AvailabilitySpares(mending.availability, measured=True, at_99=at_99)

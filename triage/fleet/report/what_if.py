@@ -10,14 +10,14 @@ from typing import Final
 
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
-from triage.fleet.report.causes import Origin, thinned
+from triage.fleet.report.causes import Origin, thin_dispersion
 from triage.fleet.report.report import FleetReport
 from triage.statistics.away.cost import SparesCost
-from triage.statistics.checkpoint import CheckpointPlan, checkpoint_plan
-from triage.statistics.dispersion import wider_rate
+from triage.statistics.checkpoint import CheckpointPlan, plan_checkpoints
+from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
-from triage.statistics.projection import Projection, project, survival
-from triage.statistics.rates import rate as plain_rate
+from triage.statistics.projection import Projection, estimate_run_survival, project
+from triage.statistics.rates import estimate_rate as plain_rate
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
@@ -108,15 +108,15 @@ def projection_for(
     report: FleetReport, num_gpus: int, hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
 ) -> ProjectionAnswer:
     """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none."""
-    rate = _per_gpu_hour(report)
+    rate = _convert_to_gpu_hour(report)
     if rate is None:
-        nothing = _unknown("h")
+        nothing = _make_unknown("h")
         warnings = ("no run says how many GPUs it had: nothing can be projected",)
         return ProjectionAnswer(
             num_gpus, nothing, None, (), None, report.rates.per_million_gpu_hours, warnings
         )
-    one = projected(report, num_gpus, rate)
-    lasts = tuple(SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
+    one = project_size(report, num_gpus, rate)
+    lasts = tuple(SurvivalAt(each, estimate_run_survival(rate, num_gpus, each)) for each in hours)
     return ProjectionAnswer(
         num_gpus,
         one.mtti,
@@ -133,16 +133,16 @@ def checkpoints_for(
 ) -> CheckpointAnswer:
     """Checkpoints of a job of ``num_gpus``; of the record's usual job where None."""
     size = num_gpus or report.exposure.reference_gpus
-    rate = _per_gpu_hour(report)
+    rate = _convert_to_gpu_hour(report)
     if size is None or rate is None:
         known = report.stops.unexpected or report.exposure.basis != "calendar"
-        mtti = report.rates.mtti if known else _unknown("h")
+        mtti = report.rates.mtti if known else _make_unknown("h")
         size = None
         warnings: tuple[str, ...] = ("the size of the jobs is not known: it is for any of them",)
     else:
-        one = projected(report, size, rate)
+        one = project_size(report, size, rate)
         mtti, warnings = one.mtti, one.warnings
-    plan: CheckpointPlan = checkpoint_plan(cost_s, mtti, restart_s=restart_s)
+    plan: CheckpointPlan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
     return CheckpointAnswer(
         num_gpus=size,
         mtti=mtti,
@@ -184,8 +184,8 @@ def spares_for(
     rows = (
         *own,
         *(
-            _spares_by(basis, rate, nodes * days / 1e3, confidence)
-            for basis, rate in _node_rates(report)
+            _compute_spares_by(basis, rate, nodes * days / 1e3, confidence)
+            for basis, rate in _list_node_rates(report)
             if rate.high is not None
         ),
     )
@@ -202,7 +202,7 @@ def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spar
     if absent is None or not absent.outages:
         return []
     found, scale = absent.found, nodes / absent.num_nodes
-    rate = _outage_rate(report)
+    rate = _get_outage_rate(report)
     forecast = found.at(confidence)
     if scale != 1:
         said = f"taken in proportion from the {absent.num_nodes:,} nodes of the record"
@@ -219,7 +219,7 @@ def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spar
     ]
 
 
-def _outage_rate(report: FleetReport) -> Estimate:
+def _get_outage_rate(report: FleetReport) -> Estimate:
     """Outages per 1,000 node-days; the bounds hold that of the next period too."""
     days = report.exposure.num_nodes * report.exposure.days
     plain = plain_rate(report.repairs.outages, days, unit=_PER_NODE_DAY, per=1e3)
@@ -230,21 +230,21 @@ def _outage_rate(report: FleetReport) -> Estimate:
     return replace(plain, low=low, high=high, notes=said.notes)
 
 
-def _spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
+def _compute_spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
     """``per_rate`` turns a rate into the mean number of nodes that are away."""
-    spares = rate.growing(lambda one: _quantile(per_rate * one, confidence), "nodes")
+    spares = rate.growing(lambda one: _compute_quantile(per_rate * one, confidence), "nodes")
     down = None if rate.value is None else per_rate * rate.value
     return SparesBy(basis, rate, down, spares)
 
 
-def _per_gpu_hour(report: FleetReport) -> Estimate | None:
+def _convert_to_gpu_hour(report: FleetReport) -> Estimate | None:
     per_million = report.rates.per_million_gpu_hours
     if per_million.high is None:
         return None
     return per_million.growing(lambda one: one / 1e6, "per GPU-h")
 
 
-def projected(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
+def project_size(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
     """One size with the warnings that hold for all sizes of the report."""
     counts = {one.origin: one.count for one in report.origins}
     software = counts.get(Origin.SOFTWARE, 0)
@@ -265,26 +265,28 @@ def projected(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
     return replace(found, warnings=(*general, *found.warnings))
 
 
-def _node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
+def _list_node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
     """How often nodes go away, per 1,000 node-days, by what takes them away."""
     every = report.rates.per_thousand_node_days
     rows = [("every stop", every)]
     counted = report.stops.counted
     hardware = next((one.count for one in report.origins if one.origin is Origin.HARDWARE), 0)
     if counted:
-        wide = thinned(report.dispersion.factor, hardware, counted)
+        wide = thin_dispersion(report.dispersion.factor, hardware, counted)
         days = report.exposure.node_days
-        rows.append(("hardware", wider_rate(hardware, days, wide, unit=every.unit, per=1e3)))
+        rows.append(
+            ("hardware", estimate_wider_rate(hardware, days, wide, unit=every.unit, per=1e3))
+        )
     if report.repairs.outages:
-        rows.append(("outages", _outage_rate(report)))
+        rows.append(("outages", _get_outage_rate(report)))
     return rows
 
 
-def _quantile(mean: float, confidence: float) -> float:
+def _compute_quantile(mean: float, confidence: float) -> float:
     from scipy.stats import poisson
 
     return float(poisson.ppf(confidence, mean))
 
 
-def _unknown(unit: str) -> Estimate:
+def _make_unknown(unit: str) -> Estimate:
     return Estimate(None, None, None, 0, unit, notes=(NO_EXPOSURE,))

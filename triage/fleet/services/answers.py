@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.health import CheckResult
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Grade
@@ -20,11 +20,11 @@ from triage.fleet.record.columns import CounterDays, FleetRecord, NodeSignals
 from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
-from triage.fleet.services.health.due_list import newest_results, open_checks
+from triage.fleet.services.health.due_list import map_newest_results, open_checks
 from triage.fleet.services.record.record import record_of
-from triage.fleet.services.repairs import probations_at
-from triage.fleet.services.telemetry.overview import FleetTelemetry, telemetry_of
-from triage.fleet.services.telemetry.rollups import node_telemetry
+from triage.fleet.services.repairs import list_probations_at
+from triage.fleet.services.telemetry.overview import FleetTelemetry, read_fleet_telemetry
+from triage.fleet.services.telemetry.rollups import sum_node_telemetry
 from triage.fleet.standings.hardware import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
@@ -35,14 +35,14 @@ from triage.services.context import Context
 def with_counters(session: Session, record: FleetRecord) -> FleetRecord:
     """The record with the counters of its nodes, over its own time; as it is without any."""
     since, until = (ns // NS_PER_DAY for ns in (record.since_ns, record.until_ns - 1))
-    seen = telemetry.seen_days(session, since, until + 1, cluster=record.cluster)
+    seen = telemetry.list_seen_days(session, since, until + 1, cluster=record.cluster)
     place = {name: index for index, name in enumerate(record.nodes)}
     seen = [row for row in seen if row[0] in place]
     if not seen:
         return record
     rows = [
         row
-        for row in telemetry.grown_days(session, since, until + 1, cluster=record.cluster)
+        for row in telemetry.list_grown_days(session, since, until + 1, cluster=record.cluster)
         if row[0] in place
     ]
     names = telemetry.COUNTERS
@@ -146,26 +146,28 @@ class FleetAnswer:
         }
 
 
-def period_of(since: datetime | None = None, until: datetime | None = None) -> Period:
+def determine_fleet_period(since: datetime | None = None, until: datetime | None = None) -> Period:
     """The period that is asked for: by default the 30 days that end with this minute.
 
     Raises :class:`Unprocessable` for one that ends before it begins, or of more than ten years.
     """
     if until is None:
         # The same answer, and the same ETag, to all who ask within a minute.
-        until = utc_now().replace(second=0, microsecond=0) + _MINUTE
+        until = read_utc_now().replace(second=0, microsecond=0) + _MINUTE
     if not _EARLIEST <= until <= _LATEST:
-        raise _refused("until", f"until lies outside {_EARLIEST:%Y} to {_LATEST:%Y}")
+        raise _make_refusal("until", f"until lies outside {_EARLIEST:%Y} to {_LATEST:%Y}")
     if since is None:
         since = until - DEFAULT_DAYS * DAY
     if since >= until:
-        raise _refused("since", "the period ends before it begins: since has to be before until")
+        raise _make_refusal(
+            "since", "the period ends before it begins: since has to be before until"
+        )
     if until - since > MAX_DAYS * DAY:
-        raise _refused("since", f"the period is longer than {MAX_DAYS:,.0f} days")
+        raise _make_refusal("since", f"the period is longer than {MAX_DAYS:,.0f} days")
     return Period(since, until)
 
 
-def _refused(name: str, why: str) -> Unprocessable:
+def _make_refusal(name: str, why: str) -> Unprocessable:
     return Unprocessable(
         why,
         hint="give since and until as RFC 3339 times, at most ten years apart",
@@ -173,7 +175,7 @@ def _refused(name: str, why: str) -> Unprocessable:
     )
 
 
-def fleet_of(
+def look_at_fleet(
     ctx: Context,
     *,
     since: datetime | None = None,
@@ -186,14 +188,14 @@ def fleet_of(
     A cluster that nobody named gives an empty report. Raises :class:`Unprocessable` for a
     period that is none.
     """
-    period = period_of(since, until)
+    period = determine_fleet_period(since, until)
     with ctx.database.reading() as session:
         record = record_of(session, since=period.since, until=period.until, cluster=cluster)
-        telemetry = telemetry_of(session, period.until, cluster)
-        lately = _for_standings(session, period, cluster, telemetry.nodes, record)
-        probations = probations_at(session, period.until, cluster)
-        checks = open_checks(session, min(period.until, utc_now()), cluster=cluster)
-        names = sorted(name for name in stored.clusters(session) if name)
+        telemetry = read_fleet_telemetry(session, period.until, cluster)
+        lately = _read_standings_record(session, period, cluster, telemetry.nodes, record)
+        probations = list_probations_at(session, period.until, cluster)
+        checks = open_checks(session, min(period.until, read_utc_now()), cluster=cluster)
+        names = sorted(name for name in stored.map_cluster_keys(session) if name)
     return FleetAnswer(
         period=period,
         cluster=cluster,
@@ -205,19 +207,19 @@ def fleet_of(
     )
 
 
-def standings_of(
+def look_at_standings(
     ctx: Context, *, until: datetime | None = None, cluster: str | None = None
 ) -> FleetStandings:
     """How the nodes stand at ``until``, by default now; see :class:`FleetAnswer`."""
-    period = period_of(None, until)
+    period = determine_fleet_period(None, until)
     with ctx.database.reading() as session:
-        telemetry = node_telemetry(session, period.until, cluster=cluster)
-        lately = _for_standings(session, period, cluster, telemetry)
-        probations = probations_at(session, period.until, cluster)
+        telemetry = sum_node_telemetry(session, period.until, cluster=cluster)
+        lately = _read_standings_record(session, period, cluster, telemetry)
+        probations = list_probations_at(session, period.until, cluster)
     return with_probation(with_hardware(fleet_standings(lately), lately), probations)
 
 
-def _for_standings(
+def _read_standings_record(
     session: Session,
     period: Period,
     cluster: str | None,
@@ -229,7 +231,7 @@ def _for_standings(
     if record is None or period.since != since:
         record = record_of(session, since=since, until=period.until, cluster=cluster)
     record = with_counters(session, record)
-    return with_signals(record, newest_results(session, cluster=cluster), telemetry)
+    return with_signals(record, map_newest_results(session, cluster=cluster), telemetry)
 
 
 def report_of(
@@ -240,14 +242,14 @@ def report_of(
     cluster: str | None = None,
     options: FleetOptions | None = None,
 ) -> FleetReport:
-    """The report alone, as :func:`fleet_of` gives it."""
-    period = period_of(since, until)
+    """The report alone, as :func:`look_at_fleet` gives it."""
+    period = determine_fleet_period(since, until)
     with ctx.database.reading() as session:
         record = record_of(session, since=period.since, until=period.until, cluster=cluster)
     return fleet_report(record, options=options)
 
 
-def options_of(
+def build_fleet_options(
     *,
     gpus: int | None = None,
     cost_s: float | None = None,

@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.domain.standing import PartKind
 from triage.fleet.report.report import FleetReport
-from triage.fleet.services.answers import FleetAnswer, fleet_of
+from triage.fleet.services.answers import FleetAnswer, look_at_fleet
 from triage.services.context import Context
 from triage.statistics.estimate import Estimate
 
@@ -54,36 +54,38 @@ GAUGES: Final[Mapping[str, str]] = {
 
 def read_figures(ctx: Context) -> list[Figure]:
     """The figures of all clusters, over the last 30 days."""
-    return figures_of(fleet_of(ctx))
+    return list_gauges(look_at_fleet(ctx))
 
 
-def figures_of(answer: FleetAnswer) -> list[Figure]:
+def list_gauges(answer: FleetAnswer) -> list[Figure]:
     """The gauges of one look at the fleet."""
-    figures = (*_of_report(answer.report), *_of_nodes(answer))
+    figures = (*_iterate_report_figures(answer.report), *_iterate_node_figures(answer))
     return [figure for figure in figures if figure.values]
 
 
-def _of_report(report: FleetReport) -> Iterator[Figure]:
+def _iterate_report_figures(report: FleetReport) -> Iterator[Figure]:
     rates, exposure, stops = report.rates, report.exposure, report.stops
     # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
     known = bool(stops.unexpected or exposure.runs)
     by_row = {row.row: row.count for row in report.mix.rows}
-    yield _plain("triage_fleet_window_seconds", exposure.days * _DAY_S)
+    yield _make_plain_figure("triage_fleet_window_seconds", exposure.days * _DAY_S)
     if known:
-        yield _bounds("triage_fleet_mtti_seconds", rates.mtti, _HOUR_S)
-        yield _bounds("triage_fleet_reference_mtti_seconds", report.reference_mtti, _HOUR_S)
-    yield _plain("triage_fleet_reference_gpus", exposure.reference_gpus)
+        yield _make_bounds_figure("triage_fleet_mtti_seconds", rates.mtti, _HOUR_S)
+        yield _make_bounds_figure(
+            "triage_fleet_reference_mtti_seconds", report.reference_mtti, _HOUR_S
+        )
+    yield _make_plain_figure("triage_fleet_reference_gpus", exposure.reference_gpus)
     if known:
-        yield _bounds("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
+        yield _make_bounds_figure("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
     yield Figure("triage_fleet_interruptions", "row", by_row)
-    yield _plain("triage_fleet_planned_interruptions", stops.planned)
-    yield _plain("triage_fleet_untriaged", stops.unexpected - stops.triaged)
-    yield _plain("triage_fleet_runs", exposure.runs)
-    yield _plain("triage_fleet_gpu_hours", exposure.gpu_hours)
-    yield _plain("triage_fleet_node_days", exposure.node_days)
+    yield _make_plain_figure("triage_fleet_planned_interruptions", stops.planned)
+    yield _make_plain_figure("triage_fleet_untriaged", stops.unexpected - stops.triaged)
+    yield _make_plain_figure("triage_fleet_runs", exposure.runs)
+    yield _make_plain_figure("triage_fleet_gpu_hours", exposure.gpu_hours)
+    yield _make_plain_figure("triage_fleet_node_days", exposure.node_days)
 
 
-def _of_nodes(answer: FleetAnswer) -> Iterator[Figure]:
+def _iterate_node_figures(answer: FleetAnswer) -> Iterator[Figure]:
     report, nodes = answer.report, answer.telemetry.nodes
     kinds = [part.kind for part in answer.standings.parts]
     failing = sum(check["state"] == "failing" for check in answer.checks)
@@ -93,18 +95,18 @@ def _of_nodes(answer: FleetAnswer) -> Iterator[Figure]:
     yield Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts()))
     yield Figure("triage_fleet_repeated_parts", "kind", by_kind)
     yield Figure("triage_fleet_checks", "state", checks)
-    yield _plain("triage_fleet_nodes_out", report.repairs.still_out)
-    yield _plain("triage_fleet_availability", report.repairs.availability)
-    yield _plain("triage_fleet_ettr", report.ettr.measured.share.value)
-    yield _plain("triage_fleet_silent_days", len(report.silent_days.days))
-    yield _plain("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
+    yield _make_plain_figure("triage_fleet_nodes_out", report.repairs.still_out)
+    yield _make_plain_figure("triage_fleet_availability", report.repairs.availability)
+    yield _make_plain_figure("triage_fleet_ettr", report.ettr.measured.share.value)
+    yield _make_plain_figure("triage_fleet_silent_days", len(report.silent_days.days))
+    yield _make_plain_figure("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
 
 
-def _plain(name: str, value: float | None) -> Figure:
+def _make_plain_figure(name: str, value: float | None) -> Figure:
     return Figure(name, None, {} if value is None else {"": float(value)})
 
 
-def _bounds(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
+def _make_bounds_figure(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
     values = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     known = {key: value * unit for key, value in values.items() if value is not None}
     return Figure(name, "bound", known)

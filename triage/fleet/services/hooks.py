@@ -7,17 +7,17 @@ from typing import Any, Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.domain.job import job_from_dict
+from triage.domain.job import make_job
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Prior
 from triage.fleet.services.exposure.job_run import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.services.parts import saw_parts
-from triage.fleet.services.standings import kept_standings
+from triage.fleet.services.parts import keep_seen_parts
+from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.weekly import enqueue_digest
 from triage.fleet.standings.hardware import with_sentences
-from triage.fleet.standings.words import prior_of
-from triage.fleet.store.brought import num_brought, withdraw
+from triage.fleet.standings.words import make_prior
+from triage.fleet.store.brought import count_brought, withdraw
 from triage.services.context import Context, FleetHooks
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
@@ -27,27 +27,29 @@ log = structlog.get_logger(__name__)
 MAX_PRIORS: Final = 256
 
 
-def priors_for(ctx: Context, facts: Mapping[str, Any], cluster: str | None) -> dict[str, Prior]:
+def find_incident_priors(
+    ctx: Context, facts: Mapping[str, Any], cluster: str | None
+) -> dict[str, Prior]:
     """What the first answer of an incident is told of its nodes; ``facts`` are the incident's.
 
     Where our own record fails there are none: an answer does not wait for history.
     """
-    job = job_from_dict(dict(facts))
+    job = make_job(dict(facts))
     try:
-        found = kept_standings(ctx, cluster or None)
+        found = get_kept_standings(ctx, cluster or None)
     except Exception:
         log.exception("no standings for an analysis", cluster=cluster)
         return {}
-    return priors_among(found, {*job.nodes, *job.rank_to_node.values()})
+    return select_priors(found, {*job.nodes, *job.rank_to_node.values()})
 
 
-def priors_among(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
+def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     """The priors of these nodes; where none are listed, of the worst of the fleet."""
     priors: dict[str, Prior] = {}
     for one in found.nodes:  # the worst come first
         if nodes and one.node not in nodes:
             continue
-        prior = with_sentences(prior_of(one, found.window_days), one.hardware)
+        prior = with_sentences(make_prior(one, found.window_days), one.hardware)
         if prior is None or len(priors) == MAX_PRIORS:
             continue
         priors[one.node] = prior
@@ -76,13 +78,13 @@ class RecordedFleet(FleetHooks):
         self, session: Session, cluster_id: int, readings: Sequence[Reading], now: datetime
     ) -> None:
         """Keep the stays of the parts that these files name."""
-        saw_parts(session, cluster_id, readings, now)
+        keep_seen_parts(session, cluster_id, readings, now)
 
     def num_brought(
         self, session: Session, key_id: str, since: datetime | None
     ) -> Mapping[str, int]:
         """What a token has brought of runs, outages, parts, checks and telemetry."""
-        return num_brought(session, key_id, since)
+        return count_brought(session, key_id, since)
 
     def withdraw(self, session: Session, key_id: str, since: datetime | None) -> Mapping[str, int]:
         """Remove them; how many of each kind."""
@@ -96,9 +98,9 @@ class RecordedFleet(FleetHooks):
         self, ctx: Context, facts: Mapping[str, Any], cluster: str | None
     ) -> Mapping[str, Prior]:
         """The standings of the incident's nodes, as of now."""
-        return priors_for(ctx, facts, cluster)
+        return find_incident_priors(ctx, facts, cluster)
 
     def probation(self, ctx: Context, node: str, cluster: str | None) -> Probation | None:
         """What the kept standings say of a node."""
-        rows = kept_standings(ctx, cluster).nodes
+        rows = get_kept_standings(ctx, cluster).nodes
         return next((row.probation for row in rows if row.node == node), None)

@@ -12,21 +12,21 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.domain.hardware import HardwareKind, identity_of, part_identity
+from triage.domain.hardware import HardwareKind, make_part_identity, normalize_identity
 from triage.errors import Place, Unprocessable
-from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, moved_parts
+from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, find_moved_parts
 from triage.fleet.services.record.nodes import Nodes
-from triage.fleet.services.record.times import ns
+from triage.fleet.services.record.times import convert_to_epoch_ns
 from triage.fleet.store.parts import (
     PartKey,
     PartStayView,
     Sighting,
     keep_sightings,
-    listing,
-    nodes_of_moved_parts,
-    origins,
-    short_names,
-    stays_of,
+    list_nodes_of_moved_parts,
+    list_part_rows,
+    list_part_stays,
+    list_reading_origins,
+    map_short_names,
 )
 from triage.services.context import Context
 from triage.store import jobs
@@ -43,7 +43,7 @@ KINDS: Final = frozenset(str(kind) for kind in HardwareKind)
 Seen = tuple[str, PartKey, str, datetime]
 
 
-def saw_parts(
+def keep_seen_parts(
     session: Session, cluster_id: int, readings: Sequence[Reading], now: datetime
 ) -> None:
     """Keep the parts in these readings, of nodes of one cluster.
@@ -55,12 +55,12 @@ def saw_parts(
     if not telling:
         return
     found: list[tuple[str | None, list[Seen]]] = []
-    for origin, reading in origins(session, telling):
-        parts = list(_parts_in(reading.rows, origin.node, min(origin.at, now)))
-        found += [(origin.key_id, mine) for mine in _by_node(parts)]
-    names = short_names(session, cluster_id, {seen[0] for _, mine in found for seen in mine})
-    jobs.saw_nodes(session, cluster_id, set(names.values()), now)
-    keys = jobs.node_keys(session, cluster_id, set(names.values()))
+    for origin, reading in list_reading_origins(session, telling):
+        parts = list(_iterate_parts(reading.rows, origin.node, min(origin.at, now)))
+        found += [(origin.key_id, mine) for mine in _group_by_node(parts)]
+    names = map_short_names(session, cluster_id, {seen[0] for _, mine in found for seen in mine})
+    jobs.note_nodes_seen(session, cluster_id, set(names.values()), now)
+    keys = jobs.find_node_keys(session, cluster_id, set(names.values()))
     keep_sightings(
         session,
         [
@@ -71,16 +71,18 @@ def saw_parts(
     )
 
 
-def _parts_in(rows: Sequence[Mapping[str, Any]], node: str | None, now: datetime) -> Iterator[Seen]:
+def _iterate_parts(
+    rows: Sequence[Mapping[str, Any]], node: str | None, now: datetime
+) -> Iterator[Seen]:
     """(node, part, slot, time) of each part that rows name, as far as a node is known."""
     for row in rows:
-        at = _time_of(row, now)
+        at = _choose_time(row, now)
         for told in row.get("parts") or ():
             kind = str(told.get("kind"))
             named = told.get("node") or row.get("node") or node
             if kind not in KINDS or not named or not _is_of(str(named), node):
                 continue
-            part = part_identity(
+            part = make_part_identity(
                 HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
             )
             if part is not None:
@@ -92,7 +94,7 @@ def _is_of(named: str, sender: str | None) -> bool:
     return sender is None or named.partition(".")[0] == sender.partition(".")[0]
 
 
-def _by_node(parts: Sequence[Seen]) -> list[list[Seen]]:
+def _group_by_node(parts: Sequence[Seen]) -> list[list[Seen]]:
     """The parts of each node, but for nodes that seem to hold those of others."""
     nodes: dict[str, list[Seen]] = {}
     for one in parts:
@@ -106,7 +108,7 @@ def _by_node(parts: Sequence[Seen]) -> list[list[Seen]]:
     return kept
 
 
-def _time_of(row: Mapping[str, Any], now: datetime) -> datetime:
+def _choose_time(row: Mapping[str, Any], now: datetime) -> datetime:
     """When a row was printed; where it says no time, or one that cannot be, ``now``."""
     text = row.get("at")
     try:
@@ -135,7 +137,7 @@ class HardwareAnswer:
         }
 
 
-def hardware_of(
+def answer_hardware(
     ctx: Context,
     *,
     identity: str | None = None,
@@ -148,21 +150,25 @@ def hardware_of(
     Raises :class:`Unprocessable` where neither is named, and for a text that is no identity.
     """
     if identity is None and node is None:
-        raise _refused("identity", "name a part or a node")
-    spelt = None if identity is None else _spellings(identity)
+        raise _make_refusal("identity", "name a part or a node")
+    spelt = None if identity is None else _list_spellings(identity)
     if spelt is not None and not spelt:
-        raise _refused("identity", "this is no UUID, serial number or GUID of a part")
+        raise _make_refusal("identity", "this is no UUID, serial number or GUID of a part")
     with ctx.database.reading() as session:
-        found = listing(session, identities=spelt, node=node, cluster=cluster, limit=limit + 1)
+        found = list_part_stays(
+            session, identities=spelt, node=node, cluster=cluster, limit=limit + 1
+        )
     return HardwareAnswer(identity, node, tuple(found[:limit]), len(found) > limit)
 
 
-def _spellings(text: str) -> list[str]:
+def _list_spellings(text: str) -> list[str]:
     """As each kind of part would have it; none for a placeholder."""
-    return sorted({one for kind in HardwareKind if (one := identity_of(kind, text)) is not None})
+    return sorted(
+        {one for kind in HardwareKind if (one := normalize_identity(kind, text)) is not None}
+    )
 
 
-def _refused(name: str, why: str) -> Unprocessable:
+def _make_refusal(name: str, why: str) -> Unprocessable:
     return Unprocessable(
         why,
         hint="give identity=GPU-..., a serial number or a GUID; or node=NAME",
@@ -170,14 +176,14 @@ def _refused(name: str, why: str) -> Unprocessable:
     )
 
 
-def moved_among(
+def find_moved_among(
     session: Session, clusters: Sequence[int], until: datetime, nodes: Nodes
 ) -> tuple[MovedPart, ...]:
     """The parts of a record's nodes that were seen in several of them before ``until``."""
     stays = []
-    for row in stays_of(session, nodes_of_moved_parts(session, clusters), until):
+    for row in list_part_rows(session, list_nodes_of_moved_parts(session, clusters), until):
         place = int(nodes.place[row.node]) if row.node < len(nodes.place) else -1
         if place >= 0 and row.kind in PARTS:
-            times = ns(row.first_at), ns(row.last_at)
+            times = convert_to_epoch_ns(row.first_at), convert_to_epoch_ns(row.last_at)
             stays.append(PlacedStay(place, HardwareKind(row.kind), row.identity, row.slot, *times))
-    return moved_parts(stays)
+    return find_moved_parts(stays)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, TypedDict
 
-from triage.domain.wire import SentAs, Time, iso_utc
+from triage.domain.wire import SentAs, Time, format_iso_utc
 from triage.fleet.report.report import FleetReport
 from triage.fleet.report.what_if import (
     DEFAULT_CONFIDENCE,
@@ -24,7 +24,7 @@ class PlanHead(TypedDict):
     cluster: str | None
 
 
-def projection_facts(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
+def answer_projection(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
     """``GET /v1/fleet/projection``."""
     found = (
         projection_for(report, gpus) if hours is None else projection_for(report, gpus, (hours,))
@@ -32,7 +32,7 @@ def projection_facts(report: FleetReport, gpus: int, hours: float | None) -> dic
     return {**_head(report, "projection"), **found.to_dict()}
 
 
-def checkpoint_facts(
+def answer_checkpoint(
     report: FleetReport, gpus: int | None, cost_s: float | None, restart_s: float | None
 ) -> dict[str, Any]:
     """``GET /v1/fleet/checkpoint``."""
@@ -45,7 +45,7 @@ def checkpoint_facts(
     return {**_head(report, "checkpoint"), **found.to_dict()}
 
 
-def spares_facts(
+def answer_spares(
     report: FleetReport, nodes: int | None, repair_days: float | None, confidence: float | None
 ) -> dict[str, Any]:
     """``GET /v1/fleet/spares``."""
@@ -62,7 +62,7 @@ def _head(report: FleetReport, name: str) -> PlanHead:
     """What every plan begins with."""
     return {
         "schema": f"triage.fleet.{name}/1",
-        "since": iso_utc(report.since),
-        "until": iso_utc(report.until),
+        "since": format_iso_utc(report.since),
+        "until": format_iso_utc(report.until),
         "cluster": report.cluster,
     }

@@ -1,8 +1,8 @@
 """Standings that are asked for again and again: worked out once, and kept in memory for a while.
 
 Working them out reads the record of 224 days. Pages and analyses want those of now
-(:func:`kept_standings`); a list that is read page by page wants those that its first page was
-of, so that it does not change under its reader (:func:`listed_standings`).
+(:func:`get_kept_standings`); a list that is read page by page wants those that its first page was
+of, so that it does not change under its reader (:func:`get_listed_standings`).
 """
 
 import threading
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from triage.domain.standing import FleetStandings
-from triage.fleet.services.answers import standings_of
+from triage.fleet.services.answers import look_at_standings
 from triage.services.context import Context
 from triage.store.database.engine import Database
 
@@ -64,7 +64,7 @@ _listed = StandingsCache(_MOST_LISTED)
 _working_out = threading.Lock()
 
 
-def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
+def get_kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
     """The standings of now, of a cluster or of all.
 
     Worked out anew when they are older than ``TRIAGE_STANDINGS_EVERY_S``.
@@ -74,7 +74,7 @@ def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
         found = _of_now.find(ctx.database, look, within_s=ctx.settings.standings_every_s)
         if found is None:
             began = time.monotonic()
-            found = standings_of(ctx, cluster=cluster)
+            found = look_at_standings(ctx, cluster=cluster)
             _of_now.keep(ctx.database, look, found)
             took = round(time.monotonic() - began, 3)
             size = len(found.nodes)
@@ -82,13 +82,13 @@ def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
         return found
 
 
-def listed_standings(
+def get_listed_standings(
     ctx: Context, until: datetime, cluster: str | None, *, following: bool
 ) -> FleetStandings:
     """The standings as of ``until``; ``following`` asks for those that a page before was of."""
     look = (until, cluster)
     found = _listed.find(ctx.database, look, within_s=_LISTED_S) if following else None
     if found is None:
-        found = standings_of(ctx, until=until, cluster=cluster)
+        found = look_at_standings(ctx, until=until, cluster=cluster)
         _listed.keep(ctx.database, look, found)
     return found

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.standing import FleetStandings, Grade
 from triage.domain.states import WorkKind
-from triage.fleet.render.weekly import headline, sentences
+from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
-from triage.fleet.services.answers import FleetAnswer, fleet_of, report_of, standings_of
+from triage.fleet.services.answers import FleetAnswer, look_at_fleet, look_at_standings, report_of
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import Event
 from triage.notify.registry import render_digest
@@ -35,38 +35,40 @@ WEEK: Final = timedelta(days=7)
 _WEEKDAYS: Final = get_args(Weekday)
 
 
-def due_before(now: datetime, settings: Settings) -> datetime:
+def compute_due_before(now: datetime, settings: Settings) -> datetime:
     """When the last week ended: the settings' weekday and hour in UTC, at or before ``now``."""
     end = now.replace(hour=settings.digest_hour_utc, minute=0, second=0, microsecond=0)
     end -= timedelta(days=(end.weekday() - _WEEKDAYS.index(settings.digest_weekday)) % 7)
     return end if end <= now else end - WEEK
 
 
-def week_of(end: datetime) -> str:
+def format_week_name(end: datetime) -> str:
     """The name of the week that ends then."""
     return end.date().isoformat()
 
 
 def enqueue_digest(session: Session, settings: Settings, now: datetime) -> bool:
     """Put the next digest in line where somebody wants one; whether something was put there."""
-    if not _wanting(session):
+    if not _list_wanting(session):
         return False
-    end = due_before(now, settings)
-    return enqueue_by(session, DIGEST, now if subscriptions_due(session, end) else end + WEEK, now)
+    end = compute_due_before(now, settings)
+    return enqueue_by(
+        session, DIGEST, now if list_due_subscriptions(session, end) else end + WEEK, now
+    )
 
 
-def subscriptions_due(session: Session, end: datetime) -> list[SubscriptionView]:
+def list_due_subscriptions(session: Session, end: datetime) -> list[SubscriptionView]:
     """Who wanted the digest of that week before it ended, and has not been told."""
     return [
         one
-        for one in _wanting(session)
+        for one in _list_wanting(session)
         if one.created_at <= end
-        and deliveries.find(session, digest_id(week_of(end), one.id)) is None
+        and deliveries.find(session, digest_id(format_week_name(end), one.id)) is None
     ]
 
 
-def _wanting(session: Session) -> Sequence[SubscriptionView]:
-    return subscriptions.of_event(session, str(Event.FLEET_DIGEST))
+def _list_wanting(session: Session) -> Sequence[SubscriptionView]:
+    return subscriptions.list_by_event(session, str(Event.FLEET_DIGEST))
 
 
 log = structlog.get_logger(__name__)
@@ -77,10 +79,10 @@ _MAX_LISTED: Final = 50
 
 def send_digest(ctx: Context, claim: Claim) -> None:
     """Write the digest of the last week to all who want it and have not got it."""
-    now = utc_now()
-    end = due_before(now, ctx.settings)
+    now = read_utc_now()
+    end = compute_due_before(now, ctx.settings)
     with ctx.database.reading() as session:
-        waiting = subscriptions_due(session, end)
+        waiting = list_due_subscriptions(session, end)
     if waiting:
         digest = digest_of(ctx, end)
         with ctx.database.writing() as session:
@@ -92,25 +94,27 @@ def send_digest(ctx: Context, claim: Claim) -> None:
 
 def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest:
     """The digest of the week that ended then."""
-    week = fleet_of(ctx, since=end - WEEK, until=end, cluster=cluster)
+    week = look_at_fleet(ctx, since=end - WEEK, until=end, cluster=cluster)
     options = FleetOptions(compare_last_days=7.0)
     trend = report_of(ctx, since=end - _AROUND, until=end, cluster=cluster, options=options)
-    before = _grades(standings_of(ctx, until=end - WEEK, cluster=cluster))
+    before = _map_grades(look_at_standings(ctx, until=end - WEEK, cluster=cluster))
     week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()
     return Digest(
-        week=week_of(end),
+        week=format_week_name(end),
         since=end - WEEK,
         until=end,
-        headline=headline(week_wire, standings),
-        sentences=tuple(sentences(week_wire, trend_wire, standings, before, week.checks)),
-        data=_data_of(week, week_wire, trend_wire, before),
+        headline=compose_weekly_headline(week_wire, standings),
+        sentences=tuple(
+            list_weekly_sentences(week_wire, trend_wire, standings, before, week.checks)
+        ),
+        data=_build_data(week, week_wire, trend_wire, before),
         notes=tuple(dict.fromkeys([*trend.notes, *week.standings.notes])),
-        url=_address_of(ctx.settings, end, cluster),
+        url=_build_address(ctx.settings, end, cluster),
     )
 
 
-def _address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
+def _build_address(settings: Settings, end: datetime, cluster: str | None) -> str:
     """The page of the week, whose days are whole ones; nothing where nobody said how to get
     there.
     """
@@ -121,7 +125,7 @@ def _address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
     return f"{settings.public_url.rstrip('/')}/fleet?{urlencode({**days, **named})}"
 
 
-def _data_of(
+def _build_data(
     answer: FleetAnswer, week: dict[str, Any], trend: dict[str, Any], before: dict[str, str]
 ) -> dict[str, Any]:
     """The figures: of the week, of the weeks around it, and the nodes that stand out."""
@@ -159,7 +163,7 @@ def _data_of(
     }
 
 
-def _grades(standings: FleetStandings) -> dict[str, str]:
+def _map_grades(standings: FleetStandings) -> dict[str, str]:
     """Grade by node, of those that stand out."""
     return {
         one.node: str(one.grade)

@@ -13,9 +13,14 @@ import numpy as np
 
 from triage.domain.standing import Walked
 from triage.fleet.record.columns import Flags, Floats
-from triage.fleet.standings.forecast import HORIZON_DAYS, Forecast, came_true, forecasts
-from triage.fleet.standings.history import FaultHistory, as_known_at, away_for
-from triage.fleet.standings.strikes import summed
+from triage.fleet.standings.forecast import (
+    HORIZON_DAYS,
+    Forecast,
+    count_later_faults,
+    iterate_forecasts,
+)
+from triage.fleet.standings.history import FaultHistory, cut_history, measure_days_out
+from triage.fleet.standings.strikes import sum_by_member
 from triage.statistics.estimate import LEVEL
 
 # Half-lives and windows of the counts that calls are held against; days.
@@ -60,7 +65,7 @@ class Calls:
     before: Mapping[float, tuple[int, ...]] = field(default_factory=dict)
 
 
-def calls_of(
+def decide_calls(
     history: FaultHistory,
     ordinary: Flags,
     beside: Floats | None = None,
@@ -73,19 +78,19 @@ def calls_of(
     rule = rule or CallRule()
     beside = np.ones(history.num_nodes) if beside is None else beside
     before: dict[float, tuple[int, ...]] = {}
-    for now in forecasts(history, ordinary, beside):
+    for now in iterate_forecasts(history, ordinary, beside):
         decided = rule.decides(now)
-        named = _called_at(now, ordinary, rule) if decided else ()
+        named = _list_called(now, ordinary, rule) if decided else ()
         if decided and now.day + HORIZON_DAYS <= history.days:
             before[now.day] = named
     called = np.zeros(history.num_nodes, dtype=bool)
     called[list(named)] = True
-    return Calls(now, called, decided, _walked_over(history, ordinary, before), before)
+    return Calls(now, called, decided, _evaluate_calls(history, ordinary, before), before)
 
 
-def _called_at(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
+def _list_called(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...]:
     """The nodes called at one look, the worst first; one that is long out is none."""
-    able = ordinary & (now.times >= rule.times) & (away_for(now.known) < HORIZON_DAYS)
+    able = ordinary & (now.times >= rule.times) & (measure_days_out(now.known) < HORIZON_DAYS)
     order = np.argsort(np.where(able, -now.times, 0.0), kind="stable")
     most = max(1, round(rule.share * len(able)))
     return tuple(node for node in order[:most].tolist() if able[node])
@@ -93,14 +98,14 @@ def _called_at(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, ...
 
 def count_scores(history: FaultHistory, day: float) -> list[Floats]:
     """The counts of :data:`COUNTS` at ``day``, each of shape (nodes,)."""
-    known = as_known_at(history, day)
+    known = cut_history(history, day)
     every = np.ones(len(known))
     windows = [(known.day > day - days).astype(np.float64) for days in _WINDOWS]
     fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in _DECAYS]
-    return [summed(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
+    return [sum_by_member(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
 
 
-def expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> float:
+def compute_expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> float:
     """The sum of ``after`` over the ``num`` nodes of the highest score; ties count on average."""
     scores = score[ordinary]
     values = after[ordinary]
@@ -109,7 +114,7 @@ def expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> 
     return float(values[above].sum() + (num - above.sum()) * values[level].mean())
 
 
-def _walked_over(
+def _evaluate_calls(
     history: FaultHistory, ordinary: Flags, before: Mapping[float, tuple[int, ...]]
 ) -> Walked | None:
     """How the calls came out; None where there were none."""
@@ -120,7 +125,7 @@ def _walked_over(
     for day, named in before.items():
         if not named:
             continue
-        after = came_true(history, day)
+        after = count_later_faults(history, day)
         of_called = after[list(named)]
         num += len(named)
         failed += int(np.count_nonzero(of_called))
@@ -128,11 +133,11 @@ def _walked_over(
         fleet += len(named) * float(after[ordinary].mean())
         apart |= {(node, int((history.days - day) // HORIZON_DAYS)) for node in named}
         scores = count_scores(history, day)
-        counts += [expected_of_top(score, len(named), after, ordinary) for score in scores]
+        counts += [compute_expected_of_top(score, len(named), after, ordinary) for score in scores]
     if not num:
         return None
     best = int(np.argmax(counts))
-    low, high = _bounds_of(failed / num * len(apart), len(apart))
+    low, high = _compute_bounds(failed / num * len(apart), len(apart))
     return Walked(
         days=HORIZON_DAYS,
         looks=sum(bool(named) for named in before.values()),
@@ -149,7 +154,7 @@ def _walked_over(
     )
 
 
-def _bounds_of(failed: float, num: float) -> tuple[float, float]:
+def _compute_bounds(failed: float, num: float) -> tuple[float, float]:
     """The 95 % interval of ``failed`` in ``num``, of Jeffreys."""
     from scipy.special import betaincinv
 

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from triage.fleet.record.columns import Flags, Floats, Ints
-from triage.fleet.standings.history import FaultHistory, as_known_at
-from triage.fleet.standings.strikes import summed
+from triage.fleet.standings.history import FaultHistory, cut_history
+from triage.fleet.standings.strikes import sum_by_member
 from triage.statistics.estimate import LEVEL
 
 HORIZON_DAYS: Final = 56.0
@@ -102,7 +102,7 @@ class Forecast:
     known: FaultHistory
 
 
-def interval_of(mean: Floats, shape: Floats) -> tuple[Floats, Floats]:
+def compute_gamma_interval(mean: Floats, shape: Floats) -> tuple[Floats, Floats]:
     """The 95 % interval of Gamma distributions."""
     from scipy.special import gammaincinv
 
@@ -111,19 +111,21 @@ def interval_of(mean: Floats, shape: Floats) -> tuple[Floats, Floats]:
     return gammaincinv(shape, outside) * scale, gammaincinv(shape, 1 - outside) * scale
 
 
-def decayed_faults(history: FaultHistory, half_life_days: float) -> Floats:
+def sum_decayed_faults(history: FaultHistory, half_life_days: float) -> Floats:
     """The faults of each node, each half as much for each half-life since it; shape (nodes,)."""
     weights = history.share * np.exp2((history.day - history.days) / half_life_days)
-    return summed(history.node, weights, history.num_nodes)
+    return sum_by_member(history.node, weights, history.num_nodes)
 
 
-def came_true(history: FaultHistory, day: float, horizon_days: float = HORIZON_DAYS) -> Floats:
+def count_later_faults(
+    history: FaultHistory, day: float, horizon_days: float = HORIZON_DAYS
+) -> Floats:
     """The faults of each node in the ``horizon_days`` after ``day``."""
     first, last = np.searchsorted(history.day, [day, day + horizon_days], side="right")
-    return summed(history.node[first:last], history.share[first:last], history.num_nodes)
+    return sum_by_member(history.node[first:last], history.share[first:last], history.num_nodes)
 
 
-def forecasts(history: FaultHistory, ordinary: Flags, beside: Floats) -> Iterator[Forecast]:
+def iterate_forecasts(history: FaultHistory, ordinary: Flags, beside: Floats) -> Iterator[Forecast]:
     """The forecast at every ``STEP_DAYS`` back, oldest first; the last is of the record's end.
 
     Each is learned from what was known by then, from ``ordinary`` nodes alone. ``beside`` is how
@@ -134,18 +136,18 @@ def forecasts(history: FaultHistory, ordinary: Flags, beside: Floats) -> Iterato
     for back in range(min(num, _MOST_LOOKS), -1, -1):
         day = history.days - _STEP_DAYS * back
         if (before := day - _LEARN_DAYS) >= FIRST_DAYS:
-            failed = came_true(history, before, _LEARN_DAYS)
-            found = likelihoods(as_known_at(history, before), failed, ordinary, beside)
+            failed = count_later_faults(history, before, _LEARN_DAYS)
+            found = compute_likelihoods(cut_history(history, before), failed, ordinary, beside)
             # Looks overlap, and each failure is to be counted once.
             likelier = likelier + _STEP_DAYS / _LEARN_DAYS * found
-        yield _forecast_at(as_known_at(history, day), ordinary, beside, likelier)
+        yield _build_forecast(cut_history(history, day), ordinary, beside, likelier)
 
 
-def _forecast_at(
+def _build_forecast(
     known: FaultHistory, ordinary: Flags, beside: Floats, likelier: Floats
 ) -> Forecast:
     fading = FADINGS[int(np.argmax(_BEFOREHAND + likelier))]
-    counts = fading.weigh(lambda half_life: decayed_faults(known, half_life))
+    counts = fading.weigh(lambda half_life: sum_decayed_faults(known, half_life))
     usual = beside * float(counts[ordinary].sum() / beside[ordinary].sum())
     weight = fading.shape + counts
     times = weight / (fading.shape + usual)
@@ -154,13 +156,15 @@ def _forecast_at(
     total = max(float(known.share[recent].sum()), _UNSEEN) / lately * HORIZON_DAYS
     rates = beside * times
     faults = rates * total / float(rates[ordinary].sum())
-    alike = _mean_of(likelier, _GAIN >= 0)
-    bursts = _mean_of(likelier, _GAIN > 0) - _mean_of(likelier, _GAIN == 0)
+    alike = _average_likelihood(likelier, _GAIN >= 0)
+    bursts = _average_likelihood(likelier, _GAIN > 0) - _average_likelihood(likelier, _GAIN == 0)
     chance = float(np.exp(-max(alike, 0.0)))
     return Forecast(known.days, fading, faults, times, weight, chance, bursts, known)
 
 
-def likelihoods(known: FaultHistory, failed: Floats, ordinary: Flags, beside: Floats) -> Floats:
+def compute_likelihoods(
+    known: FaultHistory, failed: Floats, ordinary: Flags, beside: Floats
+) -> Floats:
     """For each of ``FADINGS`` how much likelier it made the nodes that ``failed`` than nodes of
     one place that are all alike (logarithm). A node counts once, however often it failed.
     """
@@ -170,29 +174,34 @@ def likelihoods(known: FaultHistory, failed: Floats, ordinary: Flags, beside: Fl
     rates, place = np.unique(beside, return_inverse=True)
     num = np.bincount(place[ordinary], minlength=len(rates)).astype(np.float64)
     fast, slow = (
-        np.array([decayed_faults(known, one) for one in half_lives]) for half_lives in (FAST, SLOW)
+        np.array([sum_decayed_faults(known, one) for one in half_lives])
+        for half_lives in (FAST, SLOW)
     )
 
     def of_places(counts: Floats) -> Floats:
-        return np.array([summed(place[ordinary], row[ordinary], len(rates)) for row in counts])
+        return np.array(
+            [sum_by_member(place[ordinary], row[ordinary], len(rates)) for row in counts]
+        )
 
-    sums = _weighed(of_places(fast), of_places(slow))
+    sums = _weigh_fadings(of_places(fast), of_places(slow))
     usual = sums.sum(axis=1, keepdims=True) / (rates * num).sum() * rates
     prior = _SHAPE[:, None] + usual
     whole = (rates * (num * _SHAPE[:, None] + sums) / prior).sum(axis=1, keepdims=True)
-    times = (_SHAPE[:, None] + _weighed(fast[:, nodes], slow[:, nodes])) / prior[:, place[nodes]]
+    times = (_SHAPE[:, None] + _weigh_fadings(fast[:, nodes], slow[:, nodes])) / prior[
+        :, place[nodes]
+    ]
     found: Floats = np.log(times * (rates * num).sum() / whole) @ np.minimum(failed[nodes], 1.0)
     return found
 
 
-def _weighed(fast: Floats, slow: Floats) -> Floats:
+def _weigh_fadings(fast: Floats, slow: Floats) -> Floats:
     """Rows by half-life as rows by ``FADINGS``."""
     gain = _GAIN[:, None]
     found: Floats = (slow[_OF_SLOW] + gain * fast[_OF_FAST]) / (1 + gain)
     return found
 
 
-def _mean_of(likelier: Floats, among: Flags) -> float:
+def _average_likelihood(likelier: Floats, among: Flags) -> float:
     """The logarithm of the mean likelihood of some of ``FADINGS``, weighed as beforehand.
 
     Where nodes are all alike it exceeds ln(1/p) at any time in at most p of all fleets (Ville's

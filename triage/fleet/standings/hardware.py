@@ -37,16 +37,16 @@ def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     """The standings with what is known of parts that moved."""
     sentences: dict[str, list[str]] = {}
     parts: list[RepeatedPart] = []
-    named = _times_of_parts(record)
+    named = _collect_part_times(record)
     for moved in record.moved:
-        stays = [_NamedStay(stay, _times_in(stay, moved, named)) for stay in moved.stays]
+        stays = [_NamedStay(stay, _count_times(stay, moved, named)) for stay in moved.stays]
         present = stays[-1].stay
         elsewhere = [one for one in stays if one.times and one.stay.node != present.node]
         if elsewhere and present.gone_ns is None:
-            text = _sentence(moved, elsewhere, record)
+            text = _compose_sentence(moved, elsewhere, record)
             sentences.setdefault(record.nodes[present.node], []).append(text)
         if elsewhere and sum(one.times for one in stays) >= _NAMED_AGAIN:
-            parts.append(_as_repeated(moved, stays, record))
+            parts.append(_make_repeated_part(moved, stays, record))
     parts.sort(key=lambda part: (-part.interruptions, part.name))
     nodes = tuple(
         replace(
@@ -65,7 +65,7 @@ def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     )
 
 
-def _times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
+def _collect_part_times(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
     """When each part of a node was named, an hour and more apart: a restart is the same fault."""
     found: dict[tuple[int, str], list[int]] = {}
     if not record.moved:
@@ -83,7 +83,7 @@ def _times_of_parts(record: FleetRecord) -> Mapping[tuple[int, str], list[int]]:
     return found
 
 
-def _times_in(
+def _count_times(
     stay: MovedStay, moved: MovedPart, named: Mapping[tuple[int, str], Sequence[int]]
 ) -> int:
     """How often the part was named while it was there, as far as anybody saw."""
@@ -96,18 +96,21 @@ def _times_in(
     )
 
 
-def _sentence(moved: MovedPart, elsewhere: Sequence[_NamedStay], record: FleetRecord) -> str:
+def _compose_sentence(
+    moved: MovedPart, elsewhere: Sequence[_NamedStay], record: FleetRecord
+) -> str:
     slot = moved.stays[-1].slot
     where = f" in slot {slot}" if slot else ""
     told = "; ".join(
-        f"sat in {record.nodes[stay.node]} until {_day_of(stay.last_ns)}, and was named there in"
+        f"sat in {record.nodes[stay.node]} until {_format_day(stay.last_ns)}, and was named"
+        f" there in"
         f" {count(times, 'interruption')}"
         for stay, times in elsewhere[-_SHOWN:]
     )
     return f"its {moved.part.words}{where} {told}"
 
 
-def _as_repeated(
+def _make_repeated_part(
     moved: MovedPart, stays: Sequence[_NamedStay], record: FleetRecord
 ) -> RepeatedPart:
     """The part among those that are named again and again, over all its nodes."""
@@ -115,16 +118,19 @@ def _as_repeated(
     total = sum(one.times for one in blamed)
     nodes = tuple(dict.fromkeys(record.nodes[one.stay.node] for one in blamed))
     text = (
-        f"{moved.part.words} is named in {total} interruptions: {', '.join(_ways(stays, record))}"
+        f"{moved.part.words} is named in {total} interruptions:"
+        f" {', '.join(_iterate_stays(stays, record))}"
     )
     node = record.nodes[stays[-1].stay.node]
     return RepeatedPart(PartKind.PART, moved.part.words, node, nodes, total, None, None, None, text)
 
 
-def _ways(stays: Sequence[_NamedStay], record: FleetRecord) -> Iterator[str]:
+def _iterate_stays(stays: Sequence[_NamedStay], record: FleetRecord) -> Iterator[str]:
     for stay, times in stays:
         last = stay is stays[-1].stay
-        when = f"since {_day_of(stay.first_ns)}" if last else f"until {_day_of(stay.last_ns)}"
+        when = (
+            f"since {_format_day(stay.first_ns)}" if last else f"until {_format_day(stay.last_ns)}"
+        )
         yield f"in {record.nodes[stay.node]} {when} ({times})"
 
 
@@ -141,6 +147,6 @@ def with_sentences(prior: Prior | None, sentences: Sequence[str]) -> Prior | Non
     return Prior(prior.grade, f"{prior.text.removesuffix(_NO_EVIDENCE)}; {told}{_NO_EVIDENCE}")
 
 
-def _day_of(at_ns: int) -> str:
+def _format_day(at_ns: int) -> str:
     """The day of a time, in UTC: ``2026-03-04``."""
     return str(np.datetime64(at_ns, "ns").astype("datetime64[D]"))

@@ -12,7 +12,7 @@ import numpy as np
 from triage.fleet.record.columns import FleetRecord, Floats, Ints
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
-from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of
+from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, build_strikes, merge_episodes
 
 # An outage that begins so soon after an interruption of its node, or so shortly before one that
 # is told late, is that interruption's.
@@ -41,18 +41,18 @@ class FaultHistory:
         return len(self.node)
 
 
-def history_of(record: FleetRecord, strikes: Strikes | None = None) -> FaultHistory:
+def build_history(record: FleetRecord, strikes: Strikes | None = None) -> FaultHistory:
     """The faults of all nodes of the record, known by interruptions, outages or both.
 
     ``strikes`` are those of the record, where they are worked out already.
     """
     faults = faults_of(record)
     kept = np.flatnonzero(faults.begun) if len(faults) else np.zeros(0, np.int64)
-    strikes = episodes(strikes_of(record) if strikes is None else strikes, NS_PER_HOUR)
+    strikes = merge_episodes(build_strikes(record) if strikes is None else strikes, NS_PER_HOUR)
     struck_day = (strikes.at_ns - record.since_ns) / NS_PER_DAY
     where_node = faults.node[kept].astype(np.int64)
     start, back = faults.start_day[kept], faults.back_day[kept]
-    follows = _later_of(where_node, start, strikes.node.astype(np.int64), struck_day)
+    follows = _match_outages(where_node, start, strikes.node.astype(np.int64), struck_day)
     joined = follows >= 0
     strike_back = struck_day.copy()
     strike_back[joined] = np.maximum(back[follows[joined]], struck_day[joined])
@@ -70,7 +70,7 @@ def history_of(record: FleetRecord, strikes: Strikes | None = None) -> FaultHist
     )
 
 
-def _later_of(node: Ints, start: Floats, struck: Ints, at: Floats) -> Ints:
+def _match_outages(node: Ints, start: Floats, struck: Ints, at: Floats) -> Ints:
     """For each strike the row of the outage that it is one fault with; -1 for none."""
     if not len(node) or not len(struck):
         return np.full(len(struck), -1, np.int64)
@@ -83,7 +83,7 @@ def _later_of(node: Ints, start: Floats, struck: Ints, at: Floats) -> Ints:
     return np.where(near, row, -1)
 
 
-def as_known_at(history: FaultHistory, day: float) -> FaultHistory:
+def cut_history(history: FaultHistory, day: float) -> FaultHistory:
     """The history as it was known on that day: nothing later, and open repairs are open."""
     num = int(np.searchsorted(history.day, day, side="right"))
     return replace(
@@ -96,7 +96,7 @@ def as_known_at(history: FaultHistory, day: float) -> FaultHistory:
     )
 
 
-def away_for(history: FaultHistory) -> Floats:
+def measure_days_out(history: FaultHistory) -> Floats:
     """For how many days each node has been out; -1 where it is in service. Shape (nodes,)."""
     out = np.full(history.num_nodes, -1.0)
     still = (history.back_day >= history.days) & (history.back_day > history.day)

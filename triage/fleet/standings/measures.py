@@ -17,20 +17,26 @@ from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.fleet.record.node_exposure import (
     NS_PER_DAY,
-    days_since,
-    decayed_days,
-    seen_in_runs,
-    time_in_runs,
+    find_times_in_runs,
+    measure_days_since,
+    measure_decayed_days,
+    measure_time_in_runs,
 )
-from triage.fleet.standings.calls import CallRule, Calls, calls_of
-from triage.fleet.standings.forecast import FIRST_DAYS, USUAL, Fading, interval_of
-from triage.fleet.standings.history import FaultHistory, history_of
-from triage.fleet.standings.outliers import Excess, standing_out
-from triage.fleet.standings.places import KINDS, PlaceRate, places_of_record, standing_out_of
-from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out
-from triage.fleet.standings.saving import Cost, cost_of
-from triage.fleet.standings.signs import Sign, signs_of
-from triage.fleet.standings.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
+from triage.fleet.standings.calls import CallRule, Calls, decide_calls
+from triage.fleet.standings.forecast import FIRST_DAYS, USUAL, Fading, compute_gamma_interval
+from triage.fleet.standings.history import FaultHistory, build_history
+from triage.fleet.standings.outliers import Excess, find_outliers
+from triage.fleet.standings.places import KINDS, PlaceRate, map_outlying_places, rate_record_places
+from triage.fleet.standings.repeated_part import OfLeaves, find_outlying_leaves
+from triage.fleet.standings.saving import Cost, estimate_cost
+from triage.fleet.standings.signs import Sign, collect_signs
+from triage.fleet.standings.strikes import (
+    NS_PER_HOUR,
+    Strikes,
+    build_strikes,
+    merge_episodes,
+    sum_by_member,
+)
 
 # How names of such nodes begin, before a number or a separator: login1, head-0, fe2, mgmt.
 _NAMES: Final = re.compile(
@@ -42,7 +48,7 @@ _NAMES: Final = re.compile(
 _FEW: Final = 0.1
 
 
-def by_inventory(record: FleetRecord) -> dict[int, str]:
+def map_special_nodes(record: FleetRecord) -> dict[int, str]:
     """Why each special node (front end, login node, test stand) is one, by its role or its name.
 
     Such nodes fail of what runs on them: they are no lemons, and no part of what others are held
@@ -112,10 +118,12 @@ class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
     ``strikes`` look back over ``LOOK_BACK_DAYS``, without those of a leaf that stands out; so do
-    ``decayed`` and ``decayed_days``, which fade by ``fading``. ``num``, ``blame``, ``days`` and
+    ``decayed`` and ``measure_decayed_days``, which fade by ``fading``. ``num``, ``blame``,
+    ``days`` and
     ``excess`` are of the window. ``own`` is the place of a node that stands out, ``beside`` how
     often that fails beside the fleet, and ``rate`` what each node is held against, per day.
-    ``shrunk`` is the rate of each with its interval, None where nothing was blamed. ``basis`` is
+    ``shrink_rates`` is the rate of each with its interval, None where nothing was blamed.
+    ``basis`` is
     what a strike is. ``special`` nodes are set aside, each with the reason.
     """
 
@@ -144,7 +152,7 @@ class Measures:
     bounds: tuple[Floats, Floats]
 
 
-def measured(
+def measure_record(
     record: FleetRecord, options: StandingOptions, flags: Sequence[PrecursorFlag] = ()
 ) -> Measures:
     """Everything that the grades of a record are made from."""
@@ -152,39 +160,41 @@ def measured(
     from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
     back_ns = max(record.since_ns, until_ns - int(_LOOK_BACK_DAYS * NS_PER_DAY))
     back_ns = min(back_ns, from_ns)
-    every_strike = strikes_of(record)
-    basis = _basis_of(record)
-    [days] = _exposure_of(record, basis, (lambda at_ns: days_since(at_ns, from_ns),))
+    every_strike = build_strikes(record)
+    basis = _choose_basis(record)
+    [days] = _measure_exposure(record, basis, (lambda at_ns: measure_days_since(at_ns, from_ns),))
     everything = every_strike.where(every_strike.at_ns >= back_ns)
-    leaves = leaves_standing_out(record, everything, from_ns, days, options.false_discovery_rate)
+    leaves = find_outlying_leaves(record, everything, from_ns, days, options.false_discovery_rate)
     of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
-    history = history_of(record, every_strike.where(~of_leaf))
-    special = by_inventory(record)
+    history = build_history(record, every_strike.where(~of_leaf))
+    special = map_special_nodes(record)
     ordinary = np.ones(num_nodes, dtype=bool)
     ordinary[list(special)] = False
-    strikes = episodes(everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR))
+    strikes = merge_episodes(
+        everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR)
+    )
     if basis == OUTAGES:
-        strikes = _outages_as_strikes(record, history, back_ns)
+        strikes = _convert_outages_to_strikes(record, history, back_ns)
     now = strikes.at_ns >= from_ns
-    blame = summed(strikes.node[now], strikes.blame[now], num_nodes)
-    places = _places_within(record, history, ordinary)
-    own, beside = standing_out_of(record, places)
+    blame = sum_by_member(strikes.node[now], strikes.blame[now], num_nodes)
+    places = _find_places(record, history, ordinary)
+    own, beside = map_outlying_places(record, places)
     of_rest = np.where(ordinary, days, 0.0)
-    excess = standing_out(
+    excess = find_outliers(
         blame, of_rest * beside, false_discovery_rate=options.false_discovery_rate
     )
-    calls = _calls_within(history, ordinary, beside, basis, options)
+    calls = _make_calls(history, ordinary, beside, basis, options)
     fading = USUAL if calls is None else calls.now.fading
     nothing = (np.zeros(0), np.zeros(0))
     age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
 
     def fade(at_ns: Ints) -> Floats:
         back = np.maximum(at_ns, back_ns)
-        return fading.weigh(lambda half_life: decayed_days(back, until_ns, half_life))
+        return fading.weigh(lambda half_life: measure_decayed_days(back, until_ns, half_life))
 
-    [weighed_days] = _exposure_of(record, basis, (fade,))
+    [weighed_days] = _measure_exposure(record, basis, (fade,))
     weights = fading.weigh(lambda half_life: np.exp2(-age_days / half_life))
-    decayed = summed(strikes.node, strikes.blame * weights, num_nodes)
+    decayed = sum_by_member(strikes.node, strikes.blame * weights, num_nodes)
     rate = excess.rate * beside
     return Measures(
         strikes=strikes,
@@ -199,42 +209,44 @@ def measured(
         own=own,
         rate=rate,
         fading=fading,
-        shrunk=shrunk(fading.shape, rate, decayed, weighed_days) if blame.any() else None,
-        signs=signs_of(record, from_ns, flags, drains=basis != OUTAGES),
+        shrunk=shrink_rates(fading.shape, rate, decayed, weighed_days) if blame.any() else None,
+        signs=collect_signs(record, from_ns, flags, drains=basis != OUTAGES),
         num_tested=int(np.count_nonzero(of_rest > 0)),
         basis=basis,
         history=history,
         special=special,
         calls=calls,
-        bounds=nothing if calls is None else interval_of(calls.now.faults, calls.now.weight),
+        bounds=nothing
+        if calls is None
+        else compute_gamma_interval(calls.now.faults, calls.now.weight),
         num_left_out=every_strike.num_left_out,
         places=places,
-        cost=cost_of(record, history, options.lost_h),
+        cost=estimate_cost(record, history, options.lost_h),
     )
 
 
-def shrunk(
+def shrink_rates(
     shape: float, rate: Floats, blame: Floats, exposure: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """(mean, low, high) of each node's rate: its blame, drawn towards the ``rate`` of its place."""
     mean = (shape + blame) / (shape / np.maximum(rate, _TINY) + exposure)
-    return mean, *interval_of(mean, shape + blame)
+    return mean, *compute_gamma_interval(mean, shape + blame)
 
 
-def _basis_of(record: FleetRecord) -> str | None:
+def _choose_basis(record: FleetRecord) -> str | None:
     """What counts: interruptions where runs name nodes, else outages that were not planned."""
     if len(record.runs.node):
         return INTERRUPTIONS
     return None if record.outages.planned.all() else OUTAGES
 
 
-def _exposure_of(
+def _measure_exposure(
     record: FleetRecord, basis: str | None, measures: tuple[_Measure, ...]
 ) -> tuple[Floats, ...]:
     """The exposure of each node in each of the measures."""
     num_nodes = len(record.nodes)
     if basis != OUTAGES:
-        return time_in_runs(record.runs, num_nodes, measures)
+        return measure_time_in_runs(record.runs, num_nodes, measures)
     away = record.outages
     order = np.argsort(away.start_ns, kind="stable")
     start, end, node = away.start_ns[order], away.end_ns[order], away.node[order]
@@ -249,34 +261,36 @@ def _exposure_of(
     return tuple(np.maximum(total, 0.0) for total in totals)
 
 
-def _places_within(
+def _find_places(
     record: FleetRecord, history: FaultHistory, ordinary: Flags
 ) -> tuple[PlaceRate, ...]:
     """The places of the record, by all its faults and the days that nodes were in service."""
     if all(len({*getattr(record, kind)} - {None}) < 2 for kind in KINDS):
         return ()
-    faults = summed(history.node, history.share, history.num_nodes)
-    away = summed(history.node, history.back_day - history.day, history.num_nodes)
-    days = np.maximum(_days_in_fleet(record, history) - away, 0.0)
-    return places_of_record(record, np.where(days > 0, faults, 0.0), days, ordinary)
+    faults = sum_by_member(history.node, history.share, history.num_nodes)
+    away = sum_by_member(history.node, history.back_day - history.day, history.num_nodes)
+    days = np.maximum(_measure_days_in_fleet(record, history) - away, 0.0)
+    return rate_record_places(record, np.where(days > 0, faults, 0.0), days, ordinary)
 
 
-def _days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
+def _measure_days_in_fleet(record: FleetRecord, history: FaultHistory) -> Floats:
     """From when to when each node was there: where runs name nodes, from its first run or fault
     to its last, so that one which came later or was removed is not counted for all the record.
     """
     if not len(record.runs.node):
         return np.full(history.num_nodes, history.days)
-    first_ns, last_ns = seen_in_runs(record.runs, history.num_nodes)
+    first_ns, last_ns = find_times_in_runs(record.runs, history.num_nodes)
     named = first_ns <= last_ns
-    first = np.where(named, days_since(first_ns, record.since_ns), history.days)
-    last = np.where(named, days_since(last_ns, record.since_ns), 0.0)
+    first = np.where(named, measure_days_since(first_ns, record.since_ns), history.days)
+    last = np.where(named, measure_days_since(last_ns, record.since_ns), 0.0)
     np.minimum.at(first, history.node, history.day)
     np.maximum.at(last, history.node, history.back_day)
     return np.where(named, last - first, 0.0)
 
 
-def _outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int) -> Strikes:
+def _convert_outages_to_strikes(
+    record: FleetRecord, history: FaultHistory, from_ns: int
+) -> Strikes:
     """The faults of the history from a time on; none of them is of a row of accusations."""
     at_ns = record.since_ns + (history.day * NS_PER_DAY).astype(np.int64)
     kept = at_ns >= from_ns
@@ -290,7 +304,7 @@ def _outages_as_strikes(record: FleetRecord, history: FaultHistory, from_ns: int
     )
 
 
-def _calls_within(
+def _make_calls(
     history: FaultHistory,
     ordinary: Flags,
     beside: Floats,
@@ -304,4 +318,4 @@ def _calls_within(
     if history.days < FIRST_DAYS or not len(history) or not ordinary.any():
         return None
     rule = CallRule(times=options.call_times, share=options.call_share, bursts=basis != OUTAGES)
-    return calls_of(history, ordinary, beside, rule)
+    return decide_calls(history, ordinary, beside, rule)

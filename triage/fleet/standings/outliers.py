@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from triage.fleet.record.columns import Flags, Floats
-from triage.statistics.false_discovery import adjusted
+from triage.statistics.false_discovery import adjust_p_values
 
 _MAX_ROUNDS: Final = 20
 # A fleet in which nobody else was ever blamed still has a rate: less than one event is known.
@@ -32,7 +32,7 @@ class Excess:
     found: Flags
 
 
-def standing_out(blame: Floats, exposure: Floats, *, false_discovery_rate: float) -> Excess:
+def find_outliers(blame: Floats, exposure: Floats, *, false_discovery_rate: float) -> Excess:
     """The members whose blame stands out.
 
     Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995) over all members with exposure. Their
@@ -41,16 +41,16 @@ def standing_out(blame: Floats, exposure: Floats, *, false_discovery_rate: float
     """
     tested = exposure > 0
     found = np.zeros(len(blame), dtype=bool)
-    excess = _tested_at(blame, exposure, tested, found, false_discovery_rate)
+    excess = _test_members(blame, exposure, tested, found, false_discovery_rate)
     for _ in range(_MAX_ROUNDS):
         if not (excess.found & ~found).any():
             break
         found = found | excess.found
-        excess = _tested_at(blame, exposure, tested, found, false_discovery_rate)
+        excess = _test_members(blame, exposure, tested, found, false_discovery_rate)
     return excess
 
 
-def _tested_at(
+def _test_members(
     blame: Floats, exposure: Floats, tested: Flags, without: Flags, level: float
 ) -> Excess:
     """All members held against the rate of those not in ``without``."""
@@ -59,13 +59,13 @@ def _tested_at(
     rate = max(float(blame[rest].sum()), _UNSEEN) / time if time else 0.0
     expected = rate * exposure
     p = np.ones(len(blame))
-    p[tested] = chance_of(blame[tested], expected[tested])
+    p[tested] = compute_tail_chance(blame[tested], expected[tested])
     q = np.ones(len(blame))
-    q[tested] = adjusted(p[tested])
+    q[tested] = adjust_p_values(p[tested])
     return Excess(rate, expected, p, q, tested & (q <= level))
 
 
-def chance_of(blame: Floats, expected: Floats) -> Floats:
+def compute_tail_chance(blame: Floats, expected: Floats) -> Floats:
     """P[X >= blame] of a Poisson count; between whole numbers its continuous extension."""
     from scipy.special import gammainc
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
-from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, checked_level
-from triage.statistics.false_discovery import adjusted
-from triage.statistics.rates import rate as plain_rate
+from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, check_level
+from triage.statistics.false_discovery import adjust_p_values
+from triage.statistics.rates import estimate_rate as plain_rate
 
 KINDS: Final = ("generation", "batch", "rack", "cage", "slot", "leaf_switch")
 # A place of fewer members is one node more or less.
@@ -75,7 +75,7 @@ class _Side(NamedTuple):
     events_2_by_time: float
 
     def squares(self, rate: float) -> float:
-        """Squared distances of members' events from ``rate`` times their exposure."""
+        """Squared distances of members' events from ``estimate_rate`` times their exposure."""
         return self.events_2 - 2 * rate * self.product + rate**2 * self.time_2
 
     def chi(self, rate: float) -> float:
@@ -83,7 +83,7 @@ class _Side(NamedTuple):
         return self.events_2_by_time / rate - 2 * self.events + rate * self.time
 
 
-def places_of_record(
+def rate_record_places(
     record: FleetRecord, events: Floats, exposure: Floats, ordinary: Flags
 ) -> tuple[PlaceRate, ...]:
     """The places that the record names, by events and node-days of their ``ordinary`` nodes."""
@@ -123,16 +123,16 @@ def place_rates(
         raise UsageError("events and exposure are numbers")
     if (counts < 0).any() or (time < 0).any():
         raise UsageError("events and exposure are none below zero")
-    checked_level(level)
+    check_level(level)
     rows = [
         row
         for kind, names in places.items()
-        for row in _of_kind(kind, names, counts, time, unit, per, level)
+        for row in _rate_kind(kind, names, counts, time, unit, per, level)
     ]
     return _with_discoveries(rows)
 
 
-def _of_kind(
+def _rate_kind(
     kind: str,
     names: Sequence[str | None],
     counts: Floats,
@@ -158,7 +158,7 @@ def _of_kind(
         mine, others = _Side(*own), _Side(*rest)
         if not mine.num or not others.num:
             continue
-        ratio, p, why_not = _ratio_of(mine, others, level)
+        ratio, p, why_not = _estimate_ratio(mine, others, level)
         row = PlaceRate(
             kind, name, round(mine.num), round(mine.events), mine.time, round(others.events),
             others.time, unit, per, ratio, p, why_not=why_not,
@@ -167,7 +167,7 @@ def _of_kind(
     return rows
 
 
-def _ratio_of(
+def _estimate_ratio(
     mine: _Side, others: _Side, level: float
 ) -> tuple[Estimate, float | None, str | None]:
     """The ratio of the two rates, the chance of one as far from 1, and why it cannot be told.
@@ -211,7 +211,7 @@ def _ratio_of(
 def _with_discoveries(rows: Sequence[PlaceRate]) -> tuple[PlaceRate, ...]:
     """The rows with their q-values, the surest first."""
     tested = [row for row in rows if row.p_value is not None]
-    q = adjusted(np.array([row.p_value for row in tested], np.float64)).tolist()
+    q = adjust_p_values(np.array([row.p_value for row in tested], np.float64)).tolist()
     done = [
         replace(row, q_value=value, found=value <= _FALSE_DISCOVERY_RATE)
         for row, value in zip(tested, q, strict=True)
@@ -220,7 +220,7 @@ def _with_discoveries(rows: Sequence[PlaceRate]) -> tuple[PlaceRate, ...]:
     return (*done, *(row for row in rows if row.p_value is None))
 
 
-def standing_out_of(
+def map_outlying_places(
     record: FleetRecord, places: Sequence[PlaceRate]
 ) -> tuple[dict[int, tuple[str, str]], Floats]:
     """For each node in a place that stands out, which: the surest one; and its ratio, else 1."""
@@ -236,7 +236,7 @@ def standing_out_of(
     return own, beside
 
 
-def words_of_place(row: PlaceRate) -> str:
+def describe_place(row: PlaceRate) -> str:
     """What is known of a place, in one sentence."""
     name = f"{row.kind.replace('_', ' ')} {row.name}"
     counted = f"{row.events} faults of {row.members} nodes"

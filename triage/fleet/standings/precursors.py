@@ -16,8 +16,8 @@ from triage.domain.precursor import NO_PRECURSORS, Precursor, PrecursorFlag, Pre
 from triage.fleet.record.columns import CounterDays, Flags, FleetRecord, Floats, Ints, Small
 from triage.fleet.record.faults import faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
-from triage.statistics.cause_mix import share
-from triage.statistics.false_discovery import adjusted
+from triage.statistics.cause_mix import estimate_share
+from triage.statistics.false_discovery import adjust_p_values
 
 _Days = Ints | Small
 WINDOW_DAYS: Final = 3
@@ -44,28 +44,28 @@ class NodeDays:
         return int(self.clear.shape[1])
 
 
-def node_days_of(record: FleetRecord, counters: CounterDays) -> NodeDays:
+def build_node_days(record: FleetRecord, counters: CounterDays) -> NodeDays:
     """The days of all nodes that have telemetry."""
     first_day = record.since_ns // NS_PER_DAY
     num_days = max(int(-(-record.until_ns // NS_PER_DAY) - first_day), 1)
     nodes = np.unique(counters.seen_node).astype(np.int64)
     row_of = np.full(len(record.nodes) + 1, -1, np.int64)
     row_of[nodes] = np.arange(len(nodes))
-    clear = _spans(
+    clear = _mark_spans(
         len(nodes), num_days, row_of[counters.seen_node], counters.first_day, counters.last_day
     )
-    fault_row, fault_day = _faults_by_day(record, row_of, first_day, num_days)
-    clear &= _in_service(record, row_of, first_day, clear.shape)
+    fault_row, fault_day = _locate_faults(record, row_of, first_day, num_days)
+    clear &= _mark_in_service(record, row_of, first_day, clear.shape)
     clear[fault_row, fault_day] = False
     whole = clear.copy()
     for back in range(1, WINDOW_DAYS):
         whole[:, back:] &= clear[:, :-back]
         whole[:, :back] = False
-    followed = _spans(len(nodes), num_days, fault_row, fault_day - HORIZON_DAYS, fault_day - 1)
+    followed = _mark_spans(len(nodes), num_days, fault_row, fault_day - HORIZON_DAYS, fault_day - 1)
     return NodeDays(nodes, whole, followed, fault_row, fault_day)
 
 
-def _spans(num_rows: int, num_days: int, row: Ints, first: _Days, last: _Days) -> Flags:
+def _mark_spans(num_rows: int, num_days: int, row: Ints, first: _Days, last: _Days) -> Flags:
     """True from ``first`` to ``last`` of each row named; what lies outside is cut off."""
     steps = np.zeros((num_rows, num_days + 1), np.int32)
     begin, end = np.maximum(first, 0), np.minimum(last, num_days - 1) + 1
@@ -76,7 +76,7 @@ def _spans(num_rows: int, num_days: int, row: Ints, first: _Days, last: _Days) -
     return found
 
 
-def _faults_by_day(
+def _locate_faults(
     record: FleetRecord, row_of: Ints, first_day: int, num_days: int
 ) -> tuple[Ints, Ints]:
     """Row and day of each fault: outages that were not planned, and convictions."""
@@ -96,14 +96,16 @@ def _faults_by_day(
     return once // num_days, once % num_days
 
 
-def _in_service(record: FleetRecord, row_of: Ints, first_day: int, shape: tuple[int, int]) -> Flags:
+def _mark_in_service(
+    record: FleetRecord, row_of: Ints, first_day: int, shape: tuple[int, int]
+) -> Flags:
     """Days on which a node was not out of service at any time, planned or not."""
     outages = record.outages
     row = row_of[outages.node]
     first = outages.start_ns // NS_PER_DAY - first_day
     last = outages.end_ns // NS_PER_DAY - first_day
     known = row >= 0
-    found: Flags = ~_spans(shape[0], shape[1], row[known], first[known], last[known])
+    found: Flags = ~_mark_spans(shape[0], shape[1], row[known], first[known], last[known])
     return found
 
 
@@ -122,14 +124,14 @@ def _name_of(counter: str) -> str:
     return COUNTERS.get(counter, counter)
 
 
-def _per_cent(share: float | None) -> str:
+def _format_per_cent(share: float | None) -> str:
     return "an unknown share" if share is None else f"{share:.1%}".replace("%", " %")
 
 
-def _shares(precursor: Precursor, horizon_days: int) -> str:
+def _describe_shares(precursor: Precursor, horizon_days: int) -> str:
     return (
         f"{precursor.followed} of {precursor.flags} such flags were followed by a fault within"
-        f" {horizon_days} days, base rate {_per_cent(precursor.base_rate)}"
+        f" {horizon_days} days, base rate {_format_per_cent(precursor.base_rate)}"
     )
 
 
@@ -138,24 +140,24 @@ def flag_text(
 ) -> str:
     """What a flag says: ``its link recoveries grew by 41 in 3 days; here 6 of 19 such ...``."""
     when = "" if days_ago == 0 else f" ({days_ago} day{'s' * (days_ago != 1)} ago)"
-    counted = _shares(precursor, horizon_days)
+    counted = _describe_shares(precursor, horizon_days)
     name = _name_of(precursor.counter)
     whose = "the" if " its " in name else "its"
     return f"{whose} {name} grew by {grew:,.0f} in {window_days} days{when}; here {counted}"
 
 
-def precursor_text(precursor: Precursor, window_days: int, horizon_days: int) -> str:
+def describe_precursor(precursor: Precursor, window_days: int, horizon_days: int) -> str:
     """What one counter was worth in the later half of the record."""
     name = _name_of(precursor.counter)
     name = name[0].upper() + name[1:]
     if precursor.threshold is None:
         return f"{name}: no growth of them came before faults more often than chance."
     at = f"{name}, {precursor.threshold:,.0f} or more in {window_days} days"
-    figures = _shares(precursor, horizon_days)
+    figures = _describe_shares(precursor, horizon_days)
     if not precursor.pays:
         return f"{at}: {figures}: no flag is raised."
     lead = f", {precursor.lead_days:.1f} days before" if precursor.lead_days is not None else ""
-    said = _per_cent(precursor.announced)
+    said = _format_per_cent(precursor.announced)
     false = precursor.false_per_node_month or 0.0
     return (
         f"{at}: {figures}. They announced {said} of the faults{lead};"
@@ -163,7 +165,7 @@ def precursor_text(precursor: Precursor, window_days: int, horizon_days: int) ->
     )
 
 
-def summary_text(found: Precursors, fewest: int, least: int) -> str:
+def summarize_precursors(found: Precursors, fewest: int, least: int) -> str:
     """Whether any counter announces faults."""
     nodes = f"{found.num_nodes:,} node{'s' * (found.num_nodes != 1)} with telemetry"
     faults = f"{found.num_faults:,} fault{'s' * (found.num_faults != 1)} of {nodes}"
@@ -201,7 +203,7 @@ class RaisedFlags:
         return RaisedFlags(self.row[kept], self.day[kept], self.grew[kept])
 
 
-def growth_of(counters: CounterDays, counter: str, days: NodeDays) -> WindowGrowth:
+def select_growth(counters: CounterDays, counter: str, days: NodeDays) -> WindowGrowth:
     """The growth of the nodes of which the counter grew at all; what is not finite is none."""
     values = np.nan_to_num(counters.growth[counter], nan=0.0, posinf=0.0, neginf=0.0)
     known = (values > 0) & (counters.day >= 0) & (counters.day < days.num_days)
@@ -217,7 +219,7 @@ def growth_of(counters: CounterDays, counter: str, days: NodeDays) -> WindowGrow
     return WindowGrowth(rows.astype(np.int64), grew)
 
 
-def raised(growth: WindowGrowth, threshold: float) -> RaisedFlags:
+def raise_flags(growth: WindowGrowth, threshold: float) -> RaisedFlags:
     """The flags at a threshold: the first day of each stretch, and again after the horizon."""
     above = growth.grew >= threshold
     busy_until = np.full(len(growth.rows), -1)
@@ -280,48 +282,52 @@ class Half:
         return int(np.count_nonzero(self.faults))
 
 
-def precursors_of(record: FleetRecord) -> Precursors:
+def judge_precursors(record: FleetRecord) -> Precursors:
     """Whether any counter of the record's telemetry announces faults, and whom it flags now."""
     counters = record.counters
     if counters is None or not len(counters.seen_node):
         return NO_PRECURSORS
-    days = node_days_of(record, counters)
+    days = build_node_days(record, counters)
     middle = days.num_days // 2
     earlier, later = Half.of(days, 0, middle), Half.of(days, middle, days.num_days)
     known = replace(NO_PRECURSORS, num_faults=len(days.fault_row), num_nodes=len(days.nodes))
     fewest = min(earlier.num_faults, later.num_faults)
     if fewest < _LEAST_FAULTS or min(earlier.base, later.base) == 0.0:
-        return replace(known, text=summary_text(known, fewest, _LEAST_FAULTS))
-    grown = {name: growth_of(counters, name, days) for name in counters.growth}
-    rows = tuple(_judged(grown, days, earlier, later))
+        return replace(known, text=summarize_precursors(known, fewest, _LEAST_FAULTS))
+    grown = {name: select_growth(counters, name, days) for name in counters.growth}
+    rows = tuple(_iterate_judged(grown, days, earlier, later))
     flags = tuple(
         flag
         for row in rows
         if row.pays and row.threshold is not None
-        for flag in _flags_now(row, row.threshold, grown[row.counter], days, record.nodes)
+        for flag in _iterate_current_flags(
+            row, row.threshold, grown[row.counter], days, record.nodes
+        )
     )
     known = replace(known, counters=rows, flags=flags)
-    return replace(known, text=summary_text(known, fewest, _LEAST_FAULTS))
+    return replace(known, text=summarize_precursors(known, fewest, _LEAST_FAULTS))
 
 
-def _judged(
+def _iterate_judged(
     grown: Mapping[str, WindowGrowth], days: NodeDays, earlier: Half, later: Half
 ) -> Iterator[Precursor]:
     """Each counter with its figures; the p-values of those with a threshold are held together."""
     rng = np.random.default_rng(_SEED)
     found: dict[str, tuple[float, RaisedFlags]] = {}
     for name, growth in grown.items():
-        threshold = _best_threshold(growth, days, earlier)
+        threshold = _find_best_threshold(growth, days, earlier)
         if threshold is not None:
-            flags = raised(growth, threshold)
+            flags = raise_flags(growth, threshold)
             found[name] = threshold, flags.where(later.days[flags.row, flags.day])
-    p_values = {name: _p_value(flags, days, later, rng) for name, (_, flags) in found.items()}
-    q_values = _q_values_of(p_values)
+    p_values = {
+        name: _estimate_p_value(flags, days, later, rng) for name, (_, flags) in found.items()
+    }
+    q_values = _compute_q_values(p_values)
     for name in grown:
-        yield _figures(name, *found.get(name, _NO_FLAGS), days, later, q_values.get(name))
+        yield _compute_figures(name, *found.get(name, _NO_FLAGS), days, later, q_values.get(name))
 
 
-def _best_threshold(growth: WindowGrowth, days: NodeDays, half: Half) -> float | None:
+def _find_best_threshold(growth: WindowGrowth, days: NodeDays, half: Half) -> float | None:
     """The threshold whose flags of this half lie farthest above chance; None where none does."""
     own = np.where(half.days[growth.rows], growth.grew, 0.0)
     positive = own[own > 0]
@@ -330,7 +336,7 @@ def _best_threshold(growth: WindowGrowth, days: NodeDays, half: Half) -> float |
     best, best_at = 0.0, None
     steps: Floats = np.unique(np.quantile(positive, _QUANTILES, method="higher"))
     for threshold in map(float, steps):
-        flags = raised(growth, threshold)
+        flags = raise_flags(growth, threshold)
         flags = flags.where(half.days[flags.row, flags.day])
         num, hits = len(flags.row), int(np.count_nonzero(days.followed[flags.row, flags.day]))
         if num < _LEAST_FLAGS or hits < _LEAST_FOLLOWED:
@@ -342,7 +348,9 @@ def _best_threshold(growth: WindowGrowth, days: NodeDays, half: Half) -> float |
     return best_at
 
 
-def _p_value(flags: RaisedFlags, days: NodeDays, half: Half, rng: "np.random.Generator") -> float:
+def _estimate_p_value(
+    flags: RaisedFlags, days: NodeDays, half: Half, rng: "np.random.Generator"
+) -> float:
     """How often flags on shuffled nodes are followed by as many faults for their number."""
     if not len(flags.row):
         return 1.0
@@ -358,13 +366,13 @@ def _p_value(flags: RaisedFlags, days: NodeDays, half: Half, rng: "np.random.Gen
     return (as_good + 1) / (_SHUFFLES + 1)
 
 
-def _q_values_of(p_values: Mapping[str, float]) -> dict[str, float]:
+def _compute_q_values(p_values: Mapping[str, float]) -> dict[str, float]:
     """Benjamini and Hochberg."""
-    found = adjusted(np.array([*p_values.values()], np.float64))
+    found = adjust_p_values(np.array([*p_values.values()], np.float64))
     return dict(zip(p_values, found.tolist(), strict=True))
 
 
-def _figures(
+def _compute_figures(
     name: str,
     threshold: float | None,
     flags: RaisedFlags | None,
@@ -375,8 +383,8 @@ def _figures(
     """What the flags of the later half came to."""
     followed = np.zeros(0, np.bool_) if flags is None else days.followed[flags.row, flags.day]
     num, hits = len(followed), int(np.count_nonzero(followed))
-    precision = share(hits, num)
-    leads = np.zeros(0) if flags is None else _leads_of(flags.where(followed), days)
+    precision = estimate_share(hits, num)
+    leads = np.zeros(0) if flags is None else _measure_leads(flags.where(followed), days)
     pays = (
         num >= _LEAST_FLAGS
         and hits >= _LEAST_FOLLOWED
@@ -396,24 +404,24 @@ def _figures(
         precision_high=precision.high,
         base_rate=half.base,
         num_faults=half.num_faults,
-        announced=share(_num_announced(flags, days, half), half.num_faults).value,
+        announced=estimate_share(_count_announced(flags, days, half), half.num_faults).value,
         lead_days=float(np.median(leads)) if len(leads) else None,
         false_per_node_month=(num - hits) / num_days * _MONTH_DAYS if num_days else None,
         q_value=q,
         pays=bool(pays),
         text="",
     )
-    return replace(found, text=precursor_text(found, WINDOW_DAYS, HORIZON_DAYS))
+    return replace(found, text=describe_precursor(found, WINDOW_DAYS, HORIZON_DAYS))
 
 
-def _leads_of(flags: RaisedFlags, days: NodeDays) -> Floats:
+def _measure_leads(flags: RaisedFlags, days: NodeDays) -> Floats:
     """Days from each flag to the fault that followed it."""
     key = days.fault_row * (days.num_days + 1) + days.fault_day
     at = np.searchsorted(key, flags.row * (days.num_days + 1) + flags.day, side="right")
     return (days.fault_day[at] - flags.day).astype(np.float64)
 
 
-def _num_announced(flags: RaisedFlags | None, days: NodeDays, half: Half) -> int:
+def _count_announced(flags: RaisedFlags | None, days: NodeDays, half: Half) -> int:
     """Faults of the half with a flag of their node within the horizon before them."""
     if flags is None or not len(flags.row):
         return 0
@@ -426,7 +434,7 @@ def _num_announced(flags: RaisedFlags | None, days: NodeDays, half: Half) -> int
     return int(np.count_nonzero(ahead[days.fault_row[own], days.fault_day[own]]))
 
 
-def _flags_now(
+def _iterate_current_flags(
     precursor: Precursor,
     threshold: float,
     growth: WindowGrowth,
@@ -434,7 +442,7 @@ def _flags_now(
     nodes: tuple[str, ...],
 ) -> Iterator[PrecursorFlag]:
     """Flags of the last days whose node has not failed since, the newest first."""
-    flags = raised(growth, threshold)
+    flags = raise_flags(growth, threshold)
     lately = flags.where(flags.day >= days.num_days - HORIZON_DAYS)
     order = np.lexsort((days.nodes[lately.row], -lately.day))
     for at in order.tolist():

@@ -13,8 +13,8 @@ import numpy as np
 
 from triage.domain.standing import PartKind, RepeatedPart
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
-from triage.fleet.standings.outliers import standing_out
-from triage.fleet.standings.strikes import Strikes, summed
+from triage.fleet.standings.outliers import find_outliers
+from triage.fleet.standings.strikes import Strikes, sum_by_member
 
 _NAMED_AGAIN: Final = 2
 # Two nodes behind one switch may be chance, or one link between them.
@@ -40,7 +40,7 @@ class OfLeaves:
         return next((one for one in self.parts if one.name == record.leaf_switch[node]), None)
 
 
-def leaves_standing_out(
+def find_outlying_leaves(
     record: FleetRecord, strikes: Strikes, from_ns: int, days: Floats, false_discovery_rate: float
 ) -> OfLeaves:
     """The leaves whose nodes are accused of link and network trouble more than the fleet's.
@@ -56,11 +56,11 @@ def leaves_standing_out(
     counts = strikes.fabric & (strikes.at_ns >= from_ns) & (leaf_of[strikes.node] >= 0)
     if not names or not counts.any():
         return nothing
-    of_node = summed(strikes.node[counts], strikes.blame[counts], len(record.nodes))
+    of_node = sum_by_member(strikes.node[counts], strikes.blame[counts], len(record.nodes))
     placed = leaf_of >= 0
-    blame = summed(leaf_of[placed], np.minimum(of_node, 1.0)[placed], len(names))
-    exposure = summed(leaf_of[placed], days[placed], len(names))
-    excess = standing_out(blame, exposure, false_discovery_rate=false_discovery_rate)
+    blame = sum_by_member(leaf_of[placed], np.minimum(of_node, 1.0)[placed], len(names))
+    exposure = sum_by_member(leaf_of[placed], days[placed], len(names))
+    excess = find_outliers(blame, exposure, false_discovery_rate=false_discovery_rate)
     found: list[RepeatedPart] = []
     explained = nothing.explained.copy()
     for place in np.flatnonzero(excess.found).tolist():
@@ -71,7 +71,7 @@ def leaves_standing_out(
         explained |= strikes.fabric & (leaf_of[strikes.node] == place)
         num = len(np.unique(record.accusations.interruption[strikes.row[mine]]))
         expected, p = float(excess.expected[place]), float(excess.p[place])
-        text, q = _words_of_leaf(names[place], nodes, num, expected), float(excess.q[place])
+        text, q = _describe_leaf(names[place], nodes, num, expected), float(excess.q[place])
         leaf = (PartKind.LEAF_SWITCH, names[place], None, nodes)
         found.append(RepeatedPart(*leaf, num, expected, p, q, text))
     found.sort(key=lambda part: (part.p_value or 0.0, part.name))
@@ -80,7 +80,7 @@ def leaves_standing_out(
     return OfLeaves(tuple(found), explained, hit)
 
 
-def _words_of_leaf(name: str, nodes: tuple[str, ...], num: int, expected: float) -> str:
+def _describe_leaf(name: str, nodes: tuple[str, ...], num: int, expected: float) -> str:
     shown = ", ".join(nodes[:_SHOWN]) + (" ..." if len(nodes) > _SHOWN else "")
     return (
         f"leaf switch {name}: {len(nodes)} nodes behind it ({shown}) were accused in {num}"
@@ -89,7 +89,9 @@ def _words_of_leaf(name: str, nodes: tuple[str, ...], num: int, expected: float)
     )
 
 
-def parts_of_nodes(record: FleetRecord, strikes: Strikes) -> dict[int, tuple[RepeatedPart, ...]]:
+def map_repeated_parts(
+    record: FleetRecord, strikes: Strikes
+) -> dict[int, tuple[RepeatedPart, ...]]:
     """For each node the parts that at least two of its strikes name, the most frequent first.
 
     ``strikes`` are episodes: a job that starts again on a broken GPU names it once.
@@ -105,12 +107,12 @@ def parts_of_nodes(record: FleetRecord, strikes: Strikes) -> dict[int, tuple[Rep
         again = sorted((-num, part) for part, num in counted.items() if num >= _NAMED_AGAIN)
         if again:
             found[node] = tuple(
-                _words_of_part(record.nodes[node], part, -num, int(total[node]))
+                _describe_part(record.nodes[node], part, -num, int(total[node]))
                 for num, part in again
             )
     return found
 
 
-def _words_of_part(node: str, part: str, num: int, total: int) -> RepeatedPart:
+def _describe_part(node: str, part: str, num: int, total: int) -> RepeatedPart:
     text = f"{part} of {node} is named in {num} of {total} interruptions that accuse the node"
     return RepeatedPart(PartKind.PART, part, node, (node,), num, None, None, None, text)

@@ -42,7 +42,7 @@ class Cost:
         return _HOURS * self.gpus_per_node
 
 
-def cost_of(record: FleetRecord, history: FaultHistory, lost_h: float) -> Cost | None:
+def estimate_cost(record: FleetRecord, history: FaultHistory, lost_h: float) -> Cost | None:
     """The costs of a record; None where no run says how many GPUs a job and a node have."""
     runs = record.runs
     if not record.gpus_per_node or not (runs.num_gpus > 0).any():
@@ -56,10 +56,12 @@ def cost_of(record: FleetRecord, history: FaultHistory, lost_h: float) -> Cost |
     if num < _LEAST_REPAIRS:
         return Cost(gpus, record.gpus_per_node, lost_h, _UNKNOWN_REPAIR_DAYS, _UNKNOWN_HELD, num)
     days = float((history.back_day - history.day)[done].mean())
-    return Cost(gpus, record.gpus_per_node, lost_h, days, _held_part(history, done), num)
+    return Cost(gpus, record.gpus_per_node, lost_h, days, _estimate_held_share(history, done), num)
 
 
-def _held_part(history: FaultHistory, done: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:
+def _estimate_held_share(
+    history: FaultHistory, done: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+) -> float:
     """The part of the repairs after which the node did not fail for 28 days."""
     order = np.lexsort((history.day, history.node))
     again = np.full(len(history), np.inf)
@@ -68,7 +70,7 @@ def _held_part(history: FaultHistory, done: "np.ndarray[tuple[int], np.dtype[np.
     return float((again[done] > history.back_day[done] + _HELD_DAYS).mean())
 
 
-def saved(cost: Cost, faults: float, times: float) -> float:
+def estimate_saved_gpu_hours(cost: Cost, faults: float, times: float) -> float:
     """GPU-hours for each node-day out of service, of a node forecast to have so many faults.
 
     ``times`` is that over the forecast of its peers.
@@ -77,7 +79,7 @@ def saved(cost: Cost, faults: float, times: float) -> float:
     return avoided * cost.gpus * cost.lost_h / max(cost.repair_days, 1 / _HOURS)
 
 
-def words_of_saving(cost: Cost, per_day: float) -> str:
+def describe_saving(cost: Cost, per_day: float) -> str:
     """Whether it pays, with the figures."""
     known = cost.num_repairs >= _LEAST_REPAIRS
     of = f"{cost.num_repairs} repairs" if known else "assumed, repairs are too few"

@@ -44,7 +44,7 @@ class Sign:
     grave: bool = False
 
 
-def signs_of(
+def collect_signs(
     record: FleetRecord,
     from_ns: int,
     flags: Iterable[PrecursorFlag] = (),
@@ -60,10 +60,10 @@ def signs_of(
         found.setdefault(flag.node, []).append(Sign(flag.text, grave=True))
     for node, signals in record.signals.items():
         if failing := [one for one in signals.checks if one.outcome is Outcome.FAIL]:
-            found.setdefault(node, []).append(Sign(_words_of_checks(failing), grave=True))
+            found.setdefault(node, []).append(Sign(_describe_checks(failing), grave=True))
     names = list(record.signals)
     signals_of = [record.signals[name] for name in names]
-    for values, least, words in _measures(signals_of):
+    for values, least, words in _list_measures(signals_of):
         _add(found, names, values, least, words, len(record.nodes))
     if not drains:
         return {node: tuple(signs) for node, signs in found.items()}
@@ -75,7 +75,7 @@ def signs_of(
     return {node: tuple(signs) for node, signs in found.items()}
 
 
-def _measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
+def _list_measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
     """Counts per node, from where they count, and their words."""
     xids = [len(set(node.distinct_xids)) for node in signals]
     excluded = [node.jobs_that_excluded_it for node in signals]
@@ -106,14 +106,14 @@ def _add(
         found.setdefault(names[place], []).append(Sign(words.format(values[place])))
 
 
-def _words_of_checks(failing: list[CheckResult]) -> str:
+def _describe_checks(failing: list[CheckResult]) -> str:
     first = min(failing, key=lambda one: (one.check, one.part or ""))
     where = f" on {first.part}" if first.part else ""
     more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
     return f"check {first.check}{where} fails{more}"
 
 
-def passed_stress(record: FleetRecord, node: str, within_days: float) -> str | None:
+def find_passed_stress_check(record: FleetRecord, node: str, within_days: float) -> str | None:
     """The stress check that the node passed lately, with no check that warns or fails."""
     signals = record.signals.get(node)
     if signals is None:

@@ -16,13 +16,13 @@ import numpy as np
 from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measured
-from triage.fleet.standings.places import PlaceRate, words_of_place
-from triage.fleet.standings.precursors import precursors_of
-from triage.fleet.standings.repeated_part import parts_of_nodes
-from triage.fleet.standings.saving import Cost, saved, words_of_saving
-from triage.fleet.standings.signs import Sign, passed_stress
-from triage.fleet.standings.words import Ahead, Figures, Words, reasons_of
+from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measure_record
+from triage.fleet.standings.places import PlaceRate, describe_place
+from triage.fleet.standings.precursors import judge_precursors
+from triage.fleet.standings.repeated_part import map_repeated_parts
+from triage.fleet.standings.saving import Cost, describe_saving, estimate_saved_gpu_hours
+from triage.fleet.standings.signs import Sign, find_passed_stress_check
+from triage.fleet.standings.words import Ahead, Figures, Words, list_grade_reasons
 
 _PER: Final = 1000.0
 # Racks are many; the surest come first.
@@ -36,7 +36,7 @@ _CHANCE: Final = 0.05
 _ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
 
 
-def standings(
+def compute_standings(
     record: FleetRecord, *, options: StandingOptions | None = None
 ) -> tuple[Standing, ...]:
     """The standing of every node of the record, the worst first; see :func:`fleet_standings`."""
@@ -51,10 +51,10 @@ def fleet_standings(
     A node that no run names has no exposure: its grade is ``unknown``, and it says so.
     """
     options = options or StandingOptions()
-    precursors = precursors_of(record)
-    seen = measured(record, options, precursors.flags)
-    parts = parts_of_nodes(record, seen.strikes) if seen.basis != OUTAGES else {}
-    rows = list(_graded(record, seen, options, parts))
+    precursors = judge_precursors(record)
+    seen = measure_record(record, options, precursors.flags)
+    parts = map_repeated_parts(record, seen.strikes) if seen.basis != OUTAGES else {}
+    rows = list(_iterate_standings(record, seen, options, parts))
     rows.sort(key=lambda row: _rank_of(row, seen))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
@@ -70,7 +70,7 @@ def fleet_standings(
         window_days=options.window_days,
         half_life_days=seen.fading.slow,
         false_discovery_rate=options.false_discovery_rate,
-        notes=tuple(_notes_of(seen, options)),
+        notes=tuple(_iterate_notes(seen, options)),
         precursors=precursors,
         basis=seen.basis,
         walked=seen.calls.walked if seen.calls is not None else None,
@@ -84,7 +84,7 @@ def place_of(row: PlaceRate) -> Place:
     return Place(
         row.kind, row.name, row.members, row.events, row.rate.value, row.rate_of_rest.value,
         ratio.value, ratio.low, ratio.high, row.p_value, row.q_value, row.found,
-        words_of_place(row),
+        describe_place(row),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def _rank_of(row: Standing, seen: Measures) -> tuple[int, float, str]:
     return _ORDER.index(row.grade), -(decides or 0.0), row.node
 
 
-def _notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
+def _iterate_notes(seen: Measures, options: StandingOptions) -> Iterator[str]:
     """What is missing, what counts, and how calls of the past came out, in words."""
     if left_out := seen.num_left_out:
         yield (
@@ -118,11 +118,11 @@ def _notes_of(seen: Measures, options: StandingOptions) -> Iterator[str]:
             f"{count(aside, 'node')} set aside:"
             f" {'it does' if aside == 1 else 'they do'} other work than the rest"
         )
-    yield from (words_of_place(row) for row in seen.places if row.found)
-    yield from _notes_of_calls(seen)
+    yield from (describe_place(row) for row in seen.places if row.found)
+    yield from _iterate_call_notes(seen)
 
 
-def _notes_of_calls(seen: Measures) -> Iterator[str]:
+def _iterate_call_notes(seen: Measures) -> Iterator[str]:
     """What decides, and how calls of the past came out."""
     calls = seen.calls
     if calls is None:
@@ -150,16 +150,16 @@ def _notes_of_calls(seen: Measures) -> Iterator[str]:
     )
 
 
-def _graded(
+def _iterate_standings(
     record: FleetRecord,
     seen: Measures,
     options: StandingOptions,
     parts: Mapping[int, tuple[RepeatedPart, ...]],
 ) -> Iterator[Standing]:
     """The standing of each node, in the order of the record."""
-    for node, (name, figures) in enumerate(zip(record.nodes, _figures_of(seen), strict=True)):
+    for node, (name, figures) in enumerate(zip(record.nodes, _iterate_figures(seen), strict=True)):
         leaf, rack = record.leaf_switch[node], record.rack[node]
-        ahead = _ahead_of(seen, node)
+        ahead = _find_ahead(seen, node)
         if figures.exposure_days <= 0 or node in seen.special:
             why = _AWAY_THROUGHOUT if seen.basis == OUTAGES else _WITHOUT_EXPOSURE
             special = seen.special.get(node)
@@ -174,22 +174,22 @@ def _graded(
             seen.signs.get(name, ()),
             parts.get(node, ()),
             seen.leaves.behind(record, node),
-            passed_stress(record, name, options.stress_days),
-            _whose_rate(seen, node),
+            find_passed_stress_check(record, name, options.stress_days),
+            _describe_base_rate(seen, node),
             seen.basis == OUTAGES,
             ahead,
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
-        grade = _grade_of(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
+        grade = _choose_grade(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
         part = words.parts[0].name if words.parts else None
-        reasons = reasons_of(grade, figures, words)
+        reasons = list_grade_reasons(grade, figures, words)
         if ahead is None:
             yield Standing(name, grade, reasons, *figures, part, leaf, rack)
             continue
         yield Standing(
             name,
             grade,
-            (*reasons, *_whether_it_pays(grade, ahead, seen.cost)),
+            (*reasons, *_explain_saving(grade, ahead, seen.cost)),
             *figures,
             part,
             leaf,
@@ -198,31 +198,31 @@ def _graded(
             forecast_low=ahead.low,
             forecast_high=ahead.high,
             times=ahead.times,
-            saved_gpu_hours=(per_day := _saving_of(ahead, seen.cost)),
+            saved_gpu_hours=(per_day := _estimate_saving(ahead, seen.cost)),
             pays=None if seen.cost is None or per_day is None else per_day > seen.cost.node_day,
         )
 
 
-def _saving_of(ahead: Ahead, cost: Cost | None) -> float | None:
+def _estimate_saving(ahead: Ahead, cost: Cost | None) -> float | None:
     """GPU-hours for each node-day out of service.
 
     None where nothing says what a fault costs, or where forecasts decide nothing.
     """
     if cost is None or not ahead.decided:
         return None
-    return saved(cost, ahead.faults, ahead.times)
+    return estimate_saved_gpu_hours(cost, ahead.faults, ahead.times)
 
 
-def _whether_it_pays(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
+def _explain_saving(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
     """Of a lemon that a forecast names, whether taking it out pays."""
     if grade is not Grade.LEMON or not ahead.decided:
         return ()
     if cost is None:
         return (_UNKNOWN_COST,)
-    return (words_of_saving(cost, saved(cost, ahead.faults, ahead.times)),)
+    return (describe_saving(cost, estimate_saved_gpu_hours(cost, ahead.faults, ahead.times)),)
 
 
-def _ahead_of(seen: Measures, node: int) -> Ahead | None:
+def _find_ahead(seen: Measures, node: int) -> Ahead | None:
     """What the forecast says of a node; None where there is none."""
     calls = seen.calls
     if calls is None:
@@ -239,7 +239,7 @@ def _ahead_of(seen: Measures, node: int) -> Ahead | None:
     )
 
 
-def _whose_rate(seen: Measures, node: int) -> str | None:
+def _describe_base_rate(seen: Measures, node: int) -> str | None:
     """Whose rate a node is held against, in words; None where there is only the fleet's."""
     if node not in seen.own:
         return None
@@ -247,7 +247,7 @@ def _whose_rate(seen: Measures, node: int) -> str | None:
     return f"its {kind.replace('_', ' ')} ({name})"
 
 
-def _figures_of(seen: Measures) -> Iterator[Figures]:
+def _iterate_figures(seen: Measures) -> Iterator[Figures]:
     """The figures of each node."""
     usual = seen.rate * seen.decayed_days
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -259,7 +259,7 @@ def _figures_of(seen: Measures) -> Iterator[Figures]:
     return map(Figures, *(one.tolist() for one in (*columns, score)), *rates)
 
 
-def _grade_of(
+def _choose_grade(
     figures: Figures,
     signs: Sequence[Sign],
     num_tested: int,

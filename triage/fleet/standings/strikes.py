@@ -45,7 +45,7 @@ class Strikes:
         )
 
 
-def strikes_of(record: FleetRecord) -> Strikes:
+def build_strikes(record: FleetRecord) -> Strikes:
     """The strikes of a record."""
     accusations, stops = record.accusations, record.interruptions
     which = accusations.interruption
@@ -55,7 +55,7 @@ def strikes_of(record: FleetRecord) -> Strikes:
     of_node = np.array([one in OF_THE_NODE for one in accusations.category], dtype=bool)
     inside = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
     counts = of_node & (of_cause & inside & ~stops.planned)[which] if len(which) else of_node
-    placed = _in_its_run(record)
+    placed = _is_in_its_run(record)
     rows = np.flatnonzero(counts & placed)
     fabric = np.array(
         [accusations.category[row] in _OF_THE_FABRIC for row in rows.tolist()], dtype=bool
@@ -64,13 +64,13 @@ def strikes_of(record: FleetRecord) -> Strikes:
         row=rows,
         node=accusations.node[rows],
         at_ns=stops.at_ns[which[rows]],
-        blame=_shares(record)[rows],
+        blame=_compute_shares(record)[rows],
         fabric=fabric,
         num_left_out=int(np.count_nonzero(counts & ~placed)),
     )
 
 
-def _shares(record: FleetRecord) -> Floats:
+def _compute_shares(record: FleetRecord) -> Floats:
     """The share of each accusation in its interruption; equal ones where no score says more."""
     accusations = record.accusations
     score = np.clip(np.nan_to_num(accusations.score), 0.0, 1.0)
@@ -84,7 +84,7 @@ def _shares(record: FleetRecord) -> Floats:
     return share
 
 
-def _in_its_run(record: FleetRecord) -> Flags:
+def _is_in_its_run(record: FleetRecord) -> Flags:
     """Whether the accused node was in the run that the interruption ended."""
     accusations, runs = record.accusations, record.runs
     run_of = record.interruptions.run[accusations.interruption]
@@ -108,7 +108,7 @@ def _in_its_run(record: FleetRecord) -> Flags:
     return found
 
 
-def episodes(strikes: Strikes, within_ns: int) -> Strikes:
+def merge_episodes(strikes: Strikes, within_ns: int) -> Strikes:
     """One strike for those of one node that follow each other within ``within_ns``.
 
     A job that starts again on the same broken node fails again at once: that is one fault. The
@@ -131,6 +131,6 @@ def episodes(strikes: Strikes, within_ns: int) -> Strikes:
     )
 
 
-def summed(of: Ints | Small, values: Floats, size: int) -> Floats:
+def sum_by_member(of: Ints | Small, values: Floats, size: int) -> Floats:
     """The sum of ``values`` for each of ``size`` members; ``of`` says whose each value is."""
     return np.bincount(of, weights=values, minlength=size).astype(np.float64)

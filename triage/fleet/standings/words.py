@@ -62,19 +62,19 @@ class Words:
     ahead: Ahead | None = None
 
 
-def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
+def list_grade_reasons(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
     """The reasons of a grade; the counts come first, and before them what decided."""
-    reasons = [_counted(one, words)]
+    reasons = [_describe_counts(one, words)]
     if words.ahead is not None and words.ahead.decided and (one.strikes or words.ahead.called):
         at = 0 if words.ahead.called else 1
-        reasons.insert(at, _forecast_of(words.ahead))
+        reasons.insert(at, _describe_forecast(words.ahead))
     if one.strikes and one.rate is not None:
         reasons.append(
             f"rate, shrunk towards the fleet and decayed: {one.rate:.3g} per 1,000 node-days"
             f" (95 %: {one.rate_low:.3g} to {one.rate_high:.3g})"
         )
     if one.strikes > 1 and not (words.ahead is not None and words.ahead.decided):
-        reasons.append(_chance(grade, one, words))
+        reasons.append(_describe_chance(grade, one, words))
     reasons += [part.text for part in words.parts]
     if words.leaf is not None:
         reasons.append(f"not held against it: {words.leaf.text}")
@@ -84,7 +84,7 @@ def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _counted(one: Figures, words: Words) -> str:
+def _describe_counts(one: Figures, words: Words) -> str:
     called = words.ahead is not None and words.ahead.called
     if called and not one.strikes and not words.outages:
         return (
@@ -105,7 +105,7 @@ def _counted(one: Figures, words: Words) -> str:
     )
 
 
-def _forecast_of(ahead: Ahead) -> str:
+def _describe_forecast(ahead: Ahead) -> str:
     return (
         f"{_number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
         f" {_number(ahead.low)} to {_number(ahead.high)}), {ahead.times:.1f} times as many as of"
@@ -118,7 +118,7 @@ def _number(expected: float) -> str:
     return f"{expected:.1f}" if expected >= 1 else f"{expected:.2g}"
 
 
-def _chance(grade: Grade, one: Figures, words: Words) -> str:
+def _describe_chance(grade: Grade, one: Figures, words: Words) -> str:
     level = f"{words.false_discovery_rate:.0%}"
     found = one.q_value <= words.false_discovery_rate
     verdict = {
@@ -131,18 +131,18 @@ def _chance(grade: Grade, one: Figures, words: Words) -> str:
     )
 
 
-def prior_of(one: Standing, window_days: float) -> Prior | None:
+def make_prior(one: Standing, window_days: float) -> Prior | None:
     """What an analysis is told of a node; None where its standing says nothing against it."""
-    said = [] if one.grade not in _GRADES_AGAINST else [_grade_text(one, window_days)]
+    said = [] if one.grade not in _GRADES_AGAINST else [_describe_grade(one, window_days)]
     if one.probation is not None:
-        said.append(_probation_text(one.probation))
+        said.append(_describe_probation(one.probation))
     if not said:
         return None
     text = f"before this incident the node was {'; and it was '.join(said)} (a prior, no evidence)"
     return Prior(one.grade, text, one.probation is not None)
 
 
-def _grade_text(one: Standing, window_days: float) -> str:
+def _describe_grade(one: Standing, window_days: float) -> str:
     word = "a lemon" if one.grade is Grade.LEMON else "under watch"
     if one.strikes:
         times = count(one.strikes, "interruption")
@@ -156,7 +156,7 @@ def _grade_text(one: Standing, window_days: float) -> str:
     return f"{word}: {why}{part}"
 
 
-def _probation_text(one: Probation) -> str:
+def _describe_probation(one: Probation) -> str:
     """Short, for a reason has 300 characters."""
     after = f"{one.cause}, {one.action}" if one.action else one.cause
     return (

@@ -26,7 +26,9 @@ class NodeBandwidth:
     shown: tuple[str, str]
 
 
-def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[NodeBandwidth]:
+def list_bandwidths(
+    session: Session, cluster_id: int, check: str, limit: int
+) -> list[NodeBandwidth]:
     """The newest results of a check that measured something, one a node; ``limit`` at most."""
     row = HealthCheck
     found = (

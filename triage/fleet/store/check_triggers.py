@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import Cluster, Evidence, Incident, Job, Node, Outage, Resolution, Suspect
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.store.incidents.repeats import accused
+from triage.store.incidents.repeats import build_accused_condition
 
 # Kinds that a kernel or a driver prints; a job's own words about a part ask for no check.
 _OF_MACHINES: Final = (
@@ -29,7 +29,7 @@ class Sighting(NamedTuple):
     at: datetime
 
 
-def xids(
+def list_xid_sightings(
     session: Session,
     codes: Collection[int],
     since: datetime,
@@ -42,12 +42,12 @@ def xids(
         Evidence.role.in_(_ERRORS),
         Evidence.kind == Kind.XID,
         Evidence.code.in_(codes),
-        *_named(Evidence.node, cluster, node),
+        *_iterate_conditions(Evidence.node, cluster, node),
     )
-    return _newest_lines(session, Evidence.code, since, *wanted)
+    return _list_newest_lines(session, Evidence.code, since, *wanted)
 
 
-def errors(
+def list_error_sightings(
     session: Session,
     categories: Collection[Category],
     since: datetime,
@@ -62,12 +62,12 @@ def errors(
         Evidence.category.in_(categories),
         # A check that failed asks for no check.
         Evidence.signature.not_like("check.%"),
-        *_named(Evidence.node, cluster, node),
+        *_iterate_conditions(Evidence.node, cluster, node),
     )
-    return _newest_lines(session, Evidence.category, since, *wanted)
+    return _list_newest_lines(session, Evidence.category, since, *wanted)
 
 
-def _newest_lines(
+def _list_newest_lines(
     session: Session,
     column: InstrumentedAttribute[Any],
     since: datetime,
@@ -86,7 +86,7 @@ def _newest_lines(
     return [Sighting._make(row) for row in rows if None not in row]
 
 
-def convictions(
+def list_convictions(
     session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
 ) -> list[Sighting]:
     """Nodes convicted of a hardware cause since then, and not cleared by a person."""
@@ -97,14 +97,16 @@ def convictions(
         .join(Cluster, Job.cluster_id == Cluster.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
         .where(Suspect.role == Role.CULPRIT, Suspect.position == 1, Suspect.node.is_not(None))
-        .where(Suspect.category.in_(HARDWARE), *_named(Suspect.node, cluster, node))
-        .where(Incident.provisional.is_(False), Incident.created_at >= since, accused())
+        .where(Suspect.category.in_(HARDWARE), *_iterate_conditions(Suspect.node, cluster, node))
+        .where(
+            Incident.provisional.is_(False), Incident.created_at >= since, build_accused_condition()
+        )
         .group_by(Cluster.name, Suspect.node, Suspect.category)
     )
     return [Sighting._make(row) for row in session.execute(query)]
 
 
-def repairs(
+def map_last_repairs(
     session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
 ) -> dict[tuple[str, str], datetime]:
     """(cluster, node) -> when it last came back into service since then."""
@@ -112,13 +114,13 @@ def repairs(
         select(Cluster.name, Node.name, func.max(Outage.to_at))
         .join(Node, Outage.node_id == Node.id)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(Outage.to_at >= since, *_named(Node.name, cluster, node))
+        .where(Outage.to_at >= since, *_iterate_conditions(Node.name, cluster, node))
         .group_by(Cluster.name, Node.name)
     )
     return {(name, host): at for name, host, at in session.execute(query) if at is not None}
 
 
-def _named(
+def _iterate_conditions(
     host: InstrumentedAttribute[Any], cluster: str | None, node: str | None
 ) -> Iterator[ColumnElement[bool]]:
     """The conditions that keep this cluster and this node alone, where they are named."""

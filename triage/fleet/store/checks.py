@@ -14,11 +14,11 @@ from sqlalchemy import ColumnElement, func, select, union, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Cluster, HealthCheck, Node
-from models.base import stored_name
+from models.base import normalize_stored_name
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
-from triage.domain.wire import iso_utc
-from triage.fleet.store.clusters import within_cluster
+from triage.domain.wire import format_iso_utc
+from triage.fleet.store.clusters import filter_by_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
@@ -91,40 +91,43 @@ def keep(
     for result in results:
         if result.node:
             names = (result.node, result.check, result.part or "")
-            node, check, part = map(stored_name, names)
-            by_key.setdefault((node, check, part), []).append(_entry_of(result, now, key_id))
+            node, check, part = map(normalize_stored_name, names)
+            by_key.setdefault((node, check, part), []).append(_make_entry(result, now, key_id))
     nodes = sorted({key[0] for key in by_key})
     kept = KeptResults()
     for start in range(0, len(nodes), NODES_AT_ONCE):
         chunk = set(nodes[start : start + NODES_AT_ONCE])
         mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in chunk}
-        kept = kept.plus(_of_nodes(session, cluster_id, mine, key_id))
+        kept = kept.plus(_store_nodes(session, cluster_id, mine, key_id))
     return kept
 
 
-def _of_nodes(
+def _store_nodes(
     session: Session,
     cluster_id: int,
     by_key: dict[tuple[str, str, str], list[Entry]],
     key_id: str | None,
 ) -> KeptResults:
     """Store the results of some nodes."""
-    stored = _locked(session, cluster_id, by_key)
+    stored = _lock_rows(session, cluster_id, by_key)
     fresh = _with_room(session, cluster_id, [key for key in by_key if key not in stored])
     rows = [
-        {**row_of(cluster_id, key, _merged([], by_key[key])), "key_id": key_id} for key in fresh
+        {**build_check_row(cluster_id, key, _merge_entries([], by_key[key])), "key_id": key_id}
+        for key in fresh
     ]
     if not insert_missing(session, HealthCheck, rows):
-        stored = _locked(session, cluster_id, by_key)  # another session has inserted some meanwhile
+        stored = _lock_rows(
+            session, cluster_id, by_key
+        )  # another session has inserted some meanwhile
     changed = unchanged = 0
     for key, entries in by_key.items():
         row = stored.get(key)
         if row is None:
             continue
-        history = _merged(row.history, entries)
+        history = _merge_entries(row.history, entries)
         news = history != row.history
         if news:
-            values = {**row_of(cluster_id, key, history), "key_id": key_id}
+            values = {**build_check_row(cluster_id, key, history), "key_id": key_id}
             session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
         changed += news and key not in fresh
         unchanged += not news and key not in fresh
@@ -153,7 +156,7 @@ def _with_room(
     return room
 
 
-def _locked(
+def _lock_rows(
     session: Session, cluster_id: int, keys: Iterable[tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], HealthCheck]:
     """The stored rows of these checks, locked until the session ends."""
@@ -168,11 +171,11 @@ def _locked(
     return {key: row for key, row in rows.items() if key in wanted}
 
 
-def _entry_of(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
+def _make_entry(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
     at = (result.at or now).astimezone(UTC)
     category = None if result.category is None else str(result.category)
     detail = result.detail[:_SHORT]
-    entry = [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
+    entry = [format_iso_utc(at), str(result.outcome), detail, category, result.at is not None]
     measured = None if result.bandwidth is None else list(astuple(result.bandwidth))
     if key_id is not None:
         return [*entry, measured, key_id]
@@ -183,7 +186,7 @@ def _order(entry: Entry) -> tuple[str, int, str, str]:
     return entry[0], _SEVERITY[Outcome(entry[1])], entry[2], entry[3] or ""
 
 
-def _merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
+def _merge_entries(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
     """Both, newest first, each moment once, and no more than :data:`MAX_HISTORY`.
 
     A result that nobody dated, and that says what the newest undated one says, is the same
@@ -204,7 +207,9 @@ def _merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
     return sorted(found.values(), key=_order, reverse=True)[:MAX_HISTORY]
 
 
-def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
+def build_check_row(
+    cluster_id: int, key: tuple[str, str, str], history: list[Entry]
+) -> dict[str, Any]:
     """The columns of a row: its newest result is the newest that says anything."""
     at, outcome, detail, category = last_result(history)[: PLAIN - 1]
     node, check, part = key
@@ -226,7 +231,7 @@ def last_result(history: Sequence[Entry]) -> Entry:
     return next((entry for entry in history if entry[1] != Outcome.SKIPPED), history[0])
 
 
-def newest(
+def list_newest_checks(
     session: Session,
     *,
     cluster: str | None = None,
@@ -242,7 +247,7 @@ def newest(
     query = (
         select(*key, row.outcome, row.at, row.detail, row.category, row.history)
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(*_named(cluster, nodes))
+        .where(*_iterate_conditions(cluster, nodes))
         .order_by(row.node, row.check, row.part, Cluster.name)
     )
     if len(outcomes) < len(Outcome):
@@ -273,26 +278,28 @@ def last_runs(
     query = (
         select(Cluster.name, row.node, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *_named(cluster, nodes))
+        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(cluster, nodes))
         .group_by(Cluster.name, row.node, row.check)
     )
     rows = session.execute(query)
     return [(name, node, check, at) for name, node, check, at in rows]
 
 
-def in_use(session: Session, *, cluster: str | None = None) -> dict[tuple[str, str], datetime]:
+def map_checks_in_use(
+    session: Session, *, cluster: str | None = None
+) -> dict[tuple[str, str], datetime]:
     """(cluster, check) -> when it last ran on any node of the cluster."""
     row = HealthCheck
     query = (
         select(Cluster.name, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *_named(cluster, None))
+        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(cluster, None))
         .group_by(Cluster.name, row.check)
     )
     return {(name, check): at for name, check, at in session.execute(query)}
 
 
-def nodes_from(
+def list_nodes_from(
     session: Session,
     first: str | None,
     limit: int,
@@ -305,14 +312,14 @@ def nodes_from(
     Those with a newest result that is one of ``outcomes``; without it, all nodes that are known.
     """
     row = HealthCheck
-    results = select(row.node.label("name")).where(*_from_name(row.node, first))
-    results = within_cluster(results, row.cluster_id, cluster)
+    results = select(row.node.label("name")).where(*_iterate_name_conditions(row.node, first))
+    results = filter_by_cluster(results, row.cluster_id, cluster)
     if outcomes is not None:
         wanted = results.where(row.outcome.in_(outcomes)).distinct()
         return list(session.scalars(wanted.order_by(row.node).limit(limit)))
     # Both in the order of their index, so that no more is read than is wanted.
-    known = select(Node.name.label("name")).where(*_from_name(Node.name, first))
-    known = within_cluster(known, Node.cluster_id, cluster)
+    known = select(Node.name.label("name")).where(*_iterate_name_conditions(Node.name, first))
+    known = filter_by_cluster(known, Node.cluster_id, cluster)
     halves = (
         select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
         select(known.distinct().order_by(Node.name).limit(limit).subquery().c.name),
@@ -321,7 +328,7 @@ def nodes_from(
     return list(session.scalars(select(both.c.name).order_by(both.c.name).limit(limit)))
 
 
-def seen_since(
+def list_nodes_seen_since(
     session: Session, since: datetime, nodes: Collection[str], *, cluster: str | None = None
 ) -> list[tuple[str, str]]:
     """Those of the nodes that anything has named since then, as (cluster, node)."""
@@ -335,14 +342,16 @@ def seen_since(
     return [(name, node) for name, node in session.execute(query)]
 
 
-def _from_name(
+def _iterate_name_conditions(
     column: InstrumentedAttribute[str], first: str | None
 ) -> Iterator[ColumnElement[bool]]:
     if first is not None:
         yield column >= first
 
 
-def _named(cluster: str | None, nodes: Collection[str] | None) -> Iterator[ColumnElement[bool]]:
+def _iterate_conditions(
+    cluster: str | None, nodes: Collection[str] | None
+) -> Iterator[ColumnElement[bool]]:
     """The conditions that keep this cluster and these nodes alone, where they are named."""
     if cluster is not None:
         yield Cluster.name == cluster

@@ -10,7 +10,7 @@ from models import Cluster
 Ts = TypeVarTuple("Ts")
 
 
-def within_cluster(
+def filter_by_cluster(
     query: Select[*Ts], cluster_id: InstrumentedAttribute[int], cluster: str | None
 ) -> Select[*Ts]:
     """The rows whose ``cluster_id`` is that of the named cluster; all rows where it is None."""

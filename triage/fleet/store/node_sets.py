@@ -28,7 +28,7 @@ class SetKey(NamedTuple):
     id: int
 
 
-def packed(keys: Iterable[int]) -> bytes:
+def pack_keys(keys: Iterable[int]) -> bytes:
     """The spans of these keys, whatever their order; the same set gives the same bytes."""
     ordered = np.unique(np.fromiter(keys, np.int64))
     if not len(ordered):
@@ -38,7 +38,7 @@ def packed(keys: Iterable[int]) -> bytes:
     return np.column_stack([ordered[first], lengths]).astype(_WORD).tobytes()
 
 
-def unpacked(sets: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def unpack_sets(sets: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """(at, keys): ``keys[at[i]:at[i + 1]]`` are those of set ``i``, ascending."""
     words = np.frombuffer(b"".join(sets), _WORD).astype(np.int32).reshape(-1, 2)
     starts, lengths = words[:, 0], words[:, 1]
@@ -55,15 +55,15 @@ def keep(session: Session, sets: Iterable[bytes]) -> dict[bytes, SetKey]:
     """Packed sets and their keys; kept if they are new."""
     by_hash = {hashlib.sha256(spans).hexdigest(): spans for spans in sets}
     wanted = sorted(by_hash)
-    found = _known(session, wanted)
+    found = _load_known(session, wanted)
     new = [sha256 for sha256 in wanted if sha256 not in found]
     if new:
-        insert_missing(session, NodeSet, [_row_of(sha256, by_hash[sha256]) for sha256 in new])
-        found |= _known(session, new)
+        insert_missing(session, NodeSet, [_build_row(sha256, by_hash[sha256]) for sha256 in new])
+        found |= _load_known(session, new)
     return {by_hash[sha256]: key for sha256, key in found.items()}
 
 
-def _known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
+def _load_known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
     found: dict[str, SetKey] = {}
     for start in range(0, len(hashes), _CHUNK):
         part = hashes[start : start + _CHUNK]
@@ -74,6 +74,6 @@ def _known(session: Session, hashes: Sequence[str]) -> dict[str, SetKey]:
     return found
 
 
-def _row_of(sha256: str, spans: bytes) -> Mapping[str, Any]:
-    at, _ = unpacked([spans])
+def _build_row(sha256: str, spans: bytes) -> Mapping[str, Any]:
+    at, _ = unpack_sets([spans])
     return {"sha256": sha256, "num_nodes": int(at[-1]), "spans": spans}

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from models import Node, Outage, Repair
 from triage.fleet.domain.exposure import FACTS
-from triage.fleet.domain.same_outage import ahead, completed, contradict
+from triage.fleet.domain.same_outage import complete_fields, is_contradiction, order_reports
 from triage.fleet.store.merged_rows import Tally, keep_merged
 
 
@@ -35,13 +35,13 @@ def keep_repairs(session: Session, repairs: Iterable[NewRepair]) -> Tally:
         session,
         Repair,
         repairs,
-        stored_among=_stored_repairs,
+        stored_among=_load_stored_repairs,
         merge=_merge_repairs,
         columns_of=NewRepair._asdict,
     )
 
 
-def _stored_repairs(
+def _load_stored_repairs(
     session: Session, wanted: Iterable[NewRepair]
 ) -> dict[tuple[int, datetime, str], tuple[int, NewRepair]]:
     keys = {repair.key for repair in wanted}
@@ -98,14 +98,14 @@ def keep_outages(session: Session, outages: Iterable[StoredOutage]) -> tuple[Tal
 
     def merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
         nonlocal contradictions
-        contradictions += contradict(one, other)
+        contradictions += is_contradiction(one, other)
         return _merge(one, other)
 
     tally = keep_merged(
         session,
         Outage,
         outages,
-        stored_among=_stored_outages,
+        stored_among=_load_stored_outages,
         merge=merge,
         columns_of=StoredOutage._asdict,
     )
@@ -132,7 +132,7 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
     return Tally(0, len(changes), len(keys) - len(changes))
 
 
-def _stored_outages(
+def _load_stored_outages(
     session: Session, wanted: Iterable[StoredOutage]
 ) -> dict[tuple[int, datetime], tuple[int, StoredOutage]]:
     keys = sorted({outage.key for outage in wanted})
@@ -150,5 +150,5 @@ def _stored_outages(
 
 def _merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
     # By an order of all that is told, so that three reports give the same in any order.
-    first, last = sorted((one, other), key=lambda row: (*ahead(row), row.source))
-    return first._replace(**completed(first, last))
+    first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.source))
+    return first._replace(**complete_fields(first, last))

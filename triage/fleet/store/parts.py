@@ -12,7 +12,7 @@ from models import Artifact, Cluster, Node, PartSighting, Upload
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import SentAs, WireForm
 from triage.fleet.store.merged_rows import Tally, keep_merged
-from triage.store.jobs import node_keys
+from triage.store.jobs import find_node_keys
 from triage.store.uploads.evidence import Reading
 
 CHUNK: Final = 500
@@ -48,7 +48,12 @@ class Sighting(NamedTuple):
 def keep_sightings(session: Session, seen: Iterable[Sighting]) -> Tally:
     """Keep what was seen: of each part and node the first and the last time."""
     return keep_merged(
-        session, PartSighting, seen, stored_among=_stored, merge=_merge, columns_of=_columns
+        session,
+        PartSighting,
+        seen,
+        stored_among=_lock_stored,
+        merge=_merge,
+        columns_of=_build_columns,
     )
 
 
@@ -62,7 +67,7 @@ def _merge(one: Sighting, other: Sighting) -> Sighting:
     )
 
 
-def _stored(
+def _lock_stored(
     session: Session, seen: Iterable[Sighting]
 ) -> dict[tuple[PartKey, int], tuple[int, Sighting]]:
     """The rows of these parts and nodes, locked until the session ends.
@@ -92,7 +97,7 @@ def _stored(
     return found
 
 
-def _columns(seen: Sighting) -> dict[str, Any]:
+def _build_columns(seen: Sighting) -> dict[str, Any]:
     own = seen._asdict()
     return {**own.pop("part")._asdict(), "node_id": own.pop("node"), **own}
 
@@ -105,7 +110,9 @@ class Origin(NamedTuple):
     at: datetime
 
 
-def origins(session: Session, readings: Sequence[Reading]) -> list[tuple[Origin, Reading]]:
+def list_reading_origins(
+    session: Session, readings: Sequence[Reading]
+) -> list[tuple[Origin, Reading]]:
     """Where the files of these readings came from; those that are gone are left out."""
     wanted = {one.artifact_id: one for one in readings}
     ids = sorted(wanted)
@@ -120,10 +127,10 @@ def origins(session: Session, readings: Sequence[Reading]) -> list[tuple[Origin,
     return found
 
 
-def short_names(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, str]:
+def map_short_names(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, str]:
     """Each name as the scheduler has it: ``n12.example.com`` is ``n12`` where that is a node."""
     first = {name: name.partition(".")[0] for name in names}
-    known = set(node_keys(session, cluster_id, {name for name in first.values() if name}))
+    known = set(find_node_keys(session, cluster_id, {name for name in first.values() if name}))
     return {name: short if short in known else name for name, short in first.items()}
 
 
@@ -148,12 +155,12 @@ COLUMNS: Final = (
 )
 
 
-def nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
+def list_nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
     """The nodes of these clusters that hold or held what several of them held.
 
     Parts that many nodes claim are left out: their number is one that firmware made up.
     """
-    inside = and_(true(), *of_clusters(session, of))
+    inside = and_(true(), *filter_by_clusters(session, of))
     first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
     moved = (
         select(PartSighting.kind, PartSighting.identity)
@@ -166,7 +173,7 @@ def nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
     return sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
 
 
-def stays_of(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
+def list_part_rows(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
     """All parts of these nodes that were there before ``until``."""
     found: list[PartRow] = []
     for start in range(0, len(nodes), CHUNK):
@@ -192,7 +199,7 @@ class PartStayView(WireForm):
     source: Annotated[str, "incident or import."]
 
 
-def listing(
+def list_part_stays(
     session: Session,
     *,
     identities: Sequence[str] | None = None,
@@ -226,7 +233,7 @@ def listing(
     return [PartStayView(*row) for row in session.execute(newest)]
 
 
-def of_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
+def filter_by_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
     """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
     if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
         yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))

@@ -46,8 +46,8 @@ from triage.domain.states import ArtifactState, IncidentState
 from triage.fleet.domain.exposure import FACTS
 from triage.fleet.store.outages import StoredOutage
 from triage.fleet.store.runs import REPORTED
-from triage.store.incidents.past import past_stops, past_suspects
-from triage.store.incidents.repeats import accused
+from triage.store.incidents.past import list_past_stops, list_past_suspects
+from triage.store.incidents.repeats import build_accused_condition
 
 
 class NodeRow(NamedTuple):
@@ -120,12 +120,12 @@ class RepairNote(NamedTuple):
     text: str
 
 
-def clusters(session: Session) -> dict[str, int]:
+def map_cluster_keys(session: Session) -> dict[str, int]:
     """Name to key; the name of the one that nobody named is empty."""
     return {row.name: row.id for row in session.execute(select(Cluster.name, Cluster.id))}
 
 
-def nodes(session: Session, of: Sequence[int]) -> list[NodeRow]:
+def list_node_rows(session: Session, of: Sequence[int]) -> list[NodeRow]:
     """All nodes of these clusters."""
     facts = (getattr(Node, name) for name in FACTS)
     rows = session.execute(
@@ -136,7 +136,9 @@ def nodes(session: Session, of: Sequence[int]) -> list[NodeRow]:
     return [NodeRow(*row) for row in rows]
 
 
-def runs(session: Session, of: Sequence[int], since: datetime, until: datetime) -> list[RunRow]:
+def list_run_rows(
+    session: Session, of: Sequence[int], since: datetime, until: datetime
+) -> list[RunRow]:
     """Runs that lie within the time at least in part, by job and start."""
     rows = session.execute(
         select(Run.cluster_id, Run.job_id, *REPORTED, NodeSet.spans)
@@ -151,7 +153,7 @@ def runs(session: Session, of: Sequence[int], since: datetime, until: datetime) 
     return [RunRow._make(row) for row in rows]
 
 
-def stops(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]:
+def list_stop_rows(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]:
     """Incidents that were opened since then and are settled, by when they were opened.
 
     With them those that were removed for their age, as far as they are remembered. A failure
@@ -163,15 +165,15 @@ def stops(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]
         select(Incident.id, Job.cluster_id, Job.job_id, *incident, *resolved)
         .join(Job, Incident.job_fk == Job.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-        .where(Job.cluster_id.in_(of), _settled(), Incident.created_at >= since)
+        .where(Job.cluster_id.in_(of), _build_settled_condition(), Incident.created_at >= since)
     )
     found = [StopRow(*row) for row in rows]
-    found += [StopRow(*row, None, None) for row in past_stops(session, of, since)]
+    found += [StopRow(*row, None, None) for row in list_past_stops(session, of, since)]
     return sorted(found, key=lambda stop: (stop.created_at, stop.incident_id))
 
 
-def suspects(session: Session, of: Sequence[int], since: datetime) -> list[SuspectRow]:
-    """Who is suspected in the incidents that :func:`stops` gives, best first.
+def list_suspect_rows(session: Session, of: Sequence[int], since: datetime) -> list[SuspectRow]:
+    """Who is suspected in the incidents that :func:`list_stop_rows` gives, best first.
 
     Not those whom the cause only affects, and not those whom a person has cleared.
     """
@@ -184,19 +186,19 @@ def suspects(session: Session, of: Sequence[int], since: datetime) -> list[Suspe
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
         .where(
             Job.cluster_id.in_(of),
-            _settled(),
+            _build_settled_condition(),
             Incident.created_at >= since,
             Suspect.node.is_not(None),
             Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)),
-            or_(Resolution.incident_id.is_(None), accused()),
+            or_(Resolution.incident_id.is_(None), build_accused_condition()),
         )
     )
     found = [SuspectRow(*row) for row in rows]
-    found += [SuspectRow(*row, None) for row in past_suspects(session, of, since)]
+    found += [SuspectRow(*row, None) for row in list_past_suspects(session, of, since)]
     return sorted(found, key=lambda suspect: (suspect.incident_id, suspect.position))
 
 
-def outages(
+def list_outage_rows(
     session: Session, of: Sequence[int], since: datetime, until: datetime
 ) -> list[StoredOutage]:
     """Outages that lie within the time at least in part."""
@@ -213,7 +215,7 @@ def outages(
     return [StoredOutage(*row) for row in rows]
 
 
-def repairs(
+def list_repair_notes(
     session: Session, of: Sequence[int], since: datetime, until: datetime
 ) -> list[RepairNote]:
     """Notes of repairs within the time, by time."""
@@ -226,7 +228,7 @@ def repairs(
     return [RepairNote(*row) for row in rows]
 
 
-def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:
+def list_node_xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:
     """(node, code) of each Xid that a node said on its own account, once each."""
     rows = session.execute(
         select(Evidence.node, Evidence.code)
@@ -243,16 +245,16 @@ def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, 
     return sorted((str(node), int(code or 0)) for node, code in rows)
 
 
-def _settled() -> Any:  # noqa: ANN401 - a condition of SQL
+def _build_settled_condition() -> Any:  # noqa: ANN401 - a condition of SQL
     """Incidents with an answer, and those that could not be answered: the job failed in both.
 
     Not those of which only tokens have spoken that are no longer believed.
     """
     over = or_(Incident.settled_at.is_not(None), Incident.state == IncidentState.FAILED)
-    return and_(over, not_(_withdrawn()))
+    return and_(over, not_(_build_withdrawn_condition()))
 
 
-def _withdrawn() -> ColumnElement[bool]:
+def _build_withdrawn_condition() -> ColumnElement[bool]:
     # By the tainted tokens, of which there are few or none: other incidents are not looked at.
     tainted = select(ApiKey.id).where(ApiKey.tainted_at.is_not(None))
     named = select(IncidentFacts.incident_id).where(IncidentFacts.key_id.in_(tainted))

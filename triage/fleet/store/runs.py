@@ -1,7 +1,8 @@
 """Runs, each stored once, whichever sources report it and in whatever order.
 
 Two reports of one run (cluster, job, start) complete each other: the larger number of nodes and
-GPUs stands. The end stands that :func:`triage.fleet.domain.exposure.weight` puts higher; among
+GPUs stands. The end stands that :func:`triage.fleet.domain.exposure.weigh_ending` puts higher;
+among
 equals the earlier one, when work had stopped. So neither the order of files nor a repeat of one
 changes the result.
 """
@@ -17,7 +18,7 @@ from sqlalchemy.orm import Session
 from models import Cluster, NodeSet, Run
 from triage.domain.category import Category
 from triage.domain.wire import UNSENT, Count, SentAs, WireForm
-from triage.fleet.domain.exposure import Ending, weight
+from triage.fleet.domain.exposure import Ending, weigh_ending
 from triage.fleet.store.merged_rows import Tally, keep_merged
 from triage.fleet.store.node_sets import SetKey
 
@@ -57,7 +58,7 @@ class NewRun(NamedTuple):
 def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
     """Store these runs; stored ones are completed."""
     return keep_merged(
-        session, Run, runs, stored_among=_stored_runs, merge=_merge, columns_of=_columns_of
+        session, Run, runs, stored_among=_load_stored_runs, merge=_merge, columns_of=_build_columns
     )
 
 
@@ -90,7 +91,7 @@ def end_open_run(
     return True
 
 
-def _stored_runs(
+def _load_stored_runs(
     session: Session, wanted: Iterable[NewRun]
 ) -> dict[tuple[int, str, datetime], tuple[int, NewRun]]:
     """Those of these runs that are stored, locked until the session ends."""
@@ -122,7 +123,7 @@ def _stored_runs(
 
 def _merge(one: NewRun, other: NewRun) -> NewRun:
     """What two rows say of one run; the same whichever comes first."""
-    ends = max(one, other, key=_weight_of_end)
+    ends = max(one, other, key=_rank_end)
     causes = [cause for cause in (one.cause, other.cause) if cause is not None]
     sets = [nodes for nodes in (one.nodes, other.nodes) if nodes is not None]
     return ends._replace(
@@ -134,13 +135,13 @@ def _merge(one: NewRun, other: NewRun) -> NewRun:
     )
 
 
-def _weight_of_end(run: NewRun) -> tuple[int, bool, float, str]:
+def _rank_end(run: NewRun) -> tuple[int, bool, float, str]:
     ended_at = run.ended_at
     early = 0.0 if ended_at is None else -ended_at.timestamp()
-    return weight(Ending(run.ending)), ended_at is not None, early, run.source
+    return weigh_ending(Ending(run.ending)), ended_at is not None, early, run.source
 
 
-def _columns_of(run: NewRun) -> Mapping[str, Any]:
+def _build_columns(run: NewRun) -> Mapping[str, Any]:
     columns = run._asdict()
     nodes: SetKey | None = columns.pop("nodes")
     return {**columns, "node_set_id": None if nodes is None else nodes.id}

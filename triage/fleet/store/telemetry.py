@@ -9,8 +9,8 @@ from sqlalchemy import delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Cluster, Node, TelemetryDay, TelemetryPack
-from models.base import stored_name
-from triage.fleet.store.clusters import within_cluster
+from models.base import normalize_stored_name
+from triage.fleet.store.clusters import filter_by_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
@@ -56,10 +56,12 @@ class LockedDay:
     cells: bytes | None
 
 
-def packs(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[NodeDay, bytes]:
+def load_packs(
+    session: Session, cluster_id: int, wanted: Sequence[NodeDay]
+) -> dict[NodeDay, bytes]:
     """The packed hours of those days of nodes that are stored; names as they were given."""
     found: dict[NodeDay, bytes] = {}
-    given = {(stored_name(node), day): (node, day) for node, day in wanted}
+    given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
     for start in range(0, len(keys), _KEYS_AT_ONCE):
         rows = session.execute(
@@ -83,7 +85,7 @@ def lock_days(
 
     All writers lock in one order, which avoids a deadlock.
     """
-    given = {(stored_name(node), day): (node, day) for node, day in wanted}
+    given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
     found: dict[NodeDay, LockedDay] = {}
     for start in range(0, len(keys), _KEYS_AT_ONCE):
@@ -147,7 +149,7 @@ def set_racks(session: Session, cluster_id: int, racks: Mapping[str, str]) -> No
         )
 
 
-def sums(
+def list_node_sums(
     session: Session,
     since_day: int,
     until_day: int,
@@ -176,12 +178,12 @@ def sums(
         .order_by(day.node)
     )
     if node is not None:
-        query = query.where(day.node == stored_name(node))
-    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+        query = query.where(day.node == normalize_stored_name(node))
+    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
     return [NodeSums._make(row) for row in rows]
 
 
-def grown_days(
+def list_grown_days(
     session: Session, since_day: int, until_day: int, *, cluster: str | None = None
 ) -> Sequence[tuple[Any, ...]]:
     """Node, day and growth, in the order of ``COUNTERS``, of days on which any counter grew."""
@@ -198,7 +200,7 @@ def grown_days(
     return [tuple(row) for row in session.execute(query)]
 
 
-def seen_days(
+def list_seen_days(
     session: Session, since_day: int, until_day: int, *, cluster: str | None = None
 ) -> list[tuple[str, int, int]]:
     """Node, first and last day with telemetry."""
@@ -209,11 +211,11 @@ def seen_days(
         .group_by(day.node)
         .order_by(day.node)
     )
-    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
     return [(node, first, last) for node, first, last in rows]
 
 
-def inlets(
+def list_inlets(
     session: Session, since_day: int, until_day: int, *, cluster: str | None = None
 ) -> list[tuple[str, int, float, int]]:
     """(rack, day, mean inlet temperature in C over its nodes, how many nodes) by rack and day."""
@@ -226,7 +228,7 @@ def inlets(
         .group_by(Node.rack, day.day)
         .order_by(Node.rack, day.day)
     )
-    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
     return [
         (rack, number, float(mean), count)
         for rack, number, mean, count in rows
@@ -234,7 +236,7 @@ def inlets(
     ]
 
 
-def hours_since(
+def list_hours_since(
     session: Session, since_day: int, until_day: int, *, cluster: str | None = None
 ) -> list[tuple[int, bytes]]:
     """(day, hours) of all nodes that have step time or inlet temperature."""
@@ -244,7 +246,7 @@ def hours_since(
         .where(day.day >= since_day, day.day < until_day, day.hours.is_not(None))
         .order_by(day.day, day.id)
     )
-    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
     return [(number, data) for number, data in rows if data is not None]
 
 

@@ -21,7 +21,7 @@ DAY: Final = timedelta(days=1)
 _FIRST_YEAR: Final = 2000
 
 
-def day(text: Any) -> date:  # noqa: ANN401
+def parse_day(text: Any) -> date:  # noqa: ANN401
     """A day as ``2026-11-21``."""
     try:
         found = date.fromisoformat(text)
@@ -32,16 +32,16 @@ def day(text: Any) -> date:  # noqa: ANN401
     return found
 
 
-def _few_days(text: Any) -> int:  # noqa: ANN401
+def _parse_few_days(text: Any) -> int:  # noqa: ANN401
     """How many days back."""
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_DAYS):
         raise ValueError(f"give a whole number of days from 1 to {MAX_DAYS:,.0f}")
     return int(text)
 
 
-Days = Annotated[int | None, BeforeValidator(_few_days), Query()]
-First = Annotated[date | None, BeforeValidator(day), Query(alias="from")]
-Last = Annotated[date | None, BeforeValidator(day), Query(alias="to")]
+Days = Annotated[int | None, BeforeValidator(_parse_few_days), Query()]
+First = Annotated[date | None, BeforeValidator(parse_day), Query(alias="from")]
+Last = Annotated[date | None, BeforeValidator(parse_day), Query(alias="to")]
 Cluster = ClusterName
 
 
@@ -64,12 +64,12 @@ class FleetDays:
     @property
     def until(self) -> datetime | None:
         """The end, not itself in it; None is now."""
-        return None if self.last is None else _midnight(self.last + DAY)
+        return None if self.last is None else _make_midnight(self.last + DAY)
 
     def since(self, now: datetime) -> datetime:
         """The begin."""
         if self.first is not None:
-            return _midnight(self.first)
+            return _make_midnight(self.first)
         # To the minute, as the end is: whoever asks again within it gets the same page.
         end = self.until or now.replace(second=0, microsecond=0) + timedelta(minutes=1)
         return end - timedelta(days=self.days or DEFAULT_DAYS)
@@ -89,7 +89,7 @@ class FleetDays:
         return {"days": str(days)} | ({"cluster": self.cluster} if self.cluster else {})
 
 
-def asked_of(
+def parse_fleet_days(
     days: int | None, first: date | None, last: date | None, cluster: str | None
 ) -> FleetDays:
     """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
@@ -100,10 +100,10 @@ def asked_of(
     return FleetDays(days, first, last, cluster)
 
 
-def _midnight(of: date) -> datetime:
+def _make_midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 
-def shown_clusters(names: Sequence[str], asked: FleetDays) -> list[str]:
+def list_shown_clusters(names: Sequence[str], asked: FleetDays) -> list[str]:
     """The clusters to choose among; the one asked for among them, known or not."""
     return sorted({*names, *([asked.cluster] if asked.cluster else [])})

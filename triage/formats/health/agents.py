@@ -11,12 +11,17 @@ from triage.domain.health import Outcome
 from triage.domain.own_events import is_own_event
 from triage.formats.health.complaints import (
     Complaint,
-    category_in,
-    complaint_in_words,
-    complaint_of,
-    gpu_part,
+    classify_complaint,
+    classify_plain_words,
+    find_category,
+    format_gpu_part,
 )
-from triage.formats.health.json_report import documents_of, items_of, moment, text_in
+from triage.formats.health.json_report import (
+    find_text,
+    iterate_documents,
+    iterate_items,
+    parse_zoned_time,
+)
 from triage.formats.health.reading import (
     BAD,
     FAIL,
@@ -25,7 +30,7 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
-    lines_of,
+    iterate_lines,
 )
 
 _Json = Mapping[str, Any]
@@ -50,38 +55,38 @@ _COMPONENTS: Final = {
 
 
 def read_nvsentinel(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
-        for event in _events_in(document, 0):
+    for document in iterate_documents(text, reading):
+        for event in _iterate_health_events(document, 0):
             if reading.full:
                 return
-            _of_event(event, reading)
+            _read_event(event, reading)
 
 
-def _events_in(value: object, depth: int) -> Iterator[_Json]:
+def _iterate_health_events(value: object, depth: int) -> Iterator[_Json]:
     """The health events in a document, in their order."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
-            yield from _events_in(item, depth + 1)
+            yield from _iterate_health_events(item, depth + 1)
     elif isinstance(value, Mapping):
         if "checkName" in value and ("isHealthy" in value or "isFatal" in value):
             yield value
             return
         for name in _AROUND:
             if name in value:
-                yield from _events_in(value[name], depth + 1)
+                yield from _iterate_health_events(value[name], depth + 1)
 
 
-def _of_event(event: _Json, reading: Reading) -> None:
+def _read_event(event: _Json, reading: Reading) -> None:
     """One event: a result for each GPU that it names, else one of the node."""
     codes = event.get("errorCode")
     listed = codes if isinstance(codes, list) else [codes]
     numbers = tuple(str(code)[:64] for code in listed[:8] if isinstance(code, str | int))
     message, name, action = (
-        text_in(event, key) for key in ("message", "checkName", "recommendedAction")
+        find_text(event, key) for key in ("message", "checkName", "recommendedAction")
     )
-    complaint = complaint_of(f"{message} {name}", numbers)
+    complaint = classify_complaint(f"{message} {name}", numbers)
     outcome = WARN
     if is_own_event(event):
         outcome = SKIPPED
@@ -91,23 +96,23 @@ def _of_event(event: _Json, reading: Reading) -> None:
         outcome = WARN if complaint.follows else FAIL
     said = (" ".join(numbers), message, f"recommended action {action}" if action else "")
     detail = "; ".join(one for one in said if one)
-    category = complaint.category or _COMPONENTS.get(text_in(event, "componentClass").lower())
-    for part in _gpus_of(event) or [complaint.gpu]:
+    category = complaint.category or _COMPONENTS.get(find_text(event, "componentClass").lower())
+    for part in _list_event_gpus(event) or [complaint.gpu]:
         reading.add(
             check_name("nvsentinel", name), outcome, part, detail, category, 1,
-            node=text_in(event, "nodeName")[:_MAX_NODE] or None,
-            at=moment(text_in(event, "generatedTimestamp")),
+            node=find_text(event, "nodeName")[:_MAX_NODE] or None,
+            at=parse_zoned_time(find_text(event, "generatedTimestamp")),
         )  # fmt: skip
 
 
-def _gpus_of(event: _Json) -> list[str | None]:
+def _list_event_gpus(event: _Json) -> list[str | None]:
     """The GPUs that an event names: by address, else by uuid, else by number."""
     found: dict[str, list[str | None]] = {}
     entities = event.get("entitiesImpacted")
-    for entity in items_of(entities[:256] if isinstance(entities, list) else None):
-        part = gpu_part(text_in(entity, "entityValue"))
+    for entity in iterate_items(entities[:256] if isinstance(entities, list) else None):
+        part = format_gpu_part(find_text(entity, "entityValue"))
         if part is not None:
-            found.setdefault(text_in(entity, "entityType").upper(), []).append(part)
+            found.setdefault(find_text(entity, "entityType").upper(), []).append(part)
     return next((found[kind] for kind in _GPU_ENTITIES if kind in found), [])
 
 
@@ -117,36 +122,38 @@ _RESULTS: Final = (PASS, WARN, FAIL, SKIPPED)
 
 
 def read_gcm_records(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
-        for record in _records_in(document):
-            check, result = text_in(record, "health_check"), record.get("result")
+    for document in iterate_documents(text, reading):
+        for record in _list_records(document):
+            check, result = find_text(record, "health_check"), record.get("result")
             known = isinstance(result, int) and not isinstance(result, bool) and 0 <= result <= 3
             if not check or not known:
                 reading.skip(1, 'no record with "health_check" and a known "result"')
                 continue
-            outcome, wording = _RESULTS[int(str(result))], text_in(record, "_msg", "msg")
-            complaint = complaint_in_words(f"{check} {wording}") if outcome in BAD else Complaint()
+            outcome, wording = _RESULTS[int(str(result))], find_text(record, "_msg", "msg")
+            complaint = (
+                classify_plain_words(f"{check} {wording}") if outcome in BAD else Complaint()
+            )
             end = record.get("end_time")
             number = isinstance(end, int | float) and not isinstance(end, bool)
             seconds = end if number and 1e9 < (end or 0) < 4e9 else None
             reading.add(
                 check_name("gcm", check.removeprefix("check ")), outcome, complaint.gpu, wording,
-                complaint.category, 1, node=text_in(record, "node")[:_MAX_NODE] or None,
+                complaint.category, 1, node=find_text(record, "node")[:_MAX_NODE] or None,
                 at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
             )  # fmt: skip
 
 
-def _records_in(document: object) -> list[_Json]:
+def _list_records(document: object) -> list[_Json]:
     """The records of a document; some sinks wrap them into ``message`` or ``normal``."""
     found = []
-    for entry in items_of(document):
+    for entry in iterate_items(document):
         inner = entry.get("message", entry)
         if isinstance(inner, str):
             try:
                 inner = json.loads(inner)
             except (ValueError, RecursionError):
                 continue
-        found += [one for one in items_of(inner) if "health_check" in one]
+        found += [one for one in iterate_items(inner) if "health_check" in one]
     return found
 
 
@@ -161,29 +168,29 @@ _NOT_RUN: Final = frozenset({1, 2, 10, 30, 31, 34, 50, 51, 52})
 
 
 def read_superbench(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
-        for entry in items_of(document):
+    for document in iterate_documents(text, reading):
+        for entry in iterate_items(document):
             if reading.full:
                 return
-            node = text_in(entry, "node", "index")[:_MAX_NODE] or None
+            node = find_text(entry, "node", "index")[:_MAX_NODE] or None
             if any(key.startswith("diagnosis/") or key == "Defective Details" for key in entry):
-                _of_diagnosis(node, entry, reading)
+                _read_diagnosis(node, entry, reading)
             else:
-                _of_node(node, entry, reading)
+                _read_node_results(node, entry, reading)
     reading.none_found("superbench.run", "no benchmark has a return code")
 
 
-def _of_diagnosis(node: str | None, entry: _Json, reading: Reading) -> None:
-    sort = text_in(entry, "diagnosis/category", "Category")
-    said = text_in(entry, "diagnosis/issue_details", "Defective Details")
+def _read_diagnosis(node: str | None, entry: _Json, reading: Reading) -> None:
+    sort = find_text(entry, "diagnosis/category", "Category")
+    said = find_text(entry, "diagnosis/issue_details", "Defective Details")
     outcome, detail = FAIL, f"{sort}: {said}"
     if entry.get("diagnosis/accept", entry.get("Accept")) is True:
         outcome, detail = PASS, "accepted"
-    category = category_in(f"{sort} {said}")
+    category = find_category(f"{sort} {said}")
     reading.add("superbench.diagnosis", outcome, None, detail, category, 1, node=node)
 
 
-def _of_node(node: str | None, entry: _Json, reading: Reading) -> None:
+def _read_node_results(node: str | None, entry: _Json, reading: Reading) -> None:
     """The return codes of one node's benchmarks, the worst of each benchmark's."""
     worst: dict[str, int] = {}
     for key, code in entry.items():
@@ -211,27 +218,27 @@ _EXIT: Final = re.compile(r"Health checks completed with exit code: (\d{1,3})\."
 
 
 def read_nhc(text: str, reading: Reading) -> None:
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (found := RESULT.search(line)) is not None:
             check, outcome = found["check"] or "unnamed", PASS
             complaint = Complaint()
             if found["word"] == "failed":
                 outcome = FAIL
-                complaint = complaint_in_words(f"{check.replace('_', ' ')} {found['wording']}")
+                complaint = classify_plain_words(f"{check.replace('_', ' ')} {found['wording']}")
             name = check_name("nhc", check.removeprefix("check_"))
             said = found["wording"]
             reading.add(name, outcome, complaint.gpu, said, complaint.category, index)
         elif (trouble := _TROUBLE.search(line)) is not None:
             reading.unknown("nhc.run", trouble["wording"], line=index)
         elif (ended := _EXIT.search(line)) is not None:
-            _of_exit(ended, index, reading)
+            _read_exit(ended, index, reading)
         else:
             continue
         reading.saw(index)
     reading.none_found("nhc.run", "no check has a result")
 
 
-def _of_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
+def _read_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
     if any(one.outcome is FAIL for one in reading.results):
         return
     if ended[1] != "0":
@@ -256,29 +263,31 @@ _WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z
 
 
 def read_conditions(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
-        for entry in items_of(document):
-            for node in items_of(entry.get("items", entry)):
+    for document in iterate_documents(text, reading):
+        for entry in iterate_items(document):
+            for node in iterate_items(entry.get("items", entry)):
                 if node.get("kind") != "Node":
                     continue
-                name = next((text_in(one, "name") for one in items_of(node.get("metadata"))), "")
+                name = next(
+                    (find_text(one, "name") for one in iterate_items(node.get("metadata"))), ""
+                )
                 status = node.get("status")
                 listed = status.get("conditions") if isinstance(status, Mapping) else None
-                for condition in items_of(listed):
+                for condition in iterate_items(listed):
                     if not reading.full:
-                        _of_condition(name[:_MAX_NODE] or None, condition, reading)
+                        _read_condition(name[:_MAX_NODE] or None, condition, reading)
     reading.none_found("node.conditions", "no node has a condition")
 
 
-def _of_condition(node: str | None, condition: _Json, reading: Reading) -> None:
-    sort, state = text_in(condition, "type"), text_in(condition, "status")
-    words = f"{text_in(condition, 'reason')}: {text_in(condition, 'message')}"
+def _read_condition(node: str | None, condition: _Json, reading: Reading) -> None:
+    sort, state = find_text(condition, "type"), find_text(condition, "status")
+    words = f"{find_text(condition, 'reason')}: {find_text(condition, 'message')}"
     outcome: Outcome = PASS if state in ("True", "False") else SKIPPED
     category = part = at = None
     if state == ("False" if sort.endswith("Ready") else "True"):
-        complaint = complaint_in_words(_WORDS.sub(" ", words))
+        complaint = classify_plain_words(_WORDS.sub(" ", words))
         outcome = WARN if sort in _PRESSURES or complaint.follows else FAIL
-        part, at = complaint.gpu, moment(text_in(condition, "lastTransitionTime"))
+        part, at = complaint.gpu, parse_zoned_time(find_text(condition, "lastTransitionTime"))
         # Where it is not ready as a whole, the kubelet is silent: it does not say why.
         category = complaint.category or _OF_CONDITION.get(sort) if sort != "Ready" else None
     check = check_name("node", _WORDS.sub("_", sort))

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.formats.health.json_report import documents_of, items_of, text_in
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
+from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
+from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 
 # Numbers of more errors than this are a query that failed: a known one counts 1,048,560.
 _ABSURD: Final = 1_000_000
@@ -28,25 +28,27 @@ _NUMBER: Final = re.compile(r"\d{1,12}", re.ASCII)
 
 def read_smi(text: str, reading: Reading) -> None:
     """``amd-smi metric -e``, ``metric -k`` (by block) and ``bad-pages`` with ``--json``."""
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         listed = document.get("gpu_data", document) if isinstance(document, Mapping) else document
-        for entry in items_of(listed):
+        for entry in iterate_items(listed):
             if reading.full:
                 return
             number = entry.get("gpu")
             if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 1024:
-                _of_gpu(f"gpu {number}", entry, reading)
+                _read_gpu_results(f"gpu {number}", entry, reading)
 
 
-def _of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
+def _read_gpu_results(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
     """The results of one GPU's counts and lists of pages."""
     ecc, blocks = entry.get("ecc"), entry.get("ecc_blocks")
     for name, counts in blocks.items() if isinstance(blocks, Mapping) else ():
         if isinstance(counts, Mapping):
             category = _BLOCKS.get(str(name).upper(), Category.GPU_SRAM)
-            _of_counts(f"amd.ecc_{str(name).lower()[:24]}", part, counts, "", category, reading)
+            _read_error_counts(
+                f"amd.ecc_{str(name).lower()[:24]}", part, counts, "", category, reading
+            )
     if isinstance(ecc, Mapping):
-        _of_counts("amd.ecc", part, ecc, "total_", Category.GPU_HBM, reading)
+        _read_error_counts("amd.ecc", part, ecc, "total_", Category.GPU_HBM, reading)
     for name, outcome in _PAGE_LISTS.items():
         pages = entry.get(name)
         if isinstance(pages, list):
@@ -55,7 +57,7 @@ def _of_gpu(part: str, entry: Mapping[str, Any], reading: Reading) -> None:
             reading.add(f"amd.pages_{name}", outcome, part, said, Category.GPU_HBM, 1)
 
 
-def _of_counts(
+def _read_error_counts(
     check: str,
     part: str,
     counts: Mapping[str, Any],
@@ -91,9 +93,9 @@ def read_smi_text(text: str, reading: Reading) -> None:
             pages = tree[name] if isinstance(tree[name], dict) else {}
             tree[name] = [page for key, page in pages.items() if key.startswith("page ")]
         if part:
-            _of_gpu(part, tree, reading)
+            _read_gpu_results(part, tree, reading)
 
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         gpu, key = GPU.match(line), _KEY.match(line)
         if gpu is not None:
             end_gpu()
@@ -183,15 +185,15 @@ def begins_rocm_json(head: str) -> bool:
 
 def read_rocm_json(text: str, reading: Reading) -> None:
     counters: Counters = {}
-    for document, line in _objects_of(text, reading):
-        _of_object(document, line, counters, reading)
+    for document, line in _iterate_objects(text, reading):
+        _read_object(document, line, counters, reading)
         if reading.full:
             break
     why = "no JSON data to report" if _NOTHING.search(text) else "no value that a check reads"
     reading.none_found("amd.smi", why)
 
 
-def _objects_of(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any], int]]:
+def _iterate_objects(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any], int]]:
     """The objects of a file with the lines where they begin; lines between them do not matter.
 
     Of one that does not end the whole parts come, and it is listed as not understood.
@@ -208,11 +210,11 @@ def _objects_of(text: str, reading: Reading) -> Iterator[tuple[Mapping[str, Any]
             found = [document]
         except (ValueError, RecursionError):
             num_broken += 1
-            found = list(documents_of(text[start:following], reading))
+            found = list(iterate_documents(text[start:following], reading))
         yield from ((one, line) for one in found if isinstance(one, Mapping))
 
 
-def _of_object(
+def _read_object(
     document: Mapping[str, Any], line: int, counters: Counters, reading: Reading
 ) -> None:
     """The results of one object, and which GPUs or values are not in it."""
@@ -223,7 +225,7 @@ def _of_object(
             continue
         card = int(number[1])
         worst: dict[str, _Finding] = {}
-        for one in _findings_of(f"gpu {card}", values, line, counters, reading):
+        for one in _iterate_findings(f"gpu {card}", values, line, counters, reading):
             known = worst.get(one.check)
             if known is None or _RANK[one.outcome] > _RANK[known.outcome]:
                 worst[one.check] = one
@@ -239,7 +241,7 @@ def _of_object(
             reading.unknown(check, "no value of it, but of other GPUs", f"gpu {card}", line)
 
 
-def _findings_of(
+def _iterate_findings(
     part: str, values: Mapping[str, Any], line: int, counters: Counters, reading: Reading
 ) -> Iterator[_Finding]:
     """What the values of one GPU say."""
@@ -264,14 +266,14 @@ def _findings_of(
             counters[part, name] = count
             detail = f"{words} grew by {grown:,}" if grown else f"{words}: {count:,}"
             yield _Finding(check, WARN if grown else PASS, detail, category)
-    yield from _blocks_of(part, texts, counts, line, reading)
+    yield from _split_help_blocks(part, texts, counts, line, reading)
     kinds = [state.lower() for name, state in texts.items() if PAGE.fullmatch(name)]
     for kind, (check, outcome) in _PAGES.items():
         if kind in kinds:
             yield _Finding(check, outcome, f"{kinds.count(kind)} pages", Category.GPU_HBM)
 
 
-def _blocks_of(
+def _split_help_blocks(
     part: str, texts: Mapping[str, str], counts: Mapping[str, int], line: int, reading: Reading
 ) -> Iterator[_Finding]:
     """ROC-smi's counts: they are of the last block that is enabled, and hide those before it."""
@@ -300,16 +302,16 @@ _GPU_NUMBER: Final = re.compile(r"(\d{1,3}):.+", re.ASCII)
 
 
 def read_cper(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
-        for record in items_of(document):
-            severity = text_in(record, "error_severity")
+    for document in iterate_documents(text, reading):
+        for record in iterate_items(document):
+            severity = find_text(record, "error_severity")
             if not severity:
                 reading.skip(1, "a record without its severity")
                 continue
             # "5:1" of the record that amdgpu made: the GPU and a number.
-            number = _GPU_NUMBER.fullmatch(text_in(record, "record_id"))
-            ours = number is not None and text_in(record, "creator_id") == "amdgpu"
+            number = _GPU_NUMBER.fullmatch(find_text(record, "record_id"))
+            ours = number is not None and find_text(record, "creator_id") == "amdgpu"
             grave = severity.lower().replace("_", "-") in _FAILS
-            detail = f"{severity.lower()} {text_in(record, 'notify_type')}".strip()
+            detail = f"{severity.lower()} {find_text(record, 'notify_type')}".strip()
             part = f"gpu {int(number[1])}" if ours and number else None
             reading.add("amd.cper", FAIL if grave else WARN, part, detail, Category.GPU, 1)

@@ -13,12 +13,12 @@ from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
 from triage.domain.health import Outcome
 from triage.formats.health.complaints import Words
-from triage.formats.health.json_report import documents_of, is_whole, text_in
-from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, lines_of
+from triage.formats.health.json_report import find_text, is_whole, iterate_documents
+from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, iterate_lines
 from triage.formats.logs.documents import DocumentFormat
 from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
-from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, is_sel_row, says_its_state
-from triage.signatures.host.ipmi_sel import SIGNATURES, placed
+from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, has_event_state, is_sel_row
+from triage.signatures.host.ipmi_sel import SIGNATURES, find_place
 from triage.signatures.signature import Reading as LineReading
 from triage.signatures.signature import Signature
 
@@ -79,7 +79,7 @@ _MEASURED: Final = re.compile(
 )  # fmt: skip
 
 
-def _row_in(line: str) -> re.Match[str] | None:
+def _match_row(line: str) -> re.Match[str] | None:
     if line.count("|") < 2:
         return None
     return next((found for form in _FORMS if (found := form.match(line)) is not None), None)
@@ -92,7 +92,7 @@ def begins_sensors(head: str) -> bool:
     lines = [line for line in head.split("\n")[:_LOOKED_AT] if "|" in line]
     if len(head) > 4000 and len(lines) < _LOOKED_AT:
         lines = lines[:-1]
-    rows = [row for row in map(_row_in, lines) if row is not None]
+    rows = [row for row in map(_match_row, lines) if row is not None]
     if len(rows) < max(_LEAST_ROWS, 0.8 * len(lines)):
         return False
     return any(_MEASURED.search(row[0]) for row in rows)
@@ -100,11 +100,11 @@ def begins_sensors(head: str) -> bool:
 
 def read_sensors(text: str, reading: Reading) -> None:
     whole, last = text.endswith("\n"), text.count("\n") + 1
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if "|" not in line:
             continue
         reading.saw(index)
-        row = _row_in(line)
+        row = _match_row(line)
         if row is not None:
             _judge_sensor(row, index, reading)
         elif index == last and not whole:
@@ -121,7 +121,7 @@ def _judge_sensor(row: re.Match[str], index: int, reading: Reading) -> None:
     if state in _NOT_READ:
         return
     if state.startswith("0x"):
-        outcome, said = _of_mask(name, int(state, 16))
+        outcome, said = _judge_mask(name, int(state, 16))
     elif state in _LIMITS:
         outcome, limit = _LIMITS[state]
         said = f"{measured}, beyond a {limit} limit ({state})"
@@ -135,7 +135,7 @@ def _judge_sensor(row: re.Match[str], index: int, reading: Reading) -> None:
         reading.add(_SENSOR, outcome, name, said, _SENSORS.category_in(name), index)
 
 
-def _of_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
+def _judge_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
     """What a discrete mask says: of a power supply that is there; of others nobody knows."""
     bits = mask >> 8
     if _SUPPLY.search(name) is None or not bits & _PRESENT:
@@ -165,7 +165,7 @@ _LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
 
 def read_chassis(text: str, reading: Reading) -> None:
     seen: set[str] = set()
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         field = _FIELD.match(line)
         if field is None:
             continue
@@ -214,8 +214,8 @@ _OF_SENSOR: Final = re.compile(r"temp|volt|power|current|fan|rpm|pump|leak", re.
 
 def read_redfish(text: str, reading: Reading) -> None:
     seen = 0
-    for document in documents_of(text, reading):
-        for part, sort in _parts_in(document, _MAX_DEPTH):
+    for document in iterate_documents(text, reading):
+        for part, sort in _iterate_parts(document, _MAX_DEPTH):
             seen += 1
             if seen > _MAX_PARTS:
                 reading.skip(None, f"more than {_MAX_PARTS:,} parts")
@@ -227,52 +227,52 @@ def read_redfish(text: str, reading: Reading) -> None:
         reading.unknown(_REDFISH, "the document breaks off")
 
 
-def _parts_in(value: object, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _iterate_parts(value: object, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Each object with a state or a reading, and the word for its sort."""
     if depth == 0:
         return
     if isinstance(value, list):
         for one in value:
-            yield from _parts_in(one, depth - 1)
+            yield from _iterate_parts(one, depth - 1)
     elif isinstance(value, Mapping):
         if isinstance(value.get("Status"), Mapping) or any(name in value for name in _READINGS):
-            yield value, text_in(value, "@odata.type", "@odata.id")
+            yield value, find_text(value, "@odata.type", "@odata.id")
         for name, one in value.items():
             if isinstance(one, Mapping | list) and name not in _NOT_WITHIN:
-                yield from _parts_in(one, depth - 1)
+                yield from _iterate_parts(one, depth - 1)
 
 
 def _judge_part(part: Mapping[str, Any], sort: str, reading: Reading) -> None:
     status = part.get("Status")
     status = status if isinstance(status, Mapping) else {}
-    if text_in(status, "State") in _NOT_THERE:
+    if find_text(status, "State") in _NOT_THERE:
         return
-    name = text_in(part, "Name", "Id", "MemberId") or sort.rpartition("/")[2]
-    health = text_in(status, "Health")
-    measured, beyond = _reading_of(part)
+    name = find_text(part, "Name", "Id", "MemberId") or sort.rpartition("/")[2]
+    health = find_text(status, "Health")
+    measured, beyond = _describe_sensor(part)
     outcome = _HEALTH.get(health)
     said = [f"health {health}" if outcome is not None else "", measured]
     outcome = beyond if outcome is None else outcome
     conditions = status.get("Conditions")
     if isinstance(conditions, list):
-        said += [text_in(one, "Message") for one in conditions[:2] if isinstance(one, Mapping)]
+        said += [find_text(one, "Message") for one in conditions[:2] if isinstance(one, Mapping)]
     if outcome is None:
         return
     # The part by its name first: a GPU's temperature is the GPU's.
     category = None
     if _OF_SENSOR.search(name) is None:
-        where = f"{sort} {text_in(part, '@odata.id')}"
+        where = f"{sort} {find_text(part, '@odata.id')}"
         category = _PARTS.category_in(name) or _PARTS.category_in(where)
     detail = ", ".join(word for word in said if word)
     reading.add(_REDFISH, outcome, name, detail, category or _SENSORS.category_in(name))
 
 
-def _reading_of(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
+def _describe_sensor(part: Mapping[str, Any]) -> tuple[str, Outcome | None]:
     """A reading in words, and how it stands to its critical limits; None where it has none."""
     value = next((part[name] for name in _READINGS if _is_number(part.get(name))), None)
     if value is None:
         return "", None
-    said = f"{value:g} {text_in(part, 'ReadingUnits')}".strip()
+    said = f"{value:g} {find_text(part, 'ReadingUnits')}".strip()
     limits = part.get("Thresholds")
     limits = limits if isinstance(limits, Mapping) else {}
 
@@ -319,7 +319,7 @@ class Event:
     line: int
 
 
-def _document_of(text: str) -> tuple[DocumentFormat, int] | None:
+def _find_document(text: str) -> tuple[DocumentFormat, int] | None:
     """The form of an event log, and where it begins; None for any other text."""
     if SEL_VERBOSE.begins(text):
         return SEL_VERBOSE, 0
@@ -330,23 +330,23 @@ def _document_of(text: str) -> tuple[DocumentFormat, int] | None:
     offset = 0
     for line in text.split("\n"):
         if is_sel_row(line):
-            return (SEL_LIST, offset) if says_its_state(text) else None
+            return (SEL_LIST, offset) if has_event_state(text) else None
         offset += len(line) + 1
     return None
 
 
 def begins_events(head: str) -> bool:
-    return _document_of(head) is not None
+    return _find_document(head) is not None
 
 
 def read_events(text: str, reading: Reading) -> None:
-    found = _document_of(text)
+    found = _find_document(text)
     if found is None:
         return
     document, start = found
-    rows = list(_rows_in(document, text, start))
-    events = [event for line, row in rows[-_MOST_ROWS:] if (event := _event_of(row, line))]
-    times = [at for _, row in rows if (at := _time_of(placed(row).get("time", "")))]
+    rows = list(_iterate_rows(document, text, start))
+    events = [event for line, row in rows[-_MOST_ROWS:] if (event := _judge_event(row, line))]
+    times = [at for _, row in rows if (at := _parse_event_time(find_place(row).get("time", "")))]
     newest = max(times, default=None)
     last: dict[tuple[str, str], Event] = {}
     counts: dict[tuple[str, str], int] = {}
@@ -365,7 +365,7 @@ def read_events(text: str, reading: Reading) -> None:
         reading.add(_EVENT, PASS, None, said, line=1, at=newest)
 
 
-def _rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[int, str]]:
+def _iterate_rows(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[int, str]]:
     """(line, row) of each row with bars."""
     line, counted = text.count("\n", 0, start) + 1, start
     for offset, row in document.records(text[start:]):
@@ -375,7 +375,7 @@ def _rows_in(document: DocumentFormat, text: str, start: int) -> Iterator[tuple[
             yield line, row
 
 
-def _event_of(row: str, line: int) -> Event | None:
+def _judge_event(row: str, line: int) -> Event | None:
     """What the signatures make of a row; None where it is none of theirs."""
     lower = row.lower()
     for signature in SIGNATURES:
@@ -389,12 +389,12 @@ def _event_of(row: str, line: int) -> Event | None:
         module = said.fields.get("gpu_module")
         part = f"GPU_SXM_{module}" if module else cells[3] if len(cells) > 3 else ""
         words = cells[4] if len(cells) > 4 else row
-        at = _time_of(said.fields.get("time") or placed(row).get("time", ""))
+        at = _parse_event_time(said.fields.get("time") or find_place(row).get("time", ""))
         return Event(signature, said, part or signature.id, words, at, line)
     return None
 
 
-def _time_of(text: str) -> datetime | None:
+def _parse_event_time(text: str) -> datetime | None:
     """``2026-03-14 02:39:11 UTC``; a zone that is a name counts as UTC."""
     offset = _OFFSET.search(text[19:])
     try:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Kind
-from triage.formats.format import Head, ReadLines, plain
-from triage.formats.health.evidence import evidence_of
-from triage.formats.health.reading import Checks, Reading, lines_of
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.formats.format import Head, ReadLines, strip_decoration
+from triage.formats.health.evidence import build_check_evidence
+from triage.formats.health.reading import Checks, Reading, iterate_lines
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
@@ -74,7 +74,7 @@ class CheckFormat:
         ``node`` is whose they are where the text does not say; ``busbw_gbps`` is the bus
         bandwidth in GB/s that NCCL tests are held against. Never raises for what the bytes hold.
         """
-        text = plain(data.decode("utf-8", "replace"))
+        text = strip_decoration(data.decode("utf-8", "replace"))
         reading = Reading(artifact, node, busbw_gbps)
         self.parse(text, reading)
         num_lines = text.count("\n") + (not text.endswith("\n"))
@@ -106,17 +106,17 @@ class CheckFormat:
             too_large = f"results of checks, but more than {MAX_BYTES >> 20} MiB: read as a log"
             log.notes.append(too_large)
             return read_lines(log)
-        checks = self.checks(begun, stream.artifact, node=node_in_name(stream.artifact))
+        checks = self.checks(begun, stream.artifact, node=parse_node(stream.artifact))
         return _with_checks(read_lines(log), checks, report=self.report)
 
     def read_document(self, begun: bytes, stream: LogStream) -> Outcome:
         """The results of a document that is no log, of its beginning where it is too large."""
-        node = node_in_name(stream.artifact)
+        node = parse_node(stream.artifact)
         checks = self.checks(begun[:MAX_BYTES], stream.artifact, node=node)
-        notes = [*stream.notes, *_notes_of(checks)]
+        notes = [*stream.notes, *_list_notes(checks)]
         if len(begun) > MAX_BYTES:
             notes.append(f"more than {MAX_BYTES >> 20} MiB: the rest is not read")
-        found = [evidence_of(result) for result in checks.results]
+        found = [build_check_evidence(result) for result in checks.results]
         file = LogFile(
             stream.artifact, LogKind.CHECKS, node=node, lines=checks.last_line, notes=tuple(notes)
         )
@@ -135,13 +135,13 @@ def _with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
             for row in rows
             if row.line is None or row.line not in inside or row.kind is Kind.IDENTITY
         ]
-    found = [evidence_of(result) for result in checks.results]
+    found = [build_check_evidence(result) for result in checks.results]
     node = outcome.file.node
     if node is not None:
         found = [row if row.node is not None else replace(row, node=node) for row in found]
     whole = report and all(row.kind is Kind.IDENTITY for row in rows)
     kind = LogKind.CHECKS if whole else outcome.file.kind
-    file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *_notes_of(checks)))
+    file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *_list_notes(checks)))
     ordered = sorted([*rows, *found], key=lambda row: (row.line or 0, row.signature, row.text))
     if not whole:
         return replace(outcome, file=file, rows=ordered)
@@ -149,7 +149,7 @@ def _with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
     return Outcome(file, ordered, size_bytes=outcome.size_bytes)
 
 
-def _notes_of(checks: Checks) -> list[str]:
+def _list_notes(checks: Checks) -> list[str]:
     """What was not understood of a report: the first places, and how many there are."""
     notes = [
         place.why if place.line is None else f"line {place.line}: {place.why}"
@@ -173,7 +173,7 @@ def cut_part(text: str, begins: re.Pattern[str]) -> int | None:
     ``begins`` matches the first line of each part.
     """
     parts: list[tuple[int, list[str]]] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if begins.match(line) is not None and len(parts) < _MAX_PARTS:
             parts.append((index, []))
         elif parts and line.strip():

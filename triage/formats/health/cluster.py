@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from triage.domain.category import HARDWARE, Category
 from triage.domain.hosts import expand
-from triage.formats.health.complaints import category_in
+from triage.formats.health.complaints import find_category
 from triage.formats.health.reading import (
     FAIL,
     PASS,
@@ -21,7 +21,7 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
-    lines_of,
+    iterate_lines,
 )
 from triage.formats.health.rows import STATUSES
 
@@ -38,7 +38,7 @@ _OUT: Final = ("DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT")
 
 
 def read_sinfo(text: str, reading: Reading) -> None:
-    rows = ((index, line.strip()) for index, line in lines_of(text) if line.strip())
+    rows = ((index, line.strip()) for index, line in iterate_lines(text) if line.strip())
     next(rows, None)  # the header
     for index, line in rows:
         cells, found = line.split("|"), _ROW.match(line)
@@ -58,7 +58,7 @@ def read_sinfo(text: str, reading: Reading) -> None:
 
 def read_records(text: str, reading: Reading) -> None:
     node, state, reason, first = "", "", "", 1
-    for index, line in lines_of(f"{text}\nNodeName="):
+    for index, line in iterate_lines(f"{text}\nNodeName="):
         if line.startswith("NodeName="):
             if node and any(word in state.upper() for word in _OUT):
                 _add_reason(node, reason or f"state {state}", first, reading)
@@ -75,7 +75,7 @@ def read_records(text: str, reading: Reading) -> None:
 def _add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
     """A node that is out of service, by the words of its reason."""
     reason = reason.strip()
-    category = category_in(reason)
+    category = find_category(reason)
     outcome = FAIL if category in HARDWARE else WARN
     if reason.lower().startswith(_OURS):
         outcome, reason = SKIPPED, f"drained by this product: {reason}"
@@ -106,10 +106,10 @@ def read_imbue(text: str, reading: Reading) -> None:
         """One issue; a warning that stands beside errors stays one."""
         outcome = FAIL if health == "CRITICAL" and sort == "Error" else WARN
         check = check_name("host", " ".join(said.split()[:_NAME_WORDS]))
-        reading.add(check, outcome, None, said, category_in(said), line, node=node)
+        reading.add(check, outcome, None, said, find_category(said), line, node=node)
         told.add(node)
 
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (found := _HEALTH.match(line)) is not None:
             health, node = found[1], ""
         elif (found := SUMMARY.match(line)) is not None:
@@ -151,10 +151,10 @@ def begins_host_json(head: str) -> bool:
     first = next((line for line in head.split("\n") if line.strip()), "")
     if not first.lstrip().startswith("{") or '"check"' not in first or '"status"' not in first:
         return False
-    return str(_object_in(first).get("status", "")).lower() in STATUSES
+    return str(_parse_line_object(first).get("status", "")).lower() in STATUSES
 
 
-def _object_in(line: str) -> Mapping[str, Any]:
+def _parse_line_object(line: str) -> Mapping[str, Any]:
     """The object that a line is, empty where it is none."""
     try:
         found = json.loads(line)
@@ -164,10 +164,10 @@ def _object_in(line: str) -> Mapping[str, Any]:
 
 
 def read_host_json(text: str, reading: Reading) -> None:
-    for index, line in lines_of(text, _MAX_OBJECT):
+    for index, line in iterate_lines(text, _MAX_OBJECT):
         if not line.strip():
             continue
-        found = _object_in(line)
+        found = _parse_line_object(line)
         outcome = STATUSES.get(str(found.get("status", "")).lower())
         if outcome is None or not found.get("check"):
             reading.skip(index, 'no object with "check" and a known "status"')
@@ -177,12 +177,12 @@ def read_host_json(text: str, reading: Reading) -> None:
         named = _CATEGORIES.get(texts.get("category", ""))
         reading.add(
             check_name("host", str(found["check"])), outcome, texts.get("part"), detail,
-            named or category_in(f"{found['check']} {detail}"), index,
-            node=texts.get("node", "")[:256] or None, at=_moment(texts.get("at", "")),
+            named or find_category(f"{found['check']} {detail}"), index,
+            node=texts.get("node", "")[:256] or None, at=_parse_zoned_time(texts.get("at", "")),
         )  # fmt: skip
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_zoned_time(text: str) -> datetime | None:
     """An RFC 3339 time; None for one without a zone, which cannot be placed."""
     try:
         found = datetime.fromisoformat(text.strip())
@@ -198,23 +198,23 @@ def begins_host_plain(head: str) -> bool:
         lines = lines[:-1]  # the last one may be cut
     statuses = set()
     for line in lines:
-        found = _plain(line)
+        found = _match_plain(line)
         if found is None:
             return False
         statuses.add(found[2].lower())
     return len(lines) > 1 and bool(statuses - _SEVERITIES)
 
 
-def _plain(line: str) -> re.Match[str] | None:
+def _match_plain(line: str) -> re.Match[str] | None:
     found = _PLAIN.match(line.strip())
     return None if found is None or len(found[1].split()) > _MAX_WORDS else found
 
 
 def read_host_plain(text: str, reading: Reading) -> None:
-    for index, line in lines_of(text):
-        found = _plain(line)
+    for index, line in iterate_lines(text):
+        found = _match_plain(line)
         if found is not None:
-            check, category = check_name("host", found[1]), category_in(f"{found[1]} {found[3]}")
+            check, category = check_name("host", found[1]), find_category(f"{found[1]} {found[3]}")
             reading.add(check, STATUSES[found[2].lower()], None, found[3], category, index)
         elif line.strip():
             reading.skip(index, "no name and status of a check")

@@ -12,9 +12,9 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
-from triage.signatures.gpu.catalogue import sxid, xid
-from triage.signatures.host.agent_words import gpu_fields, part_of_reason
-from triage.signatures.pci import bus_id
+from triage.signatures.gpu.catalogue import get_sxid, get_xid
+from triage.signatures.host.agent_words import find_gpu_fields, find_part
+from triage.signatures.pci import normalize_bus_id
 
 # "XID 79 (GPU has fallen off the bus) detected on GPU-6b1f...", "ErrorCode:79"
 XID: Final = re.compile(r"\b(s?)xid[ _:=#-]{0,3}(?:error[ :=]{0,2})?(\d{1,5})\b", re.IGNORECASE)
@@ -78,51 +78,53 @@ class Complaint:
 
 
 @lru_cache(maxsize=4096)
-def complaint_of(words: str, codes: tuple[str, ...] = ()) -> Complaint:
+def classify_complaint(words: str, codes: tuple[str, ...] = ()) -> Complaint:
     """What some words complain of; ``codes`` are numbers or names of errors beside them.
 
     >>> complaint_of("GPU has fallen off the bus", ("79",)).category
     <Category.GPU: 'gpu'>
     """
-    gpu = _named_gpu(words)
+    gpu = _find_named_gpu(words)
     for code in codes:
-        entry = xid(int(code)) if _DIGITS.fullmatch(code) else None
+        entry = get_xid(int(code)) if _DIGITS.fullmatch(code) else None
         if entry is not None and entry.category is not None:
             return Complaint(entry.category, entry.role is not EvidenceRole.ROOT, gpu)
-        if (category := _of_dcgm(code)) is not None:
+        if (category := _find_dcgm_category(code)) is not None:
             return Complaint(category, gpu=gpu)
     number = XID.search(words)
     if number is not None:
-        known = (sxid if number[1] else xid)(int(number[2]))
+        known = (get_sxid if number[1] else get_xid)(int(number[2]))
         if known is not None and known.category is not None:
             return Complaint(known.category, known.role is not EvidenceRole.ROOT, gpu)
-    if (category := _of_dcgm(words)) is not None:
+    if (category := _find_dcgm_category(words)) is not None:
         return Complaint(category, gpu=gpu)
-    part = part_of_reason(words)
+    part = find_part(words)
     return Complaint(part.category, part.after_the_job, gpu)
 
 
-def category_in(text: str) -> Category | None:
+def find_category(text: str) -> Category | None:
     """The part that a person or a script names in plain words; None where they name none."""
     return _PLAIN.category_in(text)
 
 
-def complaint_in_words(words: str) -> Complaint:
+def classify_plain_words(words: str) -> Complaint:
     """The part in a script's words: as agents word it, else as people do."""
-    complaint = complaint_of(words)
+    complaint = classify_complaint(words)
     if complaint.category in (None, Category.GPU):
-        return Complaint(category_in(words) or complaint.category, complaint.follows, complaint.gpu)
+        return Complaint(
+            find_category(words) or complaint.category, complaint.follows, complaint.gpu
+        )
     return complaint
 
 
-def _of_dcgm(words: str) -> Category | None:
+def _find_dcgm_category(words: str) -> Category | None:
     """The part of the first DCGM error that some words name."""
     found = _DCGM_NAME.search(words)
     return None if found is None else _DCGM_PARTS.category_in(found[1]) or Category.GPU
 
 
-def _named_gpu(words: str) -> str | None:
-    gpu, fields = gpu_fields(words[:1000])
+def _find_named_gpu(words: str) -> str | None:
+    gpu, fields = find_gpu_fields(words[:1000])
     if gpu is not None:
         return gpu
     if "gpu_uuid" in fields:
@@ -130,9 +132,9 @@ def _named_gpu(words: str) -> str | None:
     return f"gpu {fields['gpu_index']}" if "gpu_index" in fields else None
 
 
-def gpu_part(value: str) -> str | None:
+def format_gpu_part(value: str) -> str | None:
     """``0000:6d:00`` of an address, ``gpu 3`` of a number, else a uuid; None for other words."""
-    address = bus_id(value) if ":" in value else None
+    address = normalize_bus_id(value) if ":" in value else None
     if address is not None:
         return address
     if UUID.fullmatch(value.strip()):

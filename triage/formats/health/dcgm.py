@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.formats.health.complaints import Words, complaint_of
+from triage.formats.health.complaints import Words, classify_complaint
 from triage.formats.health.dmon import GONE
-from triage.formats.health.json_report import documents_of, items_of, text_in
+from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import (
     FAIL,
     PASS,
@@ -22,13 +22,13 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
-    line_at,
-    lines_of,
+    count_line,
+    iterate_lines,
 )
-from triage.formats.health.table import data_of
-from triage.signatures.host.agent_words import part_of_reason
+from triage.formats.health.table import load_data
+from triage.signatures.host.agent_words import find_part
 
-DATA: Final = data_of(__name__)
+DATA: Final = load_data(__name__)
 # What a test that fails is about, where its warning does not say it better.
 _OF_TEST: Final = {name: Category(word) for name, word in DATA["of_test"].items()}
 # The part that a number of DCGM's errors names (dcgm_errors.h of DCGM 4.6).
@@ -65,44 +65,44 @@ def read_diag(text: str, reading: Reading) -> None:
         return
     begin = text.rfind("{", 0, found.start())
     if begin < 0:
-        reading.skip(line_at(text, found.start()), "no object stands around the diagnostic")
+        reading.skip(count_line(text, found.start()), "no object stands around the diagnostic")
         return
-    reading.first_line = line_at(text, begin)
+    reading.first_line = count_line(text, begin)
     try:
         document, end = json.JSONDecoder().raw_decode(text, begin)
     except (ValueError, RecursionError) as error:
         reading.skip(reading.first_line, f"not valid JSON: {error}")
         return
-    reading.last_line = line_at(text, end)
+    reading.last_line = count_line(text, end)
     for name, value in document.items():
         if not _DIAGNOSTIC.match(f'"{name}":') or not isinstance(value, Mapping):
             continue
         trouble = value.get("runtime_error") or value.get("Error")
         if isinstance(trouble, str) and trouble:
             reading.add("dcgm.run", WARN, None, trouble, line=reading.first_line)
-        for category in items_of(value.get("test_categories")):
+        for category in iterate_items(value.get("test_categories")):
             family = str(category.get("category", "")).lower()
-            for test in items_of(category.get("tests")):
+            for test in iterate_items(category.get("tests")):
                 _read_test(test, str(test.get("name", "")), family, None, reading)
 
 
 def read_mndiag(text: str, reading: Reading) -> None:
     """``dcgmi mndiag -j``: each result with its host."""
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         if not isinstance(document, Mapping):
             continue
         hosts = {
-            host.get("host_id"): text_in(host, "hostname")
-            for host in items_of(document.get("hosts"))
+            host.get("host_id"): find_text(host, "hostname")
+            for host in iterate_items(document.get("hosts"))
             if isinstance(host.get("host_id"), int)
         }
-        for fault in items_of(document.get("global_errors")):
-            detail = text_in(fault, "error", "warning", "message")
+        for fault in iterate_items(document.get("global_errors")):
+            detail = find_text(fault, "error", "warning", "message")
             reading.add("dcgm.mndiag", WARN, None, detail, line=1)
-        for category in items_of(document.get("test_categories")):
-            for test in items_of(category.get("tests")):
-                name = text_in(test, "name")
-                if trouble := text_in(test, "mpi_error"):
+        for category in iterate_items(document.get("test_categories")):
+            for test in iterate_items(category.get("tests")):
+                name = find_text(test, "name")
+                if trouble := find_text(test, "mpi_error"):
                     reading.add(check_name("dcgm", name), WARN, None, trouble, line=1)
                 _read_test(test, name, "", hosts, reading)
 
@@ -112,26 +112,28 @@ def _read_test(
 ) -> None:
     """The results of one test; those of each host where ``hosts`` has their names."""
     check = check_name("dcgm", name)
-    for result in items_of(test.get("results")):
+    for result in iterate_items(test.get("results")):
         status = str(result.get("status", "")).strip().lower()
         outcome = _OUTCOMES.get(status)
         if outcome is None:
             reading.skip(reading.first_line, f"{check}: unknown status {status[:40]!r}")
             continue
         # A test of all nodes fails on whoever waited, too: an error of NCCL alone names nobody.
-        numbers = set(_numbers_of(result))
+        numbers = set(_iterate_error_numbers(result))
         if hosts is not None and outcome is FAIL and numbers and numbers <= _OF_NOBODY:
             outcome = WARN
         host = result.get("host_id")
         node = hosts.get(host) if hosts and isinstance(host, int) else None
-        words = _words_of(result)
-        numbered = (_OF_ERROR[number] for number in _numbers_of(result) if number in _OF_ERROR)
-        category = next(numbered, None) or _category_of(check[5:], family, words)
-        for part in _parts_of(result):
+        words = _join_warnings(result)
+        numbered = (
+            _OF_ERROR[number] for number in _iterate_error_numbers(result) if number in _OF_ERROR
+        )
+        category = next(numbered, None) or _choose_category(check[5:], family, words)
+        for part in _list_result_parts(result):
             reading.add(check, outcome, part, words, category, reading.first_line, node=node)
 
 
-def _parts_of(result: _Json) -> list[str | None]:
+def _list_result_parts(result: _Json) -> list[str | None]:
     """``gpu 3`` for each GPU that a result is of; one None for the node as a whole."""
     if "entity_id" in result:
         group = str(result.get("entity_group", "GPU")).lower()[:16]
@@ -140,7 +142,7 @@ def _parts_of(result: _Json) -> list[str | None]:
     return [f"gpu {number}" for number in _NUMBER.findall(str(ids))] or [None]
 
 
-def _words_of(result: _Json) -> str:
+def _join_warnings(result: _Json) -> str:
     """The warnings of a result: texts, or objects that hold one."""
     found = result.get("warnings", result.get("warning"))
     if isinstance(found, str):
@@ -153,7 +155,7 @@ def _words_of(result: _Json) -> str:
     return "; ".join(said)
 
 
-def _numbers_of(result: _Json) -> Iterator[int]:
+def _iterate_error_numbers(result: _Json) -> Iterator[int]:
     warnings = result.get("warnings")
     for warning in warnings[:_MAX_NUMBERS] if isinstance(warnings, list) else ():
         number = warning.get("error_id") if isinstance(warning, Mapping) else None
@@ -161,7 +163,7 @@ def _numbers_of(result: _Json) -> Iterator[int]:
             yield number
 
 
-def _category_of(test: str, family: str, warning: str) -> Category | None:
+def _choose_category(test: str, family: str, warning: str) -> Category | None:
     """What a result is about: by the words of its warning, else by its test."""
     found = _OF_WARNING.category_in(warning) or _OF_TEST.get(test)
     return found or (Category.DEPENDENCY if family in _SOFTWARE else Category.GPU)
@@ -221,7 +223,7 @@ class Test:
     def put(self, kind: str, numbers: str, word: str, line: int) -> None:
         """The result of some parts."""
         for number in _NUMBER.findall(numbers):
-            self.part = _part_of(kind, number)
+            self.part = _format_part(kind, number)
             self.parts[self.part], self.lines[self.part] = _OUTCOMES[word.lower()], line
 
 
@@ -252,7 +254,7 @@ class _Table:
 
 def read_diag_table(text: str, reading: Reading) -> None:
     table, begun = _Table(reading), False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         row = _ROW.match(line)
         if begun and (section := SECTION.match(line)) is not None:
             _end_test(table)
@@ -267,7 +269,7 @@ def read_diag_table(text: str, reading: Reading) -> None:
         elif (error := ERROR.match(line)) is not None and _TABLE.match(line.strip()):
             begun = True
             if GONE.search(error[1]):
-                gpu = complaint_of(error[1]).gpu
+                gpu = classify_complaint(error[1]).gpu
                 reading.add("dcgm.run", FAIL, gpu, error[1], Category.GPU, index)
             else:
                 reading.unknown("dcgm.run", error[1], line=index)
@@ -296,8 +298,8 @@ def _take(left: str, right: str, line: int, table: _Table) -> None:
         if found is not None:
             table.hosts[found[1]] = found[2]
     elif note is not None and test is not None:
-        number = note["number"] or _said_gpu(right, test)
-        test.part = _part_of(note["kind"] or "gpu", number) if number else None
+        number = note["number"] or _find_said_gpu(right, test)
+        test.part = _format_part(note["kind"] or "gpu", number) if number else None
         table.noted = note["sort"] != "Info"
         table.say(right)
     elif host is not None and result is not None:
@@ -326,13 +328,13 @@ def _take(left: str, right: str, line: int, table: _Table) -> None:
         _end_test(table)
 
 
-def _said_gpu(words: str, test: Test) -> str | None:
+def _find_said_gpu(words: str, test: Test) -> str | None:
     """The GPU that a message of DCGM 3 begins with, if the test has a result of it."""
     found = _SAID_GPU.search(words)
     return found[1] if found and (not test.parts or f"gpu {found[1]}" in test.parts) else None
 
 
-def _part_of(kind: str, number: str | None) -> str:
+def _format_part(kind: str, number: str | None) -> str:
     return f"{kind.lower()} {int(number or 0)}"
 
 
@@ -353,7 +355,7 @@ def _end_test(table: _Table) -> None:
         if test.node and outcome is FAIL and _NCCL_ALONE.search(words):
             outcome = WARN
         table.reading.add(
-            f"dcgm.{short}", outcome, part, words, _category_of(short, test.family, words),
+            f"dcgm.{short}", outcome, part, words, _choose_category(short, test.family, words),
             test.lines.get(part or "", test.line), node=test.node,
         )  # fmt: skip
 
@@ -389,7 +391,7 @@ def _add_system(
         return
     words = system.lower().removesuffix(" system").split()
     # A message of the memory watch may say that the GPU is gone; "reset" in one is no plan.
-    said = part_of_reason(message).category
+    said = find_part(message).category
     category = said if said in _NEARER else _SYSTEMS.get(words[0] if words else "", Category.GPU)
     name = check_name("dcgm.health", " ".join(words) or "overall")
     reading.add(name, outcome, entity or None, message, category if entity else None, line)
@@ -409,7 +411,7 @@ def read_health(text: str, reading: Reading) -> None:
         if system:
             _add_system(entity, system, state, " ".join(message), at_line, reading)
 
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         row = _LEAF.match(line)
         if row is None:
             if begun and line.strip() and not line.lstrip().startswith(("+", "|")):
@@ -431,7 +433,7 @@ def read_health(text: str, reading: Reading) -> None:
             if group == _WHOLE:
                 _add_system("", "", right, "", index, reading)
         elif len(named["depth"]) <= 1:
-            entity, system = _part_name(group, named["name"].strip()), ""
+            entity, system = _format_part_name(group, named["name"].strip()), ""
             if _STATES.get(right.lower()) is PASS:
                 _add_system(entity, "", right, "", index, reading)
         else:
@@ -440,45 +442,45 @@ def read_health(text: str, reading: Reading) -> None:
     reading.last_line = last
 
 
-def _part_name(group: str, name: str) -> str:
+def _format_part_name(group: str, name: str) -> str:
     """``gpu 5``; DCGM counts GPUs as nvidia-smi does."""
     return f"{group.lower()[:16] or 'gpu'} {name[:16]}"
 
 
 def read_health_json(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         body = document.get("body") if isinstance(document, Mapping) else None
         for group, tree in (body if isinstance(body, Mapping) else {}).items():
             if not isinstance(tree, Mapping):
                 continue
             if group == _WHOLE:
-                _add_system("", "", text_in(tree, "value"), "", 1, reading)
+                _add_system("", "", find_text(tree, "value"), "", 1, reading)
                 continue
-            for name, entity in children(tree):
-                _of_entity(_part_name(str(group), name), entity, reading)
+            for name, entity in iterate_children(tree):
+                _read_entity(_format_part_name(str(group), name), entity, reading)
 
 
-def _of_entity(entity: str, tree: _Json, reading: Reading) -> None:
-    found, state = list(_systems(tree, 0)), text_in(tree, "value")
+def _read_entity(entity: str, tree: _Json, reading: Reading) -> None:
+    found, state = list(_iterate_systems(tree, 0)), find_text(tree, "value")
     if not found and state:
         _add_system(entity, "", state, "", 1, reading)
     for name, system in found:
         pieces = system.get("overflow")
         parts = [one for one in pieces if isinstance(one, str)] if isinstance(pieces, list) else []
         message = " ".join(parts)[:_MAX_WORDS]
-        _add_system(entity, name, text_in(system, "value"), message, 1, reading)
+        _add_system(entity, name, find_text(system, "value"), message, 1, reading)
 
 
-def _systems(tree: _Json, depth: int) -> Iterator[tuple[str, _Json]]:
+def _iterate_systems(tree: _Json, depth: int) -> Iterator[tuple[str, _Json]]:
     """The leaves below an entity; "Errors" stands between."""
-    for name, child in children(tree):
-        if depth < _MAX_DEPTH and next(children(child), None) is not None:
-            yield from _systems(child, depth + 1)
+    for name, child in iterate_children(tree):
+        if depth < _MAX_DEPTH and next(iterate_children(child), None) is not None:
+            yield from _iterate_systems(child, depth + 1)
         else:
             yield name, child
 
 
-def children(tree: _Json) -> Iterator[tuple[str, _Json]]:
+def iterate_children(tree: _Json) -> Iterator[tuple[str, _Json]]:
     found = tree.get("children")
     for name, child in (found if isinstance(found, Mapping) else {}).items():
         if isinstance(child, Mapping):
@@ -502,7 +504,7 @@ def begins_nvlink(head: str) -> bool:
 def read_nvlink(text: str, reading: Reading) -> None:
     rows: list[tuple[str, str, int]] = []
     name, last, begun = "", 1, False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         begun = begun or _TITLE.search(line) is not None
         if not begun:
             reading.first_line = index + 1

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import EvidenceRole
 from triage.domain.health import Outcome
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, check_name, lines_of
-from triage.formats.health.table import data_of
-from triage.signatures.gpu.catalogue import SXid, Xid, sxid, xid
+from triage.formats.health.reading import FAIL, PASS, WARN, Reading, check_name, iterate_lines
+from triage.formats.health.table import load_data
+from triage.signatures.gpu.catalogue import SXid, Xid, get_sxid, get_xid
 
 _RUN: Final = "dcgm.dmon"
 _RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
@@ -61,7 +61,7 @@ class _Field:
         return _Judgement(outcome if grown else PASS, words, self.category)
 
 
-def code(
+def make_code_judge(
     name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome
 ) -> Callable[[int], _Judgement]:
     """Judges numbers of a driver: the last one that DCGM saw, 0 for none."""
@@ -90,7 +90,7 @@ _SLOWED: Final = (
 _ACTIONS: Final = {1: "reset the GPU", 2: "reboot the node", 3: "drain peers", 4: "drain and reset"}
 
 
-def slowed(mask: int) -> _Judgement:
+def judge_slowdown(mask: int) -> _Judgement:
     """Why clocks are lower than they could be."""
     for bit, outcome, words, category in _SLOWED:
         if mask & bit:
@@ -98,7 +98,7 @@ def slowed(mask: int) -> _Judgement:
     return _Judgement(PASS, "no slowdown by heat or hardware")
 
 
-def recovery_action(number: int) -> _Judgement:
+def judge_recovery_action(number: int) -> _Judgement:
     """What the driver asks for."""
     if number == 0:
         return _Judgement(PASS, "the driver asks for nothing")
@@ -107,13 +107,16 @@ def recovery_action(number: int) -> _Judgement:
 
 
 _MEANINGS: Final[Mapping[str, Callable[[int], _Judgement]]] = {
-    "xid": code("Xid", xid, FAIL), "fatal_sxid": code("fatal SXid", sxid, FAIL),
-    "sxid": code("SXid", sxid, WARN), "slowed": slowed, "recovery_action": recovery_action,
-}  # fmt: skip
+    "xid": make_code_judge("Xid", get_xid, FAIL),
+    "fatal_sxid": make_code_judge("fatal SXid", get_sxid, FAIL),
+    "sxid": make_code_judge("SXid", get_sxid, WARN),
+    "slowed": judge_slowdown,
+    "recovery_action": judge_recovery_action,
+}
 LINKS: Final = re.compile(r"(\w+)\.\.(\d+)")
 
 
-def states(
+def make_state_judge(
     words: str, category: Category, bad: Mapping[str, Sequence[str]]
 ) -> Callable[[int], _Judgement]:
     """Judges a number that stands for a state; states that are not listed are good."""
@@ -125,30 +128,30 @@ def states(
     return meaning
 
 
-def _field_of(
+def _make_field(
     check: str, words: str, category: str, value: str = PASS, growth: str = PASS, many: int = 0,
     meaning: str = "", bad: Mapping[str, Sequence[str]] | None = None,
 ) -> _Field:  # fmt: skip
     """The field of one row of the file."""
     part = Category(category)
-    judge = states(words, part, bad) if bad else _MEANINGS[meaning] if meaning else None
+    judge = make_state_judge(words, part, bad) if bad else _MEANINGS[meaning] if meaning else None
     return _Field(check, words, part, Outcome(value), Outcome(growth), many, judge)
 
 
-def _fields_in(table: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, _Field]]:
+def _expand_fields(table: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, _Field]]:
     """The fields by tag; ``NFEL..18`` is NFEL0 to NFEL17, with ``#`` in its words the number."""
     for tag, row in table.items():
         many = LINKS.fullmatch(tag)
         if many is None:
-            yield tag, _field_of(**row)
+            yield tag, _make_field(**row)
             continue
         for number in range(int(many[2])):
             words = row["words"].replace("#", str(number))
-            yield f"{many[1]}{number}", _field_of(**{**row, "words": words})
+            yield f"{many[1]}{number}", _make_field(**{**row, "words": words})
 
 
 FIELDS: Final[Mapping[str, _Field]] = dict(
-    _fields_in(data_of("triage.formats.health.dcgm")["field"])
+    _expand_fields(load_data("triage.formats.health.dcgm")["field"])
 )
 # Columns stand in any order.
 _ORDER: Final = {tag: place for place, tag in enumerate(FIELDS)}
@@ -241,7 +244,7 @@ class _Table:
 
 def read_dmon(text: str, reading: Reading) -> None:
     table = _Table(reading)
-    for index, line in lines_of(text, _MAX_LINE):
+    for index, line in iterate_lines(text, _MAX_LINE):
         if (header := _HEADER.match(line)) is not None:
             _start_table(line, header.end(), table)
         elif table.columns and (entity := _ENTITY.match(line)) is not None:
@@ -257,7 +260,7 @@ def read_dmon(text: str, reading: Reading) -> None:
         elif not (_UNITS.match(line) or _STOPPED.match(line)) or not table.columns:
             continue
         reading.saw(index)
-    for (part, check), judgements in _by_check(table).items():
+    for (part, check), judgements in _group_by_check(table).items():
         _add_result(part, check, judgements, reading)
     _tell_unread(text, table)
 
@@ -273,7 +276,7 @@ def _start_table(line: str, end: int, table: _Table) -> None:
 
 def _take_row(line: str, entity: re.Match[str], index: int, table: _Table) -> bool:
     """One row; whether it is one, and no line of another program that begins alike."""
-    cells = _cells_of(line, entity.end(), table.columns)
+    cells = _split_cells(line, entity.end(), table.columns)
     if cells is None or not any(cell == "N/A" or _NUMBER.fullmatch(cell) for cell in cells):
         return False
     kind = entity["kind"].lower()
@@ -309,7 +312,7 @@ def _take_cell(cell: str, index: int, key: tuple[str, str, str], table: _Table) 
         table.reading.skip(index, f"{key[2]}: no number, {cell[:40]!r}")
 
 
-def _cells_of(line: str, end: int, columns: tuple[_Column, ...]) -> list[str] | None:
+def _split_cells(line: str, end: int, columns: tuple[_Column, ...]) -> list[str] | None:
     """The cells of a row, by the gaps between them, else by the places of their columns.
 
     A name of a GPU has single spaces in it. A field without a value is blank, so that only the
@@ -327,7 +330,7 @@ def _cells_of(line: str, end: int, columns: tuple[_Column, ...]) -> list[str] | 
     return cells if len(cells := rest.split()) == len(columns) else None
 
 
-def _by_check(table: _Table) -> dict[tuple[str, str], list[tuple[_Judgement, int]]]:
+def _group_by_check(table: _Table) -> dict[tuple[str, str], list[tuple[_Judgement, int]]]:
     """What the fields of each check say of each part; of one without a value nothing."""
     found: dict[tuple[str, str], list[tuple[_Judgement, int]]] = {}
     for (part, _, tag), series in sorted(table.series.items(), key=lambda one: _ORDER[one[0][2]]):

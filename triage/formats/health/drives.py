@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from triage.domain.category import Category
-from triage.formats.health.json_report import documents_of, items_of, text_in
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
-from triage.formats.health.table import data_of
+from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
+from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.table import load_data
 
 SMART: Final = "disk.smart"
 _SSD: Final = Category.SSD
@@ -30,7 +30,7 @@ _WORN: Final = 100
 # The names of each value in the tools and their versions.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     form: {name: field for field, names in table.items() for name in names}
-    for form, table in data_of(__name__)["values"].items()
+    for form, table in load_data(__name__)["values"].items()
 }
 
 
@@ -56,7 +56,7 @@ class Drive:
     whole: bool = True
 
 
-def _device_in(text: str) -> str | None:
+def _find_device(text: str) -> str | None:
     """The drive that a command line or a file name asks for: ``nvme3n1``."""
     found = _DEVICE.search(text)
     return None if found is None else found[1]
@@ -121,11 +121,11 @@ _OTHERS: Final = ("temperature", "power", "data_units", "host_", "thermal", "war
 
 def read_smart_log(text: str, reading: Reading) -> None:
     drive: Drive | None = None
-    asked = _device_in(reading.artifact)
-    for index, line in lines_of(text):
+    asked = _find_device(reading.artifact)
+    for index, line in iterate_lines(text):
         header = _HEADER.search(line)
         found = _VALUE.match(line) if header is None else None
-        name = "" if found is None else _key_of(found["name"])
+        name = "" if found is None else _make_key(found["name"])
         # A drive's report begins with its header, or without one with its warning.
         begun = name == "critical_warning" and (drive is None or drive.warning is not None)
         if header is not None or begun:
@@ -135,14 +135,14 @@ def read_smart_log(text: str, reading: Reading) -> None:
             asked = None
             reading.saw(index)
         elif drive is None or not name:
-            asked = _device_in(line) or asked
+            asked = _find_device(line) or asked
         if drive is not None and found is not None and _put(drive, name, found["value"]):
             reading.saw(index)
     if drive is not None:
         _judge_drive(drive, reading)
 
 
-def _key_of(name: str) -> str:
+def _make_key(name: str) -> str:
     return re.sub(r"[ -]+", "_", name.strip().lower())
 
 
@@ -158,11 +158,11 @@ def _put(drive: Drive, name: str, value: object) -> bool:
 
 
 def read_smart_log_json(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         if isinstance(document, Mapping) and "critical_warning" in document:
-            drive = Drive(_device_in(reading.artifact), whole=False)
+            drive = Drive(_find_device(reading.artifact), whole=False)
             for name, value in document.items():
-                _put(drive, _key_of(str(name)), value)
+                _put(drive, _make_key(str(name)), value)
             _judge_drive(drive, reading)
 
 
@@ -198,7 +198,7 @@ class _ErrorLog:
 
 def read_error_log(text: str, reading: Reading) -> None:
     log: _ErrorLog | None = None
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (header := _ERRORS.match(line)) is not None:
             _tell_errors(log, reading)
             log = _ErrorLog(header["name"], index, int(header["entries"] or 0))
@@ -256,16 +256,21 @@ def begins_list(head: str) -> bool:
 
 
 def read_list(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading) if _is_object(text) else ():
-        for one in items_of(document.get("Devices") if isinstance(document, Mapping) else None):
-            name, size = _device_in(text_in(one, "DevicePath")), _count_in(one.get("PhysicalSize"))
+    for document in iterate_documents(text, reading) if _is_object(text) else ():
+        for one in iterate_items(
+            document.get("Devices") if isinstance(document, Mapping) else None
+        ):
+            name, size = (
+                _find_device(find_text(one, "DevicePath")),
+                _count_in(one.get("PhysicalSize")),
+            )
             if name is not None and size is not None:
                 _tell_listed(name, size > 0, None, reading)
-    for index, line in () if _is_object(text) else lines_of(text):
+    for index, line in () if _is_object(text) else iterate_lines(text):
         if (row := _LIST_ROW.match(line)) is not None:
             _tell_listed(row["name"], float(row["size"]) > 0, index, reading)
         elif line.startswith("/dev/nvme"):
-            reading.unknown(_PRESENT, "its row breaks off", _device_in(line), index)
+            reading.unknown(_PRESENT, "its row breaks off", _find_device(line), index)
         elif not _LIST_HEADER.match(line) and not line.startswith("----"):
             continue
         reading.saw(index)
@@ -344,12 +349,12 @@ _ENDS: Final = (
 def read_smartctl(text: str, reading: Reading) -> None:
     """One report behind the other, each of one drive."""
     starts = [found.start() for found in _BANNER.finditer(text)]
-    asked = _device_in(reading.artifact) or _device_in(text[: starts[0]]) if starts else None
+    asked = _find_device(reading.artifact) or _find_device(text[: starts[0]]) if starts else None
     for start, stop in zip(starts, [*starts, len(text)][1:], strict=False):
         report, first = text[start:stop], text.count("\n", 0, start) + 1
         _read_report(report, first, asked, reading)
         # A script that asks for one drive after the other says which above its report.
-        asked = _device_in(report[report.rstrip("\n").rfind("\n") + 1 :]) or asked
+        asked = _find_device(report[report.rstrip("\n").rfind("\n") + 1 :]) or asked
     reading.saw(text.count("\n") + (not text.endswith("\n")))
 
 
@@ -369,7 +374,7 @@ def _read_report(report: str, first: int, asked: str | None, reading: Reading) -
             drive.passed = True
         elif not words.upper().startswith(("UNKNOWN", "NOT AVAILABLE")):
             drive.bad.append(f"health: {words[:80]}")
-    for _, line in lines_of(report):
+    for _, line in iterate_lines(report):
         _take(line, drive)
     if drive.passed is None and drive.warning is None and not drive.bad:
         why = "no verdict of the drive: SMART is switched off or not supported, or was not asked"
@@ -410,7 +415,7 @@ def _tell_closed(closed: re.Match[str], drive: Drive, reading: Reading) -> None:
     """A drive that could not be read: silent, or not there, or not to be read by this user."""
     why = closed["why"].strip(" :,")
     said = f"could not be read: {why or 'no reason'}"
-    part = _device_in(closed["path"] or "") or drive.name
+    part = _find_device(closed["path"] or "") or drive.name
     if _SILENT.search(closed[0]) is None or _REFUSED.search(why) is not None:
         reading.unknown(SMART, said, part, drive.line)
     else:
@@ -427,38 +432,40 @@ def _is_whole(report: str) -> bool:
 
 
 def read_smartctl_json(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         if isinstance(document, Mapping) and "smartctl" in document:
             _read_object(document, reading)
 
 
-def _member(value: object, name: str) -> Any:
+def _get_member(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
 def _read_object(found: Mapping[str, Any], reading: Reading) -> None:
     device = found.get("device")
-    name = _device_in(text_in(device, "name")) if isinstance(device, Mapping) else None
-    serial = text_in(found, "serial_number")
-    drive = Drive(name or _device_in(reading.artifact) or (f"serial {serial}" if serial else None))
+    name = _find_device(find_text(device, "name")) if isinstance(device, Mapping) else None
+    serial = find_text(found, "serial_number")
+    drive = Drive(
+        name or _find_device(reading.artifact) or (f"serial {serial}" if serial else None)
+    )
     drive.whole = not reading.num_not_understood
-    listed = _member(found.get("smartctl"), "messages")
-    listed = items_of(listed) if isinstance(listed, list) else ()
-    messages = [text_in(one, "string") for one in listed]
+    listed = _get_member(found.get("smartctl"), "messages")
+    listed = iterate_items(listed) if isinstance(listed, list) else ()
+    messages = [find_text(one, "string") for one in listed]
     closed = next((told for one in messages if (told := _CLOSED.search(one))), None)
-    passed = _member(found.get("smart_status"), "passed")
+    passed = _get_member(found.get("smart_status"), "passed")
     drive.passed = passed if isinstance(passed, bool) else None
     log = found.get("nvme_smart_health_information_log")
     if isinstance(log, Mapping):
         for key, value in _NAMES["smartctl_json"].items():
             setattr(drive, value, _count_in(log.get(key)))
         drive.whole &= _LAST in log
-    table = _member(found.get("ata_smart_attributes"), "table")
-    for row in items_of(table) if isinstance(table, list) else ():
-        old = _member(row.get("flags"), "prefailure") is False
-        count, number = _count_in(_member(row.get("raw"), "value")), _count_in(row.get("id"))
-        failed = {"now": "NOW", "past": "Past"}.get(text_in(row, "when_failed"), "-")
-        words = text_in(row, "name") or f"attribute {number}"
+    table = _get_member(found.get("ata_smart_attributes"), "table")
+    for row in iterate_items(table) if isinstance(table, list) else ():
+        old = _get_member(row.get("flags"), "prefailure") is False
+        count, number = _count_in(_get_member(row.get("raw"), "value")), _count_in(row.get("id"))
+        failed = {"now": "NOW", "past": "Past"}.get(find_text(row, "when_failed"), "-")
+        words = find_text(row, "name") or f"attribute {number}"
         _take_attribute(number or 0, words, old, failed, count or 0, drive)
     if grown := _count_in(found.get("scsi_grown_defect_list")):
         drive.advice.append(f"{grown:,} grown defects")

@@ -12,7 +12,7 @@ from typing import Final
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.health import CheckResult, Outcome
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 
 _SIGNATURE_PREFIX: Final = "check."
 _KINDS: Final = {
@@ -32,7 +32,7 @@ _ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
 UUID: Final = re.compile(r"GPU-[0-9a-fA-F-]{36}", re.ASCII)
 
 
-def evidence_of(result: CheckResult) -> Evidence:
+def build_check_evidence(result: CheckResult) -> Evidence:
     """The row that a result is."""
     part = result.part or ""
     number = _GPU_NUMBER.fullmatch(part)
@@ -49,12 +49,12 @@ def evidence_of(result: CheckResult) -> Evidence:
         signature=f"{_SIGNATURE_PREFIX}{result.check}",
         kind=_KINDS.get(result.category, Kind.GPU) if result.category else Kind.GPU,
         role=EvidenceRole.ROOT if accuses else EvidenceRole.NOISE,
-        text=_text_of(result),
+        text=_describe_result(result),
         category=result.category,
         weak=_is_weak(result),
         node=result.node,
         cuda_device=int(number[1]) if number else None,
-        gpu=bus_id(part) if _ADDRESS.fullmatch(part) else None,
+        gpu=normalize_bus_id(part) if _ADDRESS.fullmatch(part) else None,
         stamp=stamp,
         last_stamp=stamp,
         fields=fields,
@@ -71,7 +71,7 @@ def _is_weak(result: CheckResult) -> bool:
     )
 
 
-def _text_of(result: CheckResult) -> str:
+def _describe_result(result: CheckResult) -> str:
     """``dcgm.memory on gpu 3: fail: 2 double bit errors``."""
     where = f" on {result.part}" if result.part else ""
     said = f": {result.detail}" if result.detail else ""

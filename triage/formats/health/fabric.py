@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, lines_of
+from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 
 # "gpu-n02 mlx5_5", "gpu-n02 HCA-1": what an adapter of a node calls itself
 _ADAPTER: Final = re.compile(
@@ -169,13 +169,13 @@ def begins_diagnet_log(head: str) -> bool:
 def read_diagnet_log(text: str, reading: Reading) -> None:
     switches = {
         found["name"]
-        for _, line in lines_of(text)
+        for _, line in iterate_lines(text)
         for found in _NAMED.finditer(line)
         if int(found["port"]) > _MOST_PORTS
     }
     bad: list[_BadEnd] = []
     links: _Links = {}
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         link = _BAD_LINK.match(line)
         if link is not None:
             one, other = _end_at(link, 1, switches), _end_at(link, 2, switches)
@@ -220,7 +220,7 @@ def read_diagnet_tables(text: str, reading: Reading) -> None:
     names: dict[str, str] = {}
     joined: list[list[str]] = []
     counted: list[tuple[str, str, str, int]] = []
-    for block, cells, index in _rows_of(text):
+    for block, cells, index in _iterate_table_rows(text):
         guid = cells.get("nodeguid", "")
         if block == "NODES" and guid:
             names[guid] = cells.get("nodedesc", "")
@@ -254,12 +254,12 @@ def read_diagnet_tables(text: str, reading: Reading) -> None:
         reading.unknown(_DIAGNET, "the last table breaks off")
 
 
-def _rows_of(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
+def _iterate_table_rows(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
     """(block, cells by name in lower case, line) of each row of the tables."""
     block = ""
     names: list[str] = []
     count = 0
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if line.startswith("START_"):
             block, names = line[6:].strip(), []
         elif line.startswith("END_") or not block:
@@ -290,7 +290,7 @@ _NET_ROW: Final = re.compile(
 def read_net_dump(text: str, reading: Reading) -> None:
     """Ports of switches, whose neighbours name nodes; a port that leads nowhere says nothing."""
     switch = ""
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         header = _NET_SWITCH.match(line)
         if header is not None:
             switch = header["name"]
@@ -333,7 +333,7 @@ def read_linkinfo(text: str, reading: Reading) -> None:
     bad: list[_BadEnd] = []
     links: _Links = {}
     good: dict[_LinkEnd, int] = {}
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         header = _OWNER.match(line)
         if header is not None:
             owner = header["name"]

@@ -47,13 +47,21 @@ class GpuState:
 
 def judge(state: GpuState, reading: Reading) -> None:
     """The results of one GPU: one for each check that its report has values of."""
-    sections = (errors, _memory_repair, throttling, link, temperature, fabric, _settings)
+    sections = (
+        judge_errors,
+        _judge_memory_repair,
+        judge_throttling,
+        link,
+        judge_temperature,
+        judge_fabric,
+        _judge_settings,
+    )
     for section in sections:
         for check, outcome, said, category in section(state):
             reading.add(check, outcome, state.gpu, said, category, state.line)
 
 
-def errors(state: GpuState) -> Iterator[_Said]:
+def judge_errors(state: GpuState) -> Iterator[_Said]:
     """Uncorrectable memory errors since the driver was loaded, and ever."""
     for check, suffix, when, bad in (
         ("gpu.ecc", "", "since the driver was loaded", FAIL),
@@ -67,7 +75,7 @@ def errors(state: GpuState) -> Iterator[_Said]:
             yield check, bad if dram + sram else PASS, said, category
 
 
-def _memory_repair(state: GpuState) -> Iterator[_Said]:
+def _judge_memory_repair(state: GpuState) -> Iterator[_Said]:
     """Rows remapped and pages retired: pending until a reset, or not possible any more."""
     failed, pending = state.get("remap_failed"), state.get("remap_pending")
     if failed is not None or pending is not None:
@@ -87,7 +95,7 @@ def _memory_repair(state: GpuState) -> Iterator[_Said]:
         yield "gpu.retired_pages", WARN if pending else PASS, said, Category.GPU_HBM
 
 
-def throttling(state: GpuState) -> Iterator[_Said]:
+def judge_throttling(state: GpuState) -> Iterator[_Said]:
     """A slowdown by hardware is a fault; the power cap in software is a busy GPU's rule."""
     active = state.throttled
     if active is None:
@@ -116,7 +124,7 @@ def link(state: GpuState) -> Iterator[_Said]:
     yield "gpu.pcie_link", outcome, said, Category.IO_BOARD
 
 
-def temperature(state: GpuState) -> Iterator[_Said]:
+def judge_temperature(state: GpuState) -> Iterator[_Said]:
     """Beside the temperature at which this GPU slows itself; without one nothing is said."""
     left, now, slowdown = map(state.get, ("celsius_left", "celsius", "slowdown_celsius"))
     if left is None and now is not None and slowdown is not None:
@@ -128,7 +136,7 @@ def temperature(state: GpuState) -> Iterator[_Said]:
     yield "gpu.temperature", outcome, said, Category.GPU_THERMAL
 
 
-def fabric(state: GpuState) -> Iterator[_Said]:
+def judge_fabric(state: GpuState) -> Iterator[_Said]:
     """Whether the GPU has joined the fabric of its NVLink domain; N/A where there is none."""
     joined = state.get("fabric_state")
     if joined is None or joined.lower() in _NOT_IN_A_FABRIC:
@@ -147,7 +155,7 @@ def fabric(state: GpuState) -> Iterator[_Said]:
     yield "gpu.fabric", outcome, said, Category.NVLINK
 
 
-def _settings(state: GpuState) -> Iterator[_Said]:
+def _judge_settings(state: GpuState) -> Iterator[_Said]:
     """What the driver asks for, and persistence mode."""
     action, persistence = state.get("recovery_action"), state.get("persistence")
     if action is not None:

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.category import Category
-from triage.formats.health.complaints import complaint_of
-from triage.formats.health.json_report import documents_of, items_of, text_in
+from triage.formats.health.complaints import classify_complaint
+from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import (
     FAIL,
     PASS,
     SKIPPED,
     Reading,
     check_name,
-    line_at,
-    lines_of,
+    count_line,
+    iterate_lines,
 )
 
 # gpu-burn: progress is printed over itself with carriage returns. A run without its last lines says
@@ -42,7 +42,7 @@ _CHECK: Final = "gpu_burn.compute"
 
 def read_gpu_burn(text: str, reading: Reading) -> None:
     begun = _BURN.search(text)
-    reading.first_line = line_at(text, begun.start()) if begun else 1
+    reading.first_line = count_line(text, begun.start()) if begun else 1
     bad: dict[str, tuple[str, Category, int]] = {}
     for found in _ERRORS.finditer(text):
         for number, (count, word) in enumerate(_COUNT.findall(found["counts"])):
@@ -50,11 +50,11 @@ def read_gpu_burn(text: str, reading: Reading) -> None:
                 died = word == "DIED" or count.startswith("-")
                 said = "died under load" if died else f"{count} wrong results"
                 category = Category.GPU if died else Category.SDC
-                bad[f"gpu {number}"] = said, category, line_at(text, found.start())
+                bad[f"gpu {number}"] = said, category, count_line(text, found.start())
     ends = list(_ENDED.finditer(text))
     told = 0
     for found in GPU.finditer(text, ends[0].start() if ends else len(text)):
-        part, line = f"gpu {int(found[1])}", line_at(text, found.start(1))
+        part, line = f"gpu {int(found[1])}", count_line(text, found.start(1))
         told += 1
         if found[2] == "FAULTY":
             bad.setdefault(part, ("FAULTY", Category.SDC, line))
@@ -63,7 +63,7 @@ def read_gpu_burn(text: str, reading: Reading) -> None:
     for part, why in bad.items():
         reading.add(_CHECK, FAIL, part, *why)
     if (trouble := _TROUBLE.search(text)) is not None:
-        complaint, at_line = complaint_of(trouble[0]), line_at(text, trouble.start())
+        complaint, at_line = classify_complaint(trouble[0]), count_line(text, trouble.start())
         named = complaint.category
         reading.add("gpu_burn.start", FAIL, complaint.gpu, trouble[0], named, at_line)
     if told < sum(int(found[1]) for found in ends) or not told:
@@ -89,7 +89,7 @@ _RUN: Final = "nvbandwidth.run"
 
 def read_nvbandwidth(text: str, reading: Reading) -> None:
     running, begun, wording = "", 0, ""
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (found := _RUNNING.match(line)) is not None:
             _end_test(running, wording, begun, reading)
             running, begun, wording = found[1], index, ""
@@ -119,7 +119,7 @@ def read_nvbandwidth(text: str, reading: Reading) -> None:
 
 
 def _tell_failed(test: str, wording: str, line: int, reading: Reading) -> None:
-    category = complaint_of(wording.replace("_", " ")).category
+    category = classify_complaint(wording.replace("_", " ")).category
     if "wrong values" in wording:
         category = Category.SDC
     reading.add(check_name("nvbandwidth", test or "run"), FAIL, None, wording, category, line)
@@ -135,12 +135,12 @@ def _end_test(running: str, wording: str, line: int, reading: Reading) -> None:
 
 
 def read_nvbandwidth_json(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         root = document.get("nvbandwidth") if isinstance(document, Mapping) else None
         if not isinstance(root, Mapping):
             continue
-        for test in items_of(root.get("testcases")):
-            name, status, wording = (text_in(test, key) for key in ("name", "status", "error"))
+        for test in iterate_items(root.get("testcases")):
+            name, status, wording = (find_text(test, key) for key in ("name", "status", "error"))
             outcome = _STATUSES.get(status.lower())
             if outcome is FAIL or wording:
                 _tell_failed(name, wording or status, 1, reading)
@@ -148,7 +148,7 @@ def read_nvbandwidth_json(text: str, reading: Reading) -> None:
                 reading.unknown(check_name("nvbandwidth", name), f"status {status[:40]!r}", line=1)
             else:
                 reading.add(check_name("nvbandwidth", name), outcome, None, status, line=1)
-        error = text_in(root, "error")
+        error = find_text(root, "error")
         if error and _ASKED_WRONGLY.search(error):
             reading.unknown(_RUN, error, line=1)
         elif error:

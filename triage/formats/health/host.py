@@ -11,7 +11,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, line_at, lines_of
+from triage.formats.health.reading import FAIL, PASS, WARN, Reading, count_line, iterate_lines
 
 _MEMORY: Final = Category.HOST_MEMORY
 
@@ -51,9 +51,9 @@ class _Slot:
 def read_dmidecode(text: str, reading: Reading) -> None:
     slots: list[_Slot] = []
     announced = cut = 0
-    for kind, line, fields in _structures(text, reading):
+    for kind, line, fields in _list_structures(text, reading):
         if kind == "17":
-            slot = _slot_of(fields, line)
+            slot = _make_slot(fields, line)
             slots += [] if slot is None else [slot]
             cut += slot is None
         elif kind == "16" and fields.get("Use") == "System Memory":
@@ -78,10 +78,10 @@ def read_dmidecode(text: str, reading: Reading) -> None:
         _judge_slots(slots, max(announced, len(slots) + cut), reading)
 
 
-def _structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
+def _list_structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
     """(type, line, fields) of each structure."""
     found: list[tuple[str, int, _Fields]] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         handle = _HANDLE.match(line)
         if handle is not None:
             found.append((handle["type"], index, {}))
@@ -93,7 +93,7 @@ def _structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
     return found
 
 
-def _slot_of(fields: _Fields, line: int) -> _Slot | None:
+def _make_slot(fields: _Fields, line: int) -> _Slot | None:
     """A slot; None where what stands of it does not say whether it is filled, and which it is."""
     said, name = fields.get("Size", ""), fields.get("Locator", "")
     size = _SIZE.match(said)
@@ -114,7 +114,7 @@ def _slot_of(fields: _Fields, line: int) -> _Slot | None:
 def _judge_slots(slots: Sequence[_Slot], announced: int, reading: Reading) -> None:
     """What is missing, what differs, and else that all is there."""
     filled = [slot for slot in slots if slot.size_gb]
-    missing = _missing_of(slots)
+    missing = _list_missing(slots)
     sizes = Counter(slot.size_gb for slot in filled).most_common(1)
     usual_size = sizes[0][0] if sizes else 0.0
     usual_speed = max((slot.speed for slot in filled), default=0)
@@ -144,7 +144,7 @@ def _judge_slots(slots: Sequence[_Slot], announced: int, reading: Reading) -> No
         reading.add(DIMM, PASS, None, all_there, line=slots[0].line)
 
 
-def _missing_of(slots: Sequence[_Slot]) -> list[tuple[_Slot, str]]:
+def _list_missing(slots: Sequence[_Slot]) -> list[tuple[_Slot, str]]:
     """The slots that should hold a module, and why."""
     if len({slot.socket for slot in slots if slot.socket is not None}) > 1:
         twins: dict[str, dict[str, list[_Slot]]] = defaultdict(lambda: defaultdict(list))
@@ -191,7 +191,7 @@ def begins_edac(head: str) -> bool:
 def read_edac(text: str, reading: Reading) -> None:
     counted: list[tuple[str, int, bool, int]] = []
     clean = 0
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         found = _COUNT.match(line) or _FULL.match(line)
         if found is not None:
             place = f"{found['mc']} {found['where'].strip(' :')}".strip()
@@ -271,7 +271,7 @@ def begins_ras(head: str) -> bool:
 
 def read_ras(text: str, reading: Reading) -> None:
     section, of_all_time, in_table = "", True, False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (header := SUMMARY.match(line)) is not None:
             section, of_all_time = header["what"], header["summary"] is not None
         elif _TABLE.match(line) is not None:
@@ -325,7 +325,7 @@ _TOTAL: Final = re.compile(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)"
 
 
 def read_mcelog(text: str, reading: Reading) -> None:
-    for place, line, counts in _modules_in(text, reading):
+    for place, line, counts in _iterate_modules(text, reading):
         if "uncorrected total" not in counts:
             reading.unknown(_ERRORS, "its counters break off", place, line)
             continue
@@ -335,11 +335,11 @@ def read_mcelog(text: str, reading: Reading) -> None:
         reading.add(_ERRORS, outcome, place, ", ".join(told) or "no memory error", _MEMORY, line)
 
 
-def _modules_in(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
+def _iterate_modules(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
     """(place, line, counts by what they count) of each module."""
     place, first, sort = "", 1, ""
     counts: dict[str, int] = {}
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if _MODULE.match(line) is not None:
             if place:
                 yield place, first, counts
@@ -368,13 +368,13 @@ PASSED: Final = re.compile(r": {1,40}[^\n]{0,4000}?ok\s*$", re.M)
 
 def read_memtester(text: str, reading: Reading) -> None:
     head = _HEAD.search(text)
-    first = line_at(text, head.start()) if head else 1
+    first = count_line(text, head.start()) if head else 1
     reading.saw(first)
     reading.saw(max(first, text.count("\n") + (not text.endswith("\n"))))
     failures = list(FAILURE.finditer(text))
     if failures:
         said = f"{len(failures)} failures, the first: {failures[0]['what']}"
-        reading.add(_MEMTESTER, FAIL, None, said, _MEMORY, line_at(text, failures[0].start()))
+        reading.add(_MEMTESTER, FAIL, None, said, _MEMORY, count_line(text, failures[0].start()))
     elif _DONE.search(text) is not None and PASSED.search(text) is not None:
         reading.add(_MEMTESTER, PASS, None, "every pattern was read back", line=first)
     else:
@@ -396,7 +396,7 @@ _MEMORY_STRESS: Final = re.compile(
 def read_stress(text: str, reading: Reading) -> None:
     failures: list[tuple[int, str]] = []
     ended: re.Match[str] | None = None
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         found = _STRESS_LINE.search(line)
         if found is not None:
             reading.saw(index)

@@ -24,7 +24,7 @@ _MAX_TEXT: Final = 2000
 _LONG_FRACTION: Final = re.compile(r"(\.\d{6})\d{1,6}")
 
 
-def documents_of(text: str, reading: Reading) -> Iterator[Any]:
+def iterate_documents(text: str, reading: Reading) -> Iterator[Any]:
     """The values of ``text``: one document, or one behind the other, as JSON lines are.
 
     What is no JSON is listed in ``reading``, once; what stood before it is given.
@@ -37,7 +37,7 @@ def documents_of(text: str, reading: Reading) -> Iterator[Any]:
             value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             reading.skip(text.count("\n", 0, at) + 1, f"not valid JSON: {error}")
-            yield from _closed(text, at)
+            yield from _close_document(text, at)
             return
         yield value
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
@@ -46,12 +46,12 @@ def documents_of(text: str, reading: Reading) -> Iterator[Any]:
 def is_whole(text: str) -> bool:
     """Whether ``text`` is one JSON document, or one behind the other, and none breaks off."""
     reading = Reading("")
-    for _ in documents_of(text, reading):
+    for _ in iterate_documents(text, reading):
         pass
     return not reading.num_not_understood
 
 
-def _closed(text: str, start: int) -> Iterator[Any]:
+def _close_document(text: str, start: int) -> Iterator[Any]:
     """The document at ``start``, closed behind its last whole value; nothing where none is."""
     open_ends: list[str] = []
     whole: tuple[int, str] | None = None
@@ -74,7 +74,7 @@ def _closed(text: str, start: int) -> Iterator[Any]:
         return
 
 
-def items_of(value: object) -> Iterator[Mapping[str, Any]]:
+def iterate_items(value: object) -> Iterator[Mapping[str, Any]]:
     """The objects of a list, or the one object that stands in its place."""
     if isinstance(value, Mapping):
         yield value
@@ -82,7 +82,7 @@ def items_of(value: object) -> Iterator[Mapping[str, Any]]:
         yield from (item for item in value if isinstance(item, Mapping))
 
 
-def text_in(found: Mapping[str, Any], *names: str) -> str:
+def find_text(found: Mapping[str, Any], *names: str) -> str:
     """The first of some members that is a text or a number, as one line; empty for none."""
     for name in names:
         value = found.get(name)
@@ -93,7 +93,7 @@ def text_in(found: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
-def moment(text: str) -> datetime | None:
+def parse_zoned_time(text: str) -> datetime | None:
     """An RFC 3339 time; None for one without a zone, which cannot be placed."""
     try:
         found = datetime.fromisoformat(_LONG_FRACTION.sub(r"\1", text[:64].strip()))

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth
-from triage.formats.health.complaints import complaint_of
-from triage.formats.health.json_report import documents_of, items_of, text_in
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
+from triage.formats.health.complaints import classify_complaint
+from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
+from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
 _BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
@@ -94,7 +94,7 @@ class _Run:
 def read_tests(text: str, reading: Reading) -> None:
     runs: list[_Run] = []
     name = ""
-    for number, line in lines_of(text):
+    for number, line in iterate_lines(text):
         if (found := _NAME.search(line)) is not None:
             name = found[1]
         elif _BEGIN.search(line):
@@ -128,7 +128,7 @@ def _take(line: str, number: int, run: _Run) -> None:
     elif "#" not in line[:4] and (found := _ROW.search(line)) is not None:
         size = int(found["size"])
         cells = (found["busbw"], found["busbw2"])
-        speeds = [speed for cell in cells if (speed := _decimal(cell)) is not None]
+        speeds = [speed for cell in cells if (speed := _parse_decimal(cell)) is not None]
         _measure(run, size, speeds, _ALL_REDUCE if _is_all_reduce(found, size) else "")
         for cell in (found["wrong"], found["wrong2"]):
             if cell == "N/A":
@@ -148,7 +148,7 @@ def _measure(run: _Run, size: int, speeds: Sequence[float], test: str = "") -> N
         run.test = run.test or test
 
 
-def _decimal(text: str | None) -> float | None:
+def _parse_decimal(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -176,17 +176,17 @@ def _with_usual(runs: Sequence[_Run]) -> Iterator[tuple[_Run, float | None]]:
     for run in runs:
         if run.busbw is not None:
             alike.setdefault((run.num_ranks, len(run.nodes)), []).append(run.busbw)
-            own.setdefault(_key_of(run), []).append(run.busbw)
+            own.setdefault(_make_run_key(run), []).append(run.busbw)
     for speeds in alike.values():
         speeds.sort()
     usual: dict[tuple[int, int, frozenset[str]], float | None] = {}
     for key, mine in own.items():
-        usual[key] = median_without(alike[key[:2]], mine)
+        usual[key] = compute_median_without(alike[key[:2]], mine)
     for run in runs:
-        yield run, usual.get(_key_of(run))
+        yield run, usual.get(_make_run_key(run))
 
 
-def median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | None:
+def compute_median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | None:
     """The median of ``ordered``, ascending, without ``mine``; None for too few others."""
     num_others = len(ordered) - len(mine)
     if num_others < _LEAST_PEERS:
@@ -203,7 +203,7 @@ def median_without(ordered: Sequence[float], mine: Sequence[float]) -> float | N
     return sum(middle) / 2
 
 
-def _key_of(run: _Run) -> tuple[int, int, frozenset[str]]:
+def _make_run_key(run: _Run) -> tuple[int, int, frozenset[str]]:
     return run.num_ranks, len(run.nodes), frozenset(run.nodes)
 
 
@@ -227,7 +227,7 @@ def _judge_run(run: _Run, usual: float | None, reading: Reading) -> None:
         reading.skip(run.line, said)
     blamed = Category.SDC if run.wrong else None
     if run.failure and not run.wrong and alone:
-        blamed = complaint_of(run.failure).category
+        blamed = classify_complaint(run.failure).category
     speed = usual if reading.busbw_gbps is None else reading.busbw_gbps
     # What a low bandwidth would be: NVLink inside a node.
     category = Category.NVLINK if alone else Category.NETWORK
@@ -248,11 +248,11 @@ def _judge_run(run: _Run, usual: float | None, reading: Reading) -> None:
         detail = f"bus bandwidth {run.busbw:.1f} GB/s{where}{beside}"
         reading.add(
             "nccl.busbw", bandwidth, None, detail, category, run.line, node=node,
-            bandwidth=_measured(run) if alone else None,
+            bandwidth=_get_bandwidth(run) if alone else None,
         )  # fmt: skip
 
 
-def _measured(run: _Run) -> Bandwidth | None:
+def _get_bandwidth(run: _Run) -> Bandwidth | None:
     """What may be held against other nodes: of a run that came to its end, and a known test."""
     if run.busbw is None or not run.ended or not run.test or not run.num_ranks:
         return None
@@ -275,7 +275,7 @@ _MAX_RANKS: Final = 1 << 24
 
 def read_json(text: str, reading: Reading) -> None:
     runs = []
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         if isinstance(document, Mapping):
             runs.append(_run_of(document))
             _add_errors(document, runs[-1], reading)
@@ -286,29 +286,29 @@ def read_json(text: str, reading: Reading) -> None:
 def _run_of(document: Mapping[str, Any]) -> _Run:
     """The run that one file is of."""
     run = _Run(1)
-    program = _PROGRAM.match(_first_text(document.get("args")))
+    program = _PROGRAM.match(_get_first_text(document.get("args")))
     run.test = program[1] if program is not None else ""
     config = document.get("config")
     config = config if isinstance(config, Mapping) else {}
-    processes = list(items_of(config.get("devices")))
+    processes = list(iterate_items(config.get("devices")))
     each = _count_of(config.get("nthreads")) * _count_of(config.get("ngpus"))
     run.num_ranks = min(len(processes) * max(each, 1), _MAX_RANKS)
     for process in processes:
-        if name := text_in(process, "hostname"):
+        if name := find_text(process, "hostname"):
             run.nodes[name[:256]] = None
-        run.gpu = run.gpu or text_in(process, "device_info")[:64]
-    for row in items_of(document.get("results")):
+        run.gpu = run.gpu or find_text(process, "device_info")[:64]
+    for row in iterate_items(document.get("results")):
         _add_row(row, run)
     bounds = document.get("out_of_bounds")
     if isinstance(bounds, Mapping):
         run.ended = True
         wrong = _count_of(bounds.get("count"))
-        if text_in(bounds, "okay") == "false" or wrong:
+        if find_text(bounds, "okay") == "false" or wrong:
             run.wrong = run.wrong or max(wrong, 1)
     for name in ("average_bus_bandwidth", "average_bus_bandwidith"):
         average = document.get(name)
         if isinstance(average, Mapping):
-            run.too_slow = text_in(average, "okay") == "false"
+            run.too_slow = find_text(average, "okay") == "false"
     return run
 
 
@@ -337,14 +337,14 @@ def _add_wrong(cell: object, run: _Run) -> None:
 
 def _add_errors(document: Mapping[str, Any], run: _Run, reading: Reading) -> None:
     """NCCL's last error: a run that ended all the same had a warning, and no failure."""
-    words = _first_text(document.get("errors"))
+    words = _get_first_text(document.get("errors"))
     if words:
-        category = complaint_of(words).category if run.alone else None
+        category = classify_complaint(words).category if run.alone else None
         for node in [None] if run.alone else list(run.nodes):
             reading.add("nccl.errors", WARN, None, words, category, 1, node=node)
 
 
-def _first_text(value: object) -> str:
+def _get_first_text(value: object) -> str:
     """The first text of a list that is not empty, as one line."""
     texts = value if isinstance(value, list) else []
     lines = (" ".join(one[:2000].split()) for one in texts if isinstance(one, str))
@@ -373,9 +373,9 @@ def read_rows(text: str, reading: Reading) -> None:
     """The rows of one run after the other; those of a run name the same test and ranks."""
     runs: dict[tuple[str, int, int], _Run] = {}
     places: dict[tuple[str, int, int], list[int]] = {}
-    for document in documents_of(text, reading):
-        for row in items_of(document):
-            name = text_in(row, "name").lower()
+    for document in iterate_documents(text, reading):
+        for row in iterate_items(document):
+            name = find_text(row, "name").lower()
             ranks = _count_of(row.get("ranks")) * max(_count_of(row.get("gpusPerRank")), 1)
             nodes = _count_of(row.get("nodes"))
             key = (name, ranks or _count_of(row.get("gpus")), nodes)

@@ -12,8 +12,8 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
-from triage.signatures.pci import bus_id, full_address
+from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
+from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
 # A line of a device begins with its address; to search for one is cheaper than to try each line.
 _ADDRESS: Final = re.compile(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
@@ -90,7 +90,7 @@ def begins_lspci(head: str) -> bool:
 
 def read_lspci(text: str, reading: Reading) -> None:
     devices: list[Device] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         found = _DEVICE.match(line)
         if found is not None:
             gone = found["rev"] == "ff"
@@ -131,9 +131,9 @@ def number(text: str) -> float:
 
 def _judge_device(device: Device, category: Category, best: float, reading: Reading) -> None:
     """``best`` is the speed of the fastest of its model, in GT/s."""
-    part, line = full_address(device.at) or device.at, device.line
+    part, line = normalize_full_address(device.at) or device.at, device.line
     if device.is_gpu:
-        part = bus_id(device.at) or part
+        part = normalize_bus_id(device.at) or part
     if device.gone:
         said = f"does not answer on the bus: {device.kind}: {device.name}"
         reading.add("pcie.device", FAIL, part, said, category, line)

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.formats.health.json_report import documents_of
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, lines_of
+from triage.formats.health.json_report import iterate_documents
+from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"
@@ -67,7 +67,7 @@ def read_ibstat(text: str, reading: Reading) -> None:
     announced: dict[str, int] = {}
     adapter, kind = "", ""
     port: Port | None = None
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (found := _ADAPTER.match(line)) is not None:
             adapter, kind, port = found[1], "", None
         elif not adapter:
@@ -142,7 +142,7 @@ _STATUS_VALUE: Final = re.compile(
 
 def read_ibstatus(text: str, reading: Reading) -> None:
     ports: list[Port] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (header := _STATUS_OF.search(line)) is not None:
             ports.append(Port(f"{header['name']}/{header['port']}", index))
         elif ports and (value := _STATUS_VALUE.match(line)) is not None:
@@ -168,7 +168,7 @@ def read_devinfo(text: str, reading: Reading) -> None:
     ports: list[Port] = []
     name = kind = ""
     counts: dict[str, int] = {}
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (header := _HCA.match(line)) is not None:
             name, kind = header["name"], ""
             counts[name] = 1
@@ -209,7 +209,7 @@ _PHYSICAL: Final = frozenset(
 
 def read_rdma(text: str, reading: Reading) -> None:
     ports: list[Port] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         found = _RDMA.match(line)
         if found is not None:
             reading.saw(index)
@@ -267,7 +267,7 @@ def read_counters(text: str, reading: Reading) -> None:
     part = entity = ""
     found: _Counts = {}
     selects = False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (block := _BLOCK.search(line)) is not None:
             _add_port(part, found, seen, reading, cut=selects and _LAST.isdisjoint(found))
             part, found, selects = f"lid {block[1]}/{block[2]}", {}, False
@@ -307,13 +307,13 @@ def _add_port(
     grown = [f"{name} grew by {count}" for name, count in more.items() if count > 0]
     if grown:
         reading.add(_COUNTERS, FAIL, part, ", ".join(grown), _NETWORK, line)
-    elif cut and not any(True for _ in _above_threshold(found)):
+    elif cut and not any(True for _ in _iterate_above_threshold(found)):
         reading.unknown(_COUNTERS, "the list of counters breaks off", part, line)
     else:
         _judge_counters(part, found, line, None, reading)
 
 
-def _above_threshold(found: _Counts) -> Iterator[str]:
+def _iterate_above_threshold(found: _Counts) -> Iterator[str]:
     for name, most in _THRESHOLDS.items():
         if name in found and found[name][0] > most:
             yield f"{name} {found[name][0]:,}"
@@ -322,7 +322,7 @@ def _above_threshold(found: _Counts) -> Iterator[str]:
 def _judge_counters(
     part: str, found: _Counts, line: int, node: str | None, reading: Reading
 ) -> None:
-    high = ", ".join(_above_threshold(found))
+    high = ", ".join(_iterate_above_threshold(found))
     said = high or "no counter above its threshold"
     reading.add(_COUNTERS, WARN if high else PASS, part, said, _NETWORK, line, node=node)
 
@@ -365,7 +365,7 @@ def begins_mlxlink(head: str) -> bool:
 def read_mlxlink(text: str, reading: Reading) -> None:
     values: dict[str, str] = {}
     first = 1
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         found = _NAMED.match(_COLOUR.sub("", line).rstrip())
         if found is not None:
             if found["name"] == "State" and values:
@@ -380,7 +380,7 @@ def read_mlxlink(text: str, reading: Reading) -> None:
 
 
 def read_mlxlink_json(text: str, reading: Reading) -> None:
-    for document in documents_of(text, reading):
+    for document in iterate_documents(text, reading):
         result = document.get("result") if isinstance(document, Mapping) else None
         output = result.get("output") if isinstance(result, Mapping) else None
         if not isinstance(output, Mapping):
@@ -388,7 +388,7 @@ def read_mlxlink_json(text: str, reading: Reading) -> None:
         values: dict[str, str] = {}
         for section in output.values():
             if isinstance(section, Mapping):
-                values.update(_values_in(section))
+                values.update(_iterate_values(section))
         said = values.get("Recommendation", "")
         if reading.num_not_understood and (not said or _UNUSED.search(said)):
             reading.unknown(_MLXLINK, "the document breaks off")
@@ -396,7 +396,7 @@ def read_mlxlink_json(text: str, reading: Reading) -> None:
             _judge_mlxlink(values, 1, reading)
 
 
-def _values_in(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _iterate_values(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in section.items():
         if isinstance(value, Mapping):
             listed = value.get("values")
@@ -418,7 +418,7 @@ def _judge_mlxlink(values: Mapping[str, str], line: int, reading: Reading) -> No
     if not said:
         reading.unknown(_MLXLINK, "breaks off before what the device recommends", part, line)
         return
-    outcome, module = _module_of(values, PASS if _UNUSED.search(said) else FAIL)
+    outcome, module = _judge_optical_module(values, PASS if _UNUSED.search(said) else FAIL)
     detail = said + module
     downs, minutes = (
         float(found[0]) if (found := _AMOUNT.match(values.get(name, ""))) else 0.0
@@ -433,7 +433,7 @@ def _judge_mlxlink(values: Mapping[str, str], line: int, reading: Reading) -> No
     reading.add(_MLXLINK, outcome, part, f"{detail}; {state}", _NETWORK, line)
 
 
-def _module_of(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str]:
+def _judge_optical_module(values: Mapping[str, str], outcome: Outcome) -> tuple[Outcome, str]:
     """What the module adds: a lane without light beside lanes that have it, and heat."""
     powers = next((value for name, value in values.items() if _RX_POWER.match(name)), "")
     lanes = [float(one) for one in _DBM.findall(powers.partition("[")[0])]
@@ -476,7 +476,7 @@ def read_perftest(text: str, reading: Reading) -> None:
     error: tuple[str, Category, int] | None = None
     why, first, table = "", 0, False
     rows: list[float] = []
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if _TEST.match(line) is not None:
             first = first or index
         elif _COLUMNS.match(line) is not None:
@@ -488,7 +488,7 @@ def read_perftest(text: str, reading: Reading) -> None:
         elif (stopped := _NOT_RUN.search(line)) is not None:
             why = stopped[0]
         elif table and (row := _ROW.match(line)) is not None:
-            rows.append(_decimal(row["value"]))
+            rows.append(_parse_decimal(row["value"]))
         elif not first:
             continue
         reading.saw(index)
@@ -501,7 +501,7 @@ def read_perftest(text: str, reading: Reading) -> None:
         reading.add(_PERFTEST, PASS if max(rows) > 0 else FAIL, device, said, _NETWORK, first)
 
 
-def _decimal(text: str) -> float:
+def _parse_decimal(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -534,7 +534,7 @@ class Interface:
 def read_ethtool(text: str, reading: Reading) -> None:
     found: list[Interface] = []
     modes = False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         header = _SETTINGS.search(line)
         if header is not None:
             found.append(Interface(header["name"], index))
@@ -594,18 +594,18 @@ _OF_THE_WIRE: Final = re.compile(
 _MOST: Final = 10
 
 
-def _interface_in(line: str) -> str | None:
+def _find_interface(line: str) -> str | None:
     """The interface that a command line or a file name asks for, or a heading names."""
     found = _ASKED.search(line) or _BARE.search(line[-60:])
     return None if found is None else found["name"]
 
 
 def read_statistics(text: str, reading: Reading) -> None:
-    asked = _interface_in(reading.artifact)
+    asked = _find_interface(reading.artifact)
     name, first = asked, 0
     counts: dict[str, int] = {}
     before: dict[str | None, dict[str, int]] = {}
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if _STATISTICS.match(line):
             _judge_statistics(name, first, counts, before, reading)
             name, first, counts = asked, index, {}
@@ -613,7 +613,7 @@ def read_statistics(text: str, reading: Reading) -> None:
             if (count := int(found["count"])) >= 0:  # -1: not counted
                 counts[found["name"]] = count
         else:
-            asked = _interface_in(line) or asked
+            asked = _find_interface(line) or asked
             continue
         reading.saw(index)
     _judge_statistics(name, first, counts, before, reading)
@@ -686,21 +686,21 @@ class Module:
 
 
 def read_module(text: str, reading: Reading) -> None:
-    asked = _interface_in(reading.artifact)
+    asked = _find_interface(reading.artifact)
     module: Module | None = None
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if _MODULE.match(line) is not None:
             _judge_module(module, reading)
             module = Module(asked, index, [], {})
         elif (failed := _MODULE_FAILED.match(line)) is not None:
-            name, why = _interface_in(line) or asked, failed["why"]
+            name, why = _find_interface(line) or asked, failed["why"]
             if _SILENT.search(why):  # a port that has no module says nothing
                 said = f"the module does not answer: {why}"
                 reading.add(_ETH_MODULE, WARN, name, said, _NETWORK, index)
             else:
                 reading.unknown(_ETH_MODULE, why, name, index)
         elif module is None or ":" not in line:
-            asked = _interface_in(line) or asked
+            asked = _find_interface(line) or asked
             continue
         elif (flag := _FLAG.match(line)) is not None:
             lane = f" of lane {flag['lane']}" if flag["lane"] else ""

@@ -152,7 +152,7 @@ def check_name(family: str, foreign: str) -> str:
     return f"{family}.{_NO_NAME.sub('_', foreign.lower()).strip('_')[:_MAX_NAME] or 'unnamed'}"
 
 
-def lines_of(text: str, most: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
+def iterate_lines(text: str, most: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
     """Each line with its number from 1, without its end and what is behind ``most`` characters."""
     index, start = 1, 0
     while (end := text.find("\n", start)) >= 0:
@@ -161,6 +161,6 @@ def lines_of(text: str, most: int = _MAX_LINE) -> Iterator[tuple[int, str]]:
     yield index, text[start : start + most].rstrip("\r")
 
 
-def line_at(text: str, offset: int) -> int:
+def count_line(text: str, offset: int) -> int:
     """The line, counted from 1, that ``offset`` lies in."""
     return text.count("\n", 0, offset) + 1

@@ -16,12 +16,17 @@ from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.formats.health.complaints import (
     Complaint,
-    category_in,
-    complaint_in_words,
-    complaint_of,
-    gpu_part,
+    classify_complaint,
+    classify_plain_words,
+    find_category,
+    format_gpu_part,
 )
-from triage.formats.health.json_report import documents_of, items_of, moment, text_in
+from triage.formats.health.json_report import (
+    find_text,
+    iterate_documents,
+    iterate_items,
+    parse_zoned_time,
+)
 from triage.formats.health.reading import (
     BAD,
     FAIL,
@@ -30,7 +35,7 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
-    lines_of,
+    iterate_lines,
 )
 
 # The words of most tools; a row may give others.
@@ -47,13 +52,13 @@ FILTERS: Final[Mapping[str, Callable[[str], str]]] = {
     "spaced": lambda text: re.sub("[_-]", " ", text),
     "first": lambda text: " ".join(text.split()[:_NAME_WORDS]),
     "words": lambda text: " ".join(re.sub(r"\d+", "", text).split()[:_NAME_WORDS]),
-    "gpu": lambda text: gpu_part(text) or "",
+    "gpu": lambda text: format_gpu_part(text) or "",
 }
 # Whose words name the part: an agent's, a person's, or a script's that words it as either.
 SPEAKERS: Final[Mapping[str, Callable[[str], Complaint]]] = {
-    "agent": complaint_of,
-    "person": lambda words: Complaint(category_in(words)),
-    "script": complaint_in_words,
+    "agent": classify_complaint,
+    "person": lambda words: Complaint(find_category(words)),
+    "script": classify_plain_words,
 }
 _PLACE: Final = re.compile(r"\{([\w.,]+)(?:\|(\w+))?\}")
 _OPTIONAL: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
@@ -176,7 +181,7 @@ class ResultSpec:
         elif complaint.follows and self.follows and outcome is FAIL:
             outcome = WARN
         at, node = self.fill("at", values), self.fill("node", values)[:_MAX_NODE] or None
-        detail, dated = self.fill("detail", values), moment(at) if at else None
+        detail, dated = self.fill("detail", values), parse_zoned_time(at) if at else None
         reading.add(check, outcome, part, detail, category, line, at=dated, node=node)
 
 
@@ -215,7 +220,7 @@ class Lines:
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
         kept: dict[str, str] = {}
-        for index, line in lines_of(text):
+        for index, line in iterate_lines(text):
             for row in self.rows:
                 if (row.needs and not kept.get(row.needs)) or (found := row.match(line)) is None:
                     continue
@@ -255,9 +260,9 @@ class Item:
 
         def value(name: str) -> str:
             if name.startswith("above."):
-                around = (_value_at(level, name[6:]) for level in reversed(levels[:-1]))
+                around = (_get_value_at(level, name[6:]) for level in reversed(levels[:-1]))
                 return next((one for one in around if one), "")
-            return _value_at(levels[-1], name)
+            return _get_value_at(levels[-1], name)
 
         return value
 
@@ -274,10 +279,10 @@ class Items:
 
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
-        for document in documents_of(text, reading):
+        for document in iterate_documents(text, reading):
             for entry in self.entries(document):
                 for item in self.items:
-                    for levels in _levels_below([entry], item.path):
+                    for levels in _iterate_levels_below([entry], item.path):
                         if reading.full:
                             return
                         values = item.values(levels)
@@ -290,7 +295,7 @@ class Items:
 
     def entries(self, document: object) -> Iterator[Mapping[str, Any]]:
         """The objects that items are looked for in."""
-        for entry in items_of(document):
+        for entry in iterate_items(document):
             if not self.holds or self.holds in entry:
                 yield entry
             else:
@@ -298,18 +303,18 @@ class Items:
                 yield from (one for one in inner if self.holds in one)
 
 
-def _levels_below(
+def _iterate_levels_below(
     levels: list[Mapping[str, Any]], path: Sequence[str]
 ) -> Iterator[list[Mapping[str, Any]]]:
     """The objects that ``path`` leads to from the last of ``levels``, each below the others."""
     if not path:
         yield levels
         return
-    for one in items_of(levels[-1].get(path[0])):
-        yield from _levels_below([*levels, one], path[1:])
+    for one in iterate_items(levels[-1].get(path[0])):
+        yield from _iterate_levels_below([*levels, one], path[1:])
 
 
-def _value_at(level: Mapping[str, Any], name: str) -> str:
+def _get_value_at(level: Mapping[str, Any], name: str) -> str:
     """The text at ``name``, in which dots lead into objects; of a list its first texts."""
     *outer, last = name.split(".")
     for one in outer:
@@ -320,4 +325,4 @@ def _value_at(level: Mapping[str, Any], name: str) -> str:
     value = level.get(last)
     if isinstance(value, list):
         return ", ".join([one for one in value if isinstance(one, str)][:_MAX_LISTED])
-    return text_in(level, last)
+    return find_text(level, last)

@@ -14,9 +14,17 @@ from xml.etree import ElementTree
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.formats.health.gpu_state import GpuState, judge
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, line_at, lines_of
-from triage.formats.health.table import data_of
-from triage.signatures.pci import bus_id
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    count_line,
+    iterate_lines,
+)
+from triage.formats.health.table import load_data
+from triage.signatures.pci import normalize_bus_id
 
 _FLAGS: Final = {
     "yes": True, "enabled": True, "active": True,
@@ -31,28 +39,32 @@ def number(text: str) -> int | None:
     return int(found[0]) if found else None
 
 
-def yes(text: str) -> bool | None:
+def parse_yes(text: str) -> bool | None:
     """``Yes``, ``Not Active`` ...; None for ``N/A``."""
     return _FLAGS.get(text.strip().lower())
 
 
-def yes_or_true(text: str) -> bool | None:
+def parse_yes_or_true(text: str) -> bool | None:
     """``True``, ``False``: as the fabric's health is printed."""
-    return {"true": True, "false": False}.get(text.strip().lower(), yes(text))
+    return {"true": True, "false": False}.get(text.strip().lower(), parse_yes(text))
 
 
 def flag(text: str) -> bool | None:
     """``Yes``, or the count that newer drivers print."""
     count = number(text)
-    return yes(text) if count is None else count > 0
+    return parse_yes(text) if count is None else count > 0
 
 
 # How the values of smi.toml are read; "sum" adds the counts of several kinds of one memory.
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {
-    "number": number, "sum": number, "yes": yes, "flag": flag, "yes_or_true": yes_or_true,
+    "number": number,
+    "sum": number,
+    "yes": parse_yes,
+    "flag": flag,
+    "yes_or_true": parse_yes_or_true,
     "text": str.strip,
-}  # fmt: skip
-_FIELDS: Final = data_of(__name__)["values"]
+}
+_FIELDS: Final = load_data(__name__)["values"]
 _OF_TEXT, _OF_XML, _OF_CSV = (_FIELDS[form] for form in ("text", "xml", "csv"))
 
 
@@ -93,7 +105,7 @@ def read_text(text: str, reading: Reading) -> None:
     begun = _FIRST_VALUES.match(text) is not None
     last, gpus, attached = 1, 0, 0
     seen: set[str] = set()
-    for index, line in lines_of(text, _MAX_LINE):
+    for index, line in iterate_lines(text, _MAX_LINE):
         if not begun:
             begun = LOG.search(line) is not None
             reading.first_line = index if begun else 1
@@ -102,7 +114,7 @@ def read_text(text: str, reading: Reading) -> None:
         if found is not None:
             if state is not None:
                 judge(state, reading)
-            state, path, last = GpuState(bus_id(found[1]) or found[1], index), [], index
+            state, path, last = GpuState(normalize_bus_id(found[1]) or found[1], index), [], index
             gpus += 1
             seen.clear()
             continue
@@ -139,7 +151,7 @@ def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
     if found[3] is None:
         path.append((len(found[1]), found[2]))
     elif path and path[-1][1] in _REASONS:
-        active, said = yes(found[3]), found[2].lower()
+        active, said = parse_yes(found[3]), found[2].lower()
         if active is not None:
             known = state.throttled or ()
             state.throttled = (*known, said) if active and said != "idle" else known
@@ -169,14 +181,14 @@ def read_xml(text: str, reading: Reading) -> None:
     if _ENTITY.search(text, 0, end):
         reading.skip(None, "declares entities, which a report of nvidia-smi does not: not read")
         return
-    reading.first_line, reading.last_line = line_at(text, found.start()), line_at(text, end)
+    reading.first_line, reading.last_line = count_line(text, found.start()), count_line(text, end)
     try:
         root = ElementTree.fromstring(text[found.start() : end + len(_END)])
     except ElementTree.ParseError as error:
         reading.skip(reading.first_line, f"not valid XML: {error}")
         return
     for gpu in root.iter("gpu"):
-        address = bus_id(gpu.get("id", ""))
+        address = normalize_bus_id(gpu.get("id", ""))
         if address is None:
             reading.skip(reading.first_line, "a GPU without its address")
             continue
@@ -186,7 +198,9 @@ def read_xml(text: str, reading: Reading) -> None:
                 _put(state, _OF_XML, path, said)
         for tag in ("clocks_throttle_reasons", "clocks_event_reasons"):
             if (section := gpu.find(tag)) is not None:
-                named = [(_XML_REASON.fullmatch(one.tag), yes(one.text or "")) for one in section]
+                named = [
+                    (_XML_REASON.fullmatch(one.tag), parse_yes(one.text or "")) for one in section
+                ]
                 state.throttled = tuple(
                     reason[1].replace("_", " ")
                     for reason, active in named
@@ -225,7 +239,7 @@ def read_nvlink(text: str, reading: Reading) -> None:
             outcome = WARN if recovered else PASS
             reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, first)
 
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if (gpu := _OF_GPU.match(line)) is not None:
             end_gpu()
             uuid, first, last = gpu["uuid"], index, index
@@ -278,7 +292,7 @@ _FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], 
 )  # fmt: skip
 
 
-def _failure_in(line: str) -> tuple[Outcome, Category | None] | None:
+def _find_failure(line: str) -> tuple[Outcome, Category | None] | None:
     found = (told for pattern, told in _FAILURES if pattern.match(line))
     return next(found, None)
 
@@ -286,21 +300,21 @@ def _failure_in(line: str) -> tuple[Outcome, Category | None] | None:
 def begins_failure(head: str) -> bool:
     """One of the messages stands first: in a job's log others stand before it."""
     first = next((line for line in head.lstrip("\ufeff").split("\n") if line.strip()), "")
-    return _failure_in(first) is not None or _LOST.match(first) is not None
+    return _find_failure(first) is not None or _LOST.match(first) is not None
 
 
 def read_table(text: str, reading: Reading) -> None:
     """The table and the messages around it."""
     errors: set[str] = set()
     part, begun, ended = "", 0, False
-    for index, line in lines_of(text):
+    for index, line in iterate_lines(text):
         if _BOX.match(line):
             begun, ended = index, False
         if (lost := _LOST.match(line)) is not None:
             reading.saw(index)
-            gone = _lost_gpu(lost)
+            gone = _find_lost_gpu(lost)
             reading.add("gpu.present", FAIL, gone, lost[0], Category.GPU, index)
-        elif (failure := _failure_in(line)) is not None:
+        elif (failure := _find_failure(line)) is not None:
             reading.saw(index)
             outcome, category = failure
             if outcome is SKIPPED:
@@ -309,8 +323,8 @@ def read_table(text: str, reading: Reading) -> None:
                 reading.add("gpu.present", outcome, None, line.strip(), category, index)
         elif (gpu := _ROW.match(line)) is not None:
             reading.saw(index)
-            part = bus_id(gpu["address"]) or f"gpu {gpu['index']}"
-            _of_ecc(part, gpu["ecc"], index, reading)
+            part = normalize_bus_id(gpu["address"]) or f"gpu {gpu['index']}"
+            _read_ecc(part, gpu["ecc"], index, reading)
             if ERROR in line:
                 errors.add(part)
         elif part and _BEHIND.match(line):
@@ -324,13 +338,13 @@ def read_table(text: str, reading: Reading) -> None:
         reading.unknown("gpu.present", "the table breaks off, or holds no GPU", line=begun)
 
 
-def _lost_gpu(lost: re.Match[str]) -> str | None:
-    part = bus_id(lost["address"]) if lost["address"] else None
+def _find_lost_gpu(lost: re.Match[str]) -> str | None:
+    part = normalize_bus_id(lost["address"]) if lost["address"] else None
     index = lost["index"] or ((bare := re.match(r"\s?(\d{1,3})\b", lost["said"])) and bare[1])
     return part or (f"gpu {int(index)}" if index else None)
 
 
-def _of_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
+def _read_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
     """The column of uncorrectable errors since the driver was loaded."""
     if ecc.isdigit():
         said = f"uncorrectable since the driver was loaded: {int(ecc)}"
@@ -350,7 +364,7 @@ _STATES: Final = frozenset({"pstate", "pcie.link.gen.current", "pcie.link.gen.ma
 _UNIT: Final = re.compile(r" \[[^\]]{1,12}\]$")
 
 
-def _columns_of(line: str) -> list[str]:
+def _split_columns(line: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
     try:
         cells = next(csv.reader([line.lstrip("\ufeff")], skipinitialspace=True), [])
@@ -361,16 +375,16 @@ def _columns_of(line: str) -> list[str]:
 
 def begins_csv(head: str) -> bool:
     first = next((line for line in head.split("\n") if line.strip()), "")[:4000]
-    names = set(_columns_of(first)) if "," in first else set()
+    names = set(_split_columns(first)) if "," in first else set()
     return bool((names & _OF_CSV.keys()) - _STATES) or any(map(REASON.match, names))
 
 
 def read_csv(text: str, reading: Reading) -> None:
     names: list[str] = []
-    for index, line in lines_of(text, 4000):
+    for index, line in iterate_lines(text, 4000):
         if not line.strip():
             continue
-        cells = _columns_of(line)
+        cells = _split_columns(line)
         if set(cells) & _OF_CSV.keys() or any(map(REASON.match, cells)):
             names = cells
         elif len(cells) == len(names):
@@ -382,13 +396,13 @@ def read_csv(text: str, reading: Reading) -> None:
 
 def _state_of(row: Mapping[str, str], line: int) -> GpuState:
     address = row.get("pci.bus_id") or row.get("gpu_bus_id") or ""
-    part = bus_id(address) if address else None
+    part = normalize_bus_id(address) if address else None
     part = part or row.get("uuid") or row.get("gpu_uuid") or f"gpu {row.get('index', '0')}"
     state = GpuState(part, line)
     for name, text in row.items():
         _put(state, _OF_CSV, name, text)
     reasons = {found[1]: row[name] for name in row if (found := REASON.match(name))}
     if reasons:
-        active = [reason for reason, text in reasons.items() if yes(text)]
+        active = [reason for reason, text in reasons.items() if parse_yes(text)]
         state.throttled = tuple(reason.replace("_", " ") for reason in active)
     return state

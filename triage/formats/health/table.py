@@ -101,29 +101,29 @@ def load(module: ModuleType, *more: ModuleType) -> tuple[CheckFormat, ...]:
 
     Raises :class:`FaultyTable`.
     """
-    file = file_beside(module.__name__)
+    file = load_file_beside(module.__name__)
     names = {name: value for one in (module, *more) for name, value in vars(one).items()}
-    found = formats_of(file, names)
-    tools_of(file)
+    found = build_formats(file, names)
+    list_tools(file)
     if file.faults:
         raise FaultyTable("; ".join(map(str, file.faults)))
     return found
 
 
 @lru_cache(maxsize=32)
-def file_beside(module: str) -> FormatFile:
+def load_file_beside(module: str) -> FormatFile:
     """The file beside the module of this name."""
     package, _, name = module.rpartition(".")
     path = resources.files(package).joinpath(f"{name}.toml")
     return FormatFile(str(path), path.read_bytes())
 
 
-def data_of(module: str) -> Mapping[str, Any]:
+def load_data(module: str) -> Mapping[str, Any]:
     """What else stands in the file beside a module, by the names of its tables."""
-    return file_beside(module).raw
+    return load_file_beside(module).raw
 
 
-def tools_of(file: FormatFile) -> list[Tool]:
+def list_tools(file: FormatFile) -> list[Tool]:
     """The rows for docs/formats.md. A format without one is a fault, and so is the reverse."""
     named = {one.raw.get("tool"): one for one in file.tables("format", _KEYS)}
     tables = {one.text("id"): one for one in file.tables("tool", _TOOL_KEYS)}
@@ -135,7 +135,7 @@ def tools_of(file: FormatFile) -> list[Tool]:
     return [Tool(*(str(one.raw.get(key, "")) for key in keys)) for one in tables.values()]
 
 
-def formats_of(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
+def build_formats(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
     rows = {"line": 0, "item": 0}
     return tuple(_format_of(table, names, rows) for table in file.tables("format", _KEYS))
@@ -146,10 +146,10 @@ def _format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]
     log = table.raw.get("log", "around")
     if log not in _LOGS:
         table.fault("log", f"log {log!r} is none of {', '.join(_LOGS)}")
-    begins: Callable[[str], bool] = _function_of(table, "begins", names) or Begins(
+    begins: Callable[[str], bool] = _find_function(table, "begins", names) or Begins(
         table.texts("begins"), tuple(table.raw.get("starts", "")), table.number("first_lines")
     )
-    parse = _function_of(table, "read", names) or _rows_of(table, rows)
+    parse = _find_function(table, "read", names) or _make_rows_reader(table, rows)
     return CheckFormat(
         table.text("name"),
         begins,
@@ -158,15 +158,15 @@ def _format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]
         lines=log != "none",
         words=table.texts("words"),
         cut_as=str(table.raw.get("cut_as", "")),
-        ends=_pattern_of(table, "ends"),
-        part=_pattern_of(table, "part"),
+        ends=_compile_pattern(table, "ends"),
+        part=_compile_pattern(table, "part"),
         sent=table.flag("sent"),
         example=table.text("example"),
         near_miss=table.text("near_miss"),
     )
 
 
-def _function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
+def _find_function(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
     """The function that a key names; None where it is not given, or patterns stand there."""
     name = table.raw.get(key)
     if not isinstance(name, str):
@@ -177,7 +177,7 @@ def _function_of(table: EntryTable, key: str, names: Mapping[str, Any]) -> Any:
     return names[name]
 
 
-def _pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
+def _compile_pattern(table: EntryTable, key: str) -> "re.Pattern[str] | None":
     pattern = table.raw.get(key)
     try:
         return None if pattern is None else re.compile(pattern, re.MULTILINE)
@@ -186,7 +186,7 @@ def _pattern_of(table: EntryTable, key: str) -> "re.Pattern[str] | None":
         return None
 
 
-def _rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
+def _make_rows_reader(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
     """The reader that the rows of a format are."""
     kinds = [kind for kind in rows if table.raw.get(kind)]
     if len(kinds) != 1:
@@ -196,15 +196,15 @@ def _rows_of(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading]
     for raw in table.raw[kinds[0]]:
         tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
         rows[kinds[0]] += 1
-    none = _pair_of(table, "none")
+    none = _read_pair(table, "none")
     if kinds == ["item"]:
-        return Items([_item_of(one) for one in tables], str(table.raw.get("holds", "")), none)
-    end = _pair_of(table, "end")
+        return Items([_make_item(one) for one in tables], str(table.raw.get("holds", "")), none)
+    end = _read_pair(table, "end")
     odd, silent = (str(table.raw.get(key, "")) for key in ("odd", "silent"))
-    return Lines([_row_of(one) for one in tables], odd, silent, end, none)
+    return Lines([_make_row(one) for one in tables], odd, silent, end, none)
 
 
-def _pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
+def _read_pair(table: EntryTable, key: str) -> tuple[str, str] | None:
     """A check and why it says nothing."""
     texts = table.texts(key)
     if len(texts) not in (0, 2):
@@ -212,20 +212,20 @@ def _pair_of(table: EntryTable, key: str) -> tuple[str, str] | None:
     return (texts[0], texts[1]) if len(texts) == 2 else None
 
 
-def _row_of(table: EntryTable) -> Row:
+def _make_row(table: EntryTable) -> Row:
     table.check_keys(_LINE_KEYS)
     table.raw = {"pattern": "", **table.raw}
-    told = _spec_of(table) if "check" in table.raw else None
+    told = _read_result_spec(table) if "check" in table.raw else None
     needs = str(table.raw.get("needs", ""))
     return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
 
 
-def _item_of(table: EntryTable) -> Item:
+def _make_item(table: EntryTable) -> Item:
     table.check_keys(_ITEM_KEYS)
-    return Item(table.texts("path"), _spec_of(table), table.texts("has"))
+    return Item(table.texts("path"), _read_result_spec(table), table.texts("has"))
 
 
-def _spec_of(table: EntryTable) -> ResultSpec:
+def _read_result_spec(table: EntryTable) -> ResultSpec:
     """What a row says."""
     by = table.raw.get("by", "script")
     if by not in SPEAKERS:

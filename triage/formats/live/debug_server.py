@@ -6,13 +6,13 @@ from typing import Final
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.debug_server.debug_server_looks import (
-    counter_looks,
-    file_looks,
     page_looks,
-    refusal_looks,
+    read_counter_answer,
+    read_debug_file,
+    read_refusal_answer,
     store_looks,
 )
-from triage.parsers.live.debug_server.trace_tables import table_looks
+from triage.parsers.live.debug_server.trace_tables import read_trace_tables
 
 _LOOKED_AT: Final = 8 << 10
 # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ==="
@@ -37,17 +37,17 @@ _PAGE_WORDS: Final = ("<!doctype html", "<html", "<head", "<!-- saved from")
 _PAGE_STARTS: Final = tuple(word.encode() for word in _PAGE_WORDS)
 
 
-def _begins_tables(head: Head) -> bool:
+def _is_table_page(head: Head) -> bool:
     """The heading of the tables."""
     return _TABLES.match(head.data[:256]) is not None
 
 
-def _begins_file(head: Head) -> bool:
+def _is_periodic_file(head: Head) -> bool:
     """A section of a rank, or the list of those that did not answer."""
     return _SECTION.match(head.data) is not None or _PARTIAL.match(head.data) is not None
 
 
-def _begins_page(head: Head) -> bool:
+def _is_frontend_page(head: Head) -> bool:
     """The frontend's page: its title, and a heading of a rank."""
     if not head.data[:512].lstrip().lower().startswith(_PAGE_STARTS):
         return False
@@ -55,35 +55,37 @@ def _begins_page(head: Head) -> bool:
     return b"Torch Distributed Debug Server" in whole and b"<h2>Rank " in whole
 
 
-def _begins_store(head: Head) -> bool:
+def _is_store_listing(head: Head) -> bool:
     """Lines of keys with bytes, the addresses of the debug server among them."""
     start = head.data[:_LOOKED_AT]
     return _KEY.match(start) is not None and _STORED.search(start) is not None
 
 
-def _begins_counters(head: Head) -> bool:
+def _is_wait_counters(head: Head) -> bool:
     """A JSON object of wait counters."""
     return _COUNTER.match(head.data[:_LOOKED_AT]) is not None
 
 
-def _begins_refusal(head: Head) -> bool:
+def _is_handler_refusal(head: Head) -> bool:
     """One line alone: there is no such handler, or it failed."""
     return head.data.startswith(b"Handler ") and _REFUSAL.match(head.data[:4096]) is not None
 
 
 SERVER_FILE: Final = LiveFormat(
-    "debug_server_file", _begins_file, file_looks, words=("=== Rank ", "PARTIAL DATA: ")
+    "debug_server_file", _is_periodic_file, read_debug_file, words=("=== Rank ", "PARTIAL DATA: ")
 )
-SERVER_PAGE: Final = LiveFormat("debug_server_page", _begins_page, page_looks, words=_PAGE_WORDS)
+SERVER_PAGE: Final = LiveFormat(
+    "debug_server_page", _is_frontend_page, page_looks, words=_PAGE_WORDS
+)
 STORE_KEYS: Final = LiveFormat(
-    "store_keys", _begins_store, store_looks, words=("debug_server/rank",)
+    "store_keys", _is_store_listing, store_looks, words=("debug_server/rank",)
 )
 WAIT_COUNTER_VALUES: Final = LiveFormat(
-    "wait_counters", _begins_counters, counter_looks, words=("pytorch.wait_counter.",)
+    "wait_counters", _is_wait_counters, read_counter_answer, words=("pytorch.wait_counter.",)
 )
 TRACE_TABLES: Final = LiveFormat(
-    "trace_tables", _begins_tables, table_looks, words=("=== FR Trace",)
+    "trace_tables", _is_table_page, read_trace_tables, words=("=== FR Trace",)
 )
 HANDLER_REFUSAL: Final = LiveFormat(
-    "handler_refusal", _begins_refusal, refusal_looks, words=("Handler ",)
+    "handler_refusal", _is_handler_refusal, read_refusal_answer, words=("Handler ",)
 )

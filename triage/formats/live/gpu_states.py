@@ -13,9 +13,9 @@ from typing import Final
 
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
-from triage.parsers.live.gpu_tables import looks_of_amd_smi, looks_of_dmon, looks_of_gpu_table
-from triage.parsers.live.smi_table import looks_of_smi_table
-from triage.parsers.telemetry.columns import header_of
+from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table
+from triage.parsers.live.smi_table import read_smi_tables
+from triage.parsers.telemetry.columns import parse_header
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
 _DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
@@ -35,7 +35,7 @@ def _is_table_of_gpus(head: Head) -> bool:
     first = head.data.partition(b"\n")[0][:4096]
     if b"utilization.gpu" not in first:
         return False
-    columns = header_of(first)
+    columns = parse_header(first)
     return columns is not None and is_gpu_table(columns)
 
 
@@ -44,19 +44,19 @@ def _is_amd_usage(head: Head) -> bool:
 
 
 GPU_TABLE: Final = LiveFormat(
-    "gpu_table", _is_table_of_gpus, looks_of_gpu_table, words=("utilization.gpu",)
+    "gpu_table", _is_table_of_gpus, read_gpu_table, words=("utilization.gpu",)
 )
 GPU_DMON: Final = LiveFormat(
     "gpu_dmon",
     lambda head: _DMON_BEGINS.match(head.text) is not None,
-    looks_of_dmon,
+    read_dmon,
     words=("# Idx",),
 )
-AMD_SMI: Final = LiveFormat("amd_smi_usage", _is_amd_usage, looks_of_amd_smi)
+AMD_SMI: Final = LiveFormat("amd_smi_usage", _is_amd_usage, read_amd_smi)
 SMI_TABLE: Final = LiveFormat(
     "nvidia_smi_table",
     lambda head: _SMI_BEGINS.match(head.plain_text) is not None,
-    looks_of_smi_table,
+    read_smi_tables,
     also_log=True,
     words=("| NVIDIA-SMI ",),
 )

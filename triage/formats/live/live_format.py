@@ -9,7 +9,7 @@ from triage.domain.live.look import Look
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.format import Head, ReadLines
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
@@ -56,7 +56,7 @@ class LiveFormat:
         if cut:
             why = f"more than {MAX_BYTES >> 20} MiB: the rest was not read"
             looks = tuple(replace(look, partial=look.partial or why) for look in looks)
-        node = node_in_name(stream.artifact)
+        node = parse_node(stream.artifact)
         looks = tuple(look if look.node else replace(look, node=node) for look in looks)
         if self.also_log:
             behind = data[len(stream.head) :]

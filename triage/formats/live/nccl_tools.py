@@ -15,11 +15,11 @@ from typing import Final
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
-from triage.parsers.live.comm_state import looks_of_comm_state
-from triage.parsers.live.inspector import looks_of_inspector, looks_of_metrics
-from triage.parsers.live.profiler import looks_of_profiler
-from triage.parsers.live.proxy_trace import TRANSFER_LINE, looks_of_proxy_trace
-from triage.parsers.live.replay import looks_of_replay
+from triage.parsers.live.comm_state import read_comm_state
+from triage.parsers.live.inspector import read_inspector, read_inspector_metrics
+from triage.parsers.live.profiler import read_profiler
+from triage.parsers.live.proxy_trace import TRANSFER_LINE, read_proxy_trace
+from triage.parsers.live.replay import read_replay
 
 _REPLAY_BEGINS: Final = re.compile(
     r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
@@ -50,29 +50,29 @@ def _is_proxy_trace(head: Head) -> bool:
 
 
 # Not in the table: a dump that its own reader hands on is read by this.
-COMM_STATE: Final = LiveFormat("comm_state", _is_json_dump, looks_of_comm_state)
-PROXY_TRACE: Final = LiveFormat("proxy_trace", _is_proxy_trace, looks_of_proxy_trace, also_log=True)
+COMM_STATE: Final = LiveFormat("comm_state", _is_json_dump, read_comm_state)
+PROXY_TRACE: Final = LiveFormat("proxy_trace", _is_proxy_trace, read_proxy_trace, also_log=True)
 REPLAY: Final = LiveFormat(
     "replay",
     lambda head: _REPLAY_BEGINS.match(head.text) is not None,
-    looks_of_replay,
+    read_replay,
     words=("version : ",),
 )
 PROFILER: Final = LiveFormat(
     "profiler",
     lambda head: _PROFILER_BEGINS.match(head.text) is not None,
-    looks_of_profiler,
+    read_profiler,
     words=('"cat": ',),
 )
 INSPECTOR: Final = LiveFormat(
     "inspector",
     lambda head: _INSPECTOR_BEGINS.match(head.text) is not None,
-    looks_of_inspector,
+    read_inspector,
     words=('"inspector_output_format_version"',),
 )
 INSPECTOR_METRICS: Final = LiveFormat(
     "inspector_metrics",
     lambda head: _METRICS_BEGIN.match(head.text) is not None,
-    looks_of_metrics,
+    read_inspector_metrics,
     words=("comm_name=",),
 )

@@ -27,35 +27,41 @@ from triage.formats.live.stack_dumps import (
     PY_SPY,
     PY_SPY_JSON,
     PYTHON_TRACEBACK,
-    mostly,
+    is_mostly_tool_output,
 )
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
-from triage.parsers.live.ras.monitor import begins_as_monitor, parse_monitor
-from triage.parsers.live.ras.report_json import begins_as_json, parse_json
-from triage.parsers.live.ras.report_text import begins_as_text, parse_text
+from triage.parsers.live.ras.monitor import is_ras_monitor, parse_monitor
+from triage.parsers.live.ras.report_json import is_ras_json, parse_json
+from triage.parsers.live.ras.report_text import is_ras_text, parse_text
 from triage.parsers.live.stacks import gdb, proc_files
 from triage.parsers.live.stacks.cuda_gdb import FOCUS, KERNELS, OPENING
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.stack_looks import cuda_gdb_looks, gdb_looks, proc_looks
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.stack_looks import (
+    read_cuda_gdb_looks,
+    read_gdb_looks,
+    read_proc_looks,
+)
 
 
-def _begins(head: Head) -> bool:
+def _has_schema_head(head: Head) -> bool:
     return head.text.lstrip().startswith("{") and f'"{SCHEMA}"' in head.text[:512]
 
 
-_PROCESS_LIST: Final = LiveFormat("process_list", _begins, process_list_looks, words=(SCHEMA,))
+_PROCESS_LIST: Final = LiveFormat(
+    "process_list", _has_schema_head, process_list_looks, words=(SCHEMA,)
+)
 
 
 def _is_text(head: Head) -> bool:
-    return begins_as_text(head.text)
+    return is_ras_text(head.text)
 
 
 def _is_json(head: Head) -> bool:
-    return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and begins_as_json(head.whole_text)
+    return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and is_ras_json(head.whole_text)
 
 
 def _is_monitor(head: Head) -> bool:
-    return begins_as_monitor(head.text)
+    return is_ras_monitor(head.text)
 
 
 _RAS_TEXT: Final = LiveFormat("ras_text", _is_text, parse_text, words=("Job summary",))
@@ -79,41 +85,46 @@ _PROC_START: Final = re.compile(
 )
 
 
-def _begins_gdb(head: Head) -> bool:
+def _is_gdb_output(head: Head) -> bool:
     """``Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):``, then ``#0  ...``."""
     if b"(LWP " not in head.data or b"\n#0  " not in head.data:
         return False
-    lines = lines_of(head.whole_text)[:_MOST_LINES]
+    lines = split_clean_lines(head.whole_text)[:_MOST_LINES]
     for place, line in enumerate(lines[:-1]):
         if gdb.THREAD.match(line) and lines[place + 1].startswith("#0 "):
-            return mostly(lines, 0, _GDB_LINE)
+            return is_mostly_tool_output(lines, 0, _GDB_LINE)
     return False
 
 
-def _begins_cuda_gdb(head: Head) -> bool:
+def _is_cuda_gdb_output(head: Head) -> bool:
     """A GPU core dump that is opened, or the table of running kernels."""
-    lines = lines_of(head.text)
+    lines = split_clean_lines(head.text)
     found = any(OPENING.match(line) or FOCUS.match(line) or KERNELS.match(line) for line in lines)
-    return found and mostly(lines, 0, _CUDA_LINE)
+    return found and is_mostly_tool_output(lines, 0, _CUDA_LINE)
 
 
-def _begins_proc(head: Head) -> bool:
+def _is_proc_files(head: Head) -> bool:
     """A file of ``/proc``, or several below headings."""
     if _PROC_START.match(head.data) is not None:
         return True
     start = head.data[:LOOKED_AT]
     if b"State:\t" not in start and b"\n[<" not in start:
         return False
-    first = next((line for line in lines_of(head.text) if line.strip()), "")
+    first = next((line for line in split_clean_lines(head.text) if line.strip()), "")
     heading = proc_files.HEADING.match(first)
     return heading is not None and bool(heading["mark"] or heading["path"])
 
 
 _CUDA_GDB: Final = LiveFormat(
-    "cuda_gdb", _begins_cuda_gdb, cuda_gdb_looks, words=("GPU coredump", "CUDA kernel", "SMs Mask")
+    "cuda_gdb",
+    _is_cuda_gdb_output,
+    read_cuda_gdb_looks,
+    words=("GPU coredump", "CUDA kernel", "SMs Mask"),
 )
-_GDB: Final = LiveFormat("gdb", _begins_gdb, gdb_looks)
-_PROC_FILES: Final = LiveFormat("proc_files", _begins_proc, proc_looks, words=("State:\t", "[<"))
+_GDB: Final = LiveFormat("gdb", _is_gdb_output, read_gdb_looks)
+_PROC_FILES: Final = LiveFormat(
+    "proc_files", _is_proc_files, read_proc_looks, words=("State:\t", "[<")
+)
 
 
 LIVE: Final[tuple[LiveFormat, ...]] = (

@@ -12,13 +12,13 @@ from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.stacks import python_traceback
 from triage.parsers.live.stacks.faulthandler import MARK, THREAD
-from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.lines import split_clean_lines
 from triage.parsers.live.stacks.py_spy import HEADER, VERSION
 from triage.parsers.live.stacks.stack_looks import (
-    faulthandler_looks,
-    py_spy_json_looks,
-    py_spy_looks,
-    python_traceback_looks,
+    read_faulthandler_looks,
+    read_py_spy_json_looks,
+    read_py_spy_looks,
+    read_python_traceback_looks,
 )
 
 _DUMP_LINE: Final = re.compile(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
@@ -32,19 +32,19 @@ _JSON_START: Final = re.compile(
 _TRACEBACK_LINE: Final = re.compile(r" |File:? ")
 
 
-def _begins_py_spy(head: Head) -> bool:
+def _is_py_spy_dump(head: Head) -> bool:
     """``Process 20640: python train.py``, and in the next line ``Python v3.11.7 (...)``."""
     start = head.data[:LOOKED_AT]
     if b"Process " not in start or b"Python v" not in start:
         return False
-    lines = lines_of(head.text)
+    lines = split_clean_lines(head.text)
     for place, line in enumerate(lines[:-1]):
         if HEADER.match(line) and lines[place + 1].startswith(VERSION):
-            return mostly(lines, place, _DUMP_LINE)
+            return is_mostly_tool_output(lines, place, _DUMP_LINE)
     return False
 
 
-def _begins_faulthandler(head: Head) -> bool:
+def _is_faulthandler_dump(head: Head) -> bool:
     """``Thread 0x00007f5ee27fc6c0 (most recent call first):``.
 
     A crash (``Fatal Python error: ...``) is an event, and stays a line of a log.
@@ -52,39 +52,39 @@ def _begins_faulthandler(head: Head) -> bool:
     start = head.data[:LOOKED_AT]
     if MARK.encode() not in start or b"Fatal Python error: " in start:
         return False
-    lines = lines_of(head.text)
+    lines = split_clean_lines(head.text)
     for place, line in enumerate(lines):
         if THREAD.match(line):
-            return mostly(lines, place, _FAULT_LINE)
+            return is_mostly_tool_output(lines, place, _FAULT_LINE)
     return False
 
 
-def _begins_json(head: Head) -> bool:
+def _is_py_spy_json(head: Head) -> bool:
     """An array of objects, each with a pid, a thread and its frames."""
     return _JSON_START.match(head.data[:1024]) is not None
 
 
-def _begins_traceback(head: Head) -> bool:
+def _is_traceback_dump(head: Head) -> bool:
     """``# Thread 139741924293504 (MainThread)``, and frames of tracebacks below."""
     start = head.data[:LOOKED_AT]
     if b"# Thread" not in start or b"File" not in start:
         return False
-    lines = lines_of(head.text)
+    lines = split_clean_lines(head.text)
     for place, line in enumerate(lines[:-1]):
         if python_traceback.HEADER.match(line) and python_traceback.FRAME.match(lines[place + 1]):
-            return mostly(lines, place, _TRACEBACK_LINE)
+            return is_mostly_tool_output(lines, place, _TRACEBACK_LINE)
     return False
 
 
-PY_SPY: Final = LiveFormat("py_spy", _begins_py_spy, py_spy_looks, words=("Python v",))
+PY_SPY: Final = LiveFormat("py_spy", _is_py_spy_dump, read_py_spy_looks, words=("Python v",))
 PY_SPY_JSON: Final = LiveFormat(
-    "py_spy_json", _begins_json, py_spy_json_looks, words=('"thread_id"',)
+    "py_spy_json", _is_py_spy_json, read_py_spy_json_looks, words=('"thread_id"',)
 )
 FAULTHANDLER: Final = LiveFormat(
-    "faulthandler", _begins_faulthandler, faulthandler_looks, words=(MARK,)
+    "faulthandler", _is_faulthandler_dump, read_faulthandler_looks, words=(MARK,)
 )
 PYTHON_TRACEBACK: Final = LiveFormat(
-    "python_traceback", _begins_traceback, python_traceback_looks, words=("# Thread",)
+    "python_traceback", _is_traceback_dump, read_python_traceback_looks, words=("# Thread",)
 )
 
 
@@ -102,7 +102,7 @@ _HEADING: Final = re.compile(
 )
 
 
-def mostly(lines: Sequence[str], first: int, known: re.Pattern[str]) -> bool:
+def is_mostly_tool_output(lines: Sequence[str], first: int, known: re.Pattern[str]) -> bool:
     """Whether lines are those of a tool, whose first dump begins at ``first``: few headings above
     it, and hardly a foreign line anywhere. A job log with a dump at its end is a log.
     """

@@ -31,10 +31,10 @@ from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 from triage.formats.format import Head, ReadLines
-from triage.formats.format_table import FormatTable, first_claim
+from triage.formats.format_table import FormatTable, find_first_claim
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.evidence import evidence_of
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.formats.health.evidence import build_check_evidence
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
@@ -100,9 +100,9 @@ class BugReport:
             log.notes.append(f"a bug report of more than {_MAX_BYTES >> 20} MiB: read as a log")
             return read_lines(log)
         lines = whole.decode("utf-8", "replace").split("\n")
-        parts = list(_parts_of(lines))
-        kernel = read_lines(_stream_of(_only(lines, parts, kernel=True), stream))
-        other = read_lines(_stream_of(_only(lines, parts, kernel=False), stream))
+        parts = list(_split_report_parts(lines))
+        kernel = read_lines(_stream_of(_keep_only_parts(lines, parts, kernel=True), stream))
+        other = read_lines(_stream_of(_keep_only_parts(lines, parts, kernel=False), stream))
         return self.joined(lines, parts, kernel, other, stream)
 
     def joined(
@@ -116,7 +116,7 @@ class BugReport:
         """What both readings gave, of one node and one clock."""
         text = "\n".join(lines[:200])
         uname = _NODE.search(text)
-        node = node_in_name(stream.artifact) or (uname["node"] if uname else kernel.file.node)
+        node = parse_node(stream.artifact) or (uname["node"] if uname else kernel.file.node)
         date = _date_of(text)
         results: list[Evidence] = []
         reports: set[int] = set()
@@ -130,7 +130,7 @@ class BugReport:
         told = [
             row if row.role is not EvidenceRole.ROOT else replace(row, weak=True) for row in told
         ]
-        rows = _once([_with_date(row, date) for row in (*kernel.rows, *told)])
+        rows = _deduplicate_messages([_with_date(row, date) for row in (*kernel.rows, *told)])
         rows = [row if row.node else replace(row, node=node) for row in (*rows, *results)]
         rows.sort(key=lambda row: (row.line or 0, row.signature, row.text))
         file = replace(
@@ -138,8 +138,8 @@ class BugReport:
             kind=LogKind.KERNEL,
             node=node,
             lines=len(lines) - (not lines[-1]),
-            first_stamp=_dated(kernel.file.first_stamp, date),
-            last_stamp=_dated(kernel.file.last_stamp, date),
+            first_stamp=_complete_stamp(kernel.file.first_stamp, date),
+            last_stamp=_complete_stamp(kernel.file.last_stamp, date),
             notes=tuple(dict.fromkeys((*stream.notes, *kernel.file.notes, *other.file.notes))),
             templates=(),
         )
@@ -149,15 +149,15 @@ class BugReport:
         """Results of a check that a part is, behind the command that printed it."""
         text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
         head = Head(text[: 8 << 10].encode(), stream.artifact)
-        row = first_claim(self.checks.candidates(head), head, head)
+        row = find_first_claim(self.checks.candidates(head), head, head)
         if row is None:
             return
         for result in row.checks(text.encode(), stream.artifact).results:
-            found = evidence_of(result)
+            found = build_check_evidence(result)
             yield replace(found, line=(found.line or 1) + part.start + 1)
 
 
-def _parts_of(lines: Sequence[str]) -> Iterator[_Part]:
+def _split_report_parts(lines: Sequence[str]) -> Iterator[_Part]:
     """The parts between lines of underscores; blank ones in front of a part belong to it."""
     start = 0
     marks = [k for k, line in enumerate(lines) if _LINE.match(line)][:_MAX_PARTS]
@@ -169,7 +169,7 @@ def _parts_of(lines: Sequence[str]) -> Iterator[_Part]:
         start = stop + 1
 
 
-def _only(lines: Sequence[str], parts: Sequence[_Part], *, kernel: bool) -> bytes:
+def _keep_only_parts(lines: Sequence[str], parts: Sequence[_Part], *, kernel: bool) -> bytes:
     """The text with the lines of one sort of part, and all others empty: places stay true."""
     kept = [""] * len(lines)
     for part in parts:
@@ -188,7 +188,7 @@ def _stream_of(text: bytes, stream: LogStream) -> LogStream:
     return LogStream(stream.artifact, head, io.BytesIO(text[len(head) :]).read)
 
 
-def _once(rows: Sequence[Evidence]) -> list[Evidence]:
+def _deduplicate_messages(rows: Sequence[Evidence]) -> list[Evidence]:
     """Each message of the kernel once: the one with a date, where one has it."""
     dated_rows = {(row.signature, row.text) for row in rows if row.stamp.wall_ns is not None}
     seen: set[tuple[str, str, int | None, int | None]] = set()
@@ -223,13 +223,13 @@ def _date_of(text: str) -> tuple[datetime, bool] | None:
 
 
 def _with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
-    stamp, last = _dated(row.stamp, date), _dated(row.last_stamp, date)
+    stamp, last = _complete_stamp(row.stamp, date), _complete_stamp(row.last_stamp, date)
     if stamp is row.stamp and last is row.last_stamp:
         return row
     return replace(row, stamp=stamp, last_stamp=last)
 
 
-def _dated(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
+def _complete_stamp(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:
     """A time without a year or a zone, in those of the report: no message is younger than it."""
     if date is None or stamp.wall_ns is None or (stamp.has_year and stamp.zone_s is not None):
         return stamp

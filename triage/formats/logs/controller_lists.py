@@ -36,30 +36,30 @@ def _is_event_table(text: str) -> bool:
     """Whether the first line names the columns of a controller's list."""
     if text.startswith(("{", "[")):
         return False
-    return _table_columns(text.partition("\n")[0]) is not None
+    return _map_table_columns(text.partition("\n")[0]) is not None
 
 
-def _of_table(text: str) -> Iterator[tuple[int, str]]:
+def _iterate_table_rows(text: str) -> Iterator[tuple[int, str]]:
     """The rows of an event list that was saved as a table."""
     head, _, rest = text.partition("\n")
-    columns = _table_columns(head.lstrip("\ufeff"))
+    columns = _map_table_columns(head.lstrip("\ufeff"))
     if columns is None:
         return
     delimiter, index = columns
     offset = len(head) + 1
     for line in rest.split("\n"):
-        cells = _cells_of(line, delimiter)
+        cells = _split_cells(line, delimiter)
         cell = {
             what: cells[k].strip() if k is not None and k < len(cells) else ""
             for what, k in index.items()
         }
         if cell["words"]:
-            row = event_row(cell["time"], cell["sensor"], cell["words"], cell["severity"])
+            row = format_event_row(cell["time"], cell["sensor"], cell["words"], cell["severity"])
             yield offset, f"{cell['host']}: {row}" if cell["host"] else row
         offset += len(line) + 1
 
 
-def _cells_of(line: str, delimiter: str) -> list[str]:
+def _split_cells(line: str, delimiter: str) -> list[str]:
     """The cells of a row; none where it is no row, as with a carriage return inside."""
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
@@ -67,7 +67,7 @@ def _cells_of(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
+def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     """The columns of a controller's list by what they hold; None for any other first line."""
     delimiter = max(",;\t|", key=line.count)
     names = [one.strip().strip('"').strip().lower() for one in line.split(delimiter)]
@@ -100,7 +100,7 @@ _KEY_VALUE: Final = re.compile(
 )
 
 
-def _of_blocks(text: str) -> Iterator[tuple[int, str]]:
+def _iterate_block_rows(text: str) -> Iterator[tuple[int, str]]:
     """Records of several lines each, as ``racadm getsel`` and ``racadm lclog view`` print them."""
     starts = [found.start() for found in _BLOCK.finditer(text)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -108,7 +108,10 @@ def _of_blocks(text: str) -> Iterator[tuple[int, str]]:
         words = cell.get("description") or cell.get("message")
         at = cell.get("date/time") or cell.get("timestamp") or cell.get("time stamp") or ""
         if words:
-            yield start, event_row(at, cell.get("sensor", ""), words, cell.get("severity", ""))
+            yield (
+                start,
+                format_event_row(at, cell.get("sensor", ""), words, cell.get("severity", "")),
+            )
 
 
 _US_DATE: Final = re.compile(
@@ -126,7 +129,9 @@ _ENDED: Final = re.compile(
 _SENSOR_FIRST: Final = re.compile(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
 
 
-def event_row(at: str, sensor: str, words: str, severity: str, *, ended: bool = False) -> str:
+def format_event_row(
+    at: str, sensor: str, words: str, severity: str, *, ended: bool = False
+) -> str:
     """``1 | 03/14/2026 | 02:39:12 | Fan FAN4 | Lower Critical going low | Asserted | ...``.
 
     In the form of ``ipmitool sel elist``, with the severity behind it where the list has one.
@@ -139,11 +144,14 @@ def event_row(at: str, sensor: str, words: str, severity: str, *, ended: bool = 
     else:
         state = "Asserted"
     words = re.sub(r" - (?:de)?assert(?:ed|ion)\b", "", words, flags=re.IGNORECASE)
-    row = f"{_when(at)} | {sensor.replace('|', '/')} | {words.replace('|', '/')} | {state}"
+    row = (
+        f"{_parse_event_date(at)} | {sensor.replace('|', '/')} | {words.replace('|', '/')} |"
+        f" {state}"
+    )
     return f"{row} | severity {severity.lower()}" if severity else row
 
 
-def _when(text: str) -> str:
+def _parse_event_date(text: str) -> str:
     """A date as event lists print it: ``1 | 03/14/2026 | 02:39:12 UTC``."""
     found = _US_DATE.search(text)
     if found is not None:
@@ -158,5 +166,5 @@ def _when(text: str) -> str:
     return "1 | Pre-Init | 0000000000"
 
 
-BLOCK_LIST: Final = DocumentFormat("block_list", _is_block_list, _of_blocks)
-EVENT_TABLE: Final = DocumentFormat("event_table", _is_event_table, _of_table)
+BLOCK_LIST: Final = DocumentFormat("block_list", _is_block_list, _iterate_block_rows)
+EVENT_TABLE: Final = DocumentFormat("event_table", _is_event_table, _iterate_table_rows)

@@ -44,13 +44,13 @@ class DocumentFormat:
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The records as lines of a log."""
         text = stream.head.decode("utf-8", "replace")
-        outcome = read_lines(_as_lines(stream, self))
+        outcome = read_lines(_convert_stream_to_lines(stream, self))
         if self.reports is None or not self.reports(text):
             return outcome
         return replace(outcome, file=replace(outcome.file, kind=LogKind.CHECKS))
 
 
-def _as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
+def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     """The records of ``stream`` as lines; its own lines where it is too large or has none."""
     data = bytearray(_MAX_BYTES + 1)
     got = stream.fill(memoryview(data))
@@ -61,7 +61,7 @@ def _as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
         rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
         rest.notes.append(f"a list of records, but more than {_MAX_BYTES >> 20} MiB: read as a log")
         return rest
-    lines = lines_of_document(whole.decode("utf-8", "replace"), document)
+    lines = convert_document_to_lines(whole.decode("utf-8", "replace"), document)
     if lines is None:
         return rest
     if not lines.strip():
@@ -73,7 +73,7 @@ def _as_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     return rest
 
 
-def lines_of_document(text: str, document: DocumentFormat) -> str | None:
+def convert_document_to_lines(text: str, document: DocumentFormat) -> str | None:
     """The records of a document as lines at their places; None where it has none."""
     out: list[str] = []
     count, counted = 0, 0

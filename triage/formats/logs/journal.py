@@ -30,8 +30,8 @@ from triage.formats.format import Head, ReadLines
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.source import HEAD_BYTES, LogStream
-from triage.parsers.logs.stamps import zone_seconds
-from triage.parsers.logs.wrapped import as_text
+from triage.parsers.logs.stamps import parse_zone_s
+from triage.parsers.logs.wrapped import get_text
 
 # Looked at to tell whether a log is a journal of this kind.
 _SNIFFED: Final = 16 << 10
@@ -144,7 +144,7 @@ class _Records:
         return out
 
 
-def _between(
+def _convert_records(
     data: bytes,
     ended: bool,
     begins: "re.Pattern[bytes]",
@@ -178,12 +178,12 @@ def _between(
 # --- verbose
 
 
-def _verbose(data: bytes, ended: bool) -> tuple[bytes, bytes]:
+def _convert_verbose(data: bytes, ended: bool) -> tuple[bytes, bytes]:
     """``journalctl -o verbose``."""
-    return _between(data, ended, _VERBOSE_HEAD, _VERBOSE, _verbose_line)
+    return _convert_records(data, ended, _VERBOSE_HEAD, _VERBOSE, _convert_verbose_record)
 
 
-def _verbose_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
+def _convert_verbose_record(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
     fields: dict[bytes, bytes] = {}
     before = 0
     body = found[4]
@@ -192,18 +192,18 @@ def _verbose_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
         if name == b"MESSAGE" and name not in fields:
             before = 1 + body.count(b"\n", 0, one.start())
         fields.setdefault(name, value)
-    return before, _line_of(fields, lambda: _head_time(found))
+    return before, _format_syslog_line(fields, lambda: _head_time(found))
 
 
 def _head_time(found: "re.Match[bytes]") -> str:
     """The time in the head of a record, with the zone where its abbreviation is one place's."""
     date, clock, zone = (None if one is None else one.decode() for one in found.group(1, 2, 3))
-    seconds = None if zone is None else zone_seconds(zone)
-    shown = "" if seconds is None else _offset(seconds)
+    seconds = None if zone is None else parse_zone_s(zone)
+    shown = "" if seconds is None else _format_offset(seconds)
     return f"{date}T{clock}{shown}"
 
 
-def _offset(seconds: int) -> str:
+def _format_offset(seconds: int) -> str:
     minutes = abs(seconds) // 60
     return f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
@@ -211,12 +211,12 @@ def _offset(seconds: int) -> str:
 # --- json-pretty
 
 
-def _pretty(data: bytes, ended: bool) -> tuple[bytes, bytes]:
+def _convert_pretty(data: bytes, ended: bool) -> tuple[bytes, bytes]:
     """``journalctl -o json-pretty``."""
-    return _between(data, ended, _PRETTY_HEAD, _PRETTY, _pretty_line)
+    return _convert_records(data, ended, _PRETTY_HEAD, _PRETTY, _convert_pretty_record)
 
 
-def _pretty_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
+def _convert_pretty_record(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
     try:
         value = json.loads(found[0].decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
@@ -228,11 +228,11 @@ def _pretty_line(found: "re.Match[bytes]") -> tuple[int, bytes] | None:
         key: one[0] if isinstance(one, list) and one and isinstance(one[0], str) else one
         for key, one in value.items()
     }
-    texts = {key: as_text(one) for key, one in plain.items()}
+    texts = {key: get_text(one) for key, one in plain.items()}
     fields = {key.encode(): text.encode() for key, text in texts.items() if text is not None}
     at = _PRETTY_MESSAGE.search(found[0])
     before = 0 if at is None else found[0].count(b"\n", 0, at.start())
-    return before, _line_of(fields)
+    return before, _format_syslog_line(fields)
 
 
 # --- export
@@ -318,7 +318,7 @@ class _Export:
         """The record that ends here, if one has begun."""
         if self.lines:
             after = self.lines - self.before
-            out += [b"\n" * self.before, _line_of(self.fields), b"\n" * after]
+            out += [b"\n" * self.before, _format_syslog_line(self.fields), b"\n" * after]
         self.fields = {}
         self.lines = self.before = 0
 
@@ -326,7 +326,7 @@ class _Export:
 # --- the line
 
 
-def _line_of(fields: _Fields, printed: Callable[[], str] | None = None) -> bytes:
+def _format_syslog_line(fields: _Fields, printed: Callable[[], str] | None = None) -> bytes:
     """A record as syslog writes it by RFC 5424; empty where it says nothing.
 
     ``printed`` gives the time that stands in the head of the record.
@@ -339,7 +339,7 @@ def _line_of(fields: _Fields, printed: Callable[[], str] | None = None) -> bytes
         text = _LINE_ENDS.sub(rb"\\n", text)
     at = _number(fields, b"_SOURCE_REALTIME_TIMESTAMP", b"__REALTIME_TIMESTAMP")
     if at is not None and 10**15 <= at < 4 * 10**15:
-        time = f"{_second(at // 10**6)}.{at % 10**6:06d}+00:00"
+        time = f"{_format_second(at // 10**6)}.{at % 10**6:06d}+00:00"
     else:
         time = "-" if printed is None else printed()
     if fields.get(b"_TRANSPORT") == b"kernel":
@@ -348,22 +348,22 @@ def _line_of(fields: _Fields, printed: Callable[[], str] | None = None) -> bytes
         if up is not None and not text.startswith(b"["):
             text = b"[%5d.%06d] %b" % (*divmod(up, 10**6), text)
     else:
-        name = _word(fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM"))
-        origin = f"{name[:48]} {_word(fields.get(b'_PID') or fields.get(b'SYSLOG_PID'))}"
-    level = _priority(fields.get(b"SYSLOG_FACILITY"), fields.get(b"PRIORITY"))
-    head = f"<{level}>1 {time} {_word(fields.get(b'_HOSTNAME'))} {origin} - - "
+        name = _format_word(fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM"))
+        origin = f"{name[:48]} {_format_word(fields.get(b'_PID') or fields.get(b'SYSLOG_PID'))}"
+    level = _compute_priority(fields.get(b"SYSLOG_FACILITY"), fields.get(b"PRIORITY"))
+    head = f"<{level}>1 {time} {_format_word(fields.get(b'_HOSTNAME'))} {origin} - - "
     return head.encode() + text
 
 
 @lru_cache(maxsize=4096)
-def _word(value: bytes | None) -> str:
+def _format_word(value: bytes | None) -> str:
     """A field as one word; "-" for none."""
     text = (value or b"")[:253].decode("utf-8", "replace").strip()
     return _NOT_A_WORD.sub("_", text) or "-"
 
 
 @lru_cache(maxsize=512)
-def _priority(facility: bytes | None, level: bytes | None) -> int:
+def _compute_priority(facility: bytes | None, level: bytes | None) -> int:
     """The number in front of a line of syslog."""
     of, how = (one.strip() if one else b"" for one in (facility, level))
     return (int(of) % 24 * 8 if of.isdigit() and len(of) < 4 else 0) + (
@@ -372,7 +372,7 @@ def _priority(facility: bytes | None, level: bytes | None) -> int:
 
 
 @lru_cache(maxsize=512)
-def _second(at_s: int) -> str:
+def _format_second(at_s: int) -> str:
     """Seconds since the epoch as text."""
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%S}"
 
@@ -388,6 +388,6 @@ def _number(fields: _Fields, *names: bytes) -> int | None:
     return None
 
 
-VERBOSE_JOURNAL: Final = JournalFormat("journal_verbose", _is_verbose, lambda: _verbose)
+VERBOSE_JOURNAL: Final = JournalFormat("journal_verbose", _is_verbose, lambda: _convert_verbose)
 EXPORT_JOURNAL: Final = JournalFormat("journal_export", _is_export, lambda: _Export().form)
-PRETTY_JOURNAL: Final = JournalFormat("journal_json_pretty", _is_pretty, lambda: _pretty)
+PRETTY_JOURNAL: Final = JournalFormat("journal_json_pretty", _is_pretty, lambda: _convert_pretty)

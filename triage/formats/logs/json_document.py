@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
-from triage.formats.logs.controller_lists import event_row
+from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat
 
 # The members of a document that are its records.
@@ -114,7 +114,7 @@ def _has_list(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in _LISTS)
 
 
-def _of_json(text: str) -> Iterator[tuple[int, str]]:
+def _iterate_json_records(text: str) -> Iterator[tuple[int, str]]:
     """Each record of lists and of values one behind the other."""
     at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
     while at < len(text):
@@ -130,25 +130,25 @@ def _of_json(text: str) -> Iterator[tuple[int, str]]:
             at = inner
             continue
         if isinstance(value, dict):
-            yield from _of_value(text, at, end, value, {})
+            yield from _iterate_value_records(text, at, end, value, {})
         at = _SPACE.match(text, end).end()  # type: ignore[union-attr]
         while at < len(text) and text[at] in "]}":
             at = _SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
 
 
-def _of_value(
+def _iterate_value_records(
     text: str, start: int, end: int, value: dict[str, Any], around: _Record
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
     for name in _AROUND:
         inner = value.get(name)
         if _has_list(inner):
-            yield from _of_value(text, start, end, inner, around)
+            yield from _iterate_value_records(text, start, end, inner, around)
             return
     for name in _LISTS:
         members = value.get(name)
         if name in ("results", "tables"):
-            members = _of_columns(members)
+            members = _convert_column_records(members)
         direct = members is value.get(name)
         if isinstance(members, list) and members and all(isinstance(one, dict) for one in members):
             mine = {k: v for k, v in value.items() if isinstance(v, str | int | float)}
@@ -166,13 +166,13 @@ def _of_value(
                         _, stop = _DECODER.raw_decode(text, at)
                     except (ValueError, RecursionError):
                         return
-                yield from _of_value(text, at, stop, one, {**around, **mine})
+                yield from _iterate_value_records(text, at, stop, one, {**around, **mine})
                 at = stop - 1
             return
     yield from ((start, line) for line in _record_lines(value, around))
 
 
-def _of_columns(value: Any) -> Any:
+def _convert_column_records(value: Any) -> Any:
     """Records whose fields are named beside them: CloudWatch Logs Insights, Azure Monitor."""
     if not isinstance(value, list):
         return value
@@ -180,7 +180,7 @@ def _of_columns(value: Any) -> Any:
     for one in value:
         if isinstance(one, list):
             fields = {
-                _text_in(each.get("field")).lstrip("@"): each.get("value")
+                _normalize_text(each.get("field")).lstrip("@"): each.get("value")
                 for each in one
                 if isinstance(each, dict)
             }
@@ -190,7 +190,7 @@ def _of_columns(value: Any) -> Any:
             found.append(fields)
         elif isinstance(one, dict) and isinstance(one.get("rows"), list):
             columns = [each for each in _list_in(one, "columns") if isinstance(each, dict)]
-            names = [_text_in(each.get("name")) for each in columns]
+            names = [_normalize_text(each.get("name")) for each in columns]
             found += [
                 dict(zip(names, row, strict=False)) for row in one["rows"] if isinstance(row, list)
             ]
@@ -208,13 +208,13 @@ def _record_lines(one: dict[str, Any], around: _Record) -> Iterator[str]:
                 row = {"timestamp": pair[0], "labels": one["stream"], "line": pair[1]}
                 yield json.dumps(row, ensure_ascii=False)
     elif kind in ("Event", None) and ("involvedObject" in one or "regarding" in one):
-        yield _of_event(one)
+        yield _format_kubernetes_event(one)
     elif kind == "Node" and isinstance(one.get("status"), dict):
-        yield from _of_node(one)
+        yield from _iterate_node_lines(one)
     elif kind == "Pod" and isinstance(one.get("status"), dict):
-        yield from _of_pod(one)
+        yield from _iterate_pod_lines(one)
     elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):
-        yield _of_redfish(one)
+        yield _format_redfish_row(one)
     else:
         extra = {k: v for k, v in around.items() if k in _CONTEXT and k not in one}
         whole = {**one, **extra}
@@ -227,89 +227,95 @@ _WHEN_MADE: Final = frozenset({"Created", "EventTimestamp"})
 _CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
 
 
-def _text_in(value: object) -> str:
+def _normalize_text(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _part(one: _Record, *names: str) -> Any:
+def _get_nested_part(one: _Record, *names: str) -> Any:
     for name in names:
         inner = one.get(name)
         one = inner if isinstance(inner, Mapping) else {}
     return one
 
 
-def _of_event(one: _Record) -> str:
+def _format_kubernetes_event(one: _Record) -> str:
     """``Warning NodeNotReady node/gpu-17 Node is not ready``, with its time and its object."""
-    about = _part(one, "involvedObject") or _part(one, "regarding")
+    about = _get_nested_part(one, "involvedObject") or _get_nested_part(one, "regarding")
     at = next(
         (
-            _text_in(one.get(name))
+            _normalize_text(one.get(name))
             for name in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp", "firstTimestamp")
             if one.get(name)
         ),
-        _text_in(_part(one, "metadata").get("creationTimestamp")),
+        _normalize_text(_get_nested_part(one, "metadata").get("creationTimestamp")),
     )
-    name = f"{_text_in(about.get('kind')).lower() or 'object'}/{_text_in(about.get('name'))}"
-    words = _text_in(one.get("message")) or _text_in(one.get("note"))
-    host = _text_in(_part(one, "source").get("host")) or _text_in(
-        _part(one, "deprecatedSource").get("host")
+    kind = _normalize_text(about.get("kind")).lower() or "object"
+    name = f"{kind}/{_normalize_text(about.get('name'))}"
+    words = _normalize_text(one.get("message")) or _normalize_text(one.get("note"))
+    host = _normalize_text(_get_nested_part(one, "source").get("host")) or _normalize_text(
+        _get_nested_part(one, "deprecatedSource").get("host")
     )
     on = f" (on node/{host})" if host and not name.startswith("node/") else ""
     text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
-    return _line_about(
-        at, _text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
+    return _format_line_about(
+        at, _normalize_text(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
     )
 
 
-def _line_about(at: str, of: str, text: str) -> str:
+def _format_line_about(at: str, of: str, text: str) -> str:
     """A line about a node or a pod: what names no node itself is about this one."""
     line = {"time": at, "node": of, "message": text}
     return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
 
 
-def _of_node(one: _Record) -> Iterator[str]:
+def _iterate_node_lines(one: _Record) -> Iterator[str]:
     """What a node's object says of its state: conditions that are not as they should be, taints."""
-    name = f"node/{_text_in(_part(one, 'metadata').get('name'))}"
-    status = _part(one, "status")
+    name = f"node/{_normalize_text(_get_nested_part(one, 'metadata').get('name'))}"
+    status = _get_nested_part(one, "status")
     for each in _list_in(status, "conditions"):
         if not isinstance(each, dict):
             continue
-        kind, state = _text_in(each.get("type")), _text_in(each.get("status"))
+        kind, state = _normalize_text(each.get("type")), _normalize_text(each.get("status"))
         # EKS's agent: "AcceleratedHardwareReady", which is false where something is wrong.
         good = "True" if kind.endswith("Ready") else "False"
         if state == good:
             continue
-        words = f"{_text_in(each.get('reason'))} {_text_in(each.get('message'))}"
-        at = _text_in(each.get("lastTransitionTime"))
+        words = f"{_normalize_text(each.get('reason'))} {_normalize_text(each.get('message'))}"
+        at = _normalize_text(each.get("lastTransitionTime"))
         if kind == "Ready":
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
         elif state in ("True", "False"):
-            yield _line_about(at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}")
-    for each in _list_in(_part(one, "spec"), "taints"):
+            yield _format_line_about(
+                at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}"
+            )
+    for each in _list_in(_get_nested_part(one, "spec"), "taints"):
         if isinstance(each, dict):
-            key, value = _text_in(each.get("key")), _text_in(each.get("value"))
-            effect = _text_in(each.get("effect"))
+            key, value = _normalize_text(each.get("key")), _normalize_text(each.get("value"))
+            effect = _normalize_text(each.get("effect"))
             taint = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-            yield f"{_text_in(each.get('timeAdded'))} {name} tainted {taint}"
+            yield f"{_normalize_text(each.get('timeAdded'))} {name} tainted {taint}"
 
 
-def _of_pod(one: _Record) -> Iterator[str]:
+def _iterate_pod_lines(one: _Record) -> Iterator[str]:
     """Where a pod runs, and how it ended from outside."""
-    name = _text_in(_part(one, "metadata").get("name"))
-    node = _text_in(_part(one, "spec").get("nodeName"))
-    status = _part(one, "status")
-    space = _text_in(_part(one, "metadata").get("namespace")) or "default"
+    name = _normalize_text(_get_nested_part(one, "metadata").get("name"))
+    node = _normalize_text(_get_nested_part(one, "spec").get("nodeName"))
+    status = _get_nested_part(one, "status")
+    space = _normalize_text(_get_nested_part(one, "metadata").get("namespace")) or "default"
     if node:
-        at = _text_in(status.get("startTime"))
+        at = _normalize_text(status.get("startTime"))
         yield f"{at} Successfully assigned {space}/{name} to {node}"
     on = f" (on node/{node})" if node else ""
     if status.get("reason"):
-        words = f"{_text_in(status.get('reason'))} pod/{name} {_text_in(status.get('message'))}"
+        words = (
+            f"{_normalize_text(status.get('reason'))} pod/{name}"
+            f" {_normalize_text(status.get('message'))}"
+        )
         yield f"Warning {words}{on}"
     for each in _list_in(status, "conditions"):
         if isinstance(each, dict) and each.get("type") == "DisruptionTarget":
-            at = _text_in(each.get("lastTransitionTime"))
-            words = f"{_text_in(each.get('reason'))} {_text_in(each.get('message'))}"
+            at = _normalize_text(each.get("lastTransitionTime"))
+            words = f"{_normalize_text(each.get('reason'))} {_normalize_text(each.get('message'))}"
             yield f"{at} pod/{name} DisruptionTarget {each.get('status')} {words}{on}"
 
 
@@ -319,19 +325,21 @@ def _list_in(one: _Record, key: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _of_redfish(one: _Record) -> str:
+def _format_redfish_row(one: _Record) -> str:
     """A log entry of a controller, as a row of its event list."""
-    args = [_text_in(arg) for arg in _list_in(one, "MessageArgs") if isinstance(arg, str)]
-    message = _text_in(one.get("Message"))
+    args = [_normalize_text(arg) for arg in _list_in(one, "MessageArgs") if isinstance(arg, str)]
+    message = _normalize_text(one.get("Message"))
     message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
-    origin = _part(one, "OriginOfCondition") or _part(one, "Links", "OriginOfCondition")
-    of = _text_in(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
+    origin = _get_nested_part(one, "OriginOfCondition") or _get_nested_part(
+        one, "Links", "OriginOfCondition"
+    )
+    of = _normalize_text(origin.get("@odata.id")).rstrip("/").rpartition("/")[2]
     ended = one.get("Resolved") is True or one.get("EntryCode") in ("Deassert", "Deasserted")
-    return event_row(
-        _text_in(one.get("Created")) or _text_in(one.get("EventTimestamp")),
-        _text_in(one.get("SensorType")) or _text_in(one.get("Name")) or of,
+    return format_event_row(
+        _normalize_text(one.get("Created")) or _normalize_text(one.get("EventTimestamp")),
+        _normalize_text(one.get("SensorType")) or _normalize_text(one.get("Name")) or of,
         message,
-        _text_in(one.get("Severity")) or _text_in(one.get("MessageSeverity")),
+        _normalize_text(one.get("Severity")) or _normalize_text(one.get("MessageSeverity")),
         ended=ended,
     )
 
@@ -350,4 +358,6 @@ def is_of_machines(text: str) -> bool:
     return _OF_MACHINES.search(text) is not None and _OF_STORES.search(text) is None
 
 
-JSON_DOCUMENT: Final = DocumentFormat("json_document", _is_json_document, _of_json, is_of_machines)
+JSON_DOCUMENT: Final = DocumentFormat(
+    "json_document", _is_json_document, _iterate_json_records, is_of_machines
+)

@@ -35,7 +35,7 @@ def is_sel_row(line: str) -> bool:
     return (_COMMAS.match(line) or _BARS.match(line)) is not None
 
 
-def says_its_state(text: str) -> bool:
+def has_event_state(text: str) -> bool:
     """Whether a row says that its event begins or ends."""
     return _STATE.search(text) is not None
 
@@ -50,15 +50,15 @@ def _is_sel_list(text: str) -> bool:
     if len(text) > _LOOKED_AT:
         lines.pop()  # it may be cut
     others = sum(not is_sel_row(line) for line in lines)
-    return others <= _MOST_OTHERS * len(lines) and says_its_state(looked)
+    return others <= _MOST_OTHERS * len(lines) and has_event_state(looked)
 
 
-def _prints_its_zone(text: str) -> bool:
+def _has_printed_zone(text: str) -> bool:
     """Whether its times may be placed by themselves."""
     return _ZONED.search(text) is not None
 
 
-def _rows_of(text: str) -> Iterator[tuple[int, str]]:
+def _iterate_list_rows(text: str) -> Iterator[tuple[int, str]]:
     """Rows with bars; other lines as they are."""
     offset = 0
     for line in text.split("\n"):
@@ -89,7 +89,7 @@ def _is_verbose(text: str) -> bool:
     return found is not None and "Event Direction" in text[found.start() :]
 
 
-def _of_records(text: str) -> Iterator[tuple[int, str]]:
+def _iterate_record_rows(text: str) -> Iterator[tuple[int, str]]:
     """Each record as a row with bars; one that breaks off is none."""
     starts = [found.start() for found in _RECORD.finditer(text)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -107,5 +107,7 @@ def _of_records(text: str) -> Iterator[tuple[int, str]]:
         yield start, f"{number['id']} | {when} | {sensor} | {words.replace('|', '/')} | {state}"
 
 
-SEL_VERBOSE: Final = DocumentFormat("sel_verbose", _is_verbose, _of_records, _prints_its_zone)
-SEL_LIST: Final = DocumentFormat("sel_list", _is_sel_list, _rows_of, _prints_its_zone)
+SEL_VERBOSE: Final = DocumentFormat(
+    "sel_verbose", _is_verbose, _iterate_record_rows, _has_printed_zone
+)
+SEL_LIST: Final = DocumentFormat("sel_list", _is_sel_list, _iterate_list_rows, _has_printed_zone)

@@ -13,10 +13,10 @@ from triage.formats.telemetry.telemetry_format import (
     MOST_LINES,
     ReadSamples,
     TelemetryFormat,
-    whole_lines,
+    iterate_whole_lines,
 )
 from triage.parsers.telemetry.file import Form
-from triage.parsers.telemetry.metrics import metric_named
+from triage.parsers.telemetry.metrics import find_metric
 
 # `DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61`, with a time behind it or none.
 _SAMPLE: Final = re.compile(
@@ -35,7 +35,7 @@ def _is_exposition(text: bytes) -> bool:
         return False
     sure = False
     samples = described = 0
-    for line in whole_lines(text):
+    for line in iterate_whole_lines(text):
         if line.startswith(b"#"):
             described += 1
             sure = sure or _DESCRIBED.match(line) is not None
@@ -44,14 +44,14 @@ def _is_exposition(text: bytes) -> bool:
         if found is None:
             return False
         samples += 1
-        sure = sure or metric_named(found[1].decode()) is not None
+        sure = sure or find_metric(found[1].decode()) is not None
     return sure and (samples > 0 or described == MOST_LINES)
 
 
-def _reader() -> ReadSamples:
+def _load_reader() -> ReadSamples:
     from triage.parsers.telemetry.exposition import read_exposition
 
     return read_exposition
 
 
-EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition, _reader)
+EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition, _load_reader)

@@ -13,10 +13,10 @@ def _is_parquet(data: bytes) -> bool:
     return data.startswith(_MAGIC)
 
 
-def _reader() -> ReadSamples:
+def _load_reader() -> ReadSamples:
     from triage.parsers.telemetry.parquet import read_parquet
 
     return read_parquet
 
 
-PARQUET: Final = TelemetryFormat(Form.PARQUET, _is_parquet, _reader, binary=True)
+PARQUET: Final = TelemetryFormat(Form.PARQUET, _is_parquet, _load_reader, binary=True)

@@ -19,10 +19,10 @@ def _is_query_result(text: bytes) -> bool:
     return _ANSWER.match(text) is not None and b'"metric"' in text and b'"result"' in text
 
 
-def _reader() -> ReadSamples:
+def _load_reader() -> ReadSamples:
     from triage.parsers.telemetry.query_result import read_query_result
 
     return read_query_result
 
 
-QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result, _reader)
+QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result, _load_reader)

@@ -8,8 +8,12 @@
 
 from typing import Final
 
-from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat, whole_lines
-from triage.parsers.telemetry.columns import header_of
+from triage.formats.telemetry.telemetry_format import (
+    ReadSamples,
+    TelemetryFormat,
+    iterate_whole_lines,
+)
+from triage.parsers.telemetry.columns import parse_header
 from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
@@ -22,8 +26,8 @@ def _is_table(text: bytes) -> bool:
     start = text.lstrip()[:1]
     if not start or start in _NO_HEADER:
         return False
-    rows = (line for line in whole_lines(text) if not line.startswith(b"#"))
-    columns = header_of(next(rows, b""))
+    rows = (line for line in iterate_whole_lines(text) if not line.startswith(b"#"))
+    columns = parse_header(next(rows, b""))
     if columns is None:
         return False
     if columns.time < 0 and not any(mark in name for name in columns.names for mark in "._"):
@@ -34,10 +38,10 @@ def _is_table(text: bytes) -> bool:
     return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 
 
-def _reader() -> ReadSamples:
+def _load_reader() -> ReadSamples:
     from triage.parsers.telemetry.table import read_table
 
     return read_table
 
 
-TABLE: Final = TelemetryFormat(Form.TABLE, _is_table, _reader)
+TABLE: Final = TelemetryFormat(Form.TABLE, _is_table, _load_reader)

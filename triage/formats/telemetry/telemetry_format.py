@@ -12,7 +12,7 @@ from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.format import Head, ReadLines
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream
@@ -74,7 +74,7 @@ class TelemetryFormat:
 
         tally, gridded = Tally(), Gridded()
         try:
-            for batch in self.reader()(stream, tally, node_in_name(stream.artifact)):
+            for batch in self.reader()(stream, tally, parse_node(stream.artifact)):
                 gridded.add(batch)
         except ArtifactError as error:
             if not tally.samples:
@@ -101,7 +101,7 @@ class TelemetryFormat:
         return Outcome(file, size_bytes=stream.total, telemetry=kept)
 
 
-def whole_lines(text: bytes) -> Iterator[bytes]:
+def iterate_whole_lines(text: bytes) -> Iterator[bytes]:
     """The first lines that are whole and not empty; all of a short text are whole."""
     lines = text.split(b"\n", MOST_LINES)
     if len(text) >= LOOK_BYTES and len(lines) > 1:

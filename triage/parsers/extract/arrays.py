@@ -16,17 +16,17 @@ Array = NDArray[Any]
 BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))
 
 
-def little(values: Array) -> Array:
+def convert_to_little_endian(values: Array) -> Array:
     """The same numbers, contiguous and little-endian."""
     return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
 
 
-def planes(values: Array) -> bytes:
+def split_planes(values: Array) -> bytes:
     """The lowest bytes of all numbers, then the next ones."""
-    return little(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
+    return convert_to_little_endian(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
 
 
-def differences(values: Array) -> Array:
+def compute_differences(values: Array) -> Array:
     """Each number less the one before; both directions wrap, so nothing is lost."""
     found = values.copy()
     found[1:] -= values[:-1]
@@ -58,7 +58,7 @@ class Arrays:
         self.offset += self.room(length)
 
     def take_planes(self, dtype: np.dtype[Any], count: int) -> Array:
-        """The next array, stored by :func:`planes`."""
+        """The next array, stored by :func:`split_planes`."""
         size = self.room(count * dtype.itemsize)
         raw = np.frombuffer(self.data, np.uint8, size, self.offset)
         self.offset += size

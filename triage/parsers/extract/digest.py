@@ -28,20 +28,20 @@ from triage.domain.rank_digest import (
     Streams,
     Unit,
     Units,
-    any_finished,
-    any_fresh,
+    is_any_finished,
+    is_any_fresh,
 )
 from triage.errors import Corrupt
 from triage.parsers.extract.arrays import WIDE, Array, Arrays
 from triage.parsers.extract.history import (
     OPEN_HISTORIES,
     PackedHistory,
-    compact_parts,
-    packed,
-    past_from,
-    plain_parts,
-    skimmed,
-    wide,
+    decode_past,
+    encode_compact,
+    encode_plain,
+    get_wide_numbers,
+    pack_past,
+    skim_history,
 )
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
@@ -98,13 +98,13 @@ def digest_header(digest: RankDigest) -> list[Any]:
         [[row.key, row.enqueued, row.started, row.completed] for row in digest.counters],
         list(digest.stream_names),
         None if digest.last_unit is None else list(digest.last_unit),
-        _text_of([[one.name, one.filename, one.line] for one in digest.stack]),
+        _get_text([[one.name, one.filename, one.line] for one in digest.stack]),
         list(digest.notes),
         [len(digest.streams), len(digest.history), len(digest.pending), len(digest.members)],
     ]
 
 
-def _text_of(value: object) -> str:
+def _get_text(value: object) -> str:
     return to_exact_json(value).decode("utf-8")
 
 
@@ -117,13 +117,13 @@ class _Runs:
         self.known: dict[int, tuple[tuple[int, ...], str]] = {}
 
     def of(self, ranks: tuple[int, ...] | None) -> str | None:
-        """What :func:`runs_of` says of ``ranks``."""
+        """What :func:`encode_runs` says of ``ranks``."""
         if ranks is None or len(ranks) < _LONG_LIST:
-            return runs_of(ranks)
+            return encode_runs(ranks)
         # A list that is held here shares its id with no other.
         found = self.known.pop(id(ranks), None)
         if found is None or found[0] is not ranks:
-            found = (ranks, str(runs_of(ranks)))
+            found = (ranks, str(encode_runs(ranks)))
         self.known[id(ranks)] = found
         while len(self.known) > _MAX_KNOWN:
             self.known.pop(next(iter(self.known)), None)
@@ -133,7 +133,7 @@ class _Runs:
 _RUNS: Final = _Runs()
 
 
-def runs_of(ranks: tuple[int, ...] | None) -> str | None:
+def encode_runs(ranks: tuple[int, ...] | None) -> str | None:
     """Ranks as ``first+step*count`` runs: ``"0+8*4"`` is 0, 8, 16, 24."""
     if ranks is None:
         return None
@@ -153,8 +153,8 @@ def runs_of(ranks: tuple[int, ...] | None) -> str | None:
     return ",".join(f"{first}+{step}*{count}" for first, step, count in runs)
 
 
-def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
-    """The ranks of :func:`runs_of`."""
+def decode_runs(text: str, interned: Interned) -> tuple[int, ...]:
+    """The ranks of :func:`encode_runs`."""
     found: list[int] = []
     for run in text.split(",") if text else ():
         first, step, count = (int(part) for part in run.replace("*", "+").split("+"))
@@ -168,11 +168,11 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
     return tuple(found)
 
 
-def arrays_of(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[bytes]:
+def list_arrays(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[bytes]:
     """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
     past = digest.history.read()
     yield digest.streams.data
-    yield from (compact_parts if compact else plain_parts)(past, timed=timed)
+    yield from (encode_compact if compact else encode_plain)(past, timed=timed)
     yield digest.pending.data
     yield digest.members.data
 
@@ -196,12 +196,12 @@ def digest_from(
     num_streams, num_units, num_pending, num_members = counts
     streams = Streams.of(arrays.bytes(num_streams * STREAM_FIELDS * WIDE.itemsize))
     began = arrays.offset
-    stream, flags = skimmed(arrays, num_units, compact=compact, timed=timed)
-    _within(stream, num_streams)
+    stream, flags = skim_history(arrays, num_units, compact=compact, timed=timed)
+    _check_within(stream, num_streams)
     pending = Units.of(arrays.bytes(num_pending * UNIT_FIELDS * WIDE.itemsize))
     members = Members.of(arrays.bytes(num_members * MEMBER_FIELDS * WIDE.itemsize))
-    _within(pending.stream, num_streams)
-    _within(members.values[:, M_UNIT], num_pending)
+    _check_within(pending.stream, num_streams)
+    _check_within(members.values[:, M_UNIT], num_pending)
     if newest is not None and (
         len(newest) != UNIT_FIELDS or not 0 <= newest[U_STREAM] < num_streams
     ):
@@ -209,17 +209,17 @@ def digest_from(
     if len(names) != num_streams:
         raise Corrupt("a stored digest names other groups than it has")
     history: History
-    last = wide(streams.values[:, S_LAST])
+    last = get_wide_numbers(streams.values[:, S_LAST])
     if frame is not None:
-        fresh = any_fresh(flags)
+        fresh = is_any_fresh(flags)
         history = PackedHistory(
-            frame, began, num_units, compact, any_finished(flags), fresh, timed, last
+            frame, began, num_units, compact, is_any_finished(flags), fresh, timed, last
         )
     else:
         arrays.offset, behind = began, arrays.offset
-        past = past_from(arrays, num_units, compact=compact, timed=timed, last=last)
+        past = decode_past(arrays, num_units, compact=compact, timed=timed, last=last)
         arrays.offset = behind
-        history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past, last)
+        history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else pack_past(past, last)
     interned.digests += 1
     return RankDigest(
         **dict(zip(_SCALARS, scalars, strict=True)),
@@ -239,7 +239,7 @@ def digest_from(
     )
 
 
-def _within(indexes: Array, size: int) -> None:
+def _check_within(indexes: Array, size: int) -> None:
     if len(indexes) and not (indexes.min() >= 0 and indexes.max() < size):
         raise Corrupt("a stored digest points at a group or an operation that it does not have")
 
@@ -250,7 +250,7 @@ def _group_from(row: list[Any], interned: Interned) -> GroupRow:
     def make() -> GroupRow:
         ranks = None
         if runs is not None:
-            ranks = interned.get("ranks", runs, lambda: ranks_from(runs, interned))
+            ranks = interned.get("ranks", runs, lambda: decode_runs(runs, interned))
         return GroupRow(key, name, desc, ranks)
 
     return interned.get("group", (key, name, desc, runs), make)
@@ -261,9 +261,9 @@ def _stack_from(text: str) -> tuple[Frame, ...]:
     return tuple([Frame(name, filename, line) for name, filename, line in frames])
 
 
-def operations_text(operations: Mapping[int, OpDescription]) -> str:
+def encode_operations(operations: Mapping[int, OpDescription]) -> str:
     """Descriptions of operations by signature, as one text."""
-    return _text_of(
+    return _get_text(
         [
             [sig, one.op, one.sizes, one.dtypes, one.output_sizes, one.uneven]
             for sig, one in operations.items()
@@ -271,6 +271,6 @@ def operations_text(operations: Mapping[int, OpDescription]) -> str:
     )
 
 
-def operations_from(text: str) -> dict[int, OpDescription]:
-    """What :func:`operations_text` wrote."""
+def decode_operations(text: str) -> dict[int, OpDescription]:
+    """What :func:`encode_operations` wrote."""
     return {sig: OpDescription(*values) for sig, *values in from_exact_json(text.encode("utf-8"))}

@@ -13,7 +13,7 @@ import zstandard
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.errors import Corrupt
 from triage.parsers.extract.digest import Interned
-from triage.parsers.extract.wire import LATER, LEVEL, pack, plain_of, unpack
+from triage.parsers.extract.wire import LATER, LEVEL, pack, unpack, unwrap_frame
 
 # Of the header, of a log, and of a row in it, as 0.1.0 unpacks them.
 _LOGS: Final = 4
@@ -22,21 +22,21 @@ _LOG_FIELDS: Final = 12
 _ROW_FIELDS: Final = 26
 
 
-def for_second_release(data: bytes) -> bytes:
+def convert_for_second_release(data: bytes) -> bytes:
     """The extract as 0.2.0 reads it; the same bytes where it does. Raises :class:`Corrupt`."""
     if not data.startswith(LATER):
         return data
     return pack(unpack(data), compact=False, timed=False)
 
 
-def for_first_release(data: bytes) -> bytes:
+def convert_for_first_release(data: bytes) -> bytes:
     """The extract as 0.1.0 reads it; the same bytes where it does. Raises :class:`Corrupt`."""
-    data = for_second_release(data)
-    plain = plain_of(data, Interned())
+    data = convert_for_second_release(data)
+    plain = unwrap_frame(data, Interned())
     begin = 4 + int.from_bytes(plain[:4], "little")
     try:
         values: Any = list(from_exact_json(plain[4:begin]))
-        logs = [_shortened(log) for log in values[_LOGS]]
+        logs = [_shorten_log(log) for log in values[_LOGS]]
     except (ValueError, TypeError, IndexError) as error:
         raise Corrupt(f"a stored extract is damaged: {error}") from error
     if logs == values[_LOGS]:
@@ -47,7 +47,7 @@ def for_first_release(data: bytes) -> bytes:
     return data[:4] + packer.compress(len(header).to_bytes(4, "little") + header + plain[begin:])
 
 
-def _shortened(log: list[Any]) -> list[Any]:
+def _shorten_log(log: list[Any]) -> list[Any]:
     short = log[:_LOG_FIELDS]
     short[_ROWS] = [row[:_ROW_FIELDS] for row in short[_ROWS]]
     return short

@@ -20,9 +20,9 @@ from triage.parsers.extract.arrays import (
     WORD,
     Array,
     Arrays,
-    differences,
-    little,
-    planes,
+    compute_differences,
+    convert_to_little_endian,
+    split_planes,
 )
 
 _LEVEL: Final = 1
@@ -32,54 +32,57 @@ _BEFORE_FLAGS: Final = 20
 OPEN_HISTORIES: Final = 4096
 
 
-def plain_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
+def encode_plain(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     """The columns as version 1 of an extract stores them; durations behind them if ``timed``."""
-    yield little(past.stream).tobytes()
-    yield little(past.seq.astype(WORD)).tobytes()
-    yield little(past.sig).tobytes()
-    yield planes(differences(past.created))
-    yield little(past.flags).tobytes()
-    yield planes(past.wait_us)
+    yield convert_to_little_endian(past.stream).tobytes()
+    yield convert_to_little_endian(past.seq.astype(WORD)).tobytes()
+    yield convert_to_little_endian(past.sig).tobytes()
+    yield split_planes(compute_differences(past.created))
+    yield convert_to_little_endian(past.flags).tobytes()
+    yield split_planes(past.wait_us)
     if timed:
-        yield _durations_of(past)
+        yield _get_durations(past)
 
 
-def compact_parts(past: Past, *, timed: bool = False) -> Iterator[bytes]:
+def encode_compact(past: Past, *, timed: bool = False) -> Iterator[bytes]:
     """The columns in half the bytes: what follows in one process group follows closely.
 
     Numbers and the ends of operations are differences along their process group.
     """
     along = np.argsort(past.stream, kind="stable")
-    yield little(past.stream).tobytes()
-    yield little(past.sig).tobytes()
-    yield planes(differences(past.seq[along].astype(WORD)))
-    yield planes(differences(past.created))
-    yield little(past.flags).tobytes()
-    yield planes(differences((past.created // 1000 + past.wait_us)[along]))
+    yield convert_to_little_endian(past.stream).tobytes()
+    yield convert_to_little_endian(past.sig).tobytes()
+    yield split_planes(compute_differences(past.seq[along].astype(WORD)))
+    yield split_planes(compute_differences(past.created))
+    yield convert_to_little_endian(past.flags).tobytes()
+    yield split_planes(compute_differences((past.created // 1000 + past.wait_us)[along]))
     if timed:
-        yield _durations_of(past)
+        yield _get_durations(past)
 
 
-def _durations_of(past: Past) -> bytes:
+def _get_durations(past: Past) -> bytes:
     """The durations; of a dump that tells none, -1 for each operation."""
     lasted = past.lasted_us
-    return planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
+    return split_planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
 
 
-def past_from(
+def decode_past(
     arrays: Arrays, count: int, *, compact: bool, timed: bool = False, last: I64 | None = None
 ) -> Past:
-    """The columns of :func:`plain_parts` or :func:`compact_parts`. ``last`` are the highest numbers
+    """The columns of :func:`encode_plain` or :func:`encode_compact`. ``last`` are the highest
+    numbers
     of the process groups, where a number may not fit into 32 bits.
     """
-    past = _widened(_compact_from(arrays, count) if compact else _plain_from(arrays, count), last)
+    past = _widen_past(
+        _decode_compact(arrays, count) if compact else _decode_plain(arrays, count), last
+    )
     if not timed:
         return past
     lasted = arrays.take_planes(WORD, count)
     return past._replace(lasted_us=lasted if (lasted >= 0).any() else None)
 
 
-def _widened(past: Past, last: I64 | None) -> Past:
+def _widen_past(past: Past, last: I64 | None) -> Past:
     """The numbers whole: they are stored modulo 2 ** 32."""
     low = 0xFFFF_FFFF
     seq = past.seq.astype(np.int64) & low
@@ -90,17 +93,17 @@ def _widened(past: Past, last: I64 | None) -> Past:
     return past._replace(seq=seq)
 
 
-def wide(last: I64) -> I64 | None:
+def get_wide_numbers(last: I64) -> I64 | None:
     """The highest numbers of the process groups, if one of them does not fit into 32 bits."""
     return last.copy() if (last >> 32).max(initial=0) > 0 else None
 
 
-def skimmed(
+def skim_history(
     arrays: Arrays, count: int, *, compact: bool, timed: bool = False
 ) -> tuple[Array, Array]:
     """The streams and flags of ``count`` operations, without undoing what packed the others.
 
-    The arrays go on behind them, as after :func:`past_from`.
+    The arrays go on behind them, as after :func:`decode_past`.
     """
     stream = arrays.view(SHORT, count)
     arrays.skip(_BEFORE_FLAGS * count)
@@ -110,7 +113,7 @@ def skimmed(
     return stream, flags
 
 
-def _plain_from(arrays: Arrays, count: int) -> Past:
+def _decode_plain(arrays: Arrays, count: int) -> Past:
     stream = arrays.take(SHORT, count)
     seq = arrays.take(WORD, count)
     sig = arrays.take(WIDE, count)
@@ -121,7 +124,7 @@ def _plain_from(arrays: Arrays, count: int) -> Past:
     )
 
 
-def _compact_from(arrays: Arrays, count: int) -> Past:
+def _decode_compact(arrays: Arrays, count: int) -> Past:
     stream = arrays.take(SHORT, count)
     sig = arrays.take(WIDE, count)
     along = np.argsort(stream, kind="stable")
@@ -147,7 +150,7 @@ class PackedHistory:
     any_fresh: bool
     timed: bool = False
     last: I64 | None = None
-    """As :func:`past_from` takes them."""
+    """As :func:`decode_past` takes them."""
 
     def __len__(self) -> int:
         return self.num_units
@@ -155,7 +158,7 @@ class PackedHistory:
     def read(self) -> Past:
         """The operations, unpacked anew at each call."""
         plain = zstandard.ZstdDecompressor().decompress(self.frame)
-        return past_from(
+        return decode_past(
             Arrays(plain, self.offset),
             self.num_units,
             compact=self.compact,
@@ -164,10 +167,10 @@ class PackedHistory:
         )
 
 
-def packed(past: Past, last: I64 | None = None) -> PackedHistory:
+def pack_past(past: Past, last: I64 | None = None) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
     timed = past.lasted_us is not None
-    plain = b"".join(compact_parts(past, timed=timed))
+    plain = b"".join(encode_compact(past, timed=timed))
     frame = zstandard.ZstdCompressor(level=_LEVEL).compress(plain)
     return PackedHistory(
         frame,

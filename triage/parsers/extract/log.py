@@ -6,7 +6,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.domain.live.look import Look
 from triage.parsers.extract.digest import Interned
-from triage.parsers.extract.looks import looks_from, looks_values
+from triage.parsers.extract.looks import decode_looks, encode_looks
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Quantity, Step
@@ -35,24 +35,24 @@ def log_values(log: Outcome) -> list[Any]:
         _stamp_values(file.last_stamp),
         log.size_bytes,
         log.uncounted,
-        [_row_values(row, file.artifact) for row in log.rows],
+        [_encode_row(row, file.artifact) for row in log.rows],
         [[len(text), lines, first, last] for text, lines, first, last in log.masks],
-        *_later_values(file, log.looks),
+        *_encode_later_values(file, log.looks),
     ]
 
 
-def _later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
+def _encode_later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
     """What extracts of earlier releases do not have; nothing where there is none of it."""
-    progress = None if file.progress is None else _progress_values(file.progress)
+    progress = None if file.progress is None else _encode_progress(file.progress)
     if file.job_id or file.checksum or file.system or file.error_at_end:
         told = [file.job_id, file.checksum]
         if file.system or file.error_at_end:
             told += [file.system, *(file.error_at_end or ())]
-        return [progress, sorted(file.harmless), looks_values(looks), file.own, *told]
+        return [progress, sorted(file.harmless), encode_looks(looks), file.own, *told]
     if file.own:
-        return [progress, sorted(file.harmless), looks_values(looks), file.own]
+        return [progress, sorted(file.harmless), encode_looks(looks), file.own]
     if looks:
-        return [progress, sorted(file.harmless), looks_values(looks)]
+        return [progress, sorted(file.harmless), encode_looks(looks)]
     if file.harmless:
         return [progress, sorted(file.harmless)]
     return [] if progress is None else [progress]
@@ -69,7 +69,7 @@ def _stamp_values(stamp: Stamp) -> list[Any] | None:
     return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
 
 
-def _row_values(row: Evidence, artifact: str) -> list[Any]:
+def _encode_row(row: Evidence, artifact: str) -> list[Any]:
     return [
         None if row.artifact == artifact else row.artifact,
         row.line,
@@ -116,7 +116,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         notes=tuple(notes),
         first_stamp=_stamp_from(first),
         last_stamp=_stamp_from(last),
-        progress=_progress_from(later[0]) if later and later[0] is not None else None,
+        progress=_decode_progress(later[0]) if later and later[0] is not None else None,
         harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
         own=later[3] if len(later) > 3 else "",
         job_id=later[4] if len(later) > 4 else "",
@@ -126,11 +126,11 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     )
     return Outcome(
         file,
-        [_row_from(row, artifact, interned) for row in rows],
-        _masks_from(marks, masks, interned),
+        [_decode_row(row, artifact, interned) for row in rows],
+        _decode_masks(marks, masks, interned),
         size_bytes,
         uncounted,
-        looks=looks_from(later[2]) if len(later) > 2 else (),
+        looks=decode_looks(later[2]) if len(later) > 2 else (),
     )
 
 
@@ -138,7 +138,7 @@ def _stamp_from(values: Any) -> Stamp:
     return NO_STAMP if values is None else Stamp(*values)
 
 
-def _row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
+def _decode_row(values: Any, artifact: str, interned: Interned) -> Evidence:
     (
         own, line, signature, kind, role, text, category, also, code, parent_code, blame,
         weak, node, rank, local_rank, cuda_device, pid, gpu, peer, count, stamp, last,
@@ -176,7 +176,7 @@ def _row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
     )
 
 
-def _masks_from(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
+def _decode_masks(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
     found: list[Mask] = []
     offset = 0
     for length, lines, first, last in marks:
@@ -194,7 +194,7 @@ _NUMBER_OF: Final = {quantity: number for number, quantity in enumerate(_QUANTIT
 _MARKS: Final = {str(one): one for one in MarkKind}
 
 
-def _progress_values(progress: JobSteps) -> list[Any]:
+def _encode_progress(progress: JobSteps) -> list[Any]:
     """[lines sampled, steps, marks]; words that many steps share are kept once."""
     words: dict[str | None, int] = {}
     steps = [
@@ -208,7 +208,7 @@ def _progress_values(progress: JobSteps) -> list[Any]:
             [
                 part
                 for key, value in one.values.items()
-                for part in (_NUMBER_OF[key], _plain(value))
+                for part in (_NUMBER_OF[key], _make_plain(value))
             ],
         ]
         for one in progress.steps
@@ -220,7 +220,7 @@ def _progress_values(progress: JobSteps) -> list[Any]:
     return [progress.seen, list(words), steps, marks]
 
 
-def _progress_from(values: Any) -> JobSteps:
+def _decode_progress(values: Any) -> JobSteps:
     """The progress of :func:`progress_values`; what a newer release knows more is passed over."""
     seen, words, steps, marks, *_ = values
     return JobSteps(
@@ -267,6 +267,6 @@ def _step_from(values: Any, words: list[Any]) -> Step:
     )
 
 
-def _plain(value: float) -> float | str:
+def _make_plain(value: float) -> float | str:
     """A number that JSON can hold: it knows neither NaN nor infinity."""
     return value if abs(value) < float("inf") else str(value)

@@ -30,7 +30,7 @@ _THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
 _COUNTER: Final = tuple(one.name for one in fields(WaitCounter)[1:])
 
 
-def looks_values(looks: Sequence[Look]) -> list[Any]:
+def encode_looks(looks: Sequence[Look]) -> list[Any]:
     """[frames, stacks as places among the frames, looks]."""
     frames: dict[StackFrame, int] = {}
     stacks: dict[tuple[StackFrame, ...], int] = {}
@@ -61,7 +61,7 @@ def _look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[
             [_process_values(one.process), one.handler, str(one.kind), one.detail, one.line]
             for one in look.replies
         ],
-        [_communicator_values(one) for one in look.communicators],
+        [_encode_communicator(one) for one in look.communicators],
         [
             [
                 f"{one.hash:x}",
@@ -88,12 +88,12 @@ def _look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[
     ]
 
 
-def _communicator_values(one: Communicator) -> list[Any]:
+def _encode_communicator(one: Communicator) -> list[Any]:
     return [
         f"{one.hash:x}",
         one.size,
-        [_member_values(member) for member in one.ranks],
-        None if one.rest is None else _member_values(one.rest),
+        [_encode_member(member) for member in one.ranks],
+        None if one.rest is None else _encode_member(one.rest),
         one.name,
         one.line,
         [[rank, list(times)] for rank, times in one.durations_us.items()],
@@ -103,7 +103,7 @@ def _communicator_values(one: Communicator) -> list[Any]:
     ]
 
 
-def _member_values(member: CommunicatorRank) -> list[Any]:
+def _encode_member(member: CommunicatorRank) -> list[Any]:
     return [
         member.rank,
         _process_values(member.process),
@@ -127,8 +127,8 @@ def _stamp_values(stamp: Stamp) -> list[Any] | None:
     return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
 
 
-def looks_from(values: Any) -> tuple[Look, ...]:
-    """The looks of :func:`looks_values`. ValueError, TypeError, IndexError and KeyError mean
+def decode_looks(values: Any) -> tuple[Look, ...]:
+    """The looks of :func:`encode_looks`. ValueError, TypeError, IndexError and KeyError mean
     damage.
     """
     frame_values, stack_values, looks = values
@@ -156,7 +156,7 @@ def _look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
             Reply(Process(*process), handler, _REPLIES[kind], *rest)
             for process, handler, kind, *rest in replies
         ),
-        tuple(_communicator_from(one) for one in communicators),
+        tuple(_decode_communicator(one) for one in communicators),
         tuple(
             Waiting(int(key, 16), rank, Process(*process), _REASONS[reason], *rest)
             for key, rank, process, reason, *rest in waiting
@@ -170,15 +170,15 @@ def _look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     )
 
 
-def _communicator_from(values: Any) -> Communicator:
+def _decode_communicator(values: Any) -> Communicator:
     key, size, ranks, rest, name, line, durations, *later = values
     function, numbers, *newer = later or ("", ())
     unlisted = newer[0] if newer else ()
     return Communicator(
         int(key, 16),
         size,
-        tuple(_member_from(one) for one in ranks),
-        None if rest is None else _member_from(rest),
+        tuple(_decode_member(one) for one in ranks),
+        None if rest is None else _decode_member(rest),
         name,
         line,
         {rank: tuple(map(float, times)) for rank, times in durations},
@@ -188,6 +188,6 @@ def _communicator_from(values: Any) -> Communicator:
     )
 
 
-def _member_from(values: Any) -> CommunicatorRank:
+def _decode_member(values: Any) -> CommunicatorRank:
     rank, process, presence, *rest = values
     return CommunicatorRank(rank, Process(*process), _PRESENCES[presence], *rest)

@@ -26,11 +26,11 @@ from triage.errors import ArtifactError, Corrupt
 from triage.parsers.extract.arrays import Arrays
 from triage.parsers.extract.digest import (
     Interned,
-    arrays_of,
+    decode_operations,
     digest_from,
     digest_header,
-    operations_from,
-    operations_text,
+    encode_operations,
+    list_arrays,
 )
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.history import PackedHistory
@@ -71,7 +71,7 @@ def pack(extract: Extract, *, compact: bool | None = None, timed: bool | None = 
         extract.artifact,
         extract.size_bytes,
         [digest_header(one) for one in extract.digests],
-        operations_text(extract.operations),
+        encode_operations(extract.operations),
         [log_values(one) for one in extract.logs],
         [len(one) for one in masks],
         [[one.artifact, one.why] for one in extract.refused],
@@ -79,17 +79,17 @@ def pack(extract: Extract, *, compact: bool | None = None, timed: bool | None = 
         [[one.artifact, one.data.decode("latin-1")] for one in extract.job_files],
         list(extract.foreign),
     ]
-    cells = [_cell_bytes(log.telemetry) for log in extract.logs]
+    cells = [_encode_cells(log.telemetry) for log in extract.logs]
     magic = COMPACT if compact else MAGIC
     if compact or timed or any(log.telemetry is not None for log in extract.logs):
         magic = COMPACT if compact else _WITH_TELEMETRY
         if timed:
             magic = COMPACT_TIMED if compact else _TIMED
-        values.append([_telemetry_values(log.telemetry) for log in extract.logs])
+        values.append([_encode_telemetry(log.telemetry) for log in extract.logs])
         values.append([len(one) for one in cells])
     header = to_exact_json(values)
     arrays = [
-        part for one in extract.digests for part in arrays_of(one, compact=compact, timed=timed)
+        part for one in extract.digests for part in list_arrays(one, compact=compact, timed=timed)
     ]
     plain = b"".join([len(header).to_bytes(4, "little"), header, *arrays, *masks, *cells])
     level = _COMPACT_LEVEL if compact else LEVEL
@@ -113,7 +113,7 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
         raise Corrupt(f"a stored extract is damaged: {error}") from error
 
 
-def plain_of(data: bytes, interned: Interned) -> bytes:
+def unwrap_frame(data: bytes, interned: Interned) -> bytes:
     """What the frame of a stored extract holds, header first. Raises :class:`Corrupt`."""
     try:
         if not 0 <= zstandard.frame_content_size(data[4:]) <= interned.max_bytes:
@@ -124,7 +124,7 @@ def plain_of(data: bytes, interned: Interned) -> bytes:
 
 
 def _extract_from(data: bytes, interned: Interned) -> Extract:
-    plain = plain_of(data, interned)
+    plain = unwrap_frame(data, interned)
     begin = 4 + int.from_bytes(plain[:4], "little")
     (
         artifact,
@@ -155,21 +155,21 @@ def _extract_from(data: bytes, interned: Interned) -> Extract:
     if telemetry:
         files, lengths = telemetry
         for log, one, length in zip(read_logs, files, lengths, strict=True):
-            log.telemetry = _telemetry_from(one, arrays.bytes(length), interned)
+            log.telemetry = _decode_telemetry(one, arrays.bytes(length), interned)
     return Extract(
         artifact=read[0].artifact if read and read[0].artifact == artifact else artifact,
         size_bytes=size_bytes,
         digests=tuple(read),
-        operations=interned.get("operations", operations, lambda: operations_from(operations)),
+        operations=interned.get("operations", operations, lambda: decode_operations(operations)),
         logs=tuple(read_logs),
-        refused=_refused_from(refused),
-        refused_logs=_refused_from(refused_logs),
+        refused=_decode_refused(refused),
+        refused_logs=_decode_refused(refused_logs),
         job_files=tuple(JobFile(name, text.encode("latin-1")) for name, text in job_files),
         foreign=tuple(foreign),
     )
 
 
-def _refused_from(values: Any) -> tuple[Refused, ...]:
+def _decode_refused(values: Any) -> tuple[Refused, ...]:
     return tuple(Refused(artifact, why) for artifact, why in values)
 
 
@@ -181,7 +181,7 @@ _MOST_STRETCHES: Final = 1 << 16
 _MOST_DOUBLINGS: Final = 24
 
 
-def _telemetry_values(file: TelemetryFile | None) -> list[Any] | None:
+def _encode_telemetry(file: TelemetryFile | None) -> list[Any] | None:
     """Everything but the cells of the grid, which go beside it: see :func:`cell_bytes`."""
     if file is None:
         return None
@@ -202,14 +202,14 @@ def _telemetry_values(file: TelemetryFile | None) -> list[Any] | None:
     ]
 
 
-def _cell_bytes(file: TelemetryFile | None) -> bytes:
+def _encode_cells(file: TelemetryFile | None) -> bytes:
     """The cells of the grid, row by row."""
     if file is None or file.grid is None:
         return b""
     return file.grid.value.astype(_CELL).tobytes()
 
 
-def _telemetry_from(values: Any, cells: bytes, interned: Interned) -> TelemetryFile | None:
+def _decode_telemetry(values: Any, cells: bytes, interned: Interned) -> TelemetryFile | None:
     """The file of :func:`telemetry_values`. ValueError, TypeError and KeyError mean damage, as
     :class:`Corrupt` does.
     """

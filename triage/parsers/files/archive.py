@@ -18,8 +18,8 @@ from triage.parsers.files.compression import (
     UNBOUNDED,
     Expansion,
     Truncated,
-    compression_of,
-    unpacked,
+    detect_compression,
+    unpack_body,
 )
 
 _CHUNK: Final = 1 << 20
@@ -105,7 +105,7 @@ def expand(source: IO[bytes], compression: str, bounds: Expansion) -> bytes:
     breaks off before anything of it could be read. A stream that breaks off later gives what
     came before: the dump inside is then a cut one.
     """
-    reader = unpacked(source, compression, bounds)
+    reader = unpack_body(source, compression, bounds)
     parts: list[bytes] = []
     try:
         while part := reader.read(_CHUNK):
@@ -180,7 +180,7 @@ _ATTRIBUTES: Final = (
 )
 
 
-def tar_members(
+def list_tar_members(
     path: Path,
     compression: str | None,
     bounds: Expansion,
@@ -191,17 +191,17 @@ def tar_members(
     ``wanted`` says by the first bytes and the name whether a file is read; others
     come without content.
     """
-    for entry in tar_entries(path, compression, bounds.ratio):
+    for entry in list_tar_entries(path, compression, bounds.ratio):
         if entry.source is None:
             yield Member(entry.name, None, entry.why)
             continue
         try:
-            yield _member(entry, entry.source, bounds, wanted)
+            yield _make_member(entry, entry.source, bounds, wanted)
         except ArtifactError as error:
             yield Member(entry.name, None, str(error))
 
 
-def _member(
+def _make_member(
     entry: Entry,
     source: Window,
     bounds: Expansion,
@@ -210,7 +210,7 @@ def _member(
     head = b""
     if wanted is not None:
         head = source.read(HEAD_BYTES)
-        packed = compression_of(head)
+        packed = detect_compression(head)
         first = head
         if packed:
             head += source.read(PEEK_BYTES)
@@ -220,7 +220,7 @@ def _member(
     if entry.size > bounds.max_bytes:
         return Member(entry.name, None, f"{entry.size:,} bytes; more than {bounds.max_bytes:,}")
     data = head + source.read()
-    packed = compression_of(data[:HEAD_BYTES])
+    packed = detect_compression(data[:HEAD_BYTES])
     if packed and not source.short:
         data = expand(io.BytesIO(data), packed, bounds)
     return Member(entry.name, data)
@@ -230,7 +230,7 @@ def peek(data: bytes, compression: str) -> bytes:
     """The first bytes behind the compression; nothing when it is damaged."""
     head = b""
     try:
-        read = unpacked(io.BytesIO(data), compression, UNBOUNDED).read
+        read = unpack_body(io.BytesIO(data), compression, UNBOUNDED).read
         # One call may give less: the first part of a file in many parts can be a byte.
         while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
             head += part
@@ -239,7 +239,7 @@ def peek(data: bytes, compression: str) -> bytes:
     return head
 
 
-def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Entry]:
+def list_tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Entry]:
     """The regular files of a tar, in its order; each is read, or not, before the next."""
     size = path.stat().st_size
     with path.open("rb") as source:
@@ -249,7 +249,7 @@ def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Ent
             return
         end = max(_TAR_FLOOR, ratio * size)
         bounds = Expansion(sys.maxsize, ratio, _TAR_FLOOR)
-        reader = _TolerantReader(unpacked(source, compression, bounds))
+        reader = _TolerantReader(unpack_body(source, compression, bounds))
         for entry in stream_entries(io.BufferedReader(reader, _CHUNK), end, seeks=False):
             if not entry.name and reader.broken is not None:
                 yield replace(entry, why=f"{entry.why}: {reader.broken}")
@@ -267,7 +267,7 @@ def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entr
     try:
         mode: Any = "r:" if seeks else "r|"
         with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
-            yield from _regular_entries(archive, end)
+            yield from _list_regular_entries(archive, end)
     except (tarfile.TarError, OSError) as error:
         yield Entry("", 0, None, f"the archive breaks off: {error}")
     except (ValueError, LookupError, RecursionError):
@@ -277,7 +277,7 @@ def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entr
         yield Entry("", 0, None, str(error))
 
 
-def _regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
+def _list_regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
     stream: Any = archive.fileobj
     for count, info in enumerate(archive, start=1):
         archive.members = []  # type: ignore[attr-defined]  # streaming: forget what was read
@@ -288,11 +288,13 @@ def _regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
             yield Entry("", 0, None, "a file of negative size in the archive")
             return
         name = info.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        why = None if info.isdir() else _refusal(info, name)
+        why = None if info.isdir() else _explain_refusal(info, name)
         source = None
         if why is not None:
             shown = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
-            yield Entry(shown, info.size, None, why, hostile=not info.isreg() or _leaves(name))
+            yield Entry(
+                shown, info.size, None, why, hostile=not info.isreg() or _is_outside_root(name)
+            )
         elif not info.isdir():
             # From the stream itself: the file that `extractfile` gives drops the last
             # bytes of an archive that breaks off.
@@ -306,7 +308,7 @@ def _regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
             return
 
 
-def _refusal(info: tarfile.TarInfo, name: str) -> str | None:
+def _explain_refusal(info: tarfile.TarInfo, name: str) -> str | None:
     """Why a member is not read, None when it is."""
     if len(name) > _MAX_PATH or any(len(part) > _MAX_NAME for part in name.split("/")):
         return f"a name of {len(name):,} characters"
@@ -314,11 +316,11 @@ def _refusal(info: tarfile.TarInfo, name: str) -> str | None:
         return "a sparse file in an archive is not read"
     if not info.isreg():
         return "a link or device in an archive is not followed"
-    if _leaves(name):
+    if _is_outside_root(name):
         return "its name leaves the archive"
     return None
 
 
-def _leaves(name: str) -> bool:
+def _is_outside_root(name: str) -> bool:
     """Whether a name is none of a file below the archive's root."""
     return ".." in PurePosixPath(name).parts or name.startswith("/") or "\0" in name

@@ -63,13 +63,13 @@ class Expansion:
 UNBOUNDED: Final = Expansion(sys.maxsize, ratio_floor_bytes=sys.maxsize)
 
 
-def compression_of(head: bytes) -> str | None:
+def detect_compression(head: bytes) -> str | None:
     """``gzip``, ``zstd``, ``xz`` or ``bzip2`` by the first bytes, else None."""
     return next((name for name, magic in MAGIC.items() if magic.match(head)), None)
 
 
-def unpacked(body: Body, compression: str | None, bounds: Expansion) -> Body:
-    """``body`` behind ``compression``, as :func:`compression_of` names it.
+def unpack_body(body: Body, compression: str | None, bounds: Expansion) -> Body:
+    """``body`` behind ``compression``, as :func:`detect_compression` names it.
 
     Reading it raises :class:`Truncated` where it is cut, else :class:`Corrupt` for damage and
     :class:`Forbidden` beyond the bounds.
@@ -126,7 +126,7 @@ class _Inflate:
         return self.inner.decompress(self.inner.unconsumed_tail + data, max_length)
 
 
-def _decompressor_of(
+def _make_decompressor(
     compression: str, bounds: Expansion
 ) -> tuple[Callable[[], _Decompressor], type[Exception]]:
     """What begins a stream, and what it raises for damage.
@@ -154,7 +154,7 @@ class _Streams:
         self.body = body
         self.name = compression
         self.bounds = bounds
-        self.begin, self.damage = _decompressor_of(compression, bounds)
+        self.begin, self.damage = _make_decompressor(compression, bounds)
         self.part = self.begin()
         self.parts = 1
         self.left = b""

@@ -49,7 +49,7 @@ def find_inputs(paths: Sequence[Path]) -> Inputs:
         if not os.path.lexists(path):
             raise UsageError(f"{path} does not exist: give a folder of dumps, a dump or a tar")
         roots.append(path.absolute())
-    base = _common_folder(roots)
+    base = _find_common_folder(roots)
     found: dict[Path, InputFile] = {}
     refused: dict[str, Refused] = {}
     for root in roots:
@@ -63,7 +63,7 @@ def find_inputs(paths: Sequence[Path]) -> Inputs:
     return Inputs(tuple(files), tuple(sorted(refused.values(), key=lambda one: one.artifact)))
 
 
-def _common_folder(roots: Sequence[Path]) -> Path:
+def _find_common_folder(roots: Sequence[Path]) -> Path:
     folders = [root if root.is_dir() else root.parent for root in roots]
     return Path(os.path.commonpath(folders))
 
@@ -77,7 +77,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]
     """(path, status, None) for a regular file, (path, None, why) for what is not read."""
     folders = [root]
     if not root.is_dir():
-        yield _regular(root)
+        yield _stat_regular(root)
         folders = []
     while folders:
         folder = folders.pop()
@@ -92,10 +92,10 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             else:
-                yield _regular(Path(entry.path))
+                yield _stat_regular(Path(entry.path))
 
 
-def _regular(path: Path) -> tuple[Path, os.stat_result | None, str | None]:
+def _stat_regular(path: Path) -> tuple[Path, os.stat_result | None, str | None]:
     try:
         status = path.stat()
     except OSError as error:

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from triage.domain.job import Job, job_from_dict
+from triage.domain.job import Job, make_job
 from triage.errors import UsageError
 from triage.parsers.files.inputs import Inputs
 
@@ -58,18 +58,18 @@ def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path |
     return facts, notes, first.path
 
 
-def job_of_archive(files: Sequence[JobFile]) -> tuple[Job, list[str]]:
+def read_job_of_archive(files: Sequence[JobFile]) -> tuple[Job, list[str]]:
     """The job's facts from the ``job.json`` nearest to the top of an archive."""
     first = min(files, key=lambda one: (one.artifact.count("/"), one.artifact))
     facts, problem = parse_job(first.data[:MAX_JOB_BYTES])
     return facts, [f"{first.artifact} {problem}; it is not used"] if problem else [*facts.problems]
 
 
-def filled(facts: Job, files: Sequence[JobFile]) -> tuple[Job, list[str]]:
+def fill_facts(facts: Job, files: Sequence[JobFile]) -> tuple[Job, list[str]]:
     """``facts`` with what they lack taken from the ``job.json`` nearest to the top, and notes."""
     if not files:
         return facts, []
-    found, notes = job_of_archive(files)
+    found, notes = read_job_of_archive(files)
     lacking = {
         one.name: getattr(found, one.name)
         for one in fields(Job)
@@ -86,4 +86,4 @@ def parse_job(raw: bytes) -> tuple[Job, str | None]:
         return Job(), f"is not valid JSON ({error})"
     if not isinstance(value, dict):
         return Job(), "is no JSON object"
-    return job_from_dict(value), None
+    return make_job(value), None

@@ -20,7 +20,7 @@ _NOT_ASCII: Final = bytes(range(128, 256))
 _TEXT: Final = bytes({9, 10, 12, 13, 27, *range(32, 127)})
 
 
-def encoding_of(head: bytes) -> str | None:
+def detect_encoding(head: bytes) -> str | None:
     """UTF-16 by its mark, or by a zero in every other byte of what is text otherwise."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
@@ -32,9 +32,9 @@ def encoding_of(head: bytes) -> str | None:
     return None
 
 
-def why_no_text(head: bytes) -> str | None:
+def explain_no_text(head: bytes) -> str | None:
     """Why the first bytes of a file are no text; None when they are."""
-    packing = packing_of(head)
+    packing = detect_packing(head)
     if packing is not None:
         what, instead = packing
         return f"no text: {what}: {instead}"
@@ -76,7 +76,7 @@ _PACKINGS: Final = (
 _ANY: Final = re.compile(b"|".join(b"(%s)" % pattern for pattern, _, _ in _PACKINGS))
 
 
-def packing_of(head: bytes) -> tuple[str, str] | None:
+def detect_packing(head: bytes) -> tuple[str, str] | None:
     """What the bytes that begin with ``head`` are ("packed with xz"), and what to do instead.
 
     32 bytes are enough; None for what is packed with nothing that is known.

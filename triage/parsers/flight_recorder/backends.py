@@ -72,7 +72,7 @@ class Backends:
         return bool(self.names) and self.names[self.number[int(row[col.NAME])]] == "nccl"
 
 
-def backends_of(names: Mapping[int, OpName], entries: NDArray[np.int64]) -> Backends:
+def find_backends(names: Mapping[int, OpName], entries: NDArray[np.int64]) -> Backends:
     """The backends of ``entries``, whose names are given by their indexes.
 
     What was dispatched comes behind what was done, and gloo behind what runs on the devices.

@@ -29,9 +29,9 @@ from triage.parsers.flight_recorder.jit import (
     Word,
     Words64,
     compiled,
+    convert_to_signed,
     in_python,
     inlined,
-    signed,
 )
 
 _U8 = NDArray[np.uint8]
@@ -145,7 +145,7 @@ OUT_SLOTS: Final = 14
 MAX_WORK: Final = 40_000_000
 
 
-def known_names() -> tuple[_U8, _I32]:
+def pack_known_names() -> tuple[_U8, _I32]:
     """``WALK_NAMES`` as one byte array and its offsets."""
     raw = [name.encode() for name in WALK_NAMES]
     offsets = np.zeros(len(raw) + 1, np.int32)
@@ -164,11 +164,11 @@ def mix(h: Word, value: Word) -> Word:
 def _mix_by_hand(h: int, value: int) -> int:
     """:func:`mix` for integers of any size."""
     x = (((int(h) ^ int(value)) & ALL_64) * 0x9E3779B97F4A7C15) & ALL_64
-    return signed(x ^ (x >> 31))
+    return convert_to_signed(x ^ (x >> 31))
 
 
 @compiled
-def _key_of(
+def _find_key(
     string: int, buf: _U8, strings: _I64, names: _U8, name_offsets: _I32, known: _I32
 ) -> Word:
     """Which known name a string is, -1 for none; remembered in ``known``."""
@@ -231,7 +231,7 @@ def _list_hash(
 
 
 @compiled
-def frames_hash(
+def hash_frames(
     container: int,
     cell_tag: _U8,
     cell: _I64,
@@ -264,19 +264,19 @@ def frames_hash(
 
 
 @inlined
-def times_1000(value: Word) -> Word:
+def multiply_by_1000(value: Word) -> Word:
     """``value`` in thousandths."""
     return value * 1000
 
 
-@in_python(times_1000)
-def _times_1000_by_hand(value: int) -> int:
-    """:func:`times_1000` for integers of any size."""
-    return signed(value * 1000)
+@in_python(multiply_by_1000)
+def _multiply_by_1000_by_hand(value: int) -> int:
+    """:func:`multiply_by_1000` for integers of any size."""
+    return convert_to_signed(value * 1000)
 
 
 @inlined
-def microseconds(tag: int, value: Word) -> Word:
+def convert_to_us(tag: int, value: Word) -> Word:
     """A duration in ms as whole microseconds; MISSING for what is none."""
     if tag == FLOAT:
         ms = np.int64(value).view(np.float64)
@@ -287,9 +287,9 @@ def microseconds(tag: int, value: Word) -> Word:
     return np.int64(ms * 1000.0 + 0.5) if 0.0 <= ms < _LONGEST_MS else np.int64(MISSING)
 
 
-@in_python(microseconds)
-def _microseconds_by_hand(tag: int, value: int) -> int:
-    """:func:`microseconds` for plain integers."""
+@in_python(convert_to_us)
+def _convert_to_us_by_hand(tag: int, value: int) -> int:
+    """:func:`convert_to_us` for plain integers."""
     if tag == FLOAT:
         ms = struct.unpack("<d", struct.pack("<q", value))[0]
     elif tag == INT:
@@ -350,11 +350,11 @@ def _walk_entry(
                 continue
             key = known[cell[k]]
             if key == -2:
-                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _find_key(cell[k], buf, strings, names, name_offsets, known)
             tag = cell_tag[k + 1]
             value = cell[k + 1]
             if key == _K_DURATION:
-                row[DURATION] = microseconds(tag, value)
+                row[DURATION] = convert_to_us(tag, value)
             if key < 0 or key > _K_CREATED_US:
                 continue
             want = _WANTED[key]
@@ -376,7 +376,7 @@ def _walk_entry(
             elif key == STATE and tag == STR:
                 state = known[value]
                 if state == -2:
-                    state = _key_of(value, buf, strings, names, name_offsets, known)
+                    state = _find_key(value, buf, strings, names, name_offsets, known)
                 state -= _K_SCHEDULED
                 good = state >= 0
                 if good:
@@ -394,7 +394,7 @@ def _walk_entry(
                     row[COLLECTIVE_SEQ] = value
             elif key == _K_CREATED_US and tag == INT:
                 if row[CREATED] == MISSING and value < np.int64(1) << 52:
-                    row[CREATED] = times_1000(value)
+                    row[CREATED] = multiply_by_1000(value)
             else:
                 good = False
             if not good:
@@ -453,7 +453,7 @@ def _walk_pairs(
             if work[0] > MAX_WORK:
                 return
             if cell_tag[k] == STR:
-                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _find_key(cell[k], buf, strings, names, name_offsets, known)
                 if low_key <= key < low_key + 3:
                     if cell_tag[k + 1] == want:
                         table[count, 1 + key - low_key] = cell[k + 1]
@@ -521,7 +521,7 @@ def walk(
                     return
                 if cell_tag[k] != STR:
                     continue
-                key = _key_of(cell[k], buf, strings, names, name_offsets, known)
+                key = _find_key(cell[k], buf, strings, names, name_offsets, known)
                 tag = cell_tag[k + 1]
                 value = cell[k + 1]
                 if key == _K_VERSION and tag == STR:

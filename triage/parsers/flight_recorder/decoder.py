@@ -28,12 +28,12 @@ from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
-from triage.parsers.flight_recorder.backends import Backends, backends_of
+from triage.parsers.flight_recorder.backends import Backends, find_backends
 from triage.parsers.flight_recorder.jit import compile_if_more_than
-from triage.parsers.flight_recorder.json_dump import opcodes_of_json
+from triage.parsers.flight_recorder.json_dump import convert_json_to_opcodes
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
 from triage.parsers.flight_recorder.long_texts import LONG_TEXT, T_STRING, LongTexts
-from triage.parsers.flight_recorder.oddities import oddities
+from triage.parsers.flight_recorder.oddities import list_oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.sequence_numbers import fill_in
 from triage.parsers.flight_recorder.shared import Shared
@@ -62,7 +62,7 @@ class Decoder:
         self.limits = limits
         self.scratch = ops.Scratch()
         self.long = LongTexts()
-        self.names, self.name_offsets = col.known_names()
+        self.names, self.name_offsets = col.pack_known_names()
         self.entries = np.empty((4096, col.FIELDS), np.int64)
         self.groups = np.empty((256, 4), np.int64)
         self.status = np.empty((256, 4), np.int64)
@@ -103,7 +103,7 @@ class Decoder:
             )
         is_json = data[0] != 0x80
         if is_json:
-            data = opcodes_of_json(bytes(data), self.limits)
+            data = convert_json_to_opcodes(bytes(data), self.limits)
         self.buf = np.frombuffer(data, np.uint8)
         if not self.buf.flags.writeable:
             # Arrays that may not be written to are another type: all would be compiled twice.
@@ -266,7 +266,7 @@ class Decoder:
         count = int(walked[col.OUT_ENTRIES])
         entries = self.entries[:count]
         names = self.op_names(entries)
-        backends = backends_of(names, entries)
+        backends = find_backends(names, entries)
         eventless = bool(names) and red.BY_STATE not in backends.ends.values()
         self.reduce(entries, names, backends)
         if self.numbers_lost and partial is None:
@@ -298,7 +298,7 @@ class Decoder:
                 self.recorders[: len(streams)].tolist(),
             ),
             streams=Streams(streams),
-            history=OpenHistory(_past_of(recent, entries)),
+            history=OpenHistory(_build_past(recent, entries)),
             pending=Units(units[kept].copy()),
             members=Members(self.kept_members(kept)),
             pending_total=len(open_units),
@@ -548,7 +548,7 @@ class Decoder:
         scratch = self.scratch
         self.work[0] = 0
         key = int(
-            col.frames_hash(
+            col.hash_frames(
                 container,
                 scratch.cell_tag,
                 scratch.cell,
@@ -561,21 +561,21 @@ class Decoder:
         known = self.shared.stacks.get(key)
         if known is None:
             frames = self.plain(ops.LIST, container, 2)
-            known = tuple(_frame_of(one) for one in frames if isinstance(one, dict))
+            known = tuple(_make_frame(one) for one in frames if isinstance(one, dict))
             self.shared.stacks[key] = known
         return known
 
     def oddities(self) -> tuple[str, ...]:
         """What was odd in a dump that was read all the same."""
         version = self.optional_text(self.walked[col.OUT_VERSION])
-        odd = oddities(version, self.walked, self.reduced, self.scratch.out)
+        odd = list_oddities(version, self.walked, self.reduced, self.scratch.out)
         if self.numbers_told:
             told = "lack a sequence number that the entries beside them tell"
             odd = (*odd, f"{self.numbers_told} entries {told}")
         return odd
 
 
-def _past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
+def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
@@ -583,18 +583,18 @@ def _past_of(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
         units[:, rd.U_SIG].copy(),
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),
-        _waits_us(units),
-        _lasted_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
+        _measure_creation_to_completion_us(units),
+        _measure_durations_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
     )
 
 
-def _lasted_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
+def _measure_durations_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """Microseconds on the device, -1 where an operation has none; None where no one has."""
     known = durations != rd.MISSING
     return np.where(known, durations, -1).astype(np.int32) if known.any() else None
 
 
-def _waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
+def _measure_creation_to_completion_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
     """From creation to the moment its end was noticed; -1 where either is unknown."""
     created, completed = units[:, rd.U_CREATED], units[:, rd.U_COMPLETED]
     known = (created != rd.MISSING) & (completed != rd.MISSING) & (completed >= created)
@@ -602,7 +602,7 @@ def _waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.where(known, np.minimum(waits // 1000, (1 << 31) - 1), -1).astype(np.int32)
 
 
-def _frame_of(value: dict[Any, Any]) -> Frame:
+def _make_frame(value: dict[Any, Any]) -> Frame:
     line = value.get("line")
     return Frame(
         name=str(value.get("name", "?"))[:200],

@@ -7,7 +7,7 @@ from typing import Final
 from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.domain.report import Refused
 from triage.parsers.files.job_file import JobFile
-from triage.parsers.flight_recorder.naming import shape_of
+from triage.parsers.flight_recorder.naming import mask_name_numbers
 
 # Dumps of one name but for its numbers, from which on another file of it should be one.
 _ALIKE: Final = 2
@@ -29,10 +29,10 @@ class DumpSet:
 
 def list_alike(dumps: DumpSet) -> None:
     """Refuse what is no dump and is called as the dumps beside it are, but for its number."""
-    alike = Counter(shape_of(digest.artifact) for digest in dumps.digests)
+    alike = Counter(mask_name_numbers(digest.artifact) for digest in dumps.digests)
     listed = {refused.artifact for refused in dumps.refused}
     dumps.refused += [
         Refused(artifact, f"named like the dumps beside it, and {HOLDS_NONE}")
         for artifact in dumps.foreign
-        if artifact not in listed and alike[shape_of(artifact)] >= _ALIKE
+        if artifact not in listed and alike[mask_name_numbers(artifact)] >= _ALIKE
     ]

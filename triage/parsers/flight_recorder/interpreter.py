@@ -22,17 +22,17 @@ from triage.parsers.flight_recorder.jit import (
     Word,
     Words64,
     checked,
+    convert_to_signed,
     in_python,
     inlined,
     reads_most,
-    signed,
 )
 from triage.parsers.flight_recorder.long_texts import (
     LONG_TEXT,
     T_HASH,
     T_STRING,
-    known_row,
-    same_bytes,
+    find_known_row,
+    is_same_bytes,
 )
 
 _U8 = NDArray[np.uint8]
@@ -179,7 +179,7 @@ def _hash_of_bytes(buf: memoryview, start: int, length: int) -> int:
         h = ((h ^ int.from_bytes(buf[at : at + 8], "little")) * 0xC4CEB9FE1A85EC53) & ALL_64
         h ^= h >> 29
     h = ((h ^ int.from_bytes(buf[whole : start + length], "little")) * 0xC4CEB9FE1A85EC53) & ALL_64
-    return signed(h ^ (h >> 32))
+    return convert_to_signed(h ^ (h >> 32))
 
 
 @checked
@@ -194,7 +194,7 @@ def intern_string(
     """
     row: Word = -1
     if length >= LONG_TEXT:
-        row = known_row(buf, start, length, long_data, long_rows)
+        row = find_known_row(buf, start, length, long_data, long_rows)
     if row >= 0:
         h = long_rows[row, T_HASH]
     else:
@@ -208,7 +208,7 @@ def intern_string(
             return -2
         known = slots[slot]
         alike = strings[known, 2] == h and strings[known, 1] == length
-        if alike and same_bytes(buf, start, buf, strings[known, 0], length):
+        if alike and is_same_bytes(buf, start, buf, strings[known, 0], length):
             return known
         slot = (slot + 1) & mask
     if count >= len(strings):
@@ -223,15 +223,15 @@ def intern_string(
 
 
 @inlined
-def wrapped(value: Word) -> Word:
+def wrap_to_64_bits(value: Word) -> Word:
     """``value`` as the 64 bits that it has."""
     return value
 
 
-@in_python(wrapped)
-def _wrapped_by_hand(value: int) -> int:
-    """:func:`wrapped` for integers of any size."""
-    return signed(value)
+@in_python(wrap_to_64_bits)
+def _wrap_to_64_bits_by_hand(value: int) -> int:
+    """:func:`wrap_to_64_bits` for integers of any size."""
+    return convert_to_signed(value)
 
 
 @inlined
@@ -255,7 +255,7 @@ def _append_cells(
 
 
 @checked
-def only_zeros(buf: _U8, start: int, end: int) -> bool:
+def is_only_zeros(buf: _U8, start: int, end: int) -> bool:
     """Whether the tail is what a node that lost power leaves behind."""
     for k in range(start, end):  # noqa: SIM110 - compiled by numba
         if buf[k] != 0:
@@ -475,7 +475,7 @@ def interpret(
                 value |= np.int64(buf[pos + k]) << (8 * k)
             if 0 < length < 8 and buf[pos + length - 1] & 0x80:
                 value -= np.int64(1) << (8 * length)
-            value = wrapped(value)
+            value = wrap_to_64_bits(value)
             pos += length
             stack_tag[sp] = INT
             stack[sp] = value
@@ -517,7 +517,7 @@ def interpret(
             for k in range(8):
                 value = (value << 8) | np.int64(buf[pos + k])
             pos += 8
-            value = wrapped(value)
+            value = wrap_to_64_bits(value)
             stack_tag[sp] = FLOAT
             stack[sp] = value
             sp += 1
@@ -598,7 +598,7 @@ def interpret(
                 break
             code = _OK
             if pos < size:
-                if only_zeros(buf, pos, size):
+                if is_only_zeros(buf, pos, size):
                     out[OUT_ZERO_TAIL] = 1
                 else:
                     code = _TRAILING
@@ -606,7 +606,7 @@ def interpret(
                     at = pos
             break
         else:
-            if op == 0 and only_zeros(buf, at, size):
+            if op == 0 and is_only_zeros(buf, at, size):
                 out[OUT_ZERO_TAIL] = 1
                 break
             code = BAD_OPCODE

@@ -14,7 +14,8 @@ A cache that cannot be written any more (a full disk, a confined process) costs
 that time as well, and no more.
 
 Where nothing is compiled yet and little is to be read, the same functions run as the Python
-that they are, which is done long before a compiler is (:func:`little_to_read`). A process that
+that they are, which is done long before a compiler is (:func:`prefer_python_for_little`). A
+process that
 reads again and again compiles once that has cost it MOST_PLAIN_S in total. Their arrays
 are then lent as memory views, whose items are Python's integers, and ``np.int64`` is one: a byte
 less another is no byte, as in compiled code. What wraps at 64 bits says itself how that is done in
@@ -97,12 +98,15 @@ class Loop:
         with self.lock:
             if self.native is None:
                 STATE.say(self.function)
-                self.native = native_of(self.function, self.options)
+                self.native = make_native(self.function, self.options)
         return self.native
 
     def make_twin(self) -> tuple[list[_Way], Callable[..., Any]]:
         """How each argument is lent, and a function that calls only its like."""
-        ways, function = _ways_of(self.function), cast(FunctionType, self.by_hand or self.function)
+        ways, function = (
+            _choose_ways(self.function),
+            cast(FunctionType, self.by_hand or self.function),
+        )
         known = dict(function.__globals__)
         for name in function.__code__.co_names:
             value = known.get(name)
@@ -113,7 +117,7 @@ class Loop:
             elif value is np:
                 known[name] = _PLAIN_NUMPY
             else:
-                known[name] = _lent(value)
+                known[name] = _lend_value(value)
         self.twin = ways, FunctionType(function.__code__, known, function.__name__)
         return cast(tuple[list[_Way], Any], self.twin)
 
@@ -153,33 +157,33 @@ class PlainNumpy:
 _PLAIN_NUMPY: Final = PlainNumpy
 
 
-def _lent(value: Any) -> Any:
+def _lend_value(value: Any) -> Any:
     """An array as a view whose items are plain integers, a number as a plain one; else as it is."""
     if isinstance(value, np.ndarray):
         return memoryview(cast(Any, value))
     return int(value) if isinstance(value, np.integer) else value
 
 
-def _ways_of(function: Callable[..., Any]) -> list[_Way]:
+def _choose_ways(function: Callable[..., Any]) -> list[_Way]:
     """How each argument of a function is lent where it runs as Python."""
     code, annotations = function.__code__, function.__annotations__
     names = code.co_varnames[: code.co_argcount]
-    return [_WAYS.get(id(annotations.get(name)), _lent) for name in names]
+    return [_WAYS.get(id(annotations.get(name)), _lend_value) for name in names]
 
 
 def _as_list(array: NDArray[Any]) -> list[Any]:
     return cast(list[Any], array.tolist())
 
 
-def _as_it_is(array: NDArray[Any]) -> NDArray[Any]:
+def _keep_as_is(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-_WAYS: Final[dict[int, _Way]] = {id(Rows): _as_it_is, id(Bytes8): _as_list, id(Words64): _as_list}
+_WAYS: Final[dict[int, _Way]] = {id(Rows): _keep_as_is, id(Bytes8): _as_list, id(Words64): _as_list}
 
 
 @contextmanager
-def little_to_read(little: bool) -> Iterator[None]:
+def prefer_python_for_little(little: bool) -> Iterator[None]:
     """While it is held, run as Python what is ``little``, if nothing has been compiled before."""
     STATE.plain = little and STATE.may_be_plain and not are_compiled()
     try:
@@ -194,7 +198,7 @@ def require_compiled() -> None:
 
 
 @contextmanager
-def told_of_compiling(begins: Callable[[], None]) -> Iterator[None]:
+def notify_of_compiling(begins: Callable[[], None]) -> Iterator[None]:
     """While it is held, ``begins`` is called once when compiling begins, which takes a while."""
     before, STATE.begins = STATE.begins, begins
     try:
@@ -243,7 +247,7 @@ def was_compiled(function: Callable[..., Any]) -> bool:
         index = (folder / f"{name}{sys.abiflags}.nbi").read_bytes()
         begin = index[:_STAMP_BYTES]
         return (
-            _pickled_version() in begin
+            _pickle_version() in begin
             and _cache_stamp(function).encode() in begin
             and hashlib.sha256(code.co_code).hexdigest().encode() in index
             and (folder / f"{name}{sys.abiflags}.1.nbc").exists()
@@ -257,7 +261,7 @@ _STAMP_BYTES: Final = 128
 
 
 @cache
-def _pickled_version() -> bytes:
+def _pickle_version() -> bytes:
     """A short string of a pickle, with its length before it."""
     from importlib.metadata import version
 
@@ -284,12 +288,12 @@ def _cache_stamp(function: Callable[..., Any]) -> str:
                 found.add(loop.function.__code__.co_filename)
     digest = hashlib.sha256(__version__.encode())
     for source in sorted(found):
-        digest.update(_source_digest(source, os.stat(source).st_mtime_ns))
+        digest.update(_digest_source(source, os.stat(source).st_mtime_ns))
     return digest.hexdigest()
 
 
 @cache
-def _source_digest(path: str, _changed_ns: int) -> bytes:
+def _digest_source(path: str, _changed_ns: int) -> bytes:
     return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
@@ -309,7 +313,7 @@ def _cache_folder(source: Path) -> Path:
     raise FileNotFoundError(source)
 
 
-def signed(number: int) -> int:
+def convert_to_signed(number: int) -> int:
     """An integer of any size as the one that 64 bits of it are."""
     return ((number + _TWO_63) & ALL_64) - _TWO_63
 
@@ -350,7 +354,7 @@ def _compile_with(function: F, **options: bool) -> F:
     return cast(F, Loop(function, options))
 
 
-def native_of(function: Callable[..., Any], options: dict[str, bool]) -> Any:
+def make_native(function: Callable[..., Any], options: dict[str, bool]) -> Any:
     """What numba makes of it."""
     import numba
 

@@ -129,7 +129,7 @@ class _OpcodeWriter:
         self.out += b"e"
 
 
-def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
+def convert_json_to_opcodes(data: bytes, limits: Limits) -> bytearray:
     """The JSON dump ``data`` as opcodes for the interpreter.
 
     Raises :class:`Corrupt` for text that is no JSON, with the place, and
@@ -182,7 +182,7 @@ def _write_top(writer: _OpcodeWriter, top: dict[str, Any]) -> None:
     for key in _TOP_LEVEL:
         if key in top:
             writer.text(key)
-            writer.value(_counters_as_integers(top[key]) if key == "pg_status" else top[key])
+            writer.value(_convert_counters(top[key]) if key == "pg_status" else top[key])
     entries = top.get("entries")
     if isinstance(entries, list):
         writer.text("entries")
@@ -201,15 +201,15 @@ def _write_entries(writer: _OpcodeWriter, entries: list[Any]) -> None:
             if key in _KNOWN:
                 writer.text(key)
                 if key in _NUMBERS and isinstance(value, str):
-                    value = _as_integer(value)
+                    value = _convert_integer(value)
                 elif key in _SIZES:
-                    value = _sizes_as_integers(value)
+                    value = _convert_sizes(value)
                 writer.value(value)
         writer.out += b"u"
     writer.out += b"e"
 
 
-def _sizes_as_integers(sizes: Any) -> Any:
+def _convert_sizes(sizes: Any) -> Any:
     """The sizes of tensors, which some tools write as text, or their numbers; what is no list of
     shapes as it is.
     """
@@ -221,7 +221,8 @@ def _sizes_as_integers(sizes: Any) -> Any:
     if not texts:
         return sizes
     return [
-        [_as_integer(part) for part in size] if isinstance(size, list) else size for size in sizes
+        [_convert_integer(part) for part in size] if isinstance(size, list) else size
+        for size in sizes
     ]
 
 
@@ -237,18 +238,18 @@ def _sizes_in(text: str) -> list[list[int]] | None:
     return sizes if shapes else None
 
 
-def _counters_as_integers(status: Any) -> Any:
+def _convert_counters(status: Any) -> Any:
     """``pg_status`` of a JSON dump holds its integers as text."""
     if not isinstance(status, dict):
         return status
     return {
-        key: {name: _as_integer(value) for name, value in row.items()}
+        key: {name: _convert_integer(value) for name, value in row.items()}
         for key, row in status.items()
         if isinstance(row, dict)
     }
 
 
-def _as_integer(value: Any) -> Any:
+def _convert_integer(value: Any) -> Any:
     if isinstance(value, str):
         try:
             return int(value[:20])

@@ -58,18 +58,18 @@ class LongTexts:
 
 
 @checked
-def known_row(buf: _U8, start: Word, length: Word, data: _U8, rows: _I64) -> Word:
+def find_known_row(buf: _U8, start: Word, length: Word, data: _U8, rows: _I64) -> Word:
     """The row of the text with these bytes, -1 where there is none."""
     if start < 0 or length < 0 or start + length > len(buf):
         raise IndexError
     for row in range(len(rows)):
-        if rows[row, _T_LENGTH] == length and same_bytes(buf, start, data, rows[row, 0], length):
+        if rows[row, _T_LENGTH] == length and is_same_bytes(buf, start, data, rows[row, 0], length):
             return row
     return -1
 
 
 @inlined
-def same_bytes(buf: _U8, start: Word, other: _U8, begin: Word, length: Word) -> bool:
+def is_same_bytes(buf: _U8, start: Word, other: _U8, begin: Word, length: Word) -> bool:
     """Whether two stretches of this length, which lie within their arrays, are the same."""
     # Unsigned places are never counted from the end, so that whole blocks are compared at once.
     at, to = np.uint64(start), np.uint64(begin)

@@ -26,47 +26,47 @@ _LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
 _HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
 
 
-def _parts_of(artifact: str) -> list[str]:
+def _split_path(artifact: str) -> list[str]:
     """What a path's parts are, without making a path: there are as many as files."""
     return [part for part in artifact.split("/") if part not in ("", ".")]
 
 
-def _stem_of(artifact: str) -> str:
-    return _ENDINGS.sub("", (_parts_of(artifact) or [""])[-1])
+def _get_stem(artifact: str) -> str:
+    return _ENDINGS.sub("", (_split_path(artifact) or [""])[-1])
 
 
 def rank_in_name(artifact: str) -> int | None:
     """The rank that a file's name claims; None without digits, or with more than seven."""
-    match = _LAST_DIGITS.search(_stem_of(artifact))
+    match = _LAST_DIGITS.search(_get_stem(artifact))
     digits = match[1].lstrip("0") if match else ""
     if match is None or len(digits) > 7:
         return None
     return int(digits or "0")
 
 
-def node_in_name(artifact: str) -> str | None:
+def parse_node(artifact: str) -> str | None:
     """The node that a file's folder or name claims, if any."""
-    parts = _parts_of(artifact)
+    parts = _split_path(artifact)
     for folder, below in pairwise(parts[:-1]):
         if folder == "nodes":
             return below
-    match = _HOST_BEFORE_RANK.search(_stem_of(artifact))
+    match = _HOST_BEFORE_RANK.search(_get_stem(artifact))
     return match["host"] if match else None
 
 
-def prefixes_of(artifact: str) -> list[str]:
+def list_prefixes(artifact: str) -> list[str]:
     """What the names of several dumps may have in common: the file's name without the rank, then
     the path up to each folder, then both.
     """
-    parts = _parts_of(artifact)
+    parts = _split_path(artifact)
     folders = ["/".join(parts[: level + 1]) for level in range(len(parts) - 1)]
-    stem = _stem_of(artifact)
+    stem = _get_stem(artifact)
     match = _LAST_DIGITS.search(stem)
     name = stem[: match.start()] if match else stem
     return [name, *folders, "/".join([*parts[:-1], name])]
 
 
-def might_be_dump(artifact: str) -> bool:
+def may_be_dump(artifact: str) -> bool:
     """Whether a name may be a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
     stem = artifact.rpartition("/")[2].lower()
     while stem.endswith(_DUMP_ENDINGS):
@@ -74,16 +74,16 @@ def might_be_dump(artifact: str) -> bool:
     return stem[-1:].isdecimal() and _DUMP_NAME.search(stem[:-1]) is not None
 
 
-def named_as_dump(artifact: str) -> bool:
+def is_named_as_dump(artifact: str) -> bool:
     """Whether a name is one that only a recorder gives: ``comm_lib_trace_rank_3``."""
     stem = artifact.rpartition("/")[2].lower()
     pickled = False
     while stem.endswith(_DUMP_ENDINGS):
         stem, _, ending = stem.rpartition(".")
         pickled = pickled or ending in ("pkl", "pickle")
-    return _RECORDER_NAME.match(stem) is not None or (pickled and might_be_dump(artifact))
+    return _RECORDER_NAME.match(stem) is not None or (pickled and may_be_dump(artifact))
 
 
-def shape_of(artifact: str) -> str:
+def mask_name_numbers(artifact: str) -> str:
     """A name without its numbers: what the dumps of one folder have in common."""
     return _NUMBER.sub("#", artifact)

@@ -14,7 +14,7 @@ from triage.parsers.flight_recorder import reduce as red
 _KNOWN: Final = (2, 10)
 
 
-def oddities(
+def list_oddities(
     version: str | None,
     walked: NDArray[np.int64],
     reduced: NDArray[np.int64],
@@ -25,10 +25,14 @@ def oddities(
     ``version`` is what it says of its format; ``walked``, ``reduced`` and ``out`` are the
     results of ``columns``, ``reduce`` and ``interpreter``, by their ``OUT_*`` slots.
     """
-    return (*_of_version(version), *_of_entries(walked, reduced), *_of_end(out))
+    return (
+        *_list_version_oddities(version),
+        *_list_entry_oddities(walked, reduced),
+        *_list_end_oddities(out),
+    )
 
 
-def _of_version(version: str | None) -> Iterator[str]:
+def _list_version_oddities(version: str | None) -> Iterator[str]:
     if version is None:
         return
     parsed = _parse_version(version)
@@ -39,7 +43,7 @@ def _of_version(version: str | None) -> Iterator[str]:
         yield f"dump format {version} is newer than those known (up to {known})"
 
 
-def _of_entries(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterator[str]:
+def _list_entry_oddities(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterator[str]:
     if walked[col.OUT_SKIPPED]:
         yield f"{int(walked[col.OUT_SKIPPED])} items are no entries and were left out"
     if walked[col.OUT_BAD_VALUES]:
@@ -52,7 +56,7 @@ def _of_entries(walked: NDArray[np.int64], reduced: NDArray[np.int64]) -> Iterat
         yield f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number"
 
 
-def _of_end(out: NDArray[np.int64]) -> Iterator[str]:
+def _list_end_oddities(out: NDArray[np.int64]) -> Iterator[str]:
     if out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT:
         yield "zeros follow the end of the dump"
 

@@ -131,7 +131,7 @@ def _stream_of(
 
 
 @compiled
-def _lone_members(entries: Rows, count: int, kinds: _I8, marks: Rows) -> None:
+def _close_lone_members(entries: Rows, count: int, kinds: _I8, marks: Rows) -> None:
     """Single members of blocks whose closing entry an only-active dump has left out.
 
     Such a dump drops what is finished, so it has gaps; and the closing entry would
@@ -263,7 +263,7 @@ def reduce_entries(
         if silent and entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
             marks[i, _K_ORPHAN] = 1
             marks[j, _K_ORPHAN] = 1
-    _lone_members(entries, count, kinds, marks)
+    _close_lone_members(entries, count, kinds, marks)
     if count > 0 and marks[count - 1, _K_ORPHAN] == 1:
         out[OUT_BLOCK_OPEN] = 1
     num_units = 0

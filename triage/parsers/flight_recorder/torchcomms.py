@@ -29,7 +29,7 @@ def is_torchcomms(top: dict[str, Any]) -> bool:
     entries = top.get("entries")
     if top.get(_OWN_STATUS) or not isinstance(entries, list) or not entries:
         return False
-    if not all(isinstance(entry, dict) and _names_backend(entry) for entry in entries):
+    if not all(isinstance(entry, dict) and _has_backend_name(entry) for entry in entries):
         return False
     numbers = [entry.get("collective_seq_id") for entry in entries]
     first = numbers[0]
@@ -38,15 +38,17 @@ def is_torchcomms(top: dict[str, Any]) -> bool:
     return numbers == list(range(first, first + len(numbers)))
 
 
-def _names_backend(entry: _Entry) -> bool:
+def _has_backend_name(entry: _Entry) -> bool:
     group, name = entry.get("process_group"), entry.get("profiling_name")
     if not (isinstance(group, list) and len(group) == 2 and isinstance(name, str)):
         return False
     backend, colon, _ = name.partition(":")
-    return bool(colon) and group[1] == backend and not entry.get("is_p2p") and _numbered_once(entry)
+    return (
+        bool(colon) and group[1] == backend and not entry.get("is_p2p") and _is_numbered_once(entry)
+    )
 
 
-def _numbered_once(entry: _Entry) -> bool:
+def _is_numbered_once(entry: _Entry) -> bool:
     """Whether no transfer was counted: PyTorch counts them in a number of their own."""
     return entry.get("p2p_seq_id") in (0, None)
 

@@ -21,14 +21,14 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.live.foreign_values import (
-    bounded_text,
+    convert_to_ns,
+    get_json_object,
     hash_number,
-    json_value,
-    nanoseconds,
+    iterate_json_objects,
+    limit_text,
     number_of,
-    rows_of,
-    table_of,
-    whole_number,
+    parse_json_value,
+    parse_whole_number,
 )
 
 _MAX_COMMUNICATORS: Final = 4096
@@ -54,24 +54,24 @@ class _StateOfOne:
     def listed(self, key: str) -> list[dict[str, Any]]:
         """The objects of a text that is JSON again. Raises :class:`Corrupt` for one that is cut."""
         text = self.values.get(key)
-        value = json_value(text) if isinstance(text, str) else text
-        return list(rows_of(value, _MAX_OPERATIONS))
+        value = parse_json_value(text) if isinstance(text, str) else text
+        return list(iterate_json_objects(value, _MAX_OPERATIONS))
 
 
-def looks_of_comm_state(text: str, artifact: str) -> Sequence[Look]:
+def read_comm_state(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`ArtifactError` where it holds no communicator."""
-    states = table_of(table_of(json_value(text)).get("nccl_comm_state"))
-    told = list(_told_states(states))
+    states = get_json_object(get_json_object(parse_json_value(text)).get("nccl_comm_state"))
+    told = list(_iterate_identified_states(states))
     if not told:
         raise Corrupt('no communicator can be read in "nccl_comm_state"')
-    process = Process(rank=_world_rank(told, artifact))
+    process = Process(rank=_find_global_rank(told, artifact))
     communicators: list[Communicator] = []
     waiting: list[Waiting] = []
     partial: str | None = None
     for state in told:
         try:
-            communicators.append(_communicator_of(state, process))
-            waiting += _waits_of(state, process)
+            communicators.append(_build_communicator(state, process))
+            waiting += _iterate_waits(state, process)
         except ArtifactError as error:
             partial = f"communicator {state.hash:x}: {error}"
     return (
@@ -85,18 +85,18 @@ def looks_of_comm_state(text: str, artifact: str) -> Sequence[Look]:
     )
 
 
-def _told_states(states: dict[str, Any]) -> Iterator[_StateOfOne]:
+def _iterate_identified_states(states: dict[str, Any]) -> Iterator[_StateOfOne]:
     """The communicators that say who they are, by their hash."""
     for key in sorted(states)[:_MAX_COMMUNICATORS]:
-        one = table_of(states[key])
+        one = get_json_object(states[key])
         number = hash_number(one.get("commHash") or key, 16)
-        rank, size = whole_number(one.get("rank")), whole_number(one.get("nRanks"))
+        rank, size = parse_whole_number(one.get("rank")), parse_whole_number(one.get("nRanks"))
         if number is not None and rank is not None and size is not None and 0 <= rank < size:
-            name = bounded_text(one.get("commDesc")).strip('"')
+            name = limit_text(one.get("commDesc")).strip('"')
             yield _StateOfOne(number, rank, size, name, one)
 
 
-def _world_rank(states: Sequence[_StateOfOne], artifact: str) -> int | None:
+def _find_global_rank(states: Sequence[_StateOfOne], artifact: str) -> int | None:
     """The global rank: that in the communicator of all processes, else the file's name."""
     world = next((one.rank for one in states if one.name.startswith(_WORLD)), None)
     if world is not None:
@@ -105,10 +105,12 @@ def _world_rank(states: Sequence[_StateOfOne], artifact: str) -> int | None:
     return int(named[1]) if named else None
 
 
-def _communicator_of(state: _StateOfOne, process: Process) -> Communicator:
+def _build_communicator(state: _StateOfOne, process: Process) -> Communicator:
     """How far the rank came: the numbers of the last operation that it launched and completed."""
-    past = _numbers_of(state.listed("CT_pastColls"))
-    begun = _numbers_of([*state.listed("CT_currentColls"), *state.listed("CT_pendingColls")])
+    past = _list_collective_numbers(state.listed("CT_pastColls"))
+    begun = _list_collective_numbers(
+        [*state.listed("CT_currentColls"), *state.listed("CT_pendingColls")]
+    )
     recorded = "CT_pastColls" in state.values
     member = CommunicatorRank(
         state.rank,
@@ -119,27 +121,27 @@ def _communicator_of(state: _StateOfOne, process: Process) -> Communicator:
     return Communicator(state.hash, state.size, (member,), name=state.name)
 
 
-def _numbers_of(operations: Sequence[dict[str, Any]]) -> list[int]:
+def _list_collective_numbers(operations: Sequence[dict[str, Any]]) -> list[int]:
     """The numbers of collectives, from 0."""
     found = []
     for one in operations:
-        number = whole_number(one.get("opCount", one.get("collId")))
-        if number is not None and number >= 0 and not _PAIRED.search(bounded_text(one.get("coll"))):
+        number = parse_whole_number(one.get("opCount", one.get("collId")))
+        if number is not None and number >= 0 and not _PAIRED.search(limit_text(one.get("coll"))):
             found.append(number)
     return found
 
 
-def _waits_of(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
+def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
     """What the proxy's unfinished transfers wait for."""
     for one in state.listed("PT_activeOps"):
-        peer = whole_number(one.get("remoteRank"))
-        direction = bounded_text(one.get("opType")).upper()
-        reason = _reason_of(one, direction)
+        peer = parse_whole_number(one.get("remoteRank"))
+        direction = limit_text(one.get("opType")).upper()
+        reason = _find_wait_reason(one, direction)
         if reason is None or peer is None:
             continue
-        operation = f"{direction} of {bounded_text(one.get('coll'))} {_number_text(one)}"
+        operation = f"{direction} of {limit_text(one.get('coll'))} {_number_text(one)}"
         stamps = [number_of(one.get("startTs"))]
-        stamps += [number_of(table_of(one.get(name)).get("ts")) for name in _STAGES]
+        stamps += [number_of(get_json_object(one.get(name)).get("ts")) for name in _STAGES]
         last_us = max((ts for ts in stamps if ts is not None and ts > 0), default=None)
         yield Waiting(
             state.hash,
@@ -148,18 +150,21 @@ def _waits_of(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
             reason,
             None if reason is WaitReason.OWN_DEVICE else peer,
             operation.strip(),
-            nanoseconds(last_us, _US),
+            convert_to_ns(last_us, _US),
         )
 
 
 _STAGES: Final = ("POSTED", "REM_FIFO_WAIT", "RECEIVED", "TRANSMITTED", "DONE")
 
 
-def _reason_of(operation: dict[str, Any], direction: str) -> WaitReason | None:
+def _find_wait_reason(operation: dict[str, Any], direction: str) -> WaitReason | None:
     """Whose turn it is, by the stage at which the steps pile up; None for what is over."""
-    step = {name: whole_number(table_of(operation.get(name)).get("step")) or 0 for name in _STAGES}
-    steps = whole_number(operation.get("nSteps")) or 0
-    if bounded_text(operation.get("status")).upper() == "DONE" or 0 < steps <= step["DONE"]:
+    step = {
+        name: parse_whole_number(get_json_object(operation.get(name)).get("step")) or 0
+        for name in _STAGES
+    }
+    steps = parse_whole_number(operation.get("nSteps")) or 0
+    if limit_text(operation.get("status")).upper() == "DONE" or 0 < steps <= step["DONE"]:
         return None
     if direction == "RECV":
         if step["RECEIVED"] < step["POSTED"]:
@@ -175,5 +180,5 @@ def _reason_of(operation: dict[str, Any], direction: str) -> WaitReason | None:
 
 
 def _number_text(operation: dict[str, Any]) -> str:
-    number = whole_number(operation.get("opCount"))
+    number = parse_whole_number(operation.get("opCount"))
     return "" if number is None else str(number)

@@ -67,7 +67,7 @@ _LEAST_PID: Final = 100_000
 _NANOSECONDS: Final = 1_000_000_000
 
 
-def _stem_of_name(artifact: str) -> str:
+def _parse_name_stem(artifact: str) -> str:
     """The last part of a path, without endings and without a time."""
     return _TIME.sub("", _ENDING.sub("", artifact.rpartition("/")[2]))
 
@@ -78,7 +78,7 @@ def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
     None where that number is one of ``pids``, or counts nodes, rounds or processes.
     """
     last: int | None = None
-    for match in _NUMBER.finditer(_stem_of_name(artifact)[-256:]):
+    for match in _NUMBER.finditer(_parse_name_stem(artifact)[-256:]):
         word, number = (match["word"] or "").lower(), int(match["number"])
         if word in _RANK_WORDS or (word == "r" and not match.start()):
             return number
@@ -88,9 +88,9 @@ def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
     return last
 
 
-def pid_in_name(artifact: str) -> int | None:
+def parse_name_pid(artifact: str) -> int | None:
     """The process that a name claims: ``pid_20640``, ``proc-20640``, ``core.gpu-n02.20640``."""
-    for match in _NUMBER.finditer(_stem_of_name(artifact)[-256:]):
+    for match in _NUMBER.finditer(_parse_name_stem(artifact)[-256:]):
         if (match["word"] or "").lower() in ("pid", "proc", "process", "p"):
             return int(match["number"])
     return None

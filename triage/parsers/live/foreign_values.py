@@ -14,7 +14,7 @@ _MAX_DIGITS: Final = 20
 _MAX_NS: Final = 1 << 63
 
 
-def json_value(text: str) -> Any:
+def parse_json_value(text: str) -> Any:
     """The value of a JSON text. Raises :class:`Corrupt` with the place where it is none."""
     try:
         return orjson.loads(text)
@@ -24,12 +24,12 @@ def json_value(text: str) -> Any:
         raise Corrupt("text that is no UTF-8") from error
 
 
-def table_of(value: Any) -> dict[str, Any]:
+def get_json_object(value: Any) -> dict[str, Any]:
     """An object; empty for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def rows_of(value: Any, most: int) -> Iterator[dict[str, Any]]:
+def iterate_json_objects(value: Any, most: int) -> Iterator[dict[str, Any]]:
     """The objects of a list, at most the last ``most``."""
     if isinstance(value, list):
         yield from (one for one in value[-most:] if isinstance(one, dict))
@@ -37,18 +37,18 @@ def rows_of(value: Any, most: int) -> Iterator[dict[str, Any]]:
 
 def hash_number(value: Any, base: int = 10) -> int | None:
     """The hash of a communicator: 64 bits without a sign."""
-    number = whole_number(value, base, 1 << 64)
+    number = parse_whole_number(value, base, 1 << 64)
     return number if number is not None and number >= 0 else None
 
 
-def nanoseconds(value: float | None, unit_ns: int) -> int | None:
+def convert_to_ns(value: float | None, unit_ns: int) -> int | None:
     """A moment since 1970 in ns; None for none, and for one that no clock shows."""
     if value is None or not 0 < value < _MAX_NS / unit_ns:
         return None
     return int(value) * unit_ns
 
 
-def whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int | None:
+def parse_whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int | None:
     """An integer below ``most``, also one that is written as text."""
     if isinstance(value, bool):
         return None
@@ -70,6 +70,6 @@ def number_of(value: Any) -> float | None:
     return float(value) if abs(value) < 1e18 else None
 
 
-def bounded_text(value: Any) -> str:
+def limit_text(value: Any) -> str:
     """Text in one line of at most 400 characters; empty for anything else."""
     return " ".join(value[:_MAX_TEXT].split()) if isinstance(value, str) else ""

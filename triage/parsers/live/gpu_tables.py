@@ -22,12 +22,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from triage.domain.job import bus_id
+from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
-from triage.parsers.live.foreign_values import json_value, number_of, table_of, whole_number
-from triage.parsers.telemetry.columns import Columns, header_of
+from triage.parsers.live.foreign_values import (
+    get_json_object,
+    number_of,
+    parse_json_value,
+    parse_whole_number,
+)
+from triage.parsers.telemetry.columns import Columns, parse_header
 
 _MAX_SAMPLES: Final = 65_536
 _MAX_LINE: Final = 4096
@@ -36,16 +41,16 @@ _NUMBER: Final = re.compile(r"\s{0,8}(\d{1,7}(?:\.\d{1,6})?)\s{0,4}(?:%|W|MHz)?\
 _Values = Mapping[str, str]
 
 
-def looks_of_gpu_table(text: str, artifact: str) -> Sequence[Look]:
+def read_gpu_table(text: str, artifact: str) -> Sequence[Look]:
     """One look at the GPUs of a node. Raises :class:`Corrupt` where no row can be read."""
     lines = text.split("\n")
-    columns = header_of(lines[0].encode()) if lines else None
+    columns = parse_header(lines[0].encode()) if lines else None
     if columns is None:
         raise Corrupt("the first line names no columns of GPUs")
-    return _looks_of(artifact, _rows_of_table(lines[1:], columns))
+    return _build_gpu_look(artifact, _iterate_table_samples(lines[1:], columns))
 
 
-def _rows_of_table(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample]:
+def _iterate_table_samples(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample]:
     for number, line in enumerate(lines, 2):
         if not line.strip() or len(line) > _MAX_LINE:
             continue
@@ -60,26 +65,28 @@ def _rows_of_table(lines: Sequence[str], columns: Columns) -> Iterator[GpuSample
 def _sample_of(values: _Values, line: int) -> GpuSample:
     """One row by the names that nvidia-smi gives its columns."""
     index = values.get("index", "").strip()
-    uuid = _first_of(values, "uuid", "gpu_uuid").strip()
+    uuid = _get_first_value(values, "uuid", "gpu_uuid").strip()
     return GpuSample(
         node=None,
         index=int(index) if index.isdecimal() and len(index) <= 4 else None,
-        bus_id=bus_id(_first_of(values, "pci.bus_id", "gpu_bus_id")),
+        bus_id=normalize_bus_id(_get_first_value(values, "pci.bus_id", "gpu_bus_id")),
         uuid=uuid[:100] or None,
-        utilisation_percent=_measured(values, "utilization.gpu"),
-        memory_percent=_measured(values, "utilization.memory"),
-        power_w=_measured(values, "power.draw", "power.draw.instant", "power.draw.average"),
-        power_limit_w=_measured(values, "power.limit", "enforced.power.limit"),
-        sm_clock_mhz=_measured(values, "clocks.sm", "clocks.current.sm"),
+        utilisation_percent=_parse_first_measure(values, "utilization.gpu"),
+        memory_percent=_parse_first_measure(values, "utilization.memory"),
+        power_w=_parse_first_measure(
+            values, "power.draw", "power.draw.instant", "power.draw.average"
+        ),
+        power_limit_w=_parse_first_measure(values, "power.limit", "enforced.power.limit"),
+        sm_clock_mhz=_parse_first_measure(values, "clocks.sm", "clocks.current.sm"),
         line=line,
     )
 
 
-def _first_of(values: _Values, *names: str) -> str:
+def _get_first_value(values: _Values, *names: str) -> str:
     return next((values[name] for name in names if values.get(name)), "")
 
 
-def _measured(values: _Values, *names: str) -> float | None:
+def _parse_first_measure(values: _Values, *names: str) -> float | None:
     """The first of these columns that holds a number, whatever its unit."""
     for name in names:
         found = _NUMBER.match(values.get(name, "")[:40])
@@ -88,9 +95,9 @@ def _measured(values: _Values, *names: str) -> float | None:
     return None
 
 
-def looks_of_dmon(text: str, artifact: str) -> Sequence[Look]:
+def read_dmon(text: str, artifact: str) -> Sequence[Look]:
     """One look of ``nvidia-smi dmon``. Raises :class:`Corrupt` where no row can be read."""
-    return _looks_of(artifact, _rows_of_dmon(text))
+    return _build_gpu_look(artifact, _iterate_dmon_samples(text))
 
 
 _DMON_NAMES: Final = {
@@ -102,7 +109,7 @@ _DMON_NAMES: Final = {
 }
 
 
-def _rows_of_dmon(text: str) -> Iterator[GpuSample]:
+def _iterate_dmon_samples(text: str) -> Iterator[GpuSample]:
     names: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         words = line[:_MAX_LINE].split()
@@ -112,35 +119,35 @@ def _rows_of_dmon(text: str) -> Iterator[GpuSample]:
             yield _sample_of(dict(zip(names, words, strict=True)), number)
 
 
-def looks_of_amd_smi(text: str, artifact: str) -> Sequence[Look]:
+def read_amd_smi(text: str, artifact: str) -> Sequence[Look]:
     """One look of ``amd-smi metric --json``. Raises :class:`Corrupt` where no GPU can be read."""
-    value = json_value(text)
-    listed = value if isinstance(value, list) else table_of(value).get("gpu_data")
+    value = parse_json_value(text)
+    listed = value if isinstance(value, list) else get_json_object(value).get("gpu_data")
     rows = listed if isinstance(listed, list) else []
-    return _looks_of(artifact, (_amd_sample(table_of(one)) for one in rows))
+    return _build_gpu_look(artifact, (_build_amd_sample(get_json_object(one)) for one in rows))
 
 
-def _amd_sample(one: Mapping[str, Any]) -> GpuSample:
-    usage, power = table_of(one.get("usage")), table_of(one.get("power"))
-    clocks = table_of(table_of(one.get("clock")).get("gfx_0"))
-    index = whole_number(one.get("gpu"))
+def _build_amd_sample(one: Mapping[str, Any]) -> GpuSample:
+    usage, power = get_json_object(one.get("usage")), get_json_object(one.get("power"))
+    clocks = get_json_object(get_json_object(one.get("clock")).get("gfx_0"))
+    index = parse_whole_number(one.get("gpu"))
     return GpuSample(
         node=None,
         index=index if index is not None and 0 <= index < 10_000 else None,
-        utilisation_percent=_in_unit(usage.get("gfx_activity")),
-        memory_percent=_in_unit(usage.get("umc_activity")),
-        power_w=_in_unit(power.get("socket_power") or power.get("average_socket_power")),
-        sm_clock_mhz=_in_unit(clocks.get("clk")),
+        utilisation_percent=_parse_unit_value(usage.get("gfx_activity")),
+        memory_percent=_parse_unit_value(usage.get("umc_activity")),
+        power_w=_parse_unit_value(power.get("socket_power") or power.get("average_socket_power")),
+        sm_clock_mhz=_parse_unit_value(clocks.get("clk")),
     )
 
 
-def _in_unit(value: Any) -> float | None:
+def _parse_unit_value(value: Any) -> float | None:
     """``{"value": 100, "unit": "%"}``, or the number alone; ``"N/A"`` is none."""
     found = number_of(value.get("value") if isinstance(value, dict) else value)
     return found if found is not None and found >= 0 else None
 
 
-def _looks_of(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
+def _build_gpu_look(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
     """One look of all GPUs that say which they are, and how busy."""
     gpus: list[GpuSample] = []
     partial = None

@@ -27,12 +27,12 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
-    bounded_text,
+    convert_to_ns,
+    get_json_object,
     hash_number,
-    nanoseconds,
+    limit_text,
     number_of,
-    table_of,
-    whole_number,
+    parse_whole_number,
 )
 
 _MAX_LINE: Final = 256 << 10
@@ -67,7 +67,7 @@ class _RecordsSoFar:
     unread: int = 0
 
 
-def looks_of_inspector(text: str, artifact: str) -> Sequence[Look]:
+def read_inspector(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no record can be read."""
     known = _RecordsSoFar()
     for number, line in enumerate(text.split("\n"), 1):
@@ -90,7 +90,9 @@ def looks_of_inspector(text: str, artifact: str) -> Sequence[Look]:
             Tool.INSPECTOR,
             stamp,
             "content" if known.last_us else None,
-            communicators=tuple(_communicator_of(key, one) for key, one in known.series.items()),
+            communicators=tuple(
+                _build_function_communicator(key, one) for key, one in known.series.items()
+            ),
             partial=f"{known.unread:,} lines are no record" if known.unread else None,
         ),
     )
@@ -98,19 +100,24 @@ def looks_of_inspector(text: str, artifact: str) -> Sequence[Look]:
 
 def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     """One line: a header, a record, or both."""
-    inner = table_of(value.get("dump_stats"))
-    known.header = table_of(value.get("header") or inner.get("header")) or known.header
-    known.metadata = table_of(value.get("metadata") or inner.get("metadata")) or known.metadata
-    at_us = whole_number(known.metadata.get("dump_timestamp_us"))
-    if nanoseconds(at_us, _US) is not None and at_us is not None:
+    inner = get_json_object(value.get("dump_stats"))
+    known.header = get_json_object(value.get("header") or inner.get("header")) or known.header
+    known.metadata = (
+        get_json_object(value.get("metadata") or inner.get("metadata")) or known.metadata
+    )
+    at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"))
+    if convert_to_ns(at_us, _US) is not None and at_us is not None:
         known.last_us = max(known.last_us, at_us)
-    record = table_of(value.get("coll_perf"))
+    record = get_json_object(value.get("coll_perf"))
     if record or "p2p_perf" in value:
         known.records += 1
-    function = bounded_text(record.get("coll"))[:40].lower()
-    number = whole_number(record.get("coll_sn"))
+    function = limit_text(record.get("coll"))[:40].lower()
+    number = parse_whole_number(record.get("coll_sn"))
     key_hash = hash_number(known.header.get("id"), 16)
-    rank, size = whole_number(known.header.get("rank")), whole_number(known.header.get("n_ranks"))
+    rank, size = (
+        parse_whole_number(known.header.get("rank")),
+        parse_whole_number(known.header.get("n_ranks")),
+    )
     if key_hash is None or rank is None or size is None or not 0 <= rank < size:
         return
     if not function or number is None or number < 0:
@@ -130,23 +137,23 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
 
 def _process_of(known: _RecordsSoFar, rank: int) -> Process:
     """Who writes: its rank is global in the communicator of all processes alone."""
-    world = bounded_text(known.header.get("comm_name")).startswith(_WORLD)
+    world = limit_text(known.header.get("comm_name")).startswith(_WORLD)
     return Process(
         rank=rank if world else None,
-        host=bounded_text(known.metadata.get("hostname")) or None,
-        pid=whole_number(known.metadata.get("pid")),
+        host=limit_text(known.metadata.get("hostname")) or None,
+        pid=parse_whole_number(known.metadata.get("pid")),
     )
 
 
-def _communicator_of(key: tuple[int, int, str], one: _FunctionTimes) -> Communicator:
+def _build_function_communicator(key: tuple[int, int, str], one: _FunctionTimes) -> Communicator:
     """One function of one communicator, as this rank completed it."""
     key_hash, rank, function = key
     times = dict(one.times)  # of a number that came twice, the later
     return Communicator(
         key_hash,
-        whole_number(one.header.get("n_ranks")) or 0,
+        parse_whole_number(one.header.get("n_ranks")) or 0,
         (CommunicatorRank(rank, one.process, completed={function: one.last + 1}, line=one.line),),
-        name=bounded_text(one.header.get("comm_name")),
+        name=limit_text(one.header.get("comm_name")),
         line=one.line,
         durations_us={rank: tuple(times[number] for number in sorted(times))},
         function=function,
@@ -160,6 +167,6 @@ _METRICS_SAY_LITTLE: Final = (
 )
 
 
-def looks_of_metrics(text: str, artifact: str) -> list[Look]:
+def read_inspector_metrics(text: str, artifact: str) -> list[Look]:
     """Inspector's metrics for Prometheus: known, and of no use for the question who is late."""
     return [Look(artifact, Tool.INSPECTOR, notes=(_METRICS_SAY_LITTLE,) if text else ())]

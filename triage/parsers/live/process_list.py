@@ -41,10 +41,12 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
         raise ArtifactError(f"no list of processes: {error}") from error
     if not isinstance(row, dict) or row.get("schema") != SCHEMA:
         raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
-    node = _text(row.get("node")) or None
-    replies = tuple(reply for reply, _ in zip(_replies(row, node), range(_MAX_ROWS), strict=False))
-    stamp = _stamp(_text(row.get("at")))
-    notes = [_text(note) for note in _rows(row.get("notes"))[:_MAX_NOTES]]
+    node = _get_text(row.get("node")) or None
+    replies = tuple(
+        reply for reply, _ in zip(_iterate_replies(row, node), range(_MAX_ROWS), strict=False)
+    )
+    stamp = _stamp(_get_text(row.get("at")))
+    notes = [_get_text(note) for note in _get_rows(row.get("notes"))[:_MAX_NOTES]]
     return (
         Look(
             artifact,
@@ -53,36 +55,36 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
             dated_by=None if stamp == NO_STAMP else "content",
             node=node,
             replies=replies,
-            counters=tuple(_counters(row, node)),
+            counters=tuple(_iterate_counters(row, node)),
             notes=tuple(f"{node}: {note}" if node else note for note in notes if note),
         ),
     )
 
 
-def _replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
-    for one in _mappings(row.get("ranks")):
+def _iterate_replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
+    for one in _iterate_mappings(row.get("ranks")):
         rank, pid = _number(one.get("rank")), _number(one.get("pid"))
-        state = _text(one.get("state"))[:1]
+        state = _get_text(one.get("state"))[:1]
         process = Process(rank, node, None, pid, _number(one.get("parent_pid")))
         # A zombie has ended; only its exit status is left.
         kind = ReplyKind.UNREACHABLE if state == "Z" else ReplyKind.ANSWERED
         yield Reply(process, PRESENCE, kind, f"state {state}" if state else "")
-    for rank in _rows(row.get("missing")):
+    for rank in _get_rows(row.get("missing")):
         number = _number(rank)
         if number is not None:
             process = Process(number, node)
             yield Reply(process, PRESENCE, ReplyKind.UNREACHABLE, "no process of it runs there")
-    for one in _mappings(row.get("asked")):
-        kind_of = _REPLIES.get(_text(one.get("reply")))
-        handler = _text(one.get("tool"))
+    for one in _iterate_mappings(row.get("asked")):
+        kind_of = _REPLIES.get(_get_text(one.get("reply")))
+        handler = _get_text(one.get("tool"))
         if kind_of is None or not handler:
             continue
         process = Process(_number(one.get("rank")), node, None, _number(one.get("pid")))
-        yield Reply(process, handler, kind_of, _text(one.get("why")))
+        yield Reply(process, handler, kind_of, _get_text(one.get("why")))
 
 
-def _counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
-    for one in list(_mappings(row.get("ranks")))[:_MAX_ROWS]:
+def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
+    for one in list(_iterate_mappings(row.get("ranks")))[:_MAX_ROWS]:
         rank, pid = _number(one.get("rank")), _number(one.get("pid"))
         switches = one.get("voluntary_switches")
         if rank is None or not isinstance(switches, int) or isinstance(switches, bool):
@@ -101,15 +103,15 @@ def _stamp(text: str) -> Stamp:
     return Stamp(wall_ns=int(at.timestamp()) * 10**9, zone_s=0, error_ns=10**9)
 
 
-def _rows(value: object) -> list[Any]:
+def _get_rows(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    return (one for one in _rows(value) if isinstance(one, dict))
+def _iterate_mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    return (one for one in _get_rows(value) if isinstance(one, dict))
 
 
-def _text(value: object) -> str:
+def _get_text(value: object) -> str:
     return value[:_MAX_TEXT] if isinstance(value, str) else ""
 
 

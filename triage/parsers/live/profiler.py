@@ -23,10 +23,10 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
-    bounded_text,
+    get_json_object,
     hash_number,
-    table_of,
-    whole_number,
+    limit_text,
+    parse_whole_number,
 )
 
 _REASONS: Final = {
@@ -54,10 +54,10 @@ class _OpenEvents:
     unread: int = 0
 
 
-def looks_of_profiler(text: str, artifact: str) -> Sequence[Look]:
+def read_profiler(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no event can be read."""
     opened = _OpenEvents()
-    for number, event in _events_of(text, opened):
+    for number, event in _iterate_profiler_events(text, opened):
         _add_event(opened, event, number)
     if not opened.events:
         raise Corrupt("no event in what begins like a trace of NCCL's profiler")
@@ -65,7 +65,9 @@ def looks_of_profiler(text: str, artifact: str) -> Sequence[Look]:
     return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=unread),)
 
 
-def _events_of(text: str, opened: _OpenEvents) -> Iterator[tuple[int, dict[str, Any]]]:
+def _iterate_profiler_events(
+    text: str, opened: _OpenEvents
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, event); the last line may be cut."""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip().rstrip(",")
@@ -84,7 +86,7 @@ def _events_of(text: str, opened: _OpenEvents) -> Iterator[tuple[int, dict[str, 
 
 def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
     """Begin or end what one event is of."""
-    name, phase = bounded_text(event.get("name")), event.get("ph")
+    name, phase = limit_text(event.get("name")), event.get("ph")
     identity = event.get("id")
     key = (identity if isinstance(identity, int | str) else None, name)
     if phase == "e":
@@ -92,20 +94,20 @@ def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
         return
     if phase != "b":
         return
-    given = table_of(event.get("args"))
-    pid = whole_number(event.get("pid"))
+    given = get_json_object(event.get("args"))
+    pid = parse_whole_number(event.get("pid"))
     if pid is not None and pid != opened.process.pid:
         opened.process = Process(pid=pid)
     if event.get("cat") in ("COLL", "P2P"):
         opened.collective = given
-        opened.operation = f"{name} {whole_number(given.get('SeqNum'))}"
-        peer = whole_number(given.get("Peer"))
+        opened.operation = f"{name} {parse_whole_number(given.get('SeqNum'))}"
+        peer = parse_whole_number(given.get("Peer"))
         opened.peer = peer
     elif "Peer" in given:
-        opened.peer = whole_number(given.get("Peer"))
+        opened.peer = parse_whole_number(given.get("Peer"))
     reason = _REASONS.get(name)
     number = hash_number(opened.collective.get("CommHash"))
-    rank = whole_number(opened.collective.get("Rank"))
+    rank = parse_whole_number(opened.collective.get("Rank"))
     if reason is None or number is None or rank is None or len(opened.waits) >= _MAX_OPEN:
         return
     peer = None if reason is WaitReason.OWN_DEVICE else opened.peer

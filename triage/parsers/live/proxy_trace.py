@@ -19,7 +19,7 @@ from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
-from triage.parsers.live.foreign_values import nanoseconds
+from triage.parsers.live.foreign_values import convert_to_ns
 
 _MAX_TRANSFERS: Final = 65_536
 _MAX_LINE: Final = 4096
@@ -34,7 +34,7 @@ _SPEAKER: Final = re.compile(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\]
 _MS: Final = 1_000_000
 
 
-def looks_of_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
+def read_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
     """One look. Raises :class:`Corrupt` where no transfer can be read."""
     waiting: list[Waiting] = []
     process = Process()
@@ -50,7 +50,7 @@ def looks_of_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
         transfers += 1
         if transfers > _MAX_TRANSFERS:
             break
-        found = _waiting_of(line, number, process)
+        found = _parse_waiting(line, number, process)
         if found is not None:
             waiting.append(found)
     if not transfers:
@@ -59,13 +59,13 @@ def looks_of_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
     return (Look(artifact, Tool.PROXY_TRACE, waiting=tuple(waiting), partial=partial),)
 
 
-def _waiting_of(line: str, number: int, process: Process) -> Waiting | None:
+def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
     """What one transfer waits for; None for one that is done or cut."""
     operation, ends, status = _OPERATION.search(line), _ENDS.search(line), _STATUS.search(line)
     if operation is None or ends is None or status is None:
         return None
     received = _RECEIVED.search(line)
-    reason = _reason_of(status[1], ends[3], received is not None and int(received[1]) > 0)
+    reason = _find_wait_reason(status[1], ends[3], received is not None and int(received[1]) > 0)
     if reason is None:
         return None
     last = _LAST.search(line)
@@ -76,12 +76,12 @@ def _waiting_of(line: str, number: int, process: Process) -> Waiting | None:
         reason=reason,
         peer=None if reason is WaitReason.OWN_DEVICE else int(ends[2]),
         operation=f"{'RECV' if ends[3] == 'R' else 'SEND'} of operation {int(operation[2])}",
-        since_ns=nanoseconds(None if last is None else int(last[1]), _MS),
+        since_ns=convert_to_ns(None if last is None else int(last[1]), _MS),
         line=number,
     )
 
 
-def _reason_of(status: str, direction: str, received: bool) -> WaitReason | None:
+def _find_wait_reason(status: str, direction: str, received: bool) -> WaitReason | None:
     """Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does."""
     if status == "RECEIVING":
         return WaitReason.WIRE if received else WaitReason.PEER

@@ -21,7 +21,7 @@ from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
-from triage.parsers.live.foreign_values import hash_number, whole_number
+from triage.parsers.live.foreign_values import hash_number, parse_whole_number
 
 _MAX_COMMUNICATORS: Final = 4096
 _MAX_LINE: Final = 4096
@@ -55,7 +55,7 @@ class _CallsSoFar:
     truncated: bool = False
 
 
-def looks_of_replay(text: str, artifact: str) -> Sequence[Look]:
+def read_replay(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no call can be read."""
     known = _CallsSoFar()
     for number, line in enumerate(text.split("\n"), 1):
@@ -112,5 +112,5 @@ def _add_call(known: _CallsSoFar, name: str, fields: dict[str, str], line: int) 
 
 def _number(text: str | None, base: int = 10) -> int | None:
     """The number that a field is; None for any other text."""
-    value = whole_number(text, base)
+    value = parse_whole_number(text, base)
     return value if value is not None and value >= 0 else None

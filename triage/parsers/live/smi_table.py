@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.domain.job import bus_id
+from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
@@ -36,10 +36,10 @@ _DATE: Final = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \
 _NANOSECONDS: Final = 1_000_000_000
 
 
-def looks_of_smi_table(text: str, artifact: str) -> Sequence[Look]:
+def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
     """One look for each table. Raises :class:`Corrupt` where no GPU has a load."""
     looks = []
-    for stamp, gpus in _tables_of(text):
+    for stamp, gpus in _iterate_smi_tables(text):
         named = stamp_of_name(artifact) if stamp is None else stamp
         by = None if named is None else "name" if stamp is None else "content"
         looks.append(Look(artifact, Tool.GPU_STATE, named or NO_STAMP, by, gpus=tuple(gpus)))
@@ -48,7 +48,7 @@ def looks_of_smi_table(text: str, artifact: str) -> Sequence[Look]:
     return looks
 
 
-def _tables_of(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
+def _iterate_smi_tables(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
     """(when, GPUs) of each table that has any."""
     stamp: Stamp | None = None
     gpus: list[GpuSample] = []
@@ -63,7 +63,7 @@ def _tables_of(text: str) -> Iterator[tuple[Stamp | None, list[GpuSample]]]:
             if "NVIDIA-SMI" not in line:
                 stamp = dated
         elif (head := _WHICH.match(line)) is not None:
-            which = (int(head[1]), bus_id(head[2]))
+            which = (int(head[1]), normalize_bus_id(head[2]))
         elif which is not None and (load := _LOAD.match(line)) is not None:
             count += 1
             if count > _MAX_SAMPLES:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.parsers.logs.grams import Grams, grams_of
+from triage.parsers.logs.grams import Grams, build_grams
 
 SKIP: Final = 254
 """A byte that changes nothing."""
@@ -52,14 +52,14 @@ class Automaton:
 _NO_SORTS: Final[Mapping[str, int]] = {}
 
 
-def automaton_of(
+def build_automaton(
     literals: Sequence[str], sorts: Mapping[str, int] = _NO_SORTS, usual: str = ""
 ) -> Automaton:
     """The automaton of lower-case ASCII ``literals``, with the filter before it.
 
     ``sorts`` flags what is not HIT_ONE; ``usual`` is text as logs have it.
     """
-    classes, width = _classes_of(literals)
+    classes, width = _map_bytes_to_classes(literals)
     shift = max(1, (width - 1).bit_length())
     children: list[dict[int, int]] = [{}]
     ends: list[list[int]] = [[]]
@@ -74,7 +74,7 @@ def automaton_of(
             state = children[state][kind]
         if state:
             ends[state].append(index)
-    order, moves = _breadth_first(children, ends, width)
+    order, moves = _order_states(children, ends, width)
     # States without a literal first, then those with one; the root stays 0.
     ranked = sorted(order, key=lambda state: (bool(ends[state]), state))
     place = np.empty(len(children), np.int32)
@@ -89,11 +89,11 @@ def automaton_of(
             for index in ends[state]:
                 flags[place[state]] |= sorts.get(literals[index], HIT_ONE)
     listed = tuple(tuple(sorted(ends[state])) for state in ranked)
-    grams = grams_of(literals, [sorts.get(text, HIT_ONE) for text in literals], usual)
+    grams = build_grams(literals, [sorts.get(text, HIT_ONE) for text in literals], usual)
     return Automaton(classes, delta.reshape(-1), flags, shift, first << shift, listed, grams)
 
 
-def _classes_of(literals: Sequence[str]) -> tuple[np.ndarray, int]:
+def _map_bytes_to_classes(literals: Sequence[str]) -> tuple[np.ndarray, int]:
     """Byte -> class, and how many there are; bytes in no literal are class 0."""
     classes = np.zeros(256, np.uint8)
     known = sorted({byte for text in literals for byte in text.encode("ascii")})
@@ -106,7 +106,7 @@ def _classes_of(literals: Sequence[str]) -> tuple[np.ndarray, int]:
     return classes, len(known) + 1
 
 
-def _breadth_first(
+def _order_states(
     children: list[dict[int, int]], ends: list[list[int]], width: int
 ) -> tuple[list[int], np.ndarray]:
     """States by depth, and every state's moves; ``ends`` gains what its suffixes end."""

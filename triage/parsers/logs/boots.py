@@ -19,10 +19,10 @@ from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.uptimes import (
     TAKEN_NS,
     BootSpan,
-    boot_of,
-    boots_apart,
-    by_node,
-    spans_of,
+    find_boot,
+    find_spans,
+    group_by_node,
+    separate_boots,
 )
 from triage.parsers.logs.years import DAY_NS, in_year_of
 
@@ -69,7 +69,7 @@ class Wall:
         return ns - self.zone_ns, error
 
 
-def node_of(row: Evidence, files: Mapping[str, LogFile]) -> str | None:
+def find_node(row: Evidence, files: Mapping[str, LogFile]) -> str | None:
     """The node of a row: its own, else its file's."""
     if row.node is not None:
         return row.node
@@ -94,19 +94,19 @@ class Boots:
         known: dict[str, list[int]] = defaultdict(list)
         for name in sorted({*rows_of, *files}):
             rows = rows_of.get(name, ())
-            spans = spans_of(rows, lambda row: node_of(row, files), wall_of(name))
+            spans = find_spans(rows, lambda row: find_node(row, files), wall_of(name))
             file = files.get(name)
-            if not spans and _uptime_only(file):
+            if not spans and _has_uptimes_only(file):
                 spans = [BootSpan(file.node if file is not None else None, 0, 0)]
             if spans and file is not None:
                 spans[-1].last_ns = max(spans[-1].last_ns, _last_uptime(file, spans[-1]))
             self.spans[name] = spans
-            self.node_by_line[name] = {row.line or 0: node_of(row, files) for row in rows}
+            self.node_by_line[name] = {row.line or 0: find_node(row, files) for row in rows}
             for span in spans:
                 if span.node is not None:
                     known[span.node] += [begun for _, begun in span.anchors]
             for row in rows:
-                node = node_of(row, files)
+                node = find_node(row, files)
                 if row.kind is Kind.BOOT and row.stamp.uptime_ns is None and node is not None:
                     read = wall_of(name)(row.stamp)
                     known[node] += [] if read is None or _is_of_driver(row) else [read[0]]
@@ -120,12 +120,12 @@ class Boots:
         notes: list[str],
     ) -> None:
         """The boots of what carries uptime alone; ``known`` are those that lines of a node date."""
-        told = _shared_times(rows_of, files, self.wall_of)
-        boots = {node: boots_apart(times) for node, times in known.items()}
+        told = _collect_shared_times(rows_of, files, self.wall_of)
+        boots = {node: separate_boots(times) for node, times in known.items()}
         stop_ns = self.stop_ns if self.stop_ns is not None else self.last_of_jobs(rows_of, files)
         undated = 0
         for name in sorted(self.spans):
-            for spans in by_node(self.spans[name]).values():
+            for spans in group_by_node(self.spans[name]).values():
                 later: int | None = None
                 for k in range(len(spans) - 1, -1, -1):
                     span = spans[k]
@@ -134,7 +134,7 @@ class Boots:
                             (one.ended_ns for one in spans[:k] if one.ended_ns is not None),
                             default=0 if k else None,
                         )
-                        begun = boot_of(
+                        begun = find_boot(
                             span, boots.get(span.node or "", ()), earlier, later, stop_ns
                         )
                         if begun is not None:
@@ -168,13 +168,13 @@ class Boots:
         """Date a span by what others print, and say by what; None where nothing does."""
         rows, node, newest = span.rows, span.node, span.last_ns
         ways = {
-            "what other logs report too": _by_lines(rows, node, told)
-            or _by_processes(rows, node, told),
+            "what other logs report too": _find_boot_by_lines(rows, node, told)
+            or _find_boot_by_processes(rows, node, told),
             "the wall time in its own lines": self.of_the_incident(
-                _by_own_words(rows, newest), newest
+                _find_boot_by_own_words(rows, newest), newest
             ),
             "what follows on other nodes at one moment": self.of_the_incident(
-                _by_moment(rows, told), newest
+                _find_boot_by_moment(rows, told), newest
             ),
         }
         for by, boot in ways.items():
@@ -194,7 +194,7 @@ class Boots:
         read_wall = self.wall_of(artifact)
         spans = self.spans.get(artifact, [])
         node_by_line = self.node_by_line.get(artifact, {})
-        nodes = by_node(spans)
+        nodes = group_by_node(spans)
 
         def date(stamp: Stamp, line: int | None) -> tuple[int, int] | None:
             read = read_wall(stamp)
@@ -219,7 +219,7 @@ def _is_of_driver(row: Evidence) -> bool:
     return row.family == "nvidia"
 
 
-def _uptime_only(file: LogFile | None) -> bool:
+def _has_uptimes_only(file: LogFile | None) -> bool:
     if file is None:
         return False
     return file.last_stamp.uptime_ns is not None and file.last_stamp.wall_ns is None
@@ -236,7 +236,7 @@ class _WallClockReports:
     moments: Mapping[tuple[str, int | None], Sequence[int]]
 
 
-def _shared_times(
+def _collect_shared_times(
     rows_of: Mapping[str, Sequence[Evidence]],
     files: Mapping[str, LogFile],
     wall_of: Callable[[str], Wall],
@@ -250,7 +250,7 @@ def _shared_times(
             read = wall_of(name)(row.stamp)
             if read is None:
                 continue
-            node = node_of(row, files)
+            node = find_node(row, files)
             if row.pid is not None and row.role is not EvidenceRole.NOISE:
                 processes[node, row.pid] = max(processes.get((node, row.pid), read[0]), read[0])
             if node is None:
@@ -264,7 +264,9 @@ def _shared_times(
     return _WallClockReports(lines, processes, moments)
 
 
-def _by_lines(rows: Sequence[Evidence], node: str | None, told: _WallClockReports) -> _Boot | None:
+def _find_boot_by_lines(
+    rows: Sequence[Evidence], node: str | None, told: _WallClockReports
+) -> _Boot | None:
     """By lines that another log of the node dates."""
     boots = [
         max(times) - row.stamp.uptime_ns
@@ -273,10 +275,10 @@ def _by_lines(rows: Sequence[Evidence], node: str | None, told: _WallClockReport
         for times in [told.lines.get((node, row.signature, row.text))]
         if times
     ]
-    return _agreed(boots, error_ns=2 * SECOND_NS)
+    return _choose_agreed(boots, error_ns=2 * SECOND_NS)
 
 
-def _by_processes(
+def _find_boot_by_processes(
     rows: Sequence[Evidence], node: str | None, told: _WallClockReports
 ) -> _Boot | None:
     """By two processes or more that the driver cleans up after, whose end a dated log tells."""
@@ -292,10 +294,10 @@ def _by_processes(
         ended = told.processes.get((node, pid), told.processes.get((None, pid)))
         if ended is not None:
             found.append(ended - uptime_ns)
-    return _agreed(found, error_ns=_TOGETHER_NS) if len(found) > 1 else None
+    return _choose_agreed(found, error_ns=_TOGETHER_NS) if len(found) > 1 else None
 
 
-def _by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot | None:
+def _find_boot_by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot | None:
     """By the wall times that the kernel wrote: two audit records that agree, else the start.
 
     ``newest_ns`` is the last uptime in the log: the longer it ran, the less sure is its start.
@@ -311,17 +313,21 @@ def _by_own_words(rows: Sequence[Evidence], newest_ns: int) -> _Boot | None:
             started.append(int(clock[1]) * SECOND_NS - uptime_ns)
     if len(audited) > 1:
         (first_ns, _), (last_ns, boot_ns) = min(audited), max(audited)
-        if _spread(boot for _, boot in audited) <= _TOGETHER_NS + _drift(last_ns - first_ns):
-            return boot_ns, SECOND_NS + _drift(newest_ns - last_ns)
-    return (started[0], 2 * SECOND_NS + _drift(newest_ns)) if len(started) == 1 else None
+        if _spread(boot for _, boot in audited) <= _TOGETHER_NS + _estimate_drift_ns(
+            last_ns - first_ns
+        ):
+            return boot_ns, SECOND_NS + _estimate_drift_ns(newest_ns - last_ns)
+    return (
+        (started[0], 2 * SECOND_NS + _estimate_drift_ns(newest_ns)) if len(started) == 1 else None
+    )
 
 
-def _drift(span_ns: int) -> int:
+def _estimate_drift_ns(span_ns: int) -> int:
     """How far the kernel's counter may be off after so long."""
     return int(span_ns * _DRIFT)
 
 
-def _by_moment(rows: Sequence[Evidence], told: _WallClockReports) -> _Boot | None:
+def _find_boot_by_moment(rows: Sequence[Evidence], told: _WallClockReports) -> _Boot | None:
     """By what follows a stop on most nodes at one moment."""
     for row in sorted(rows, key=lambda one: -(one.stamp.uptime_ns or 0)):
         times = told.moments.get((row.signature, row.code), ())
@@ -337,7 +343,7 @@ def _by_moment(rows: Sequence[Evidence], told: _WallClockReports) -> _Boot | Non
     return None
 
 
-def _agreed(boots: Sequence[int], *, error_ns: int) -> _Boot | None:
+def _choose_agreed(boots: Sequence[int], *, error_ns: int) -> _Boot | None:
     """The boot in the middle, where all say about the same."""
     if not boots or _spread(boots) > 2 * _TOGETHER_NS:
         return None

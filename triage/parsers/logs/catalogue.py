@@ -15,7 +15,7 @@ from triage.parsers.logs.automaton import (
     HIT_SAME,
     HIT_STEP,
     SKIP,
-    automaton_of,
+    build_automaton,
 )
 from triage.parsers.logs.progress.words import LITERALS as PROGRESS_LITERALS
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
@@ -50,7 +50,7 @@ class Catalogue:
         usual = "\n".join(
             line for one in self.signatures for line in (*one.matches, *one.near_misses)
         )
-        self.automaton = automaton_of(self.literals, sorts, usual)
+        self.automaton = build_automaton(self.literals, sorts, usual)
         self.each = frozenset(one.id for one in self.signatures if one.each)
         self.as_one = frozenset(one.id for one in self.signatures if one.as_one)
         self.kernel_only = frozenset(one.id for one in self.signatures if one.scope is Scope.KERNEL)
@@ -78,7 +78,7 @@ class Catalogue:
         data = np.frombuffer(bytearray(text.encode("utf-8", "replace")), np.uint8)
         states = np.empty(_MAX_STATES, np.int32)
         one = self.automaton
-        count = _hit_states(
+        count = _find_hit_states(
             data, len(data), one.classes, one.delta, one.shift, one.first_hit, states
         )
         return self.chosen(states[:count].tobytes()) if count else ()
@@ -108,18 +108,18 @@ def _sort_of(one: Signature) -> int:
 
 
 @lru_cache(4)
-def catalogue_of(own: OwnSignatures) -> Catalogue:
+def build_catalogue(own: OwnSignatures) -> Catalogue:
     """All that the registry knows, behind a team's own signatures."""
     return Catalogue(own.signatures(), own.label)
 
 
-def standard() -> Catalogue:
+def get_standard() -> Catalogue:
     """All that the registry knows."""
-    return catalogue_of(NO_OWN)
+    return build_catalogue(NO_OWN)
 
 
 @compiled
-def _hit_states(
+def _find_hit_states(
     buf: Any,
     end: Word,
     classes: Any,

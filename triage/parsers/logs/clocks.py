@@ -72,37 +72,37 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         name: files[name].kind if name in files else _guess(rows_of[name]) for name in rows_of
     }
     kind_of |= {name: file.kind for name, file in files.items()}
-    year = _year_anchor(logs, anchors, notes)
+    year = _find_year_anchor(logs, anchors, notes)
     stop = anchors.stop_ns
     zones = {
-        kind: _zone_of(kind, sorted(kind_of), kind_of, rows_of, files, year, stop, anchors, notes)
+        kind: _find_zone(kind, sorted(kind_of), kind_of, rows_of, files, year, stop, anchors, notes)
         for kind in (LogKind.JOB, LogKind.KERNEL)
     }
     if zones[LogKind.KERNEL] is None and zones[LogKind.JOB]:
-        zones[LogKind.KERNEL] = _kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
+        zones[LogKind.KERNEL] = _choose_zone_of_job(kind_of, rows_of, year, stop, zones, notes)
     zones[LogKind.TELEMETRY] = 0
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
     zones[LogKind.LIVE] = 0  # looks are dated by themselves
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), stop, notes)
-    evidence = [_dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
+    evidence = [_date_row(row, boots.dater(row.artifact)) for row in logs.evidence]
     _date_reports(evidence, logs.files, boots)
     in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
     _date_by_next_line(evidence, in_job_logs)
-    placed = [_dated_file(file, boots.dater(file.artifact)) for file in logs.files]
+    placed = [_date_file(file, boots.dater(file.artifact)) for file in logs.files]
     times = {
         id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
     }
     for file in placed:
-        _span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
+        _set_span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more assumptions about clocks"]
-    telemetry = _in_zone_of_logs(logs, zones, stop, notes)
+    telemetry = _align_telemetry(logs, zones, stop, notes)
     return replace(
         logs, files=placed, evidence=evidence, notes=[*logs.notes, *notes], telemetry=telemetry
     )
 
 
-def _in_zone_of_logs(
+def _align_telemetry(
     logs: LogSet, zones: Mapping[LogKind, int | None], stop: int | None, notes: list[str]
 ) -> list[TelemetryFile]:
     """Telemetry whose times print no zone, in a zone of the logs in which it covers the stop;
@@ -118,7 +118,7 @@ def _in_zone_of_logs(
         [of_logs, *(zone_s * SECOND_NS for zone_s in printed), *_last_lines_at(logs, stop), 0]
     )
     ahead_ns = next(
-        (zone for zone in tried if any(_covers(one, zone, stop) for one in bare)), of_logs
+        (zone for zone in tried if any(_is_covering(one, zone, stop) for one in bare)), of_logs
     )
     zone = f"UTC{ahead_ns / 3.6e12:+g} h, as the logs are" if ahead_ns else "UTC"
     notes.append(f"{bare[0].artifact}: times of telemetry without a zone are taken for {zone}")
@@ -136,7 +136,7 @@ def _last_lines_at(logs: LogSet, stop: int | None) -> list[int]:
     return [] if zone is None else [zone]
 
 
-def _covers(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
+def _is_covering(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
     """Whether the stop lies within a file's times, if these are so far ahead of UTC."""
     grid = file.grid
     return (
@@ -151,7 +151,7 @@ def _guess(rows: Sequence[Evidence]) -> LogKind:
     return LogKind.JOB if job * 2 >= len(rows) else LogKind.KERNEL
 
 
-def _year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
+def _find_year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
     """The moment about which times without a year lie."""
     known = anchors.failed_at_ns or anchors.stop_ns
     stamps = [row.stamp for row in logs.evidence]
@@ -159,13 +159,13 @@ def _year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None
     missing = any(one.wall_ns is not None and not one.has_year for one in stamps)
     if known is None:
         full = sorted(one.wall_ns for one in stamps if one.wall_ns is not None and one.has_year)
-        known = _newest_in_company(full) or anchors.started_at_ns
+        known = _find_newest_in_company(full) or anchors.started_at_ns
         if missing and known is None:
             notes.append("no log prints a year: dates are right but for the year")
     return known
 
 
-def _newest_in_company(times: Sequence[int]) -> int | None:
+def _find_newest_in_company(times: Sequence[int]) -> int | None:
     """The newest of sorted ``times`` that has others in the day before it."""
     need = min(3, len(times) // 10)
     for index in range(len(times) - 1, -1, -1):
@@ -174,7 +174,7 @@ def _newest_in_company(times: Sequence[int]) -> int | None:
     return times[-1] if times else None
 
 
-def _zone_of(
+def _find_zone(
     kind: LogKind,
     names: Sequence[str],
     kind_of: Mapping[str, LogKind],
@@ -197,7 +197,9 @@ def _zone_of(
         if row.stamp.zone_s is not None
     } - {0}
     reader = Wall(year, 0)
-    votes = [_vote(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare]
+    votes = [
+        _vote_zone(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare
+    ]
     cast = [one for one in votes if one is not False]
     zone = agreed(cast)
     if kind is LogKind.KERNEL and zone and cast.count(zone) < _KERNEL_VOTES:
@@ -209,7 +211,7 @@ def _zone_of(
         why = "by when they report the stop"
     if zone is not None and abs(zone) >= _LEAST_ZONE_NS:
         what = "job logs" if kind is LogKind.JOB else "kernel logs"
-        notes.append(f"times without a zone in {what} are taken for UTC{_spoken(zone)}, {why}")
+        notes.append(f"times without a zone in {what} are taken for UTC{_format_zone(zone)}, {why}")
     return zone
 
 
@@ -217,7 +219,7 @@ def _is_bare(stamp: Stamp) -> bool:
     return stamp.wall_ns is not None and stamp.zone_s is None
 
 
-def _vote(
+def _vote_zone(
     kind: LogKind,
     rows: Sequence[Evidence],
     file: LogFile | None,
@@ -233,7 +235,7 @@ def _vote(
         read = reader(row.stamp) if _is_bare(row.stamp) else None
         if read is None or abs(read[0] - stop) > 2 * DAY_NS:
             continue
-        ran_ns = _ran_ns_of(row)
+        ran_ns = _read_ran_ns(row)
         if ran_ns is not None:
             starts.append(read[0] - ran_ns)
         if row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
@@ -263,7 +265,7 @@ def _vote(
     return quarter(apart) or next((zone for one in still if (zone := quarter(one))), None)
 
 
-def _kernel_like_job(
+def _choose_zone_of_job(
     kind_of: Mapping[str, LogKind],
     rows_of: Mapping[str, Sequence[Evidence]],
     year: int | None,
@@ -291,12 +293,13 @@ def _kernel_like_job(
     if with_zone <= as_utc:
         return None
     notes.append(
-        f"times without a zone in kernel logs are taken for UTC{_spoken(zone)}, as in the job logs"
+        f"times without a zone in kernel logs are taken for UTC{_format_zone(zone)}, as in the"
+        f" job logs"
     )
     return zone
 
 
-def _spoken(zone_ns: int) -> str:
+def _format_zone(zone_ns: int) -> str:
     minutes = abs(zone_ns) // MINUTE_NS
     return f"{'-' if zone_ns < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
 
@@ -342,31 +345,31 @@ def _date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
         near = below.get(row.artifact)
         if near is None or near.line is None or row.line is None:
             continue
-        begun_ns = _when_it_began(near, row)
+        begun_ns = _find_begin_ns(near, row)
         if begun_ns is None or near.line - line >= NEXT_LINES + told[row.artifact]:
             continue
         last_ns = begun_ns if row.last_at_ns is None else row.last_at_ns
         evidence[k] = row.dated(begun_ns, last_ns, near.error_ns + SECOND_NS)
 
 
-def _when_it_began(near: Evidence, row: Evidence) -> int | None:
+def _find_begin_ns(near: Evidence, row: Evidence) -> int | None:
     """When what ``near`` tells of began: a root elsewhere, where a rank has waited, as its wait
     did.
     """
     same = row.rank is not None and row.rank == near.rank
     if Trait.TIMEOUT not in near.traits or same or row.role is not EvidenceRole.ROOT:
         return near.at_ns
-    ran_ns = _ran_ns_of(near)
+    ran_ns = _read_ran_ns(near)
     return None if near.at_ns is None or ran_ns is None else near.at_ns - ran_ns
 
 
-def _ran_ns_of(row: Evidence) -> int | None:
+def _read_ran_ns(row: Evidence) -> int | None:
     """For how long what ``row`` tells of had run, in ns."""
     ran = row.fields.get("ran_ms", "")
     return int(ran) * 1_000_000 if ran.isdecimal() and len(ran) < 12 else None
 
 
-def _dated_row(row: Evidence, date: Dater) -> Evidence:
+def _date_row(row: Evidence, date: Dater) -> Evidence:
     first = date(row.stamp, row.line)
     if first is None:
         return row
@@ -374,36 +377,36 @@ def _dated_row(row: Evidence, date: Dater) -> Evidence:
     return row.dated(first[0], first[0] if last is None else last[0], first[1])
 
 
-def _dated_file(file: LogFile, date: Dater) -> LogFile:
+def _date_file(file: LogFile, date: Dater) -> LogFile:
     first, last = date(file.first_stamp, 0), date(file.last_stamp, file.lines)
     return replace(
         file,
         first_at_ns=None if first is None else first[0],
         last_at_ns=None if last is None else last[0],
-        templates=tuple(_dated_template(one, date) for one in file.templates),
-        progress=None if file.progress is None else _dated_steps(file.progress, date),
+        templates=tuple(_date_template(one, date) for one in file.templates),
+        progress=None if file.progress is None else _date_steps(file.progress, date),
     )
 
 
-def _dated_steps(progress: JobSteps, date: Dater) -> JobSteps:
+def _date_steps(progress: JobSteps, date: Dater) -> JobSteps:
     return replace(
         progress,
-        steps=tuple(replace(one, place=_dated_place(one.place, date)) for one in progress.steps),
+        steps=tuple(replace(one, place=_date_place(one.place, date)) for one in progress.steps),
         marks=tuple(
-            replace(one, places=tuple(_dated_place(place, date) for place in one.places))
+            replace(one, places=tuple(_date_place(place, date) for place in one.places))
             for one in progress.marks
         ),
     )
 
 
-def _dated_place(place: Place, date: Dater) -> Place:
+def _date_place(place: Place, date: Dater) -> Place:
     if place.stamp == NO_STAMP:
         return place
     read = date(place.stamp, place.line)
     return place if read is None else Place(place.line, place.order, place.stamp, read[0])
 
 
-def _dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
+def _date_template(one: TemplateCount, date: Dater) -> TemplateCount:
     first, last = date(one.first_stamp, one.first_line), date(one.last_stamp, one.last_line)
     if first is None and last is None:
         return one
@@ -414,7 +417,7 @@ def _dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
     )
 
 
-def _span(file: LogFile, rows: Sequence[Evidence]) -> None:
+def _set_span(file: LogFile, rows: Sequence[Evidence]) -> None:
     """Where no line of the file told its span, the evidence does."""
     if file.first_at_ns is None and file.last_at_ns is None:
         times = [row.at_ns for row in rows if row.at_ns is not None]

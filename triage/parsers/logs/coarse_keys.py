@@ -20,11 +20,11 @@ from triage.parsers.logs.mask import (
     LETTER,
     MASK,
     SEED,
-    byte_at,
     collapse_key,
-    digits_end,
+    find_digits_end,
     finish,
-    kind_at,
+    get_byte,
+    get_kind,
     mix,
     mix_run,
     run_end,
@@ -34,7 +34,7 @@ _Bytes = Any  # a uint8 array of compiled code
 
 
 @compiled
-def _kernel_body(buf: _Bytes, start: Word, end: Word) -> Word:
+def _find_kernel_body(buf: _Bytes, start: Word, end: Word) -> Word:
     """Behind ``[12345.678901]`` near the start of a line, else -1."""
     i = start
     stop = min(end, start + 120)
@@ -43,17 +43,17 @@ def _kernel_body(buf: _Bytes, start: Word, end: Word) -> Word:
     i += 1
     while i < stop and buf[i] == 32:
         i += 1
-    dot = digits_end(buf, i, stop)
-    close = digits_end(buf, dot + 1, stop)
-    if dot == i or close != dot + 7 or byte_at(buf, dot, stop) != DOT:
+    dot = find_digits_end(buf, i, stop)
+    close = find_digits_end(buf, dot + 1, stop)
+    if dot == i or close != dot + 7 or get_byte(buf, dot, stop) != DOT:
         return -1
-    return close + 1 if byte_at(buf, close, stop) == BRACKET_CLOSE else -1
+    return close + 1 if get_byte(buf, close, stop) == BRACKET_CLOSE else -1
 
 
 @compiled
-def timeless_key(buf: _Bytes, start: Word, end: Word) -> Word:
+def compute_timeless_key(buf: _Bytes, start: Word, end: Word) -> Word:
     """The collapse key of a kernel's line whatever its hour; 0 for other lines."""
-    body = _kernel_body(buf, start, end)
+    body = _find_kernel_body(buf, start, end)
     if body < 0:
         return np.int64(0)
     h = collapse_key(buf, body, end)
@@ -62,11 +62,12 @@ def timeless_key(buf: _Bytes, start: Word, end: Word) -> Word:
         if not DIGIT <= KINDS[buf[i]] <= LETTER:
             i += 1
             continue
-        stop = digits_end(buf, i, body)
-        if stop == i or kind_at(buf, stop, body) == HEX or kind_at(buf, stop, body) == LETTER:
+        stop = find_digits_end(buf, i, body)
+        if stop == i or get_kind(buf, stop, body) == HEX or get_kind(buf, stop, body) == LETTER:
             stop = run_end(buf, i, body)
             while (
-                byte_at(buf, stop, body) == DASH and DIGIT <= kind_at(buf, stop + 1, body) <= LETTER
+                get_byte(buf, stop, body) == DASH
+                and DIGIT <= get_kind(buf, stop + 1, body) <= LETTER
             ):
                 stop = run_end(buf, stop + 1, body)
             h = mix(mix_run(h, buf, i, stop), MASK)
@@ -75,7 +76,7 @@ def timeless_key(buf: _Bytes, start: Word, end: Word) -> Word:
 
 
 @compiled
-def words_key(buf: _Bytes, start: Word, end: Word) -> Word:
+def compute_words_key(buf: _Bytes, start: Word, end: Word) -> Word:
     """The 64-bit key of lines that have the same words: whatever holds a digit is no word."""
     h = np.int64(SEED)
     word = np.int64(SEED)

@@ -63,17 +63,17 @@ class Envelope:
     """The program that a launcher's prefix names."""
 
 
-def _rules_of(first: str) -> tuple[_Rule, ...]:
+def _list_rules(first: str) -> tuple[_Rule, ...]:
     """All rules for lines that begin with ``first``, which stands for its like."""
     tables = (kernel_prefixes.RULES, job_prefixes.RULES, wrapped.RULES)
     return tuple(rule for table in tables for rule in table.get(first, ()))
 
 
 def _dispatch() -> dict[str, tuple[_Rule, ...]]:
-    table = {char: _rules_of(char) for char in '[<({|"./'}
-    table |= {char: _rules_of("0") for char in "0123456789"}
-    table |= {char: _rules_of("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-    table |= {char: _rules_of("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
+    table = {char: _list_rules(char) for char in '[<({|"./'}
+    table |= {char: _list_rules("0") for char in "0123456789"}
+    table |= {char: _list_rules("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    table |= {char: _list_rules("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
     return table
 
 
@@ -94,7 +94,7 @@ def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envel
     if found is not None:
         job_prefixes.labelled(strip, found)
     for _ in range(_MAX_STRIPS):
-        if not _step(strip) and not wrapped.ungluable(strip):
+        if not _step(strip) and not wrapped.take_glued_bar(strip):
             break
     job_prefixes.peek(strip)
     return Envelope(
@@ -142,7 +142,7 @@ def _step(strip: Strip) -> bool:
     return False
 
 
-def relative_stamps(lines: Iterable[str]) -> list[Stamp]:
+def compute_relative_stamps(lines: Iterable[str]) -> list[Stamp]:
     """The time of each line of a dmesg that prints a minute now and then, and deltas between.
 
     ``[Feb22 04:01]`` is a minute; ``[  +0.000844]`` is since the line before it. Lines

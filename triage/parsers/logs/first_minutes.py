@@ -20,7 +20,7 @@ _HOT_PLUG: Final = "pcie.hot_plug"
 BANNERS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
 
 
-def boots_in(rows: Iterable[Evidence]) -> tuple[int, ...]:
+def list_boots(rows: Iterable[Evidence]) -> tuple[int, ...]:
     """The printed times at which the node of a log came up, in ns as if they were UTC."""
     return tuple(
         sorted(
@@ -31,7 +31,7 @@ def boots_in(rows: Iterable[Evidence]) -> tuple[int, ...]:
     )
 
 
-def soon_after_boot(stamp: Stamp, boots: Iterable[int]) -> bool:
+def is_soon_after_boot(stamp: Stamp, boots: Iterable[int]) -> bool:
     """Whether ``stamp`` lies within two minutes after a boot, by uptime or by ``boots``."""
     if stamp.uptime_ns is not None:
         return stamp.uptime_ns <= FIRST_NS
@@ -39,7 +39,7 @@ def soon_after_boot(stamp: Stamp, boots: Iterable[int]) -> bool:
     return wall_ns is not None and any(0 <= wall_ns - boot <= FIRST_NS for boot in boots)
 
 
-def of_a_boot(row: Evidence) -> Evidence:
+def mark_as_boot(row: Evidence) -> Evidence:
     """A link that is down while the node boots, or a slot without a card that has no power then,
     as what it is: noise of the start.
     """

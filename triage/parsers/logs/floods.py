@@ -19,7 +19,7 @@ from triage.parsers.logs.mask import (
     MASK,
     SEED,
     collapse_key,
-    digits_end,
+    find_digits_end,
     finish,
     mix,
     mix_run,
@@ -63,7 +63,7 @@ class FloodTable:
 
 
 @compiled
-def _xid_place(buf: _Array, start: Word, end: Word) -> Word:
+def _find_xid(buf: _Array, start: Word, end: Word) -> Word:
     """Where ``Xid`` with a bracket behind it stands, in any case; -1 where it does not."""
     for i in range(start, end - 4):
         named = (buf[i] | _LOWER) == _X and (buf[i + 1] | _LOWER) == _LETTER_I
@@ -74,7 +74,7 @@ def _xid_place(buf: _Array, start: Word, end: Word) -> Word:
 
 
 @compiled
-def _slot_of(entries: _Array, key: Word) -> Word:
+def _find_slot(entries: _Array, key: Word) -> Word:
     """The entry of ``key``, or the free one in which it belongs."""
     last = len(entries) - 1
     slot = key & last
@@ -86,7 +86,7 @@ def _slot_of(entries: _Array, key: Word) -> Word:
 @compiled
 def _is_apart(entries: _Array, count: _Array, owner: Word, column: Word, key: Word) -> Word:
     """Whether ``key`` is kept apart: it was before, or few of its kind have been so far."""
-    slot = _slot_of(entries, key)
+    slot = _find_slot(entries, key)
     if entries[slot, _KEY]:
         return True
     if entries[owner, column] >= MOST_ALIKE or count[0] >= len(entries) // 2:
@@ -98,17 +98,17 @@ def _is_apart(entries: _Array, count: _Array, owner: Word, column: Word, key: Wo
 
 
 @compiled
-def flood_key(buf: _Array, start: Word, end: Word, entries: _Array, count: _Array) -> Word:
+def compute_flood_key(buf: _Array, start: Word, end: Word, entries: _Array, count: _Array) -> Word:
     """The key of one more line with an Xid in it."""
-    place = _xid_place(buf, start, end)
+    place = _find_xid(buf, start, end)
     if place < 0:
         return collapse_key(buf, start, end)
     before = collapse_key(buf, start, place)
-    owner = _slot_of(entries, before)
+    owner = _find_slot(entries, before)
     if not entries[owner, _KEY]:
         if count[0] >= len(entries) // 2:
             before = np.int64(SEED)  # whatever stands before it
-            owner = _slot_of(entries, before)
+            owner = _find_slot(entries, before)
         count[0] += entries[owner, _KEY] == 0
         entries[owner, _KEY] = before
     entries[owner, _LINES] += 1
@@ -120,7 +120,7 @@ def flood_key(buf: _Array, start: Word, end: Word, entries: _Array, count: _Arra
     stop = close + 1
     while stop < end and (buf[stop] == COLON or buf[stop] == _SPACE):
         stop += 1
-    stop = digits_end(buf, stop, end)
+    stop = find_digits_end(buf, stop, end)
     key = finish(mix_run(before, buf, place, min(stop, end)))
     if _is_apart(entries, count, owner, _PLACES, key):
         return key

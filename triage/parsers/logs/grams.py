@@ -59,14 +59,14 @@ class Grams:
     usable: bool
 
 
-def grams_of(literals: Sequence[str], flags: Sequence[int], usual: str = "") -> Grams:
+def build_grams(literals: Sequence[str], flags: Sequence[int], usual: str = "") -> Grams:
     """The filter for lower-case ASCII ``literals``; ``usual`` is text as logs have it."""
     usable = min(map(len, literals), default=_GRAM) >= _GRAM and sys.byteorder == "little"
     seen = _Frequencies(usual + "\n" + "\n".join(literals))
     by_gram: dict[int, list[tuple[int, int, int, int]]] = {}
     begin = 0
     for text, flag in zip(literals if usable else (), flags, strict=False):
-        for offset, grams in _places(text, seen):
+        for offset, grams in _choose_places(text, seen):
             for gram in grams:
                 by_gram.setdefault(gram, []).append((offset, begin, len(text), flag))
         begin += len(text)
@@ -105,7 +105,7 @@ class _Frequencies:
         return float(self.grams.get(int.from_bytes(gram, "little"), 0)) + min(pairs) / (1 << 20)
 
 
-def _places(text: str, seen: _Frequencies) -> list[tuple[int, Sequence[int]]]:
+def _choose_places(text: str, seen: _Frequencies) -> list[tuple[int, Sequence[int]]]:
     """The two grams by which a literal is found, each with its offset."""
     raw = bytes(byte | 0x20 for byte in text.encode("ascii"))
     if len(raw) == _GRAM:  # whatever follows it
@@ -137,7 +137,7 @@ def _spread_by_hand(gram: int) -> int:
 
 
 @inlined
-def gram_hits(
+def find_gram_hits(
     buf: _Array,
     words: _Array,
     bits: _Array,
@@ -181,7 +181,7 @@ def gram_hits(
                 if i >= stop:
                     return stop, hit
                 if found != _U0 and not j & 1:
-                    hit |= _proved(buf, slots, entries, texts, i, start, stop)
+                    hit |= _prove_literals(buf, slots, entries, texts, i, start, stop)
                 b = buf[i]
                 if (b < 32 and b != _TAB) or b == _DEL:
                     if b == _LF or b == _CR:
@@ -195,7 +195,7 @@ def gram_hits(
 
 
 @inlined
-def _proved(
+def _prove_literals(
     buf: _Array, slots: _Array, entries: _Array, texts: _Array, i: Word, start: Word, stop: Word
 ) -> Word:
     """The flags of the literals around the gram at ``i``, between ``start`` and ``stop``."""

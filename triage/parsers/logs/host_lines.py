@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.evidence import BY_FILE, HOST, HOST_AMONG_SEVERAL, LABELS, Evidence
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 
 # What a machine is called before anybody has given it a name.
 _NAMELESS: Final = frozenset(
@@ -31,28 +31,28 @@ class HostsInFile:
     names: Set[str] = frozenset()
 
 
-def hosts_in_file(
+def collect_hosts(
     artifact: str, hosts: Mapping[str, int], names: Set[str] = frozenset()
 ) -> HostsInFile:
     """What the lines of a file name; ``hosts`` is host -> how often it was seen, ``names`` stand
     before all of them.
     """
-    folder = node_in_name(artifact)
-    counted: Counter[str] = Counter(map(_short, names))
+    folder = parse_node(artifact)
+    counted: Counter[str] = Counter(map(_shorten_host, names))
     for host, count in hosts.items():
-        counted[_short(host)] += count
+        counted[_shorten_host(host)] += count
     for name in _NAMELESS:
         del counted[name]
     own: str | None = None
-    if folder is not None and _short(folder) in counted:
-        own = _short(folder)
+    if folder is not None and _shorten_host(folder) in counted:
+        own = _shorten_host(folder)
     elif counted:
         host, most = counted.most_common(1)[0]
         own = host if 2 * most > counted.total() and len(names) < 2 else None
     return HostsInFile(folder, own, len(counted) > 1, names)
 
 
-def at_its_place(
+def place_row(
     row: Evidence, host: str | None, hosts: HostsInFile, node: str | None, num_labels: int = 0
 ) -> Evidence:
     """``row`` at the node that it speaks of, else at that of ``host``, which stands on its line,
@@ -66,23 +66,23 @@ def at_its_place(
     if name in hosts.names:
         host = host or name
     elif name is not None and host in (None, name) and hosts.folder is not None:
-        if _short(name) == _short(hosts.folder):
+        if _shorten_host(name) == _shorten_host(hosts.folder):
             return replace(row, node=hosts.folder)
         return replace(row, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
-    if host is None or _short(host) in _NAMELESS:
+    if host is None or _shorten_host(host) in _NAMELESS:
         place = hosts.folder or node
         if place is None:
             return row
         labels = {LABELS: str(num_labels)} if num_labels > 1 else {}
         return replace(row, node=place, fields={**row.fields, **labels, BY_FILE: "1"})
-    if hosts.several and _short(host) != hosts.own:
+    if hosts.several and _shorten_host(host) != hosts.own:
         return replace(row, node=host, fields={**row.fields, HOST_AMONG_SEVERAL: "1"})
-    if hosts.folder is None or _short(host) == _short(hosts.folder):
+    if hosts.folder is None or _shorten_host(host) == _shorten_host(hosts.folder):
         return replace(row, node=hosts.folder or host)
     return replace(row, node=hosts.folder, fields={**row.fields, HOST: host})
 
 
-def _short(host: str) -> str:
+def _shorten_host(host: str) -> str:
     """A host name without its domain, an address as it is."""
     text = host.lower()
     name = text.partition(".")[0]

@@ -7,7 +7,7 @@ local rank on a node, and the CUDA device of a process.
 import re
 from typing import Final
 
-from triage.parsers.logs.stamps import DATED, dated, wall
+from triage.parsers.logs.stamps import DATED, make_dated, make_wall
 from triage.parsers.logs.state import Strip
 
 _RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
@@ -107,38 +107,38 @@ def _rank(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _glog(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_glog(strip: Strip, match: "re.Match[str]") -> bool:
     digits = match[1]
-    strip.clock(wall(None, int(digits[:-2]), int(digits[-2:]), match[2], match[3]))
+    strip.clock(make_wall(None, int(digits[:-2]), int(digits[-2:]), match[2], match[3]))
     return True
 
 
-def _glog_open(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_open_glog(strip: Strip, match: "re.Match[str]") -> bool:
     number = match[4]
     # Fifteen digits are the address of a thread, which names no process.
     if number is not None and len(number) <= 8 and strip.pid is None:
         strip.pid = int(number)
-    return _glog(strip, match)
+    return _take_glog(strip, match)
 
 
-def _nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def _role(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_role(strip: Strip, match: "re.Match[str]") -> bool:
     if _NO_ROLE.fullmatch(match[1]) is not None:
         return False
     strip.local_rank = int(match[2])
     return True
 
 
-def _mpi(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_mpi(strip: Strip, match: "re.Match[str]") -> bool:
     strip.task = int(match[1])
     strip.host(match[2])
     return True
 
 
-def _nccl(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_nccl(strip: Strip, match: "re.Match[str]") -> bool:
     name = match[1]
     if _SOURCE_FILE.search(name) or (name.isdecimal() and len(name) < 3):
         return False
@@ -149,7 +149,7 @@ def _nccl(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _ucx(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_ucx(strip: Strip, match: "re.Match[str]") -> bool:
     if _SOURCE_FILE.search(match[1]):
         return False
     strip.node = match[1]
@@ -157,12 +157,12 @@ def _ucx(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _dated_prefix(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.clock(dated(match))
+def _take_dated(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(make_dated(match))
     return True
 
 
-def _ray(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_ray(strip: Strip, match: "re.Match[str]") -> bool:
     if match[2] is not None:
         strip.rank = int(match[2])
     strip.pid = int(match[3])
@@ -172,21 +172,21 @@ def _ray(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _metaflow(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_metaflow(strip: Strip, match: "re.Match[str]") -> bool:
     if match[1] is not None and strip.pid is None:
         strip.pid = int(match[1])
     return True
 
 
-def _month_first(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_month_first(strip: Strip, match: "re.Match[str]") -> bool:
     month, day = int(match[1]), int(match[2])
     if month > 12:
         month, day = day, month
-    strip.clock(wall(int(match[3]), month, day, match[4], match[5]))
+    strip.clock(make_wall(int(match[3]), month, day, match[4], match[5]))
     return True
 
 
-def _task(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_task(strip: Strip, match: "re.Match[str]") -> bool:
     strip.task = int(match[1] or match[2] or match[3])
     return True
 
@@ -202,7 +202,7 @@ def labelled(strip: Strip, match: "re.Match[str]") -> None:
     strip.line = strip.line[match.end() :]
 
 
-def _printed_by(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_printed_by(strip: Strip, match: "re.Match[str]") -> bool:
     if strip.printed_by is None:
         strip.printed_by = match[1] or match[2] or match[3]
     return True
@@ -226,23 +226,23 @@ def peek(strip: Strip) -> None:
 RULES: Final = {
     "[": (
         (_RANK, _rank),
-        (_GLOG, _glog),
-        (_GLOG_BARE, _nothing),
-        (_ROLE, _role),
-        (_MPI, _mpi),
-        (_LEVEL, _nothing),
-        (_STREAM, _nothing),
-        (_NEMO, _dated_prefix),
-        (_NAMED, _dated_prefix),
-        (_UCX, _ucx),
-        (_TASKCLUSTER, _dated_prefix),
-        (_METAFLOW, _metaflow),
-        (_TASK, _task),
+        (_GLOG, _take_glog),
+        (_GLOG_BARE, _take_nothing),
+        (_ROLE, _take_role),
+        (_MPI, _take_mpi),
+        (_LEVEL, _take_nothing),
+        (_STREAM, _take_nothing),
+        (_NEMO, _take_dated),
+        (_NAMED, _take_dated),
+        (_UCX, _take_ucx),
+        (_TASKCLUSTER, _take_dated),
+        (_METAFLOW, _take_metaflow),
+        (_TASK, _take_task),
     ),
-    "0": ((_NCCL, _nccl), (_MONTH_FIRST, _month_first), (_TASK, _task)),
-    "A": ((_GLOG_OPEN, _glog_open), (_NCCL, _nccl), (_PRINTED_BY, _printed_by)),
-    "a": ((_STREAM, _nothing), (_NCCL, _nccl), (_PRINTED_BY, _printed_by)),
-    "(": ((_RAY, _ray),),
-    "<": ((_TASK, _task),),
-    "|": ((_LOGURU, _nothing),),
+    "0": ((_NCCL, _take_nccl), (_MONTH_FIRST, _take_month_first), (_TASK, _take_task)),
+    "A": ((_GLOG_OPEN, _take_open_glog), (_NCCL, _take_nccl), (_PRINTED_BY, _take_printed_by)),
+    "a": ((_STREAM, _take_nothing), (_NCCL, _take_nccl), (_PRINTED_BY, _take_printed_by)),
+    "(": ((_RAY, _take_ray),),
+    "<": ((_TASK, _take_task),),
+    "|": ((_LOGURU, _take_nothing),),
 }

@@ -99,17 +99,17 @@ def _with_nodes_of_collections(logs: LogSet) -> None:
 
 
 def _fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
-    from triage.signatures.templates import counts_of, templates_of
+    from triage.signatures.templates import build_templates, count_templates
 
-    named = templates_of({text for one in outcomes for text, *_ in one.masks})
+    named = build_templates({text for one in outcomes for text, *_ in one.masks})
     result.files = [
-        replace(one.file, templates=counts_of(one.masks, named), notes=_noted(one))
+        replace(one.file, templates=count_templates(one.masks, named), notes=_list_notes(one))
         for one in outcomes
     ]
     result.templates = {found.id: found.text for found in named.values()}
 
 
-def _noted(outcome: Outcome) -> tuple[str, ...]:
+def _list_notes(outcome: Outcome) -> tuple[str, ...]:
     if not outcome.uncounted:
         return outcome.file.notes
     return (*outcome.file.notes, f"{outcome.uncounted:,} lines of too many templates")

@@ -8,12 +8,12 @@ from triage.parsers.logs.stamps import (
     DATED,
     MONTHS,
     SECOND_NS,
-    dated,
-    uptime,
-    wall,
+    make_dated,
+    make_uptime,
+    make_wall,
 )
 from triage.parsers.logs.state import Strip
-from triage.signatures.program.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, classify_owner
 
 # How far `dmesg -T` is taken to drift: it follows neither suspend nor steps of the clock.
 _CTIME_ERROR_NS: Final = 60 * SECOND_NS
@@ -99,87 +99,89 @@ _IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
 _CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
 
 
-def _raw(strip: Strip, match: "re.Match[str]") -> bool:
-    stamp = uptime(match[1], match[2])
+def _take_raw(strip: Strip, match: "re.Match[str]") -> bool:
+    stamp = make_uptime(match[1], match[2])
     strip.clock(stamp)
     strip.pos = match.end()
     # journalctl -o short-monotonic prints the host, and the lines of other programs.
-    if not _host(strip, _PLAIN_HOST):
+    if not _take_host(strip, _PLAIN_HOST):
         strip.kernel |= len(match[2]) == 6
     return True
 
 
-def _delta(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_delta(strip: Strip, match: "re.Match[str]") -> bool:
     digits = match[2]
     strip.delta_ns = int(match[1]) * SECOND_NS + int(digits) * 10 ** (9 - len(digits))
     strip.kernel = True
     return True
 
 
-def _minute(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_minute(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[1].casefold())
     if month is None:
         return False
-    strip.clock(wall(None, month, int(match[2]), match[3]))
+    strip.clock(make_wall(None, month, int(match[2]), match[3]))
     strip.kernel = True
     return True
 
 
-def _ctime(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_ctime(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[2].casefold())
     if month is None and match[1] is None:
         return False
     if month is not None and len(match[6]) == 4:
         strip.clock(
-            wall(int(match[6]), month, int(match[3]), match[4], match[5], error_ns=_CTIME_ERROR_NS)
+            make_wall(
+                int(match[6]), month, int(match[3]), match[4], match[5], error_ns=_CTIME_ERROR_NS
+            )
         )
     strip.kernel = True
     return True
 
 
-def _manager(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_manager(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[1].casefold())
     if month is None:
         return False
-    strip.clock(wall(int(match[3]), month, int(match[2]), match[4], match[5]))
+    strip.clock(make_wall(int(match[3]), month, int(match[2]), match[4], match[5]))
     return True
 
 
-def _syslog(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_syslog(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[2].casefold())
     if month is None:
         return False
     year = match[1] or match[4] or match[8]
     strip.clock(
-        wall(int(year) if year else None, month, int(match[3]), match[5], match[6], match[7])
+        make_wall(int(year) if year else None, month, int(match[3]), match[5], match[6], match[7])
     )
     strip.pos = match.end()
-    if not _sender(strip):
-        _host(strip, _HOST)
+    if not _take_sender(strip):
+        _take_host(strip, _HOST)
     return True
 
 
-def _full(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_full(strip: Strip, match: "re.Match[str]") -> bool:
     year, month, day, clock, fraction, zone, hours = match.groups()
-    strip.clock(wall(int(year), int(month), int(day), clock, fraction, zone or hours))
+    strip.clock(make_wall(int(year), int(month), int(day), clock, fraction, zone or hours))
     strip.pos = match.end()
-    _host(strip, _HOST)
+    _take_host(strip, _HOST)
     return True
 
 
-def _unix(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_unix(strip: Strip, match: "re.Match[str]") -> bool:
     strip.pos = match.end()
     if (
-        not _sender(strip)
-        and not _host(strip, _PLAIN_HOST)
+        not _take_sender(strip)
+        and not _take_host(strip, _PLAIN_HOST)
         and not strip.line.startswith("kernel:", strip.pos)
     ):
         return False
-    strip.clock(uptime(match[1], match[2]))
+    strip.clock(make_uptime(match[1], match[2]))
     return True
 
 
-def _sender(strip: Strip) -> bool:
+def _take_sender(strip: Strip) -> bool:
     """Who sent a line over the network, where what it sent is a kernel's."""
     found = _SENDER.match(strip.line, strip.pos)
     if found is None or _NO_HOST.fullmatch(found[1]) is not None:
@@ -193,17 +195,17 @@ def _sender(strip: Strip) -> bool:
     return True
 
 
-def _iso(strip: Strip, match: "re.Match[str]") -> bool:
-    stamp = dated(match)
+def _take_iso(strip: Strip, match: "re.Match[str]") -> bool:
+    stamp = make_dated(match)
     strip.clock(stamp)
     strip.pos = match.end()
-    if not _sender(strip) and not _host(strip, _PLAIN_HOST) and stamp is not None:
+    if not _take_sender(strip) and not _take_host(strip, _PLAIN_HOST) and stamp is not None:
         # dmesg --time-format=iso: six digits behind a comma, and a zone; nothing else prints so.
         strip.kernel |= "," in match[0] and len(match[5] or "") == 6 and match[6] is not None
     return True
 
 
-def _host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
+def _take_host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
     """A host name behind the time, where the rest looks as behind a host name."""
     found = pattern.match(strip.line, strip.pos)
     if found is None or _NO_HOST.fullmatch(found[1]) is not None:
@@ -216,24 +218,24 @@ def _host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
     return True
 
 
-def _bracketed(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.clock(dated(match))
+def _take_bracketed(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(make_dated(match))
     if _ENGINE.search(match[0]) is not None:
         strip.actor = "engine"  # its numbers are those of groups inside of it
     return True
 
 
-def _kernel(strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_kernel(strip: Strip, _match: "re.Match[str]") -> bool:
     strip.kernel = True
     return True
 
 
-def _decoded(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_decoded(strip: Strip, match: "re.Match[str]") -> bool:
     strip.kernel |= match[1] == "kern"
     return True
 
 
-def _kmsg(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_kmsg(strip: Strip, match: "re.Match[str]") -> bool:
     strip.kernel = True
     strip.sequence = int(match[2])
     if len(match[3]) <= 15:
@@ -241,19 +243,19 @@ def _kmsg(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _talos(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_talos(strip: Strip, match: "re.Match[str]") -> bool:
     strip.address = strip.address or match[1]
     strip.kernel |= match[2] == "kern"
     return True
 
 
-def _priority(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_priority(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def _structured(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_structured(strip: Strip, match: "re.Match[str]") -> bool:
     if match[1] is not None:
-        strip.clock(dated(match))
+        strip.clock(make_dated(match))
     if match["host"] != "-":
         strip.host(match["host"])
     app, pid = match["app"], match["pid"]
@@ -263,19 +265,19 @@ def _structured(strip: Strip, match: "re.Match[str]") -> bool:
     strip.pos = match.end()
     if app not in ("-", "kernel"):
         strip.program = strip.program or app
-        if whose(app) is not Whose.JOB:
+        if classify_owner(app) is not Whose.JOB:
             strip.said_by(app)
     return True
 
 
-def _ident(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_ident(strip: Strip, match: "re.Match[str]") -> bool:
     strip.program = strip.program or match[1]
     if strip.pid is None:
         strip.pid = int(match[2])
     return True
 
 
-def _console(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_console(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return False
 
@@ -283,15 +285,21 @@ def _console(strip: Strip, match: "re.Match[str]") -> bool:
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
     "[": (
-        (_RAW, _raw),
-        (_BRACKETED, _bracketed),
-        (_CTIME, _ctime),
-        (_MINUTE, _minute),
-        (_DELTA, _delta),
-        (_MANAGER, _manager),
+        (_RAW, _take_raw),
+        (_BRACKETED, _take_bracketed),
+        (_CTIME, _take_ctime),
+        (_MINUTE, _take_minute),
+        (_DELTA, _take_delta),
+        (_MANAGER, _take_manager),
     ),
-    "0": ((_ISO, _iso), (_KMSG, _kmsg), (_TALOS, _talos), (_SYSLOG, _syslog), (_UNIX, _unix)),
-    "A": ((_SYSLOG, _syslog), (_FULL, _full), (_CONSOLE, _console)),
-    "a": ((_KERNEL, _kernel), (_DECODED, _decoded), (_IDENT, _ident)),
-    "<": ((_STRUCTURED, _structured), (_PRIORITY, _priority)),
+    "0": (
+        (_ISO, _take_iso),
+        (_KMSG, _take_kmsg),
+        (_TALOS, _take_talos),
+        (_SYSLOG, _take_syslog),
+        (_UNIX, _take_unix),
+    ),
+    "A": ((_SYSLOG, _take_syslog), (_FULL, _take_full), (_CONSOLE, _take_console)),
+    "a": ((_KERNEL, _take_kernel), (_DECODED, _take_decoded), (_IDENT, _take_ident)),
+    "<": ((_STRUCTURED, _take_structured), (_PRIORITY, _take_priority)),
 }

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope
 from triage.parsers.logs.job_prefixes import NAME_LABEL, NUMBER_LABEL
 from triage.parsers.logs.logset import LogKind
@@ -105,7 +105,7 @@ class Layout:
         return self.own_words or self.kernel_lines > self.job_lines
 
 
-def layout_of(head: bytes) -> Layout:
+def detect_layout(head: bytes) -> Layout:
     """The layout of a log that begins with ``head``."""
     lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
     texts = [clean(line[:4096]) for line in lines[:_SAMPLE]]
@@ -208,7 +208,7 @@ def _start_of(line: bytes) -> bytes:
     return _LETTERS.sub(b"a", _DIGITS.sub(b"0", line[:_START_CHARACTERS]))
 
 
-def node_of_file(
+def find_node_of_file(
     artifact: str, kind: LogKind, hosts: Counter[str], hostless: int = 0
 ) -> str | None:
     """The node of a log: by its folder or name, else by the one host that its lines name.
@@ -216,7 +216,7 @@ def node_of_file(
     Where a fourth or more of the lines with a time name none (``hostless``), logs of several
     nodes stand one behind the other, and who names itself in one does not speak for the rest.
     """
-    found = node_in_name(artifact)
+    found = parse_node(artifact)
     if found is not None or kind is LogKind.JOB:
         return found
     if hosts and 3 * hostless > hosts.total():
@@ -226,10 +226,10 @@ def node_of_file(
     if hosts:
         (host, most), (_, next_most) = hosts.most_common(2)
         return host if most > 4 * next_most else None
-    return host_in_name(artifact)
+    return parse_host_in_name(artifact)
 
 
-def _without_plain_words(name: str) -> str:
+def _strip_plain_words(name: str) -> str:
     """A name without the words before it that say what the file is: ``kmsg-tail-gpu17``."""
     head, mark, rest = name.partition("-")
     while mark and _LOG_WORDS.match(head):
@@ -238,7 +238,7 @@ def _without_plain_words(name: str) -> str:
     return name
 
 
-def host_in_name(artifact: str) -> str | None:
+def parse_host_in_name(artifact: str) -> str | None:
     """``dmesg-n3.log``, ``dmesg_Tx-n3.log``, ``n3.kernel.log``, ``n3/dmesg.txt``.
 
     >>> host_in_name("logs/dmesg_Tx-n3.log"), host_in_name("Tx-n3.log")
@@ -249,7 +249,7 @@ def host_in_name(artifact: str) -> str | None:
     path = PurePosixPath(artifact)
     name = _DMESG_OPTIONS.sub("dmesg", path.name)
     words = [word for word in re.split(r"[._]", name) if not _PLAIN_WORDS.match(word)]
-    words = [_without_plain_words(word) for word in words]
+    words = [_strip_plain_words(word) for word in words]
     named = [word for word in words if _HOSTLIKE.fullmatch(word)]
     if len(named) == 1:
         return named[0]

@@ -16,9 +16,9 @@ from triage.parsers.flight_recorder.jit import (
     ALL_64,
     Word,
     compiled,
+    convert_to_signed,
     in_python,
     inlined,
-    signed,
 )
 
 _Bytes = Any  # a uint8 array of compiled code
@@ -39,7 +39,7 @@ _ESC, _BELL, BRACKET_OPEN, BRACKET_CLOSE = 27, 7, 91, 93
 DASH, DOT, COLON, _COMMA, _SLASH, _SEMICOLON, _EQUALS = 45, 46, 58, 44, 47, 59, 61
 
 
-def byte_kinds() -> np.ndarray:
+def build_byte_kinds() -> np.ndarray:
     """Byte -> what it is."""
     kinds = np.full(256, _OTHER, np.uint8)
     kinds[:32] = _CONTROL
@@ -55,17 +55,17 @@ def byte_kinds() -> np.ndarray:
     return kinds
 
 
-KINDS: Final = byte_kinds()
+KINDS: Final = build_byte_kinds()
 
 
 @inlined
-def kind_at(buf: _Bytes, i: Word, end: Word) -> Word:
+def get_kind(buf: _Bytes, i: Word, end: Word) -> Word:
     """The kind of the byte at ``i``; OTHER from ``end`` on."""
     return KINDS[buf[i]] if i < end else _OTHER
 
 
 @inlined
-def byte_at(buf: _Bytes, i: Word, end: Word) -> Word:
+def get_byte(buf: _Bytes, i: Word, end: Word) -> Word:
     """The byte at ``i``; 0 from ``end`` on."""
     return np.int64(buf[i]) if i < end else np.int64(0)
 
@@ -94,8 +94,8 @@ def finish(h: Word) -> Word:
 @in_python(finish)
 def _finish_by_hand(h: int) -> int:
     """:func:`finish` for integers of any size."""
-    h = signed(h)
-    h = signed((h ^ (h >> 29)) * -4417276706812531889)
+    h = convert_to_signed(h)
+    h = convert_to_signed((h ^ (h >> 29)) * -4417276706812531889)
     return h ^ (h >> 32)
 
 
@@ -116,7 +116,7 @@ def _mix_run_by_hand(h: int, buf: memoryview, start: int, stop: int) -> int:
 
 
 @compiled
-def after_escape(buf: _Bytes, i: Word, end: Word) -> Word:
+def skip_escape(buf: _Bytes, i: Word, end: Word) -> Word:
     """Where the terminal sequence that starts at ``i`` ends."""
     i += 1
     if i >= end:
@@ -146,7 +146,7 @@ def run_end(buf: _Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def digits_end(buf: _Bytes, i: Word, end: Word) -> Word:
+def find_digits_end(buf: _Bytes, i: Word, end: Word) -> Word:
     """Where the run of digits that begins at ``i`` ends."""
     while i < end and KINDS[buf[i]] == DIGIT:
         i += 1
@@ -154,7 +154,7 @@ def digits_end(buf: _Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def _two_digits(buf: _Bytes, i: Word, end: Word) -> Word:
+def _has_two_digits(buf: _Bytes, i: Word, end: Word) -> Word:
     return i + 1 < end and KINDS[buf[i]] == DIGIT and KINDS[buf[i + 1]] == DIGIT
 
 
@@ -164,7 +164,7 @@ def _is_hex(buf: _Bytes, i: Word, end: Word) -> Word:
 
 
 @compiled
-def _pci_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
+def _find_pci_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
     """The end of the PCI address whose domain is ``start`` to ``stop``; -1 where it is none."""
     n = stop - start
     if (n != 4 and n != 8) or stop + 6 > end:
@@ -183,7 +183,7 @@ def _pci_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
 
 
 @compiled
-def _uuid_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
+def _find_uuid_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
     """The end of a bare UUID whose first eight digits are ``start`` to ``stop``, else -1."""
     if stop - start != 8 or start + 36 > end:
         return -1
@@ -198,7 +198,7 @@ def _uuid_end(buf: _Bytes, start: Word, stop: Word, end: Word) -> Word:
 
 
 @compiled
-def _word_before(buf: _Bytes, start: Word, i: Word) -> Word:
+def _pack_word_before(buf: _Bytes, start: Word, i: Word) -> Word:
     """The last letters before ``i`` behind at most two of ``: =#[``, in lower case, as a number."""
     j = i - 1
     for _ in range(2):
@@ -219,17 +219,17 @@ def _word_before(buf: _Bytes, start: Word, i: Word) -> Word:
     return found
 
 
-def _packed(text: str) -> int:
+def _pack_word(text: str) -> int:
     """``text`` as :func:`word_before` gives it."""
     return int.from_bytes(text.encode("ascii"), "big")
 
 
-_RANK, _RANKS, _TASK, _TASKS, _PID = map(_packed, ("rank", "ranks", "task", "tasks", "pid"))
+_RANK, _RANKS, _TASK, _TASKS, _PID = map(_pack_word, ("rank", "ranks", "task", "tasks", "pid"))
 _FOUR: Final = 0xFFFFFFFF
 
 
 @inlined
-def _names_a_rank(word: Word) -> Word:
+def _is_rank_word(word: Word) -> Word:
     return (word & _FOUR) == _RANK or word == _RANKS or word == _TASK or word == _TASKS
 
 
@@ -240,15 +240,15 @@ def _mix_keeping(h: Word, buf: _Bytes, start: Word, stop: Word, kept: Word) -> W
 
 
 @compiled
-def _kmsg_head(buf: _Bytes, start: Word, end: Word) -> Word:
+def _find_kmsg_head(buf: _Bytes, start: Word, end: Word) -> Word:
     """Where the microseconds of ``6,3964,206764307,-;`` begin, else -1."""
-    i = digits_end(buf, start, min(end, start + 4))
+    i = find_digits_end(buf, start, min(end, start + 4))
     if i == start or i >= end or buf[i] != _COMMA:
         return -1
-    j = digits_end(buf, i + 1, min(end, i + 21))
+    j = find_digits_end(buf, i + 1, min(end, i + 21))
     if j == i + 1 or j >= end or buf[j] != _COMMA:
         return -1
-    k = digits_end(buf, j + 1, min(end, j + 21))
+    k = find_digits_end(buf, j + 1, min(end, j + 21))
     if k == j + 1 or k >= end or buf[k] != _COMMA:
         return -1
     return j + 1
@@ -260,11 +260,11 @@ def collapse_key(buf: _Bytes, start: Word, end: Word) -> Word:
     h = np.int64(SEED)
     spaced = False
     i = start
-    head = _kmsg_head(buf, start, end)
+    head = _find_kmsg_head(buf, start, end)
     if head >= 0:
-        i = digits_end(buf, start, end)
+        i = find_digits_end(buf, start, end)
         h = mix_run(h, buf, start, i)
-        stop = digits_end(buf, head, end)
+        stop = find_digits_end(buf, head, end)
         h = _mix_keeping(h, buf, head, stop, max(0, stop - head - 9))
         i = stop
     while i < end:
@@ -280,17 +280,17 @@ def collapse_key(buf: _Bytes, start: Word, end: Word) -> Word:
             i += 1
             continue
         if k == _ESCAPE:
-            i = after_escape(buf, i, end)
+            i = skip_escape(buf, i, end)
             continue
         spaced = False
         if k == _OTHER:
-            if c == COLON and i >= start + 2 and _clock_tail(buf, start, i, end):
+            if c == COLON and i >= start + 2 and _is_clock_tail(buf, start, i, end):
                 h = mix(mix(h, COLON), MASK)
                 i += 6
-                if (byte_at(buf, i, end) == DOT or byte_at(buf, i, end) == _COMMA) and (
-                    kind_at(buf, i + 1, end) == DIGIT
+                if (get_byte(buf, i, end) == DOT or get_byte(buf, i, end) == _COMMA) and (
+                    get_kind(buf, i + 1, end) == DIGIT
                 ):
-                    i = digits_end(buf, i + 1, end)
+                    i = find_digits_end(buf, i + 1, end)
                 continue
             h = mix(h, c)
             i += 1
@@ -300,13 +300,13 @@ def collapse_key(buf: _Bytes, start: Word, end: Word) -> Word:
 
 
 @compiled
-def _clock_tail(buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
+def _is_clock_tail(buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
     """Whether the colon at ``i`` stands behind the hour of ``hh:mm:ss``."""
-    if not _two_digits(buf, i - 2, i) or (i - 3 >= start and KINDS[buf[i - 3]] == DIGIT):
+    if not _has_two_digits(buf, i - 2, i) or (i - 3 >= start and KINDS[buf[i - 3]] == DIGIT):
         return False
-    if not _two_digits(buf, i + 1, end) or byte_at(buf, i + 3, end) != COLON:
+    if not _has_two_digits(buf, i + 1, end) or get_byte(buf, i + 3, end) != COLON:
         return False
-    return _two_digits(buf, i + 4, end) and kind_at(buf, i + 6, end) != DIGIT
+    return _has_two_digits(buf, i + 4, end) and get_kind(buf, i + 6, end) != DIGIT
 
 
 @compiled
@@ -327,10 +327,10 @@ def _mix_word(h: Word, buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
     n = stop - i
     first_is_digit = KINDS[buf[i]] == DIGIT
     if letters == 0 and digits:
-        pci = _pci_end(buf, i, stop, end)
+        pci = _find_pci_end(buf, i, stop, end)
         if pci >= 0:
             return mix_run(h, buf, i, pci), pci
-        uuid = _uuid_end(buf, i, stop, end)
+        uuid = _find_uuid_end(buf, i, stop, end)
         if uuid >= 0:
             return mix(h, MASK), uuid
         if i >= start + 3 and buf[i - 1] == _EQUALS and buf[i - 3] == _SEMICOLON:
@@ -343,17 +343,17 @@ def _mix_word(h: Word, buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
         return mix_run(h, buf, i, stop), stop
     if not first_is_digit:
         # "[   T1946]": which thread the kernel was on
-        if letters == 1 and digits == n - 1 and byte_at(buf, stop, end) == BRACKET_CLOSE:
+        if letters == 1 and digits == n - 1 and get_byte(buf, stop, end) == BRACKET_CLOSE:
             return mix(h, MASK), stop
-        if letters == 0 and digits == n - 1 and byte_at(buf, stop, end) == BRACKET_CLOSE:
+        if letters == 0 and digits == n - 1 and get_byte(buf, stop, end) == BRACKET_CLOSE:
             return mix(h, MASK), stop
         # Names hold together: "GPU-3f2a...", "node-00123", "ip-10-0-3-7".
-        while byte_at(buf, stop, end) == DASH and DIGIT <= kind_at(buf, stop + 1, end) <= LETTER:
+        while get_byte(buf, stop, end) == DASH and DIGIT <= get_kind(buf, stop + 1, end) <= LETTER:
             stop = run_end(buf, stop + 1, end)
         return mix_run(h, buf, i, stop), stop
     if n > 2 and buf[i] == 48 and (buf[i + 1] | 32) == 120:  # 0x...
         return mix(h, MASK), stop
-    number = digits_end(buf, i, stop)
+    number = find_digits_end(buf, i, stop)
     if number - i >= 4 and stop - number <= 3:  # "600012ms"
         return mix_run(mix(h, MASK), buf, number, stop), stop
     return mix_run(h, buf, i, stop), stop
@@ -363,16 +363,16 @@ def _mix_word(h: Word, buf: _Bytes, start: Word, i: Word, end: Word) -> Word:
 def _mix_number(h: Word, buf: _Bytes, start: Word, i: Word, stop: Word, end: Word) -> Word:
     """(hash, end) of the digits from ``i`` to ``stop`` and the parts behind a dot or dash."""
     n = stop - i
-    after = byte_at(buf, stop, end)
-    if n == 4 and after == DASH and byte_at(buf, stop + 3, end) == DASH:
-        dated = _two_digits(buf, stop + 1, end) and _two_digits(buf, stop + 4, end)
+    after = get_byte(buf, stop, end)
+    if n == 4 and after == DASH and get_byte(buf, stop + 3, end) == DASH:
+        dated = _has_two_digits(buf, stop + 1, end) and _has_two_digits(buf, stop + 4, end)
         if dated:
             return mix_run(h, buf, i, stop + 6), stop + 6
-    if after == DOT and kind_at(buf, stop + 1, end) == DIGIT:
+    if after == DOT and get_kind(buf, stop + 1, end) == DIGIT:
         j = stop
         dots = 0
-        while byte_at(buf, j, end) == DOT and kind_at(buf, j + 1, end) == DIGIT:
-            j = digits_end(buf, j + 1, end)
+        while get_byte(buf, j, end) == DOT and get_kind(buf, j + 1, end) == DIGIT:
+            j = find_digits_end(buf, j + 1, end)
             dots += 1
         if dots > 1:
             return mix_run(h, buf, i, j), j  # an address, a version
@@ -381,16 +381,16 @@ def _mix_number(h: Word, buf: _Bytes, start: Word, i: Word, stop: Word, end: Wor
         before = i - 1
         while before >= start and buf[before] == 32:
             before -= 1
-        if before >= start and buf[before] == BRACKET_OPEN and byte_at(buf, j, end) == 93:
+        if before >= start and buf[before] == BRACKET_OPEN and get_byte(buf, j, end) == 93:
             return _mix_keeping(h, buf, i, stop, max(0, n - 3)), j  # seconds since boot
         return mix(h, MASK), j
     if n <= 3:
-        if _word_before(buf, start, i) == _PID:
+        if _pack_word_before(buf, start, i) == _PID:
             return mix(h, MASK), stop
         return mix_run(h, buf, i, stop), stop
-    if _names_a_rank(_word_before(buf, start, i)) or (i == start and after == COLON):
+    if _is_rank_word(_pack_word_before(buf, start, i)) or (i == start and after == COLON):
         return mix_run(h, buf, i, stop), stop
-    if after == BRACKET_CLOSE and byte_at(buf, stop + 1, end) == 60:  # "[1,1234]<stdout>"
+    if after == BRACKET_CLOSE and get_byte(buf, stop + 1, end) == 60:  # "[1,1234]<stdout>"
         return mix_run(h, buf, i, stop), stop
     if (n == 13 or n == 16 or n == 19) and buf[i] == 49:  # an epoch in ms, us or ns
         return _mix_keeping(h, buf, i, stop, 7), stop
@@ -398,7 +398,7 @@ def _mix_number(h: Word, buf: _Bytes, start: Word, i: Word, stop: Word, end: Wor
 
 
 @compiled
-def template_mask(buf: _Bytes, start: Word, end: Word, out: _Bytes) -> Word:
+def mask_template(buf: _Bytes, start: Word, end: Word, out: _Bytes) -> Word:
     """(hash, length) of the words of a line, written to ``out``.
 
     What holds a digit, and what is a path, becomes one mark; marks that only
@@ -416,7 +416,7 @@ def template_mask(buf: _Bytes, start: Word, end: Word, out: _Bytes) -> Word:
             i += 1
             continue
         if k == _ESCAPE:
-            i = after_escape(buf, i, end)
+            i = skip_escape(buf, i, end)
             continue
         if k == _SPACE:
             if n > 0 and out[n - 1] != 32:

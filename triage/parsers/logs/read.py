@@ -20,16 +20,16 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
-from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
-from triage.parsers.logs.first_minutes import boots_in, of_a_boot, soon_after_boot
-from triage.parsers.logs.host_lines import at_its_place, hosts_in_file
+from triage.parsers.logs.envelope import Envelope, clean, compute_relative_stamps, read_envelope
+from triage.parsers.logs.first_minutes import is_soon_after_boot, list_boots, mark_as_boot
+from triage.parsers.logs.host_lines import collect_hosts, place_row
 from triage.parsers.logs.join import Mask, Outcome
-from triage.parsers.logs.layout import Layout, layout_of, node_of_file
+from triage.parsers.logs.layout import Layout, detect_layout, find_node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
-from triage.parsers.logs.report_sections import under_their_headings
-from triage.parsers.logs.rows import merged, rows_of_line, through
+from triage.parsers.logs.report_sections import add_headings
+from triage.parsers.logs.rows import add_last_line, merge_rows, read_line
 from triage.parsers.logs.source import LogStream
 
 # Of a group's last line only the time is read.
@@ -130,7 +130,7 @@ class LogReader:
         self.buffer = buffer
         self.bytes = np.frombuffer(buffer, np.uint8)
         self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
-        self.layout: Layout = layout_of(stream.head)
+        self.layout: Layout = detect_layout(stream.head)
         self.progress = Collector(tables.steps, label=self.layout.label)
         self.groups: dict[int, _Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
@@ -278,7 +278,7 @@ class LogReader:
         def after() -> Iterator[Envelope]:
             return self.lines_behind(end)
 
-        envelope, rows = rows_of_line(
+        envelope, rows = read_line(
             text,
             after,
             self.catalogue,
@@ -345,7 +345,7 @@ class LogReader:
             lines += 1
         kind = self.kind()
         hosts = self.hosts | self.layout.hosts
-        node = node_of_file(self.stream.artifact, kind, hosts, self.hostless)
+        node = find_node_of_file(self.stream.artifact, kind, hosts, self.hostless)
         file = LogFile(self.stream.artifact, kind, node, lines, own=self.catalogue.own)
         if state[scan.TOO_LONG]:
             file.not_understood["too long"] = int(state[scan.TOO_LONG])
@@ -364,7 +364,7 @@ class LogReader:
             file.progress = self.progress.result()
         if file.progress is not None and file.progress.steps:
             file.error_at_end = self.error_at_end(lines)
-        rows = merged(under_their_headings(self.finished(node)), self.catalogue.each)
+        rows = merge_rows(add_headings(self.finished(node)), self.catalogue.each)
         looks = self.dumps.looks() if self.dumps is not None and kind is LogKind.JOB else ()
         outcome = Outcome(file, rows, size_bytes=self.size_bytes, looks=looks)
         if self.templates:
@@ -383,13 +383,13 @@ class LogReader:
     def finished(self, node: str | None) -> Iterator[tuple[Evidence, int]]:
         """The rows of all groups, with the time of their last line."""
         seen = self.hosts | self.layout.hosts
-        hosts = hosts_in_file(self.stream.artifact, seen, self.layout.names)
+        hosts = collect_hosts(self.stream.artifact, seen, self.layout.names)
         num_labels = len(self.layout.numbers)
         stamps: list[Stamp] = []
         if self.layout.relative:
-            stamps = relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
+            stamps = compute_relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
         groups = {id(one): one for one in self.groups.values() if one is not None}.values()
-        boots = boots_in(row for group in groups for row in group.rows)
+        boots = list_boots(row for group in groups for row in group.rows)
         for group in groups:
             last: Stamp | None = None
             if group.last_raw is not None:
@@ -399,17 +399,17 @@ class LogReader:
                 stamp = row.stamp
                 if stamps and group.last_line <= len(stamps):
                     stamp, last = stamps[group.first_line - 1], stamps[group.last_line - 1]
-                row = at_its_place(row, group.node, hosts, node, num_labels)
+                row = place_row(row, group.node, hosts, node, num_labels)
                 if group.count > 1 or stamps:
                     row = replace(
                         row,
                         count=group.count,
                         stamp=stamp,
                         last_stamp=stamp if last is None else last,
-                        fields=through(row, group.last_line),
+                        fields=add_last_line(row, group.last_line),
                     )
-                if soon_after_boot(row.last_stamp, boots):
-                    row = of_a_boot(row)
+                if is_soon_after_boot(row.last_stamp, boots):
+                    row = mark_as_boot(row)
                 yield row, 0 if row.signature in self.catalogue.as_one else group.key
 
     def masks(self) -> list[Mask]:

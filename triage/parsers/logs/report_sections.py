@@ -16,7 +16,7 @@ T = TypeVar("T")
 _MOST_LINES: Final = 400
 
 
-def under_their_headings(rows: Iterable[tuple[Evidence, T]]) -> list[tuple[Evidence, T]]:
+def add_headings(rows: Iterable[tuple[Evidence, T]]) -> list[tuple[Evidence, T]]:
     """``rows`` of one file, those of reports with the GPU of the heading they stand under."""
     found = list(rows)
     if not any(Trait.HEADING in row.traits for row, _ in found):

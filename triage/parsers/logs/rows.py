@@ -21,10 +21,10 @@ from triage.domain.evidence import (
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
-from triage.signatures.pci import bus_id
-from triage.signatures.program.process_names import Whose, serves_jobs, whose
+from triage.signatures.pci import normalize_bus_id
+from triage.signatures.program.process_names import Whose, classify_owner, is_job_service
 from triage.signatures.registry import Match
-from triage.signatures.scheduler.node_names import of_an_event
+from triage.signatures.scheduler.node_names import collect_event_fields
 from triage.signatures.signature import Scope
 
 MAX_TEXT: Final = 300
@@ -41,7 +41,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _PROGRAM: Final = re.compile(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
 
 
-def rows_of_line(
+def read_line(
     text: str,
     after: Callable[[], Iterable[Envelope]],
     catalogue: Catalogue,
@@ -59,15 +59,15 @@ def rows_of_line(
     envelope = read_envelope(text, label=label)
     payload = envelope.text
     if envelope.partial:
-        payload += _continued(after())
+        payload += _read_continuation(after())
     rows: list[Evidence] = []
     if "\n" in payload or "\\n" in payload:
         parts = [part for part in _LINE_ENDS.split(payload, _MAX_PARTS) if part.strip()]
         for index, part in enumerate(parts):
-            inner = envelope if index == 0 else _within(envelope, part)
+            inner = envelope if index == 0 else _nest_envelope(envelope, part)
             match = catalogue.match(inner.text if index else part, parts[index + 1 :])
             if match is not None:
-                rows.append(_row_of(match, inner, artifact, line))
+                rows.append(_make_row(match, inner, artifact, line))
         if rows:
             return envelope, rows
     # A progress bar has no line end of its own: what it says stands before what follows it.
@@ -75,18 +75,18 @@ def rows_of_line(
     following = Following(after()) if catalogue.context else ()
     match = catalogue.match(payload, following)
     if match is not None:
-        match = _beside_bar(match, bar, following) if "%|" in bar else match
+        match = _attach_bar(match, bar, following) if "%|" in bar else match
         rows.append(
-            _of_its_program(
-                _row_of(match, envelope, artifact, line), match, envelope, system=system
+            _weigh_by_program(
+                _make_row(match, envelope, artifact, line), match, envelope, system=system
             )
         )
     if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
-        rows.append(_row_of(behind, envelope, artifact, line))
+        rows.append(_make_row(behind, envelope, artifact, line))
     return envelope, rows
 
 
-def _beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
+def _attach_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
     """The same match with the bar before it in sight, where its signature can use that."""
     signature = match.signature
     found = signature.pattern.search(bar + match.found.string, len(bar))
@@ -96,7 +96,7 @@ def _beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
     return match if reading is None else Match(signature, found, reading)
 
 
-def _continued(after: Iterable[Envelope]) -> str:
+def _read_continuation(after: Iterable[Envelope]) -> str:
     """The rest of a line that a container runtime cut into parts."""
     parts = []
     for one in after:
@@ -106,7 +106,7 @@ def _continued(after: Iterable[Envelope]) -> str:
     return "".join(parts)
 
 
-def _within(outer: Envelope, part: str) -> Envelope:
+def _nest_envelope(outer: Envelope, part: str) -> Envelope:
     """A line inside a message: its own prefixes, and the rest from the message's."""
     inner = read_envelope(part)
     return replace(
@@ -162,13 +162,13 @@ class _FirstOf(Sequence[str]):
         return iter(self.following.upto(self.most))
 
 
-def _row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
+def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
     """The row that a match in a line is; ``node`` is set where the line itself blames one."""
     signature, reading = match.signature, match.reading
     named = {name: value for name, value in match.found.groupdict().items() if value is not None}
     named.update(reading.fields)
     if envelope.node is None and "node" not in named:
-        named.update(of_an_event(match.found.string[:MAX_TEXT]))
+        named.update(collect_event_fields(match.found.string[:MAX_TEXT]))
     fields = {name: value for name, value in named.items() if name not in _OWN_FIELDS}
     if envelope.address is not None:
         fields.setdefault("address", envelope.address)
@@ -198,7 +198,7 @@ def _row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evide
         signature=reading.signature or signature.id,
         kind=signature.kind,
         role=signature.role if reading.role is None else reading.role,
-        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else _excerpt(match),
+        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else _cut_excerpt(match),
         category=signature.category if reading.category is None else reading.category,
         also=signature.also if reading.also is None else reading.also,
         code=_number(named.get("code")) if reading.code is None else reading.code,
@@ -211,10 +211,10 @@ def _row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evide
         weak=signature.weak if reading.weak is None else reading.weak,
         node=named.get("node"),
         rank=rank,
-        local_rank=_first(_number(named.get("local_rank")), envelope.local_rank),
-        cuda_device=_first(_number(named.get("cuda_device")), envelope.cuda_device),
-        pid=_first(_number(named.get("pid")), envelope.pid),
-        gpu=None if gpu is None else bus_id(gpu),
+        local_rank=_get_earlier(_number(named.get("local_rank")), envelope.local_rank),
+        cuda_device=_get_earlier(_number(named.get("cuda_device")), envelope.cuda_device),
+        pid=_get_earlier(_number(named.get("pid")), envelope.pid),
+        gpu=None if gpu is None else normalize_bus_id(gpu),
         peer=reading.peer or named.get("peer"),
         stamp=stamp,
         last_stamp=stamp,
@@ -223,7 +223,7 @@ def _row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evide
     )
 
 
-def _of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
+def _weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
     """A job's words in the system log of a node count by the program that wrote them.
 
     A desktop's library that is not there, an update that finds no server and a mail
@@ -242,8 +242,8 @@ def _of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: 
     else:
         return row
     name = program.rsplit("/", 1)[-1]
-    owner = whose(name)
-    if owner is Whose.JOB or serves_jobs(name):
+    owner = classify_owner(name)
+    if owner is Whose.JOB or is_job_service(name):
         return row
     traits = row.traits | {Trait.NOT_THE_JOB, Trait.GENERIC}
     if owner is Whose.SERVICE:
@@ -260,14 +260,14 @@ def _of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: 
     return row
 
 
-def _excerpt(match: Match) -> str:
+def _cut_excerpt(match: Match) -> str:
     """What the pattern found, with a little before it."""
     text = match.found.string
     begin = max(0, min(match.found.start() - 40, len(text) - MAX_TEXT))
     return text[begin : begin + MAX_TEXT]
 
 
-def _first(one: int | None, other: int | None) -> int | None:
+def _get_earlier(one: int | None, other: int | None) -> int | None:
     return other if one is None else one
 
 
@@ -275,7 +275,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
-def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> list[Evidence]:
+def merge_rows(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> list[Evidence]:
     """Rows that say the same joined, unless an hour of quiet lies between them.
 
     Each row comes with what tells it from others of its signature. Those of the
@@ -287,14 +287,14 @@ def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> li
         if row.signature in apart:
             kept.append(row)
         else:
-            alike.setdefault((row.signature, *_identity(row), key), []).append(row)
+            alike.setdefault((row.signature, *_get_identity(row), key), []).append(row)
     for group in alike.values():
-        kept += _bursts(group) if len(group) > 1 else group
+        kept += _split_bursts(group) if len(group) > 1 else group
     kept.sort(key=lambda row: (row.line or 0, row.signature, row.text))
     return kept
 
 
-def _identity(row: Evidence) -> tuple[object, ...]:
+def _get_identity(row: Evidence) -> tuple[object, ...]:
     return (
         row.node,
         row.rank,
@@ -314,45 +314,45 @@ def _identity(row: Evidence) -> tuple[object, ...]:
     )
 
 
-def _instant(stamp: Stamp) -> int | None:
+def _get_instant(stamp: Stamp) -> int | None:
     return stamp.uptime_ns if stamp.wall_ns is None else stamp.wall_ns
 
 
 def _order(row: Evidence) -> tuple[bool, int, int]:
-    at = _instant(row.stamp)
+    at = _get_instant(row.stamp)
     return row.stamp.wall_ns is None, at or 0, row.line or 0
 
 
-def _bursts(group: list[Evidence]) -> list[Evidence]:
+def _split_bursts(group: list[Evidence]) -> list[Evidence]:
     """One row for each time that this was said again and again."""
     found: list[Evidence] = []
     for row in sorted(group, key=_order):
         last = found[-1] if found else None
-        if last is None or _quiet_between(last.last_stamp, row.stamp):
+        if last is None or _is_quiet_between(last.last_stamp, row.stamp):
             found.append(row)
         else:
-            found[-1] = _joined(last, row)
+            found[-1] = _join_rows(last, row)
     return found
 
 
-def _quiet_between(before: Stamp, after: Stamp) -> bool:
+def _is_quiet_between(before: Stamp, after: Stamp) -> bool:
     """Whether more than an hour lies between two times of one clock."""
     if (before.wall_ns is None) != (after.wall_ns is None):
         return False
-    one, other = _instant(before), _instant(after)
+    one, other = _get_instant(before), _get_instant(after)
     return one is not None and other is not None and other - one > _HOUR_NS
 
 
-def _joined(row: Evidence, more: Evidence) -> Evidence:
-    later = max((row.last_stamp, more.last_stamp), key=lambda stamp: _instant(stamp) or 0)
+def _join_rows(row: Evidence, more: Evidence) -> Evidence:
+    later = max((row.last_stamp, more.last_stamp), key=lambda stamp: _get_instant(stamp) or 0)
     last_line = max(row.last_line or 0, more.last_line or 0)
     if (more.line or 0) < (row.line or 0):
         row = replace(row, line=more.line, text=more.text)
-    fields = through(row, last_line)
+    fields = add_last_line(row, last_line)
     return replace(row, count=row.count + more.count, last_stamp=later, fields=fields)
 
 
-def through(row: Evidence, last_line: int) -> Mapping[str, str]:
+def add_last_line(row: Evidence, last_line: int) -> Mapping[str, str]:
     """The fields of a row that stands for lines up to ``last_line``."""
     if row.line is None or last_line <= row.line:
         return row.fields

@@ -31,16 +31,16 @@ from triage.parsers.logs.automaton import (
     SKIP,
     Automaton,
 )
-from triage.parsers.logs.coarse_keys import timeless_key, words_key
-from triage.parsers.logs.floods import FloodTable, flood_key
-from triage.parsers.logs.grams import gram_hits
+from triage.parsers.logs.coarse_keys import compute_timeless_key, compute_words_key
+from triage.parsers.logs.floods import FloodTable, compute_flood_key
+from triage.parsers.logs.grams import find_gram_hits
 from triage.parsers.logs.mask import (
-    after_escape,
     collapse_key,
     finish,
+    mask_template,
     mix,
     mix_run,
-    template_mask,
+    skip_escape,
 )
 from triage.parsers.logs.progress.forms import SAMPLES, FormTables, take_line
 
@@ -201,7 +201,7 @@ def _scan(
         stop = min(filled, start + max_line)
         row = start  # where the present row of a wrapped line starts
         rows = 0
-        i, hit = gram_hits(buf, words, bits, gram_slots, entries, texts, start, stop)
+        i, hit = find_gram_hits(buf, words, bits, gram_slots, entries, texts, start, stop)
         node: Word = 0
         if i < 0:
             hit = 0
@@ -232,7 +232,7 @@ def _scan(
                         continue
                 break
             # A terminal sequence moves nothing; a lone escape is one byte.
-            i = after_escape(buf, i, stop)
+            i = skip_escape(buf, i, stop)
         i = min(i, stop)
         if i > start:
             at = number + 1
@@ -244,7 +244,7 @@ def _scan(
                     return FULL
                 words_of_line: Word = 0
                 if hit & HIT_STEP:
-                    words_of_line = words_key(buf, start, i)
+                    words_of_line = compute_words_key(buf, start, i)
                     take_line(form_slots, forms, samples, steps, words_of_line, start, i, at)
                     hit &= ~HIT_STEP
             if hit:
@@ -253,9 +253,9 @@ def _scan(
                     state[_EACH_LEFT] -= 1
                     key = finish(mix(mix_run(at, buf, start, i), start - row))
                 elif hit == HIT_SAME or (hit == HIT_QUIET and state[_QUIET_LEFT] <= 0):
-                    key = words_of_line if words_of_line else words_key(buf, start, i)
+                    key = words_of_line if words_of_line else compute_words_key(buf, start, i)
                 elif hit & HIT_FLOOD:
-                    key = flood_key(buf, start, i, floods, num_floods)
+                    key = compute_flood_key(buf, start, i, floods, num_floods)
                 else:
                     state[_QUIET_LEFT] -= hit == HIT_QUIET
                     key = collapse_key(buf, start, i)
@@ -264,7 +264,7 @@ def _scan(
                 _count_mask(buf, start, i, at, state, mask_slots, masks, arena, line)
         number += rows
         pos = i
-        if i >= stop and i - start >= max_line and (i >= filled or _not_end(buf[i])):
+        if i >= stop and i - start >= max_line and (i >= filled or _is_not_end(buf[i])):
             state[TOO_LONG] += 1
             skipping = 1
         elif i < filled:
@@ -277,7 +277,7 @@ def _scan(
 
 
 @inlined
-def _not_end(c: Word) -> Word:
+def _is_not_end(c: Word) -> Word:
     return c != _LF and c != _CR
 
 
@@ -301,8 +301,8 @@ def _enter(
         groups[index, FIRST_START] = start
         groups[index, FIRST_END] = stop
         groups[index, FIRST_LINE] = at
-        groups[index, _SHAPE] = template_mask(buf, start, stop, line)[0]
-        groups[index, _TIMELESS] = timeless_key(buf, start, stop)
+        groups[index, _SHAPE] = mask_template(buf, start, stop, line)[0]
+        groups[index, _TIMELESS] = compute_timeless_key(buf, start, stop)
     groups[index, COUNT] += 1
     groups[index, _LAST_START] = start
     groups[index, _LAST_END] = stop
@@ -315,7 +315,7 @@ def _count_mask(
     slots: _Array, masks: _Array, arena: _Array, line: _Array,
 ) -> None:  # fmt: skip
     """One more line of its template mask."""
-    key, length = template_mask(buf, start, stop, line)
+    key, length = mask_template(buf, start, stop, line)
     if length == 0:
         return
     last = len(slots) - 1

@@ -13,11 +13,11 @@ from typing import IO, Final, cast
 
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.parsers.files.archive import is_tar, peek, tar_entries
-from triage.parsers.files.compression import UNBOUNDED, compression_of, unpacked
+from triage.parsers.files.archive import is_tar, list_tar_entries, peek
+from triage.parsers.files.compression import UNBOUNDED, detect_compression, unpack_body
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import is_job_file
-from triage.parsers.files.text import encoding_of, why_no_text
+from triage.parsers.files.text import detect_encoding, explain_no_text
 
 # Looked at to tell whether a file is text, and how it is laid out.
 HEAD_BYTES: Final = 64 << 10
@@ -105,10 +105,10 @@ def log_streams(
     try:
         with file.path.open("rb", buffering=0) as source:
             head = source.read(HEAD_BYTES)
-            compression = compression_of(head)
+            compression = detect_compression(head)
             first = peek(head, compression) if compression else head
             if is_tar(first[:_TAR_HEAD]):
-                yield from _of_archive(file, compression, wanted)
+                yield from _open_archive(file, compression, wanted)
                 return
             if wanted is None or file.artifact in wanted:
                 source.seek(0)
@@ -119,10 +119,10 @@ def log_streams(
         yield Refused(file.artifact, f"cannot be read: {error.strerror}")
 
 
-def _of_archive(
+def _open_archive(
     file: InputFile, compression: str | None, wanted: Container[str] | None
 ) -> Iterator[LogStream | Refused]:
-    for entry in tar_entries(file.path, compression, _MAX_RATIO):
+    for entry in list_tar_entries(file.path, compression, _MAX_RATIO):
         artifact = f"{file.artifact}/{entry.name}" if entry.name else file.artifact
         if entry.source is None:
             # Where dumps were looked for, the archive's faults are known.
@@ -139,18 +139,18 @@ def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
     if is_job_file(artifact):
         return None
     head = source.read(HEAD_BYTES)
-    compression = compression_of(head)
+    compression = detect_compression(head)
     read: Callable[[int], bytes] = source.read
     if compression:
-        read = unpacked(_Rewound(head, source), compression, UNBOUNDED).read
-        head = _first_of(read)
+        read = unpack_body(_Rewound(head, source), compression, UNBOUNDED).read
+        head = _read_first(read)
     if not head:
         return None
     raw = head[:_RAW_BYTES]
-    encoding = encoding_of(head)
+    encoding = detect_encoding(head)
     not_text = None
     if encoding is None:
-        not_text = why_no_text(head)
+        not_text = explain_no_text(head)
     else:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         head = decoder.decode(head).encode("utf-8")
@@ -159,7 +159,7 @@ def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
     return LogStream(artifact, head, read, raw=raw, not_text=not_text)
 
 
-def _first_of(read: Callable[[int], bytes]) -> bytes:
+def _read_first(read: Callable[[int], bytes]) -> bytes:
     """The first bytes behind a compression; what a damaged stream still gives."""
     head = b""
     try:

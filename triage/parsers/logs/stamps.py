@@ -38,7 +38,7 @@ _MONTH_NAMES: Final = (
 )
 
 
-def _month_table() -> dict[str, int]:
+def _build_month_table() -> dict[str, int]:
     """Name without case and full stop -> month; letters lost in decoding are tolerated."""
     table: dict[str, int] = {}
     for number, names in enumerate(_MONTH_NAMES, start=1):
@@ -56,11 +56,11 @@ def _month_table() -> dict[str, int]:
     return table
 
 
-MONTHS: Final = _month_table()
+MONTHS: Final = _build_month_table()
 
 
 @lru_cache(maxsize=4096)
-def _day_number(year: int, month: int, day: int) -> int | None:
+def _compute_day_number(year: int, month: int, day: int) -> int | None:
     """Days since the epoch; None for a day that is in no calendar."""
     if not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None
@@ -110,7 +110,7 @@ _NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
 
 
 @lru_cache(maxsize=512)
-def zone_seconds(text: str | None) -> int | None:
+def parse_zone_s(text: str | None) -> int | None:
     """A printed zone (Z, +02:00, -0500, +08, UTC, PDT) in seconds; None for one that does not
     exist, or stands for several.
     """
@@ -127,7 +127,7 @@ def zone_seconds(text: str | None) -> int | None:
     return (-1 if text[0] == "-" else 1) * (hours * 3600 + minutes * 60)
 
 
-def wall(
+def make_wall(
     year: int | None,
     month: int,
     day: int,
@@ -137,7 +137,7 @@ def wall(
     error_ns: int = 0,
 ) -> Stamp | None:
     """A printed date and ``clock`` ("04:27:08" or "04:27") as a stamp."""
-    days = _day_number(_NO_YEAR if year is None else year, month, day)
+    days = _compute_day_number(_NO_YEAR if year is None else year, month, day)
     if days is None:
         return None
     parts = clock.split(":")
@@ -154,12 +154,12 @@ def wall(
     return Stamp(
         wall_ns=ns,
         has_year=year is not None,
-        zone_s=zone_seconds(zone),
+        zone_s=parse_zone_s(zone),
         error_ns=error_ns or resolution,
     )
 
 
-def uptime(seconds: str, fraction: str | None) -> Stamp | None:
+def make_uptime(seconds: str, fraction: str | None) -> Stamp | None:
     """Seconds since boot; so large a number that it must be an epoch is one."""
     if len(seconds) > 10:
         return None
@@ -172,7 +172,7 @@ def uptime(seconds: str, fraction: str | None) -> Stamp | None:
     return Stamp(wall_ns=ns, zone_s=0, error_ns=resolution) if whole < _LAST_EPOCH_S else None
 
 
-def epoch(value: float) -> Stamp | None:
+def make_epoch(value: float) -> Stamp | None:
     """An epoch in s, ms, us or ns, by its size."""
     for unit in (SECOND_NS, 1_000_000, 1_000, 1):
         if _LONGEST_UPTIME_S * SECOND_NS <= value * unit < _LAST_EPOCH_S * SECOND_NS:
@@ -195,10 +195,10 @@ _CTIME: Final = re.compile(
 )
 
 
-def dated(match: "re.Match[str]", first: int = 1) -> Stamp | None:
+def make_dated(match: "re.Match[str]", first: int = 1) -> Stamp | None:
     """The stamp of a match of :data:`DATED` whose groups begin at ``first``."""
     year, month, day, clock, fraction, zone = match.groups()[first - 1 : first + 5]
-    return wall(int(year), int(month), int(day), clock, fraction, zone)
+    return make_wall(int(year), int(month), int(day), clock, fraction, zone)
 
 
 def read_time(text: str) -> Stamp | None:
@@ -207,10 +207,10 @@ def read_time(text: str) -> Stamp | None:
     "2026-01-09_11:39:43", "Aug 10 15:36:05 2026", an epoch of ten digits and more.
     """
     if _EPOCH.fullmatch(text) is not None:
-        return epoch(float(text) if "." in text else int(text))
+        return make_epoch(float(text) if "." in text else int(text))
     found = _TIME.match(text)
     if found is not None:
-        return dated(found)
+        return make_dated(found)
     found = _CTIME.match(text)
     if found is None:
         return None
@@ -222,22 +222,24 @@ def read_time(text: str) -> Stamp | None:
     if found[6] is not None:  # Tue 10 Mar 2026 08:46:54 PM UTC
         hour = hour % 12 + 12 * (found[6] == "PM")
     clock = f"{hour:02d}{found[4][2:]}"
-    return wall(int(year) if year else None, month, int(found[2]), clock, found[5], found[7])
+    return make_wall(int(year) if year else None, month, int(found[2]), clock, found[5], found[7])
 
 
-def better(old: Stamp, new: Stamp) -> Stamp:
+def combine_stamps(old: Stamp, new: Stamp) -> Stamp:
     """Both clocks of one line in one stamp: the fuller wall time, the first uptime."""
     if old.wall_ns is None and old.uptime_ns is None:
         return new
     up = old.uptime_ns if old.uptime_ns is not None else new.uptime_ns
     keep = old
-    if new.wall_ns is not None and (old.wall_ns is None or _fullness(new) > _fullness(old)):
+    if new.wall_ns is not None and (
+        old.wall_ns is None or _measure_fullness(new) > _measure_fullness(old)
+    ):
         keep = new
     if keep.uptime_ns == up:
         return keep
     return Stamp(keep.wall_ns, up, keep.has_year, keep.zone_s, keep.error_ns)
 
 
-def _fullness(stamp: Stamp) -> int:
+def _measure_fullness(stamp: Stamp) -> int:
     """How much of a wall time is printed."""
     return 2 * stamp.has_year + (stamp.zone_s is not None)

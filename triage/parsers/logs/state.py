@@ -1,7 +1,7 @@
 """What has been stripped off a line so far: filled by the rules, then frozen into an envelope."""
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.parsers.logs.stamps import better
+from triage.parsers.logs.stamps import combine_stamps
 
 
 class Strip:
@@ -51,7 +51,7 @@ class Strip:
     def clock(self, stamp: Stamp | None) -> None:
         """Take the time that stood in a prefix, beside the one that is there."""
         if stamp is not None:
-            self.stamp = better(self.stamp, stamp)
+            self.stamp = combine_stamps(self.stamp, stamp)
 
     def host(self, name: str | None) -> None:
         """Take a host name; the outermost counts, it was put there last and on purpose."""

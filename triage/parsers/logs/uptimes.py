@@ -66,7 +66,7 @@ class BootSpan:
         return self.boot[0] + stamp.uptime_ns, stamp.error_ns + self.boot[1]
 
 
-def spans_of(
+def find_spans(
     rows: Iterable[Evidence],
     node_of: Callable[[Evidence], str | None],
     read: Callable[[Stamp], tuple[int, int] | None],
@@ -103,7 +103,7 @@ def _is_of_a_new_boot(row: Evidence, uptime: int, last: int) -> bool:
     return back > _MOST_OUT_OF_ORDER_NS or (back > _OUT_OF_ORDER_NS and uptime < last // 2)
 
 
-def boots_apart(times: Iterable[int]) -> list[int]:
+def separate_boots(times: Iterable[int]) -> list[int]:
     """The boots of a node, ascending; times that tell of one boot are one, the latest of them."""
     boots: list[int] = []
     for ns in sorted(times):
@@ -114,7 +114,7 @@ def boots_apart(times: Iterable[int]) -> list[int]:
     return boots
 
 
-def boot_of(
+def find_boot(
     span: BootSpan,
     boots: Sequence[int],
     earlier: int | None,
@@ -148,7 +148,7 @@ def boot_of(
     return min(fitting, key=lambda boot: (abs(boot + span.last_ns - stop_ns), -boot))
 
 
-def by_node(spans: Iterable[BootSpan]) -> Mapping[str | None, list[BootSpan]]:
+def group_by_node(spans: Iterable[BootSpan]) -> Mapping[str | None, list[BootSpan]]:
     """The spans of each node, in the order of lines."""
     nodes: dict[str | None, list[BootSpan]] = defaultdict(list)
     for span in spans:

@@ -9,9 +9,9 @@ import re
 from typing import Any, Final
 
 from triage.domain.evidence import Stamp
-from triage.parsers.logs.stamps import epoch, read_time
+from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Strip
-from triage.signatures.program.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, classify_owner
 
 _DECODER: Final = json.JSONDecoder(strict=False)
 _MESSAGES: Final = (
@@ -95,7 +95,7 @@ _BAR: Final = re.compile(
 )
 
 
-def ungluable(strip: Strip) -> bool:
+def take_glued_bar(strip: Strip) -> bool:
     """Drop progress bars that stand before something else on the same line."""
     line, pos = strip.line, strip.pos
     if "%" not in line and "it" not in line and "/s" not in line:
@@ -109,7 +109,7 @@ def ungluable(strip: Strip) -> bool:
     return True
 
 
-def as_text(value: Any) -> str | None:
+def get_text(value: Any) -> str | None:
     """A message as text: the journal prints bytes that are no UTF-8 as a list of numbers."""
     if isinstance(value, str):
         return value
@@ -125,15 +125,15 @@ def _number(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 10_000_000 else None
 
 
-def _json_time(value: Any) -> Stamp | None:
+def _parse_json_time(value: Any) -> Stamp | None:
     if isinstance(value, str):
         if value.isdecimal() and value.isascii() and 10 <= len(value) <= 19:
-            return epoch(int(value))
+            return make_epoch(int(value))
         return read_time(value)
-    return epoch(value) if isinstance(value, int | float) and value is not True else None
+    return make_epoch(value) if isinstance(value, int | float) and value is not True else None
 
 
-def _json_line(strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_json(strip: Strip, _match: "re.Match[str]") -> bool:
     """Take the message out of an object, and beside it whatever says when and where."""
     line = strip.line
     if _HAS_MESSAGE.search(line, strip.pos) is None:
@@ -147,15 +147,15 @@ def _json_line(strip: Strip, _match: "re.Match[str]") -> bool:
     text = None
     for _ in range(3):
         text = next((value[key] for key in _MESSAGES if value.get(key) is not None), None)
-        _object_fields(strip, value)
+        _take_object_fields(strip, value)
         if not isinstance(text, dict):
             break
         value = text
-    plain = as_text(text)
+    plain = get_text(text)
     if plain is None:
         return False
-    gpu = _gpu_beside(line[strip.pos : end], plain)
-    _replace(strip, "" if value.get("isHealthy") is True else _about_object(value) + plain + gpu)
+    gpu = _describe_gpu(line[strip.pos : end], plain)
+    _replace(strip, "" if value.get("isHealthy") is True else _describe_object(value) + plain + gpu)
     return True
 
 
@@ -166,7 +166,7 @@ _GPU_NAME: Final = re.compile(
 )
 
 
-def _gpu_beside(whole: str, said: str) -> str:
+def _describe_gpu(whole: str, said: str) -> str:
     """`` (GPU 0018:01:00.0)``: the one GPU that an object names beside words that name none."""
     if _GPU_WORDS.search(said) is None or _GPU_NAME.search(said) is not None:
         return ""
@@ -178,7 +178,7 @@ def _gpu_beside(whole: str, said: str) -> str:
 _GPU_WORDS: Final = re.compile(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
 
 
-def _about_object(value: dict[str, Any]) -> str:
+def _describe_object(value: dict[str, Any]) -> str:
     """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words."""
     kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
     if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
@@ -187,10 +187,10 @@ def _about_object(value: dict[str, Any]) -> str:
     return f"{reason} {kind.lower()}/{name} " if known else ""
 
 
-def _object_fields(strip: Strip, value: dict[str, Any]) -> None:
+def _take_object_fields(strip: Strip, value: dict[str, Any]) -> None:
     realtime = _number_text(value.get("__REALTIME_TIMESTAMP"))
     if realtime is not None:
-        strip.clock(epoch(realtime))
+        strip.clock(make_epoch(realtime))
         up = _number_text(
             value.get("_SOURCE_MONOTONIC_TIMESTAMP", value.get("__MONOTONIC_TIMESTAMP"))
         )
@@ -198,13 +198,16 @@ def _object_fields(strip: Strip, value: dict[str, Any]) -> None:
             strip.clock(Stamp(uptime_ns=up * 1000, error_ns=1000))
     for key in _TIMES:
         if key in value:
-            strip.clock(_json_time(value[key]))
+            strip.clock(_parse_json_time(value[key]))
             break
-    _written_at(strip, value)
+    _take_writer(strip, value)
     for key in _PLACES:
         inner = value.get(key)
         if isinstance(inner, dict):
-            _written_at(strip, {**inner, **_told(inner.get("labels")), "node": _named(inner, key)})
+            _take_writer(
+                strip,
+                {**inner, **_collect_told(inner.get("labels")), "node": _get_name(inner, key)},
+            )
     if not strip.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         strip.program = strip.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
@@ -217,7 +220,7 @@ def _object_fields(strip: Strip, value: dict[str, Any]) -> None:
             setattr(strip, name, found)
 
 
-def _written_at(strip: Strip, value: dict[str, Any]) -> None:
+def _take_writer(strip: Strip, value: dict[str, Any]) -> None:
     """The host that an object names, and whether a kernel wrote."""
     for key in _HOSTS:
         name = value.get(key)
@@ -227,15 +230,15 @@ def _written_at(strip: Strip, value: dict[str, Any]) -> None:
     if any(value.get(key) in ("kernel", "kern") for key in _PROGRAMS):
         strip.kernel = True
     unit = value.get("unit")
-    if isinstance(unit, str) and not strip.kernel and whose(unit) is Whose.SERVICE:
+    if isinstance(unit, str) and not strip.kernel and classify_owner(unit) is Whose.SERVICE:
         strip.program = strip.program or unit.removesuffix(".service")[:80]
 
 
-def _told(value: Any) -> dict[str, Any]:
+def _collect_told(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _named(inner: dict[str, Any], key: str) -> Any:
+def _get_name(inner: dict[str, Any], key: str) -> Any:
     """The name in an object: a host's own is the host's name."""
     name = inner.get("node")
     return inner.get("name") if name is None and key == "host" else name
@@ -268,7 +271,7 @@ def _cut_json(strip: Strip) -> bool:
         return False
     time = _CUT_TIME.search(line, pos)
     if time is not None:
-        strip.clock(_json_time(time[1]))
+        strip.clock(_parse_json_time(time[1]))
     name = _CUT_HOST.search(line, pos)
     if name is not None:
         strip.host(name[1])
@@ -276,7 +279,7 @@ def _cut_json(strip: Strip) -> bool:
     return True
 
 
-def _quoted(strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_quoted(strip: Strip, _match: "re.Match[str]") -> bool:
     """One row of an object that is printed over several lines."""
     found = _CUT_MESSAGE.match(strip.line, strip.pos)
     if found is None:
@@ -285,28 +288,28 @@ def _quoted(strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def _cri(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_cri(strip: Strip, match: "re.Match[str]") -> bool:
     strip.partial |= match[1] == "P"
     return True
 
 
-def _nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+def _take_nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
-def _of_pod(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_pod(strip: Strip, match: "re.Match[str]") -> bool:
     """``[pod/llm-worker-1/pytorch] ``, as `kubectl logs --prefix` writes it."""
     if strip.printed_by is None:
         strip.printed_by = match[1]
     return True
 
 
-def _instance(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_instance(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return True
 
 
-def _event(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_event(strip: Strip, match: "re.Match[str]") -> bool:
     """What the node problem detector read in a kernel log; of all others the reason says more
     than the text, so that they stay whole.
     """
@@ -316,18 +319,18 @@ def _event(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def _listed_event(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_listed_event(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[2])
     strip.pos = match.start(1)
     return True
 
 
-def _logfmt(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.clock(_json_time(match[1]))
+def _take_logfmt(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(_parse_json_time(match[1]))
     return True
 
 
-def _file(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_file(strip: Strip, match: "re.Match[str]") -> bool:
     """A file name of grep, or a host name of pdsh."""
     name = match[1]
     if _NO_NODE.match(name) is None and "/" not in name and strip.line[match.end() :][:1] == " ":
@@ -355,7 +358,7 @@ _PDSH: Final = re.compile(
 )
 
 
-def _pdsh(strip: Strip, match: "re.Match[str]") -> bool:
+def _take_pdsh(strip: Strip, match: "re.Match[str]") -> bool:
     strip.printed_by = strip.printed_by or match[1]
     strip.host(match[1])
     return True
@@ -373,29 +376,29 @@ def _step_daemon(strip: Strip, match: "re.Match[str]") -> bool:
 
 
 _WORD: Final = (
-    (_CRI, _cri),
-    (_EXPORT, _nothing),
-    (_SENT, _nothing),
-    (_INSTANCE, _instance),
-    (_EVENT, _event),
-    (_LOGFMT, _logfmt),
+    (_CRI, _take_cri),
+    (_EXPORT, _take_nothing),
+    (_SENT, _take_nothing),
+    (_INSTANCE, _take_instance),
+    (_EVENT, _take_event),
+    (_LOGFMT, _take_logfmt),
     (_TEE, _log_file),
     (_STEP_DAEMON, _step_daemon),
-    (_PDSH, _pdsh),
-    (_FILE, _file),
+    (_PDSH, _take_pdsh),
+    (_FILE, _take_file),
     (_LOG_FILE, _log_file),
     (_CONTEXT, _log_file),
 )
-_PATH: Final = ((_FILE, _file), (_LOG_FILE, _log_file), (_CONTEXT, _log_file))
+_PATH: Final = ((_FILE, _take_file), (_LOG_FILE, _log_file), (_CONTEXT, _log_file))
 _OBJECT: Final = re.compile(r"\{")
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
-    "{": ((_OBJECT, _json_line),),
-    '"': ((_QUOTED, _quoted),),
-    "0": ((_LISTED_EVENT, _listed_event), *_PATH),
+    "{": ((_OBJECT, _take_json),),
+    '"': ((_QUOTED, _take_quoted),),
+    "0": ((_LISTED_EVENT, _take_listed_event), *_PATH),
     "A": _WORD,
     "a": _WORD,
     ".": _PATH,
     "/": _PATH,
-    "[": ((_POD, _of_pod),),
+    "[": ((_POD, _take_pod),),
 }

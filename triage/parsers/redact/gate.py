@@ -31,7 +31,7 @@ _CLASSES: Final = {
 }
 
 
-def _values_of(gate: str) -> set[int]:
+def _list_gate_values(gate: str) -> set[int]:
     """The folded four-byte words that ``gate`` stands for."""
     choices = [_CLASSES.get(char, char.encode()) for char in gate]
     if len(choices) != _GRAM:
@@ -39,7 +39,7 @@ def _values_of(gate: str) -> set[int]:
     return {int.from_bytes(bytes(word), "little") | _FOLD for word in product(*choices)}
 
 
-def _hashes(folded: _Words, mix: int) -> _Words:
+def _compute_hashes(folded: _Words, mix: int) -> _Words:
     """As many bits of each as the tables have room for."""
     return (folded * np.uint32(mix)) >> np.uint32(32 - _HASH_BITS)
 
@@ -51,14 +51,14 @@ class Gate:
         self.at_bits = at_bits
         self.bits: dict[int, int] = {}
         for gate, bits in gates.items():
-            for value in _values_of(gate):
+            for value in _list_gate_values(gate):
                 self.bits[value] = self.bits.get(value, 0) | bits
         values = np.array(list(self.bits), dtype=np.uint32)
         self.table = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
-        self.table[_hashes(values, _MIX)] = True
+        self.table[_compute_hashes(values, _MIX)] = True
         # One place in two hundred passes the first by chance; what passes both is counted.
         self.second = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
-        self.second[_hashes(values, _SECOND_MIX)] = True
+        self.second[_compute_hashes(values, _SECOND_MIX)] = True
 
     def whole(self, text: bytes) -> int:
         """Bits of all of ``text``, as one line."""
@@ -88,8 +88,8 @@ class Gate:
             if count < 1:
                 break
             folded = np.frombuffer(text, dtype="<u4", count=count, offset=shift) | np.uint32(_FOLD)
-            places = np.flatnonzero(self.table.take(_hashes(folded, _MIX)))
-            places = places[self.second.take(_hashes(folded[places], _SECOND_MIX))]
+            places = np.flatnonzero(self.table.take(_compute_hashes(folded, _MIX)))
+            places = places[self.second.take(_compute_hashes(folded[places], _SECOND_MIX))]
             for place, value in zip(places.tolist(), folded[places].tolist(), strict=True):
                 if bits := known(value):
                     # The first byte may be the line feed; the second is the line's.

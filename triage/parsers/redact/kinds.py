@@ -11,7 +11,14 @@ from typing import Final
 
 from triage.parsers.redact.named import BARE, NAMED, NOT_A_VALUE, SIGN, is_plain_word
 from triage.parsers.redact.prefixes import PREFIXED
-from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, any_word, is_random, secret
+from triage.parsers.redact.secret import (
+    WORD_END,
+    WORD_START,
+    Secret,
+    any_word,
+    is_random,
+    make_secret,
+)
 
 # No match is longer: what overlaps at the cuts of a line without end.
 LONGEST: Final = 1 << 15
@@ -25,37 +32,95 @@ PEM_BEGIN: Final = re.compile(
 )
 _KNOWN: Final = (
     Secret(PEM_KIND, PEM_BEGIN, ("priv",)),
-    secret(PEM_KIND, rb"Private-(?:MAC|Hash): (?P<s>[0-9a-f]{40,64})", "-mac", "-has"),
-    secret(PEM_KIND, rb"(?P<s>LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,16384})", "ls0t"),
+    make_secret(PEM_KIND, rb"Private-(?:MAC|Hash): (?P<s>[0-9a-f]{40,64})", "-mac", "-has"),
+    make_secret(PEM_KIND, rb"(?P<s>LS0tLS1CRUdJTi[A-Za-z0-9+/=]{40,16384})", "ls0t"),
     # AKIAIOSFODNN7EXAMPLE, and the secret half in the columns beside it.
-    secret("aws_key", WORD_START + rb"A(?:KI|SI|BI|CC)A[A-Z0-9]{16}" + WORD_END,
-           "akia", "asia", "abia", "acca"),
-    secret("aws_secret", rb"A(?:KI|SI)A[A-Z0-9]{16}[^A-Za-z0-9+\n]{1,16}"
-           rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", "akia", "asia"),
-    secret("aws_secret", rb"(?i:secret[_ .-]?(?:access)?[_ .-]?key)[^A-Za-z0-9/+\n]{1,16}"
-           rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", "secr"),
-    secret("wandb_key",
-           any_word(rb"wandb[ \t]+login(?:[ \t]{1,4}--[^\s]{1,80}){0,4}[ \t]{1,4}",
-                    rb"wandb\.login\([^)\n]{0,80}?[\"']", rb"api[ _-]?key[^0-9a-z\n]{0,24}",
-                    rb"wandb\.ai/authorize[^\s]{0,80}[^0-9a-f\n]{1,80}?",
-                    rb"hit enter[^\s]{0,80}[^0-9a-f\n]{1,80}?", rb"password[ \t]{1,4}")
-           + rb"(?P<s>[0-9a-f]{40})(?![0-9A-Za-z])", "^wan", "pi_k", "pi k", "pi-k", "pike", "sswo",
-           "ente"),
-    secret("aws_signature", rb"X-Amz-(?:Signature|Security-Token)="
-           rb"(?P<s>[A-Za-z0-9%+/=_-]{16,4096})", "-amz"),
-    secret("slack_token", WORD_START + rb"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,255}", "^xox", "xapp",
-           "nxox", "dxox"),
-    secret("slack_webhook", rb"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/"
-           rb"(?P<s>[A-Za-z0-9_/-]{10,255})", "slac"),
-    secret("api_key", WORD_START + rb"sk-(?=[A-Za-z_-]{0,250}[0-9])[A-Za-z0-9_-]{20,255}", "^sk-",
-           "nsk-", "dsk-", "2sk-"),
-    secret("azure_key", rb"(?i:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/]{16,256}={0,2})",
-           "tkey", "skey"),
-    secret("jwt", rb"(?<![A-Za-z0-9_-])(?:Bearer)?eyJ[A-Za-z0-9_-]{8,8192}"
-           rb"(?:\.[A-Za-z0-9_-]{4,8192}){1,2}(?:\.[A-Za-z0-9_-]{0,2048}){0,2}", "^eyj", "deyj"),
-    secret("triage_token", WORD_START + rb"triage_[A-Za-z0-9]{4,64}_[A-Za-z0-9_-]{16,255}", "tria"),
-    secret("webhook_secret", rb"whsec_[A-Za-z0-9+/=]{16,255}", "whse"),
-)  # fmt: skip
+    make_secret(
+        "aws_key",
+        WORD_START + rb"A(?:KI|SI|BI|CC)A[A-Z0-9]{16}" + WORD_END,
+        "akia",
+        "asia",
+        "abia",
+        "acca",
+    ),
+    make_secret(
+        "aws_secret",
+        rb"A(?:KI|SI)A[A-Z0-9]{16}[^A-Za-z0-9+\n]{1,16}"
+        rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        "akia",
+        "asia",
+    ),
+    make_secret(
+        "aws_secret",
+        rb"(?i:secret[_ .-]?(?:access)?[_ .-]?key)[^A-Za-z0-9/+\n]{1,16}"
+        rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        "secr",
+    ),
+    make_secret(
+        "wandb_key",
+        any_word(
+            rb"wandb[ \t]+login(?:[ \t]{1,4}--[^\s]{1,80}){0,4}[ \t]{1,4}",
+            rb"wandb\.login\([^)\n]{0,80}?[\"']",
+            rb"api[ _-]?key[^0-9a-z\n]{0,24}",
+            rb"wandb\.ai/authorize[^\s]{0,80}[^0-9a-f\n]{1,80}?",
+            rb"hit enter[^\s]{0,80}[^0-9a-f\n]{1,80}?",
+            rb"password[ \t]{1,4}",
+        )
+        + rb"(?P<s>[0-9a-f]{40})(?![0-9A-Za-z])",
+        "^wan",
+        "pi_k",
+        "pi k",
+        "pi-k",
+        "pike",
+        "sswo",
+        "ente",
+    ),
+    make_secret(
+        "aws_signature",
+        rb"X-Amz-(?:Signature|Security-Token)="
+        rb"(?P<s>[A-Za-z0-9%+/=_-]{16,4096})",
+        "-amz",
+    ),
+    make_secret(
+        "slack_token",
+        WORD_START + rb"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,255}",
+        "^xox",
+        "xapp",
+        "nxox",
+        "dxox",
+    ),
+    make_secret(
+        "slack_webhook",
+        rb"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/"
+        rb"(?P<s>[A-Za-z0-9_/-]{10,255})",
+        "slac",
+    ),
+    make_secret(
+        "api_key",
+        WORD_START + rb"sk-(?=[A-Za-z_-]{0,250}[0-9])[A-Za-z0-9_-]{20,255}",
+        "^sk-",
+        "nsk-",
+        "dsk-",
+        "2sk-",
+    ),
+    make_secret(
+        "azure_key",
+        rb"(?i:AccountKey|SharedAccessKey)=(?P<s>[A-Za-z0-9+/]{16,256}={0,2})",
+        "tkey",
+        "skey",
+    ),
+    make_secret(
+        "jwt",
+        rb"(?<![A-Za-z0-9_-])(?:Bearer)?eyJ[A-Za-z0-9_-]{8,8192}"
+        rb"(?:\.[A-Za-z0-9_-]{4,8192}){1,2}(?:\.[A-Za-z0-9_-]{0,2048}){0,2}",
+        "^eyj",
+        "deyj",
+    ),
+    make_secret(
+        "triage_token", WORD_START + rb"triage_[A-Za-z0-9]{4,64}_[A-Za-z0-9_-]{16,255}", "tria"
+    ),
+    make_secret("webhook_secret", rb"whsec_[A-Za-z0-9+/=]{16,255}", "whse"),
+)
 
 
 # Options between a program and the one that counts.
@@ -145,34 +210,34 @@ def _is_next_word(found: re.Match[bytes]) -> bool:
 
 
 _COMMANDS: Final = (
-    secret("password", _FLAG.replace(b"%s", _PASSWORD_FLAGS), "ord%", "swd%", "ssph",
+    make_secret("password", _FLAG.replace(b"%s", _PASSWORD_FLAGS), "ord%", "swd%", "ssph",
            "ass=", "ass ", 'ass"', "pwd%", check=_is_option),
-    secret("token", _FLAG.replace(b"%s", _TOKEN_FLAGS), "ken%", "key%", "ret%", "uth=", "uth ",
+    make_secret("token", _FLAG.replace(b"%s", _TOKEN_FLAGS), "ken%", "key%", "ret%", "uth=", "uth ",
            "ial%", "als%", check=_is_option),
-    secret("password", rb"(?<![A-Za-z0-9_])" + _USER_AND_PASSWORD, "curl", "wget", "ttp ", "tps ", "~xh ",  # noqa: E501
+    make_secret("password", rb"(?<![A-Za-z0-9_])" + _USER_AND_PASSWORD, "curl", "wget", "ttp ", "tps ", "~xh ",  # noqa: E501
            "tcdc", "infl", "nsul", "nats", "ia2c", "lftp"),
-    secret("password", rb"(?<![A-Za-z0-9_])" + _TOOLS + _OPTIONS + rb"[ \t]+-p" + _QUOTE
+    make_secret("password", rb"(?<![A-Za-z0-9_])" + _TOOLS + _OPTIONS + rb"[ \t]+-p" + _QUOTE
            + rb"(?P<s>[^\s\"'|;&<>-]" + _WORD + rb"{0,255})", "mysq", "iadb", "mycl"),
-    secret("password", rb"(?<![A-Za-z0-9_])(?:" + _NEXT_WORD + rb")(?:[ \t]+|=)" + _QUOTE
+    make_secret("password", rb"(?<![A-Za-z0-9_])(?:" + _NEXT_WORD + rb")(?:[ \t]+|=)" + _QUOTE
            + rb"(?P<s>[^\s\"'|;&<>]{3,512})", "sshp", "edis", "mong", "ipmi", "adm%", "shto",
            "ldap", "ogin", "mosq", "sqlc", "cqls", "htpa", "zip%", "rabb", "vaul", "snmp", "psql",
            "infl", "irep", "erau", "~ngc", "figu", "htok", check=_is_next_word),
-    secret("password", rb"(?<![A-Za-z0-9_])(?:smbclient|net|rpcclient|mount\.cifs)" + _OPTIONS
+    make_secret("password", rb"(?<![A-Za-z0-9_])(?:smbclient|net|rpcclient|mount\.cifs)" + _OPTIONS
            + rb"[ \t]+-U[ \t]?" + _QUOTE + rb"[^\s%\"']{1,64}%(?P<s>[^\s\"']{1,256})", "smbc", "rpcc"),  # noqa: E501
-    secret("password", rb"(?<![A-Za-z0-9_])7z[az]?" + _OPTIONS + rb"[ \t]+-p(?P<s>" + _WORD
+    make_secret("password", rb"(?<![A-Za-z0-9_])7z[az]?" + _OPTIONS + rb"[ \t]+-p(?P<s>" + _WORD
            + rb"{1,255})", "~7z ", "~7za"),
-    secret("password", rb"[-,](?i:(?<=-)pass(?:in|out)?[ \t]+pass:|"
+    make_secret("password", rb"[-,](?i:(?<=-)pass(?:in|out)?[ \t]+pass:|"
            rb"(?<=,)(?:username=[^,\s]{0,64},)?password=)"
            rb"(?P<s>[^\s,\"']{1,256})", "ass:", "ord="),
-    secret("password", WORD_START + rb"login[ \t]+[^\s]{1,200}[ \t]+password[ \t]+(?P<s>[^\s]{1,512})",  # noqa: E501
+    make_secret("password", WORD_START + rb"login[ \t]+[^\s]{1,200}[ \t]+password[ \t]+(?P<s>[^\s]{1,512})",  # noqa: E501
            "ogin"),
-    secret("password", rb"(?i:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by[ \t]+|"
+    make_secret("password", rb"(?i:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by[ \t]+|"
            rb"with[ \t]+(?:encrypted[ \t]+)?password[ \t]+)['\"](?P<s>[^'\"\n]{1,256})", "tifi",
            "ssw%", "ord "),
-    secret("password", _ASKS, "key:", "ken:", "ord:", "ase:", "ret:", "ter:", "ial:", "ey):",
+    make_secret("password", _ASKS, "key:", "ken:", "ord:", "ase:", "ret:", "ter:", "ial:", "ey):",
            "en):", "rd):", "ble)", "pin:", "otp:", "oot:", "ere:", "past", "udo]", check=_is_typed),
-    secret("password", _PASSWORD_FOR, "ord%", "ssph", "ken%", check=_is_typed),
-    secret("password", _PIPED, "tdin", "chpa", "o -s", "th-t", "rypt", "kini", "se64", "b lo"),
+    make_secret("password", _PASSWORD_FOR, "ord%", "ssph", "ken%", check=_is_typed),
+    make_secret("password", _PIPED, "tdin", "chpa", "o -s", "th-t", "rypt", "kini", "se64", "b lo"),
 )  # fmt: skip
 
 
@@ -226,48 +291,146 @@ def _is_header(found: re.Match[bytes]) -> bool:
 
 
 _REQUESTS: Final = (
-    secret("authorization", rb"(?i:authorization)" + SIGN + _OPEN + NOT_A_VALUE + _SCHEME
-           + rb"[ \t]{1,4}" + NOT_A_VALUE
-           + rb"(?P<s>[^\s\"'\\,;]{4,4096}(?:,?[ \t]{0,2}[A-Za-z_-]{1,30}=(?:\\?\"[^\"\\\n]{0,4096}\\?\"|"  # noqa: E501
-           + rb"[^\s\"'\\]{1,4096})){0,20})", "auth"),
-    secret("authorization", rb"(?i:authorization)" + SIGN + _OPEN + NOT_A_VALUE
-           + _DIGIT_WITHIN + rb"(?P<s>[^\s\"'\\,;]{8,4096})", "auth"),
-    secret("authorization", WORD_START + rb"(?i:bearer)(?:[ \t]{1,4}|%20)" + NOT_A_VALUE
-           + _DIGIT_WITHIN + _LETTER_WITHIN + rb"(?P<s>[A-Za-z0-9._~+/=-]{16,4096})", "bear"),
-    secret("cookie", rb"(?i:(?<![A-Za-z0-9_])(?:set-)?cookie2?)[\"']{0,2}[ \t]{0,2}[:=][ \t]{0,4}"
-           + _OPEN + NOT_A_VALUE + rb"(?P<s>[A-Za-z0-9_.!#$%&*^`|~+-]{1,128}=" + _REST
-           + rb"{1,8192})", "ooki"),
-    secret("header", WORD_START + _HEADER_NAME + SIGN + _OPEN + NOT_A_VALUE + rb"(?P<s>" + BARE
-           + rb"{6,4096})", "-key", "-tok", "-sec", "-aut", "-sig", "-pas", "-cre", "-ses",
-           "-jwt", "-ass", check=_is_header),
-    secret("signature", _SIGNED, "natu", "y-to", "hmac", "ign=", check=_is_signature),
-    secret("azure_key", rb"[?&;]sig=(?P<s>[A-Za-z0-9%+/=_-]{16,255})", "sig="),
-    secret("query_secret", _QUERY, "key=", "ken=", "ret=", "ord=", "swd=", "ass=", "pwd=", "uth=",
-           "sid=", "?ses", "&ses", "jwt=", "?cod", "&cod", "ket=", check=_is_query),
+    make_secret(
+        "authorization",
+        rb"(?i:authorization)"
+        + SIGN
+        + _OPEN
+        + NOT_A_VALUE
+        + _SCHEME
+        + rb"[ \t]{1,4}"
+        + NOT_A_VALUE
+        + rb"(?P<s>[^\s\"'\\,;]{4,4096}(?:,?[ \t]{0,2}[A-Za-z_-]{1,30}=(?:\\?\"[^\"\\\n]{0,4096}\\?\"|"  # noqa: E501
+        + rb"[^\s\"'\\]{1,4096})){0,20})",
+        "auth",
+    ),
+    make_secret(
+        "authorization",
+        rb"(?i:authorization)"
+        + SIGN
+        + _OPEN
+        + NOT_A_VALUE
+        + _DIGIT_WITHIN
+        + rb"(?P<s>[^\s\"'\\,;]{8,4096})",
+        "auth",
+    ),
+    make_secret(
+        "authorization",
+        WORD_START
+        + rb"(?i:bearer)(?:[ \t]{1,4}|%20)"
+        + NOT_A_VALUE
+        + _DIGIT_WITHIN
+        + _LETTER_WITHIN
+        + rb"(?P<s>[A-Za-z0-9._~+/=-]{16,4096})",
+        "bear",
+    ),
+    make_secret(
+        "cookie",
+        rb"(?i:(?<![A-Za-z0-9_])(?:set-)?cookie2?)[\"']{0,2}[ \t]{0,2}[:=][ \t]{0,4}"
+        + _OPEN
+        + NOT_A_VALUE
+        + rb"(?P<s>[A-Za-z0-9_.!#$%&*^`|~+-]{1,128}="
+        + _REST
+        + rb"{1,8192})",
+        "ooki",
+    ),
+    make_secret(
+        "header",
+        WORD_START + _HEADER_NAME + SIGN + _OPEN + NOT_A_VALUE + rb"(?P<s>" + BARE + rb"{6,4096})",
+        "-key",
+        "-tok",
+        "-sec",
+        "-aut",
+        "-sig",
+        "-pas",
+        "-cre",
+        "-ses",
+        "-jwt",
+        "-ass",
+        check=_is_header,
+    ),
+    make_secret("signature", _SIGNED, "natu", "y-to", "hmac", "ign=", check=_is_signature),
+    make_secret("azure_key", rb"[?&;]sig=(?P<s>[A-Za-z0-9%+/=_-]{16,255})", "sig="),
+    make_secret(
+        "query_secret",
+        _QUERY,
+        "key=",
+        "ken=",
+        "ret=",
+        "ord=",
+        "swd=",
+        "ass=",
+        "pwd=",
+        "uth=",
+        "sid=",
+        "?ses",
+        "&ses",
+        "jwt=",
+        "?cod",
+        "&cod",
+        "ket=",
+        check=_is_query,
+    ),
     # https://user:password@node/, redis://:password@node, https://token@node/
-    secret("url_password", rb"://" + _USER + rb":(?!\[redacted)(?P<s>[^\s\"'<>\\]{1,256})"
-           + _AFTER_USER, check=_is_password_of_url),
-    secret("url_password", rb"(?:://|%3[aA]%2[fF]%2[fF])(?P<s>[A-Za-z0-9_-]{20,256})"
-           + _AFTER_USER),
-    secret("url_password", rb"%3[aA]%2[fF]%2[fF][^\s%]{0,64}%3[aA](?P<s>[^\s@]{1,256}?)(?:%40)",
-           "%3a%", "%40?"),
+    make_secret(
+        "url_password",
+        rb"://" + _USER + rb":(?!\[redacted)(?P<s>[^\s\"'<>\\]{1,256})" + _AFTER_USER,
+        check=_is_password_of_url,
+    ),
+    make_secret(
+        "url_password", rb"(?:://|%3[aA]%2[fF]%2[fF])(?P<s>[A-Za-z0-9_-]{20,256})" + _AFTER_USER
+    ),
+    make_secret(
+        "url_password",
+        rb"%3[aA]%2[fF]%2[fF][^\s%]{0,64}%3[aA](?P<s>[^\s@]{1,256}?)(?:%40)",
+        "%3a%",
+        "%40?",
+    ),
     # user:password@tcp(node:3306)/db, scott/tiger@//node, user%password as smbclient takes it.
-    secret("url_password", rb"(?<![A-Za-z0-9_./-])[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/]{1,256})"
-           rb"@(?:tcp|udp|unix)\("),
-    secret("url_password", rb"(?:sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+){0,3}|:thin:|oci8?:)[A-Za-z0-9_]"
-           rb"{1,64}/(?P<s>[^\s\"'@]{1,128})@"),
-    secret("url_password", rb"(?i:proxy)[\"']?[ \t]{0,2}[=:][ \t]{0,2}[\"']?(?!https?:)"
-           rb"[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/@]{1,256})" + _AFTER_USER),
+    make_secret(
+        "url_password",
+        rb"(?<![A-Za-z0-9_./-])[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/]{1,256})"
+        rb"@(?:tcp|udp|unix)\(",
+    ),
+    make_secret(
+        "url_password",
+        rb"(?:sqlplus[ \t]+(?:-[A-Za-z]+[ \t]+){0,3}|:thin:|oci8?:)[A-Za-z0-9_]"
+        rb"{1,64}/(?P<s>[^\s\"'@]{1,128})@",
+    ),
+    make_secret(
+        "url_password",
+        rb"(?i:proxy)[\"']?[ \t]{0,2}[=:][ \t]{0,2}[\"']?(?!https?:)"
+        rb"[A-Za-z0-9_.-]{1,64}:(?P<s>[^\s\"'/@]{1,256})" + _AFTER_USER,
+    ),
     # node:5432:database:user:password, as .pgpass has it.
-    secret("password", rb"(?<![A-Za-z0-9.])[A-Za-z0-9.*-]{1,255}:(?:54|64)3[0-9]:[^\s:]{1,64}:"
-           rb"[^\s:]{1,64}:(?P<s>[^\s]{1,256})", ":543", ":643"),
-    secret("docker_auth", rb"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<s>[A-Za-z0-9+/=_-]{8,4096})",
-           "auth"),
-    secret("docker_auth", rb"(?<![A-Za-z0-9])_auth(?:Token)?[ \t]{0,4}=[ \t]{0,4}\"?"
-           rb"(?P<s>[A-Za-z0-9+/=_-]{8,4096})", "auth"),
-    secret("password", rb"[;{](?i:[ \t]?(?:pwd|uid_pwd|password)[ \t]?=[ \t]?)(?:\{(?P<s>[^}\n]{1,256})\}"  # noqa: E501
-           rb"|(?P<q>[^;\"'\n]{1,256})(?=;|\"|'|$))", "pwd=", "ord=", "pwd ", "ord "),
-)  # fmt: skip
+    make_secret(
+        "password",
+        rb"(?<![A-Za-z0-9.])[A-Za-z0-9.*-]{1,255}:(?:54|64)3[0-9]:[^\s:]{1,64}:"
+        rb"[^\s:]{1,64}:(?P<s>[^\s]{1,256})",
+        ":543",
+        ":643",
+    ),
+    make_secret(
+        "docker_auth",
+        rb"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<s>[A-Za-z0-9+/=_-]{8,4096})",
+        "auth",
+    ),
+    make_secret(
+        "docker_auth",
+        rb"(?<![A-Za-z0-9])_auth(?:Token)?[ \t]{0,4}=[ \t]{0,4}\"?"
+        rb"(?P<s>[A-Za-z0-9+/=_-]{8,4096})",
+        "auth",
+    ),
+    make_secret(
+        "password",
+        rb"[;{](?i:[ \t]?(?:pwd|uid_pwd|password)[ \t]?=[ \t]?)(?:\{(?P<s>[^}\n]{1,256})\}"
+        rb"|(?P<q>[^;\"'\n]{1,256})(?=;|\"|'|$))",
+        "pwd=",
+        "ord=",
+        "pwd ",
+        "ord ",
+    ),
+)
 
 
 SECRETS: Final = (*_KNOWN, *PREFIXED, *_REQUESTS, *_COMMANDS, *NAMED)

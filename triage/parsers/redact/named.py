@@ -7,7 +7,7 @@ sentence or a placeholder: `password=password`, `api_key: str`, `token=<pad>`.
 import re
 from typing import Final
 
-from triage.parsers.redact.secret import any_word, is_mixed, is_random, secret
+from triage.parsers.redact.secret import any_word, is_mixed, is_random, make_secret
 
 # Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`, `%3D`, `\u003d`, `&quot;:`.
 _QUOTES: Final = rb"(?:[\"'\\`]|&quot;|&#3[49];|%2[27]){0,3}+"
@@ -100,7 +100,7 @@ def _name_of(found: re.Match[bytes], start: int) -> bytes:
     return before[len(before.rstrip(_IDENTIFIER)) :] + found.string[start : found.end("name")]
 
 
-def _value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
+def _get_value(found: re.Match[bytes]) -> tuple[bytes, bool]:
     """The value, and whether it stands in quotes."""
     for group in "sqe":
         if found[group] is not None:
@@ -120,7 +120,7 @@ def _is_assigned(found: re.Match[bytes]) -> bool:
 def _is_assigned_to(found: re.Match[bytes], start: int) -> bool:
     """The same of the name of which the last word begins at ``start``."""
     name = _name_of(found, start)
-    value, quoted = _value_of(found)
+    value, quoted = _get_value(found)
     if found["sign"] in (b">", b"->"):
         # <password>hunter</password>; an arrow of a program has no tag before its name.
         before = found.string[:start].rpartition(b"<")
@@ -182,7 +182,7 @@ def _is_odd(value: bytes) -> bool:
 
 def _is_token(found: re.Match[bytes]) -> bool:
     """Whether a name's token is one of people, not one of a vocabulary."""
-    value, quoted = _value_of(found)
+    value, quoted = _get_value(found)
     name = _name_of(found, found.start("name"))
     if value.startswith((b"[", b"0x", b"<")) or _NUMBER.fullmatch(value) or _CODE.match(value):
         return False
@@ -225,11 +225,43 @@ def _is_said(found: re.Match[bytes]) -> bool:
 
 
 NAMED: Final = (
-    secret("password", _KEY_NAME + SIGN + _VALUE, "ord%", "swd%", "ssph", "swor", "ass=", "ass:",
-           'ass"', "ass'", "ass>", "ass\\", "ass ", "ssw%", "pwd=", "pwd:", 'pwd"', "pwd'", "dpw=",
-           "tpw=", "_pw=", "_pw:", "ret%", "ets%", "cred", "key%", "y-da", "y_da", "se64",
-           check=_is_assigned),
-    secret("token", _TOKEN_NAME + SIGN + _VALUE, "ken%", "rer=", "rer:", "jwt%", check=_is_token),
-    secret("password", _PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
-    secret("password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_said),
-)  # fmt: skip
+    make_secret(
+        "password",
+        _KEY_NAME + SIGN + _VALUE,
+        "ord%",
+        "swd%",
+        "ssph",
+        "swor",
+        "ass=",
+        "ass:",
+        'ass"',
+        "ass'",
+        "ass>",
+        "ass\\",
+        "ass ",
+        "ssw%",
+        "pwd=",
+        "pwd:",
+        'pwd"',
+        "pwd'",
+        "dpw=",
+        "tpw=",
+        "_pw=",
+        "_pw:",
+        "ret%",
+        "ets%",
+        "cred",
+        "key%",
+        "y-da",
+        "y_da",
+        "se64",
+        check=_is_assigned,
+    ),
+    make_secret(
+        "token", _TOKEN_NAME + SIGN + _VALUE, "ken%", "rer=", "rer:", "jwt%", check=_is_token
+    ),
+    make_secret("password", _PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
+    make_secret(
+        "password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_said
+    ),
+)

@@ -60,10 +60,10 @@ def own_patterns(file: str) -> OwnPatterns:
         raise UsageError(f"TRIAGE_REDACT_PATTERNS={file} cannot be read: {error}") from error
     if len(patterns) > _MOST:
         raise UsageError(f"TRIAGE_REDACT_PATTERNS={file}: more than {_MOST} patterns")
-    return OwnPatterns({name: _compiled(file, name, one) for name, one in patterns.items()})
+    return OwnPatterns({name: _compile_pattern(file, name, one) for name, one in patterns.items()})
 
 
-def _compiled(file: str, name: str, pattern: object) -> Any:
+def _compile_pattern(file: str, name: str, pattern: object) -> Any:
     import re2  # type: ignore[import-untyped]  # the service brings it, the command needs none
 
     where = f"TRIAGE_REDACT_PATTERNS={file}: {name!r}"

@@ -9,7 +9,14 @@ cannot be anything else, since logs cut lines.
 import re
 from typing import Final
 
-from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, is_mixed, is_random, secret
+from triage.parsers.redact.secret import (
+    WORD_END,
+    WORD_START,
+    Secret,
+    is_mixed,
+    is_random,
+    make_secret,
+)
 
 # What follows a prefix: letters and digits; also `-` and `_`; hex digits; base64; with dots.
 _WORD, _URL, _HEX, _B64, _DOT = "word", "url", "hex", "base64", "dot"
@@ -162,7 +169,7 @@ _GATES: Final = {
 _ESCAPED: Final = "nrtd02a"
 
 
-def _gates_of(prefix: str) -> tuple[str, ...]:
+def _list_gates(prefix: str) -> tuple[str, ...]:
     """The four bytes of a prefix; of three, with what may stand before it."""
     if len(prefix) >= 4:
         return (_GATES.get(prefix, prefix[:4]).lower(),)
@@ -173,14 +180,14 @@ def _prefixed(kind: str, prefix: str, chars: str, least: int) -> Secret:
     start = b"" if len(prefix) >= _DISTINCT else WORD_START
     tail = _CHARS[chars] + b"{%d,%d}" % (least, _MOST)
     pattern = start + re.escape(prefix.encode()) + b"(?P<tail>" + tail + b")"
-    return secret(kind, pattern, *_gates_of(prefix), check=_random_tail)
+    return make_secret(kind, pattern, *_list_gates(prefix), check=_has_random_tail)
 
 
-def _random_tail(found: re.Match[bytes]) -> bool:
+def _has_random_tail(found: re.Match[bytes]) -> bool:
     return is_random(found["tail"])
 
 
-def _mixed_tail(found: re.Match[bytes]) -> bool:
+def _has_mixed_tail(found: re.Match[bytes]) -> bool:
     return is_mixed(found["tail"])
 
 
@@ -194,45 +201,154 @@ _UUID: Final = rb"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 
 PREFIXED: Final = (
     *(_prefixed(*row) for row in _ROWS),
-    secret("api_key", _MARKED, "rod_", "rod-", "pat_", "pat-", "api_",
-           "api-", "key_", "key-", "tok_", "ken_", "ken-", "ret_", "ret-", "sec_", "oat_", "_sk_",
-           "sat_", "uth_", "_rt_", check=_mixed_tail),
-    secret("1password_key", rb"A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}" + WORD_END, "~a3-"),
-    secret("airtable_key", WORD_START + rb"pat[A-Za-z0-9]{14}\.[a-f0-9]{32,64}", "~pat"),
-    secret("azure_key", rb"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,40}",
-           *(f"{digit}q~{more}" for digit in "78" for more in "abcdefghijklmnopqrstuvwxyz0123456789")),  # noqa: E501
-    secret("azure_key", rb"[A-Za-z0-9+/]{20,80}(?:JQQJ99|\+ACR|\+ASt|\+AMC|AzSe|AzFu|\+AIo|APIM)"
-           rb"[A-Za-z0-9+/]{4,32}={0,2}", "jqqj", "+acr", "+ast", "+amc", "azse", "azfu", "+aio",
-           "apim", check=lambda found: is_mixed(found[0])),
-    secret("discord_token", WORD_START + rb"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\."
-           rb"[A-Za-z0-9_-]{27,40}", "~mta", "~mtm", "~mty", "~mtq", "~mtu", "~odk", "~odg",
-           "~nzg", "~nzk", "~ndk", "~nta", "~njc", "~mji", "~mzq", "~mty", "~mti", "~nja"),
-    secret("firebase_key", rb"AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{30,255}", "apa9"),
-    secret("harness_key", rb"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
-           "pat.", "sat."),
-    secret("terraform_key", rb"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,80}", "atla"),
-    secret("mailchimp_key", WORD_START + rb"[0-9a-f]{32}-us[0-9]{1,2}" + WORD_END,
-           *(f"-us{digit}" for digit in range(10))),
-    secret("maxmind_key", rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{20,40}_mmk", "_mmk"),
-    secret("new_relic_key", rb"[0-9a-fxAe]{20,42}-NRMA|[0-9a-fx]{20,36}FFFFNRAL", "nrma", "nral"),
-    secret("telegram_token", WORD_START + rb"[0-9]{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])",
-           *(f"{digit}:aa" for digit in range(10))),
-    secret("teams_webhook", rb"/webhookb?2?/(?P<s>" + _UUID + rb"@" + _UUID
-           + rb"/IncomingWebhook/[A-Za-z0-9/_-]{20,120})", "hook"),
-    secret("discord_webhook", rb"/api/webhooks/(?P<s>[0-9]{10,24}/[A-Za-z0-9_-]{20,120})", "hook"),
-    secret("webhook", rb"hooks\.zapier\.com/hooks/catch/(?P<s>[A-Za-z0-9/]{8,60})", "hook"),
-    secret("webhook", rb"\.tines\.com/webhook/(?P<s>[A-Za-z0-9/]{20,120})", "hook"),
-    secret("webhook", rb"(?:chat\.googleapis\.com/v1/spaces|open\.(?:feishu|larksuite)\.(?:cn|com)/"
-           rb"open-apis/bot/v2/hook|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=)/?"
-           rb"(?P<s>[^\s\"']{12,300})", "goog", "-api", "hook"),
-    secret("sentry_dsn", rb"https?://(?P<s>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[A-Za-z0-9.-]{3,255}/"),
-    secret("twilio_key", WORD_START + rb"SK[0-9a-f]{32}" + WORD_END,
-           *(f"sk{a}{b}" for a in "0123456789abcdef" for b in "0123456789abcdef")),
-    secret("crypt_hash", rb"(?P<s>\$(?:[1567y]|2[abxy]|apr1|gy|sha1|argon2(?:id|i|d))\$"
-           rb"[./A-Za-z0-9,=$+-]{16,256})", "~$1$", "~$5$", "~$6$", "~$7$", "~$y$", "$2a$", "$2b$",
-           "$2y$", "$2x$", "apr1", "$gy$", "gon2", "$sha"),
-    secret("password_hash", rb"\{S?SHA(?:256|384|512)?\}(?P<s>[A-Za-z0-9+/=]{20,200})", "sha}",
-           "ha25", "ha51", "ha38"),
-    secret("password_hash", rb"pbkdf2_sha\d{1,3}\$\d{1,9}\$(?P<s>[^\s\"']{8,200})", "pbkd"),
-    secret("password_hash", rb"SCRAM-SHA-\d{1,3}\$(?P<s>\d{1,6}:[A-Za-z0-9+/=$:]{16,300})", "ram-"),
-)  # fmt: skip
+    make_secret(
+        "api_key",
+        _MARKED,
+        "rod_",
+        "rod-",
+        "pat_",
+        "pat-",
+        "api_",
+        "api-",
+        "key_",
+        "key-",
+        "tok_",
+        "ken_",
+        "ken-",
+        "ret_",
+        "ret-",
+        "sec_",
+        "oat_",
+        "_sk_",
+        "sat_",
+        "uth_",
+        "_rt_",
+        check=_has_mixed_tail,
+    ),
+    make_secret("1password_key", rb"A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}" + WORD_END, "~a3-"),
+    make_secret("airtable_key", WORD_START + rb"pat[A-Za-z0-9]{14}\.[a-f0-9]{32,64}", "~pat"),
+    make_secret(
+        "azure_key",
+        rb"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,40}",
+        *(f"{digit}q~{more}" for digit in "78" for more in "abcdefghijklmnopqrstuvwxyz0123456789"),
+    ),
+    make_secret(
+        "azure_key",
+        rb"[A-Za-z0-9+/]{20,80}(?:JQQJ99|\+ACR|\+ASt|\+AMC|AzSe|AzFu|\+AIo|APIM)"
+        rb"[A-Za-z0-9+/]{4,32}={0,2}",
+        "jqqj",
+        "+acr",
+        "+ast",
+        "+amc",
+        "azse",
+        "azfu",
+        "+aio",
+        "apim",
+        check=lambda found: is_mixed(found[0]),
+    ),
+    make_secret(
+        "discord_token",
+        WORD_START + rb"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\."
+        rb"[A-Za-z0-9_-]{27,40}",
+        "~mta",
+        "~mtm",
+        "~mty",
+        "~mtq",
+        "~mtu",
+        "~odk",
+        "~odg",
+        "~nzg",
+        "~nzk",
+        "~ndk",
+        "~nta",
+        "~njc",
+        "~mji",
+        "~mzq",
+        "~mty",
+        "~mti",
+        "~nja",
+    ),
+    make_secret("firebase_key", rb"AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{30,255}", "apa9"),
+    make_secret(
+        "harness_key",
+        rb"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}",
+        "pat.",
+        "sat.",
+    ),
+    make_secret("terraform_key", rb"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,80}", "atla"),
+    make_secret(
+        "mailchimp_key",
+        WORD_START + rb"[0-9a-f]{32}-us[0-9]{1,2}" + WORD_END,
+        *(f"-us{digit}" for digit in range(10)),
+    ),
+    make_secret("maxmind_key", rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{20,40}_mmk", "_mmk"),
+    make_secret(
+        "new_relic_key", rb"[0-9a-fxAe]{20,42}-NRMA|[0-9a-fx]{20,36}FFFFNRAL", "nrma", "nral"
+    ),
+    make_secret(
+        "telegram_token",
+        WORD_START + rb"[0-9]{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])",
+        *(f"{digit}:aa" for digit in range(10)),
+    ),
+    make_secret(
+        "teams_webhook",
+        rb"/webhookb?2?/(?P<s>"
+        + _UUID
+        + rb"@"
+        + _UUID
+        + rb"/IncomingWebhook/[A-Za-z0-9/_-]{20,120})",
+        "hook",
+    ),
+    make_secret(
+        "discord_webhook", rb"/api/webhooks/(?P<s>[0-9]{10,24}/[A-Za-z0-9_-]{20,120})", "hook"
+    ),
+    make_secret("webhook", rb"hooks\.zapier\.com/hooks/catch/(?P<s>[A-Za-z0-9/]{8,60})", "hook"),
+    make_secret("webhook", rb"\.tines\.com/webhook/(?P<s>[A-Za-z0-9/]{20,120})", "hook"),
+    make_secret(
+        "webhook",
+        rb"(?:chat\.googleapis\.com/v1/spaces|open\.(?:feishu|larksuite)\.(?:cn|com)/"
+        rb"open-apis/bot/v2/hook|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key=)/?"
+        rb"(?P<s>[^\s\"']{12,300})",
+        "goog",
+        "-api",
+        "hook",
+    ),
+    make_secret(
+        "sentry_dsn", rb"https?://(?P<s>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[A-Za-z0-9.-]{3,255}/"
+    ),
+    make_secret(
+        "twilio_key",
+        WORD_START + rb"SK[0-9a-f]{32}" + WORD_END,
+        *(f"sk{a}{b}" for a in "0123456789abcdef" for b in "0123456789abcdef"),
+    ),
+    make_secret(
+        "crypt_hash",
+        rb"(?P<s>\$(?:[1567y]|2[abxy]|apr1|gy|sha1|argon2(?:id|i|d))\$"
+        rb"[./A-Za-z0-9,=$+-]{16,256})",
+        "~$1$",
+        "~$5$",
+        "~$6$",
+        "~$7$",
+        "~$y$",
+        "$2a$",
+        "$2b$",
+        "$2y$",
+        "$2x$",
+        "apr1",
+        "$gy$",
+        "gon2",
+        "$sha",
+    ),
+    make_secret(
+        "password_hash",
+        rb"\{S?SHA(?:256|384|512)?\}(?P<s>[A-Za-z0-9+/=]{20,200})",
+        "sha}",
+        "ha25",
+        "ha51",
+        "ha38",
+    ),
+    make_secret("password_hash", rb"pbkdf2_sha\d{1,3}\$\d{1,9}\$(?P<s>[^\s\"']{8,200})", "pbkd"),
+    make_secret(
+        "password_hash", rb"SCRAM-SHA-\d{1,3}\$(?P<s>\d{1,6}:[A-Za-z0-9+/=$:]{16,300})", "ram-"
+    ),
+)

@@ -32,7 +32,7 @@ _REDACTED: Final = b"[redacted:"
 _Span = tuple[int, int, int, int]
 
 
-def _gate_of_all() -> Gate:
+def _build_gate() -> Gate:
     gates: dict[str, int] = {}
     at_bits = 0
     for number, one in enumerate(SECRETS):
@@ -43,7 +43,7 @@ def _gate_of_all() -> Gate:
     return Gate(gates, at_bits)
 
 
-GATE: Final = _gate_of_all()
+GATE: Final = _build_gate()
 
 
 class Redactor:
@@ -133,12 +133,12 @@ class Redactor:
         if end - start > WINDOW:
             return self.long(text, start, end)
         line = text[start:end]
-        spans = _spans_in(line, 0, bits)
+        spans = _find_spans(line, 0, bits)
         if self.pem is None:
             self.begin_key(line)
         else:
             spans.extend(self.key_span(line))
-        return self.replaced(line, _merged(spans), 0, len(line))
+        return self.replaced(line, _merge_spans(spans), 0, len(line))
 
     def begin_key(self, line: bytes) -> None:
         """Notes where a key begins that the line does not end."""
@@ -181,12 +181,12 @@ class Redactor:
         cut = len(view) if last else behind + WINDOW - LONGEST
         done = cut
         spans: list[_Span] = []
-        for one in sorted(_spans_in(view, behind, GATE.whole(view)), key=lambda span: span[3]):
+        for one in sorted(_find_spans(view, behind, GATE.whole(view)), key=lambda span: span[3]):
             # What begins behind that is found again in the next window.
             if one[3] < done:
                 spans.append(one)
                 done = max(done, one[1])
-        out = self.replaced(view, _merged(spans), behind, done)
+        out = self.replaced(view, _merge_spans(spans), behind, done)
         self.left = view[max(0, done - _CONTEXT) : done]
         return out, start + done - behind
 
@@ -205,21 +205,21 @@ class Redactor:
         return b"".join(out)
 
 
-def _spans_in(line: bytes, start: int, bits: int) -> list[_Span]:
+def _find_spans(line: bytes, start: int, bits: int) -> list[_Span]:
     """Those of which the match begins at ``start`` or behind it."""
     if not bits:
         return []
-    spans = _matches(line, start, bits)
+    spans = _find_matches(line, start, bits)
     if _ESCAPE in line:
         plain = _Plain(line)
         spans.extend(
             (*plain.back(first, last), number, plain.place(begin))
-            for first, last, number, begin in _matches(plain.text, plain.forward(start), bits)
+            for first, last, number, begin in _find_matches(plain.text, plain.forward(start), bits)
         )
     return spans
 
 
-def _matches(line: bytes, start: int, bits: int) -> list[_Span]:
+def _find_matches(line: bytes, start: int, bits: int) -> list[_Span]:
     spans: list[_Span] = []
     while bits:
         number = (bits & -bits).bit_length() - 1
@@ -239,7 +239,7 @@ def _matches(line: bytes, start: int, bits: int) -> list[_Span]:
     return spans
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
+def _merge_spans(spans: list[_Span]) -> list[_Span]:
     """In their order, those that overlap as one, of the kind that is listed first."""
     if len(spans) < 2:
         return spans

@@ -27,7 +27,7 @@ class Secret:
     check: Check | None = None
 
 
-def secret(kind: str, pattern: bytes, *gates: str, check: Check | None = None) -> Secret:
+def make_secret(kind: str, pattern: bytes, *gates: str, check: Check | None = None) -> Secret:
     """A secret by the text of its pattern, of which every length is bounded."""
     return Secret(kind, re.compile(pattern), gates, check)
 
@@ -68,7 +68,7 @@ _LEAST_CHANGES: Final = 0.15
 _FEWEST: Final = 3
 
 
-def _changes(word: bytes) -> int:
+def _count_changes(word: bytes) -> int:
     """How often letters and digits change their kind; separators between them do not count."""
     kinds = word.translate(_KINDS).replace(b"\0", b"")
     return sum(a != b for a, b in itertools.pairwise(kinds))
@@ -76,7 +76,7 @@ def _changes(word: bytes) -> int:
 
 def is_random(word: bytes) -> bool:
     """Whether its letters and digits change as those of a random word do."""
-    return _changes(word) >= max(_FEWEST, _LEAST_CHANGES * len(word))
+    return _count_changes(word) >= max(_FEWEST, _LEAST_CHANGES * len(word))
 
 
 def is_mixed(word: bytes) -> bool:

@@ -31,7 +31,7 @@ class Chunk:
     line: int
 
 
-def lines_in_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
+def iterate_line_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
     """The lines of ``stream``; a chunk is valid until the next is asked for.
 
     A line beyond 1 MiB is passed over and counted. ``tally.lines`` counts the lines.

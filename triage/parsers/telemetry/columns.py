@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.parsers.telemetry.labels import IDENTITY
-from triage.parsers.telemetry.metrics import Source, metric_named
+from triage.parsers.telemetry.metrics import Source, find_metric
 
 # What a column is.
 PASSED: Final = 0
@@ -51,7 +51,7 @@ class Columns:
         return max(len(self.sources), 1)
 
 
-def header_of(line: bytes) -> Columns | None:
+def parse_header(line: bytes) -> Columns | None:
     """The columns that the first line of a file names; None where it heads no telemetry."""
     text = line.decode("utf-8", "replace").strip("\r\n\ufeff ")
     if not text or (not text.isprintable() and "\t" not in text):
@@ -63,10 +63,10 @@ def header_of(line: bytes) -> Columns | None:
         row = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return None
-    return columns_of(row, delimiter)
+    return recognize_columns(row, delimiter)
 
 
-def columns_of(row: Iterable[str], delimiter: str = ",") -> Columns | None:
+def recognize_columns(row: Iterable[str], delimiter: str = ",") -> Columns | None:
     """The columns of those names; None where none of them is of telemetry."""
     names = tuple(_UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
     if not 2 <= len(names) <= MAX_COLUMNS:
@@ -78,7 +78,7 @@ def columns_of(row: Iterable[str], delimiter: str = ",") -> Columns | None:
         roles = [KEY if name in IDENTITY else PASSED for name in names]
         roles[metric], roles[value], roles[time] = KEY, VALUE, TIME
         return Columns(delimiter, names, tuple(roles), (), time, metric)
-    found = [metric_named(name) for name in names]
+    found = [find_metric(name) for name in names]
     sources = tuple(one for one in found if one is not None)
     if not sources:
         return None

@@ -19,18 +19,23 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.telemetry.chunks import Bytes, lines_in_chunks
-from triage.parsers.telemetry.labels import key_of, labels_of, source_of, uuid_of
+from triage.parsers.telemetry.chunks import Bytes, iterate_line_chunks
+from triage.parsers.telemetry.labels import (
+    build_series_key,
+    find_labelled_uuid,
+    find_source,
+    parse_labels,
+)
 from triage.parsers.telemetry.numbers import (
     NO_TIME,
     SEED,
     finish,
-    instant_at,
-    mix,
+    mix_hash,
     number_at,
+    read_instant,
 )
 from triage.parsers.telemetry.samples import BATCH, Samples
-from triage.parsers.telemetry.series import SeriesTable, slot_of
+from triage.parsers.telemetry.series import SeriesTable, find_slot
 from triage.parsers.telemetry.tally import Tally
 
 # Slots of ``state``.
@@ -104,7 +109,7 @@ def _scan(
                 if end - k > 11 and buf[k] == 115 and buf[k + 1] == 99 and buf[k + 7] == _SPACE:
                     k += 8  # scraped
                 if end - k > 11 and buf[k] == 97 and buf[k + 1] == 116 and buf[k + 2] == _SPACE:
-                    ns, k, zoneless = instant_at(buf, k + 3, end)
+                    ns, k, zoneless = read_instant(buf, k + 3, end)
                     state[_AT] = ns
                     state[_ZONELESS] += zoneless
             i = end + 1
@@ -116,7 +121,7 @@ def _scan(
         while c != _LF:
             if quoted:
                 if c == _BACKSLASH and buf[i + 1] != _LF:
-                    h = mix(h, c)
+                    h = mix_hash(h, c)
                     i += 1
                     c = np.int64(buf[i])
                 elif c == _QUOTE:
@@ -126,7 +131,7 @@ def _scan(
             elif c == _OPEN:
                 braces = True
             elif c == _CLOSE:
-                h = mix(h, c)
+                h = mix_hash(h, c)
                 i += 1
                 break
             elif not braces and (c == _SPACE or c == _TAB):
@@ -135,7 +140,7 @@ def _scan(
                     k += 1
                 if buf[k] != _OPEN:
                     break
-            h = mix(h, c)
+            h = mix_hash(h, c)
             i += 1
             c = np.int64(buf[i])
         stop = i
@@ -156,7 +161,7 @@ def _scan(
         bad = i == stop or token == i or (k != token and letter != 110 and letter != 105)
         k = token
         h = finish(h)
-        slot = slot_of(slots, hashes, h)
+        slot = find_slot(slots, hashes, h)
         number = np.int64(slots[slot]) - 1
         if number < 0:
             if bad:
@@ -183,7 +188,7 @@ def _scan(
             k += 1
         ns = state[_AT]
         if k < end and buf[k] != _HASH:
-            ns, k, zoneless = instant_at(buf, k + (buf[k] == 45), end)
+            ns, k, zoneless = read_instant(buf, k + (buf[k] == 45), end)
             bad = bad or ns == NO_TIME
         if bad:
             state[_BAD] += 1
@@ -210,8 +215,8 @@ def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[S
     table = SeriesTable(gpus=tally.gpus)
     state = np.zeros(_STATE_SLOTS, np.int64)
     state[_AT] = NO_TIME
-    columns = _fresh()
-    for chunk in lines_in_chunks(stream, tally):
+    columns = _allocate_batch()
+    for chunk in iterate_line_chunks(stream, tally):
         state[_POS], state[_LINE] = 0, chunk.line - 1
         status = _FULL
         while status != _DONE:
@@ -232,7 +237,7 @@ def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[S
                 _learn(table, table.count - 1, text, node)
             elif state[_OUT] == BATCH:
                 yield _batch(table, columns, BATCH, tally)
-                columns, state[_OUT] = _fresh(), 0
+                columns, state[_OUT] = _allocate_batch(), 0
     if state[_OUT]:
         yield _batch(table, columns, int(state[_OUT]), tally)
     tally.zoneless += int(state[_ZONELESS])
@@ -242,7 +247,7 @@ def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[S
         tally.notes.append(_TOO_MANY)
 
 
-def _fresh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _allocate_batch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.empty(BATCH, np.int32), np.empty(BATCH, np.int64), np.empty(BATCH)
 
 
@@ -257,11 +262,11 @@ def _batch(
 def _learn(table: SeriesTable, number: int, raw: bytes, node: str | None) -> None:
     """Read the name and labels of a line that was not met before."""
     name, _, inside = raw.decode("utf-8", "replace").partition("{")
-    labels = labels_of(inside.rstrip().removesuffix("}")) if inside else {}
+    labels = parse_labels(inside.rstrip().removesuffix("}")) if inside else {}
     if labels is None:
         return
-    source = source_of(name.strip(), labels)
+    source = find_source(name.strip(), labels)
     if source is not None:
-        key = key_of(source, labels, node)
+        key = build_series_key(source, labels, node)
         table.add(number, 0, source, key)
-        table.gpus.add(uuid_of(labels), key.node, key.gpu)
+        table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)

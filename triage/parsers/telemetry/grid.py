@@ -56,7 +56,7 @@ class Grid:
         return self.start_ns + self.width_ns * int(self.value.shape[1])
 
 
-def _way_of(metric: Metric) -> int:
+def _choose_merge_way(metric: Metric) -> int:
     if metric is Metric.THROTTLE_REASONS:
         return _BITS
     return _LARGEST if metric in COUNTERS or metric is Metric.LAST_XID else _MEAN
@@ -116,7 +116,7 @@ class Gridded:
         self.far += int(len(keep) - keep.sum())
         first, last = int(batch.at_ns[keep].min()), int(batch.at_ns[keep].max())
         if len(batch.series) > len(self.way):
-            known = [_way_of(key.metric) for key in batch.series[len(self.way) :]]
+            known = [_choose_merge_way(key.metric) for key in batch.series[len(self.way) :]]
             self.way = np.concatenate([self.way, np.array(known, np.int8)])
         self.series = batch.series
         self.make_room(first, last)
@@ -140,7 +140,9 @@ class Gridded:
         start = max(min(self.start_ns, first_ns), end - _MOST_SPAN_NS)
         rows = len(self.way)
         width = self.width_ns
-        while _stretches(start, end, width) > min(MOST_STRETCHES, max(self.most_cells // rows, 1)):
+        while _count_stretches(start, end, width) > min(
+            MOST_STRETCHES, max(self.most_cells // rows, 1)
+        ):
             width *= 2
         while self.width_ns < width:
             self.halve()
@@ -178,7 +180,7 @@ class Gridded:
         padding = ((0, 0), (odd, (have + odd) % 2))
         value = np.pad(self.value, padding, constant_values=np.nan)
         count = np.pad(self.count, padding)
-        self.value = _merged(value, count, self.way[:rows])
+        self.value = _merge_neighbours(value, count, self.way[:rows])
         self.count = count.reshape(rows, -1, 2).sum(axis=2, dtype=np.int32)
 
     def grid(self) -> Grid | None:
@@ -193,11 +195,11 @@ class Gridded:
         return Grid(tuple(self.series[:rows]), start_ns, self.width_ns, value)
 
 
-def _stretches(start_ns: int, end_ns: int, width_ns: int) -> int:
+def _count_stretches(start_ns: int, end_ns: int, width_ns: int) -> int:
     return -(-end_ns // width_ns) - start_ns // width_ns
 
 
-def _merged(value: Any, count: _Counts | None, way: npt.NDArray[np.int8]) -> _Cells:
+def _merge_neighbours(value: Any, count: _Counts | None, way: npt.NDArray[np.int8]) -> _Cells:
     """Each two neighbours of ``value`` as one; an even number of columns.
 
     A mean counts as often as samples went into it; without ``count``, both the same.
@@ -218,9 +220,9 @@ def _merged(value: Any, count: _Counts | None, way: npt.NDArray[np.int8]) -> _Ce
     return np.ascontiguousarray(found, np.float32)
 
 
-def coarser(grid: Grid, width_ns: int) -> Grid:
+def coarsen_grid(grid: Grid, width_ns: int) -> Grid:
     """``grid`` in stretches of ``width_ns``, a power of two times its own."""
-    way = np.array([_way_of(key.metric) for key in grid.series], np.int8)
+    way = np.array([_choose_merge_way(key.metric) for key in grid.series], np.int8)
     while grid.width_ns < width_ns:
         width = 2 * grid.width_ns
         odd = (grid.start_ns // grid.width_ns) % 2
@@ -228,5 +230,5 @@ def coarser(grid: Grid, width_ns: int) -> Grid:
         padding = ((0, 0), (odd, (columns + odd) % 2))
         value = np.pad(grid.value, padding, constant_values=np.nan)
         start_ns = grid.start_ns - odd * grid.width_ns
-        grid = Grid(grid.series, start_ns, width, _merged(value, None, way))
+        grid = Grid(grid.series, start_ns, width, _merge_neighbours(value, None, way))
     return grid

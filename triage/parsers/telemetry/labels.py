@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from triage.domain.job import bus_id
-from triage.parsers.telemetry.metrics import Source, metric_named
+from triage.domain.job import normalize_bus_id
+from triage.parsers.telemetry.metrics import Source, find_metric
 from triage.parsers.telemetry.samples import SeriesKey
 
 # A node's name may have 256 characters; nothing that is longer names anything.
@@ -33,7 +33,7 @@ _INLET = re.compile(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
 _SENSORS: Final = frozenset({"ipmi_temperature_celsius", "node_ipmi_temperature_celsius"})
 
 
-def labels_of(text: str) -> dict[str, str] | None:
+def parse_labels(text: str) -> dict[str, str] | None:
     """``a="x",b="y"`` as a mapping with lower-case names; None where it is not well-formed."""
     found: dict[str, str] = {}
     at = 0
@@ -42,38 +42,38 @@ def labels_of(text: str) -> dict[str, str] | None:
         if match is None:
             return found if not text[at:].strip(" ,") else None
         found[match[1].lower()] = (
-            _ESCAPED.sub(_unescaped, match[2]) if "\\" in match[2] else match[2]
+            _ESCAPED.sub(_unescape_match, match[2]) if "\\" in match[2] else match[2]
         )
         at = match.end()
     return found
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape_match(match: re.Match[str]) -> str:
     return {"n": "\n"}.get(match[1], match[1])
 
 
-def source_of(name: str, labels: Mapping[str, str]) -> Source | None:
+def find_source(name: str, labels: Mapping[str, str]) -> Source | None:
     """What the metric ``name`` stands for with these labels; None for what is not read."""
     if name.lower() in _SENSORS:
         sensor = labels.get("name", "") or labels.get("sensor", "")
-        return metric_named("inlet_temp_c") if _INLET.search(sensor) else None
-    return metric_named(name)
+        return find_metric("inlet_temp_c") if _INLET.search(sensor) else None
+    return find_metric(name)
 
 
-def key_of(source: Source, labels: Mapping[str, str], node: str | None) -> SeriesKey:
+def build_series_key(source: Source, labels: Mapping[str, str], node: str | None) -> SeriesKey:
     """The series of ``source`` that ``labels`` (names in lower case) tell; ``node`` where they
     name none.
     """
     return SeriesKey(
         metric=source.metric,
-        node=_node_of(labels) or node,
-        gpu=_gpu_of(labels),
-        part=_part_of(source, labels),
-        rack=_first(labels, _RACK),
+        node=_find_labelled_node(labels) or node,
+        gpu=_find_labelled_gpu(labels),
+        part=_find_labelled_part(source, labels),
+        rack=_find_first_label(labels, _RACK),
     )
 
 
-def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+def _find_first_label(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     for name in names:
         value = labels.get(name, "").strip()
         if value and len(value) <= MAX_NAME and value.isprintable():
@@ -81,15 +81,15 @@ def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _node_of(labels: Mapping[str, str]) -> str | None:
-    found = _first(labels, _NODE)
+def _find_labelled_node(labels: Mapping[str, str]) -> str | None:
+    found = _find_first_label(labels, _NODE)
     return None if found is None else _PORT_OF_INSTANCE.sub("", found)
 
 
-def _gpu_of(labels: Mapping[str, str]) -> str | None:
+def _find_labelled_gpu(labels: Mapping[str, str]) -> str | None:
     """The bus id, else the index, else the uuid; None for a quantity of the node."""
     for name in (*_BUS, *_INDEX):
-        bus = bus_id(labels[name]) if name in labels else None
+        bus = normalize_bus_id(labels[name]) if name in labels else None
         if bus is not None:
             return bus
     for name in _INDEX:
@@ -99,22 +99,22 @@ def _gpu_of(labels: Mapping[str, str]) -> str | None:
     device = labels.get("device", "").removeprefix("nvidia")
     if device.isascii() and device.isdecimal() and labels["device"] != device:
         return str(int(device[:3]))
-    return _first(labels, _UUID) or _first(labels, _INDEX[:1])
+    return _find_first_label(labels, _UUID) or _find_first_label(labels, _INDEX[:1])
 
 
-def uuid_of(labels: Mapping[str, str]) -> str | None:
+def find_labelled_uuid(labels: Mapping[str, str]) -> str | None:
     """The UUID of the GPU that a sample is of, or of which it is a slice."""
-    return _first(labels, _UUID)
+    return _find_first_label(labels, _UUID)
 
 
-def _part_of(source: Source, labels: Mapping[str, str]) -> str | None:
+def _find_labelled_part(source: Source, labels: Mapping[str, str]) -> str | None:
     """The port, the link or the sort of error; and the slice of a GPU that is cut in slices."""
     found = [source.part] if source.part else []
     if source.metric.startswith("ib_"):
-        device, port = _first(labels, _DEVICE), _first(labels, ("port",))
+        device, port = _find_first_label(labels, _DEVICE), _find_first_label(labels, ("port",))
         found += ["/".join(one for one in (device, port) if one)]
     else:
-        found += [f"{value}" for name in _PART if (value := _first(labels, (name,)))]
+        found += [f"{value}" for name in _PART if (value := _find_first_label(labels, (name,)))]
     if labels.get("gpu_i_id", "").strip():
         found.append(f"mig {labels['gpu_i_id'].strip()[:16]}")
     if labels.get("rank", "").strip().isdecimal():

@@ -160,7 +160,7 @@ _OTHERS: Final = {
 }
 
 
-def _reasons() -> dict[str, Source]:
+def _map_throttle_reasons() -> dict[str, Source]:
     """One throttle reason a column: of nvidia-smi by both its names, and as exporters write it."""
     found = {}
     for word, bit in REASON_BITS.items():
@@ -175,10 +175,10 @@ _KNOWN: Final[dict[str, Source]] = {
     **{f"dcgm_fi_dev_{name}": source for name, source in _DCGM.items()},
     **_NVIDIA_SMI,
     **_OTHERS,
-    **_reasons(),
+    **_map_throttle_reasons(),
 }
 
 
-def metric_named(name: str) -> Source | None:
+def find_metric(name: str) -> Source | None:
     """What ``name`` stands for; None for what is not read. Case does not matter."""
     return _KNOWN.get(name.strip().lower())

@@ -26,7 +26,7 @@ _SPACE, _QUOTE, _PLUS, _MINUS, _DOT, _COLON, _SLASH = 32, 34, 43, 45, 46, 58, 47
 
 
 @inlined
-def mix(h: Word, c: Word) -> Word:
+def mix_hash(h: Word, c: Word) -> Word:
     """The hash ``h`` with one byte more."""
     return (h ^ np.int64(c)) * _PRIME
 
@@ -41,7 +41,7 @@ def finish(h: Word) -> Word:
 
 
 @inlined
-def same_bytes(buf: _Bytes, start: Word, end: Word, text: _Bytes) -> Word:
+def has_same_bytes(buf: _Bytes, start: Word, end: Word, text: _Bytes) -> Word:
     """Whether ``buf[start:end]`` is ``text``."""
     if end - start != len(text):
         return False
@@ -52,7 +52,7 @@ def same_bytes(buf: _Bytes, start: Word, end: Word, text: _Bytes) -> Word:
 
 
 @inlined
-def _digit_at(buf: _Bytes, i: Word, end: Word) -> Word:
+def _read_digit(buf: _Bytes, i: Word, end: Word) -> Word:
     """The digit at ``i``; -1 for none."""
     if i >= end:
         return -1
@@ -61,18 +61,18 @@ def _digit_at(buf: _Bytes, i: Word, end: Word) -> Word:
 
 
 @inlined
-def _digits_at(buf: _Bytes, i: Word, end: Word, most: Word) -> tuple[Word, Word]:
+def _read_digits(buf: _Bytes, i: Word, end: Word, most: Word) -> tuple[Word, Word]:
     """(value, behind) of at most ``most`` digits; the value is -1 without any."""
     value: Word = 0
     start = i
-    while i - start < most and _digit_at(buf, i, end) >= 0:
-        value = value * 10 + _digit_at(buf, i, end)
+    while i - start < most and _read_digit(buf, i, end) >= 0:
+        value = value * 10 + _read_digit(buf, i, end)
         i += 1
     return (value if i > start else np.int64(-1)), i
 
 
 @inlined
-def _hexadecimal_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
+def _read_hexadecimal(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
     """(value, behind) of what follows ``0x``."""
     value: Word = 0
     start = i
@@ -92,7 +92,7 @@ def _hexadecimal_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
 
 
 @inlined
-def _word_at(buf: _Bytes, i: Word, end: Word) -> float:
+def _read_word(buf: _Bytes, i: Word, end: Word) -> float:
     """What a word says of yes or no: Active, Yes, true; Not Active, No, false."""
     c = np.int64(buf[i]) | 32
     if end - i >= 4 and c == 116:  # true
@@ -126,7 +126,7 @@ def number_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
     if negative or first == _PLUS:
         i += 1
     if i + 1 < end and buf[i] == 48 and (buf[i + 1] | 32) == 120:
-        return _hexadecimal_at(buf, i + 2, end)
+        return _read_hexadecimal(buf, i + 2, end)
     mantissa: Word = 0
     digits: Word = 0
     scale: Word = 0
@@ -147,14 +147,14 @@ def number_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
             break
         i += 1
     if i - start - point < 1:
-        return (_word_at(buf, start, end) if start < end else np.nan), i
+        return (_read_word(buf, start, end) if start < end else np.nan), i
     if i + 1 < end and (buf[i] | 32) == 101:  # e
         sign: Word = 1
         k = i + 1
         if buf[k] == _MINUS or buf[k] == _PLUS:
             sign = -1 if buf[k] == _MINUS else 1
             k += 1
-        exponent, k = _digits_at(buf, k, end, 4)
+        exponent, k = _read_digits(buf, k, end, 4)
         if exponent >= 0:
             scale += sign * exponent
             i = k
@@ -167,7 +167,7 @@ def number_at(buf: _Bytes, i: Word, end: Word) -> tuple[float, Word]:
 
 
 @inlined
-def _days_of(year: Word, month: Word, day: Word) -> Word:
+def _count_days(year: Word, month: Word, day: Word) -> Word:
     """Days since 1970 of a date of the Gregorian calendar."""
     year -= month <= 2
     era = year // 400
@@ -177,22 +177,22 @@ def _days_of(year: Word, month: Word, day: Word) -> Word:
 
 
 @inlined
-def _fraction_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
+def _read_fraction(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
     """(ns, behind) of a fraction of a second that begins with its point or comma, if any."""
-    if i >= end or (buf[i] != _DOT and buf[i] != 44) or _digit_at(buf, i + 1, end) < 0:
+    if i >= end or (buf[i] != _DOT and buf[i] != 44) or _read_digit(buf, i + 1, end) < 0:
         return np.int64(0), i
     i += 1
     ns: Word = 0
     unit: Word = _SECOND
-    while _digit_at(buf, i, end) >= 0:
+    while _read_digit(buf, i, end) >= 0:
         unit //= 10
-        ns += _digit_at(buf, i, end) * unit
+        ns += _read_digit(buf, i, end) * unit
         i += 1
     return ns, i
 
 
 @inlined
-def _zone_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
+def _read_zone(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
     """(seconds ahead of UTC, behind) of ``Z``, ``+01:00``, ``-0530``; -1 where none is printed."""
     k = i
     while k < end and buf[k] == _SPACE:
@@ -203,11 +203,11 @@ def _zone_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
         return np.int64(0), k + 3
     if k < end and (buf[k] == _PLUS or buf[k] == _MINUS):
         sign = -1 if buf[k] == _MINUS else 1
-        hours, j = _digits_at(buf, k + 1, end, 2)
+        hours, j = _read_digits(buf, k + 1, end, 2)
         if hours >= 0 and j == k + 3:
             if j < end and buf[j] == _COLON:
                 j += 1
-            minutes, j = _digits_at(buf, j, end, 2)
+            minutes, j = _read_digits(buf, j, end, 2)
             return sign * (hours * 3600 + max(minutes, 0) * 60), j
     return np.int64(-1), i
 
@@ -215,39 +215,39 @@ def _zone_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word]:
 @inlined
 def _date_at(buf: _Bytes, year: Word, i: Word, end: Word) -> tuple[Word, Word, Word]:
     """(ns, behind, whether no zone is printed) of a date whose year was read, at its separator."""
-    month, i = _digits_at(buf, i + 1, end, 2)
-    day, i = _digits_at(buf, i + 1, end, 2)
+    month, i = _read_digits(buf, i + 1, end, 2)
+    day, i = _read_digits(buf, i + 1, end, 2)
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return NO_TIME, i, False
-    hour, i = _digits_at(buf, i + 1, end, 2)
-    minute, i = _digits_at(buf, i + 1, end, 2)
-    second, i = _digits_at(buf, i + 1, end, 2)
+    hour, i = _read_digits(buf, i + 1, end, 2)
+    minute, i = _read_digits(buf, i + 1, end, 2)
+    second, i = _read_digits(buf, i + 1, end, 2)
     if not (0 <= hour <= 23 and 0 <= minute <= 59 and second <= 60):
         return NO_TIME, i, False
-    ns, i = _fraction_at(buf, i, end)
-    zone, i = _zone_at(buf, i, end)
-    seconds = _days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + max(second, 0)
+    ns, i = _read_fraction(buf, i, end)
+    zone, i = _read_zone(buf, i, end)
+    seconds = _count_days(year, month, day) * 86400 + hour * 3600 + minute * 60 + max(second, 0)
     if not -LAST_S <= seconds <= LAST_S:
         return NO_TIME, i, False
     return (seconds - (zone if zone != -1 else 0)) * _SECOND + ns, i, zone == -1
 
 
 @inlined
-def instant_at(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word, Word]:
+def read_instant(buf: _Bytes, i: Word, end: Word) -> tuple[Word, Word, Word]:
     """(ns since the epoch, behind, whether it prints no zone) of a time at ``i``.
 
     A date and time with ``-`` or ``/``, ``T`` or a space, read as UTC where no zone stands; or a
     number since the epoch, of seconds, ms, us or ns by its size.
     """
-    value, k = _digits_at(buf, i, end, 19)
+    value, k = _read_digits(buf, i, end, 19)
     if value < 0:
         return NO_TIME, i, False
     if k - i == 4 and k < end and (buf[k] == _MINUS or buf[k] == _SLASH):
         return _date_at(buf, value, k, end)
-    ns, k = _fraction_at(buf, k, end)
+    ns, k = _read_fraction(buf, k, end)
     if k < end and (buf[k] | 32) == 101:  # 1.7e9 loses what it should say
         return NO_TIME, k, False
-    if _digit_at(buf, k, end) >= 0:  # more digits than a time has
+    if _read_digit(buf, k, end) >= 0:  # more digits than a time has
         return NO_TIME, k, False
     if value < 100_000_000_000:
         return (value * _SECOND + ns if value <= LAST_S else NO_TIME), k, False

@@ -13,11 +13,11 @@ import numpy as np
 
 from triage.errors import Corrupt, Forbidden
 from triage.parsers.telemetry.chunks import Bytes
-from triage.parsers.telemetry.columns import KEY, VALUE, Columns, columns_of
+from triage.parsers.telemetry.columns import KEY, VALUE, Columns, recognize_columns
 from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples
 from triage.parsers.telemetry.series import SeriesTable
-from triage.parsers.telemetry.table import flattened, learn_row
+from triage.parsers.telemetry.table import flatten_table, learn_row
 from triage.parsers.telemetry.tally import Tally
 
 MISSING: Final = (
@@ -51,8 +51,8 @@ def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samp
     except ImportError as error:
         raise Forbidden(MISSING) from error
     try:
-        with ParquetFile(io.BytesIO(_whole(stream))) as file:
-            columns = columns_of(file.schema_arrow.names)
+        with ParquetFile(io.BytesIO(_read_whole(stream))) as file:
+            columns = recognize_columns(file.schema_arrow.names)
             if columns is None or columns.time < 0:
                 raise Corrupt(_NO_COLUMNS)
             wanted = [
@@ -71,7 +71,7 @@ def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samp
         raise Corrupt(f"a Parquet file that cannot be read: {str(error)[:200]}") from error
 
 
-def _whole(stream: Bytes) -> bytes:
+def _read_whole(stream: Bytes) -> bytes:
     held = bytearray()
     piece = bytearray(1 << 20)
     while got := stream.fill(memoryview(piece)):
@@ -95,13 +95,13 @@ class _RowReader:
         """The samples of one piece; rows without a time are left out."""
         roles = self.columns.roles
         keys = [self.words(part, k) for k, role in enumerate(roles) if role == KEY]
-        at_ns = _times_ns(part.column(self.names[self.columns.time]))
+        at_ns = _convert_times_ns(part.column(self.names[self.columns.time]))
         values = np.column_stack(
             [self.values(part, k) for k, role in enumerate(roles) if role == VALUE]
         )
         numbers = self.numbered(keys, len(at_ns))
         good = (at_ns != _NO_TIME_NS) & (numbers >= 0)
-        return flattened(self.table, numbers[good], at_ns[good], values[good])
+        return flatten_table(self.table, numbers[good], at_ns[good], values[good])
 
     def words(self, part: Any, column: int) -> list[str]:
         cells = part.column(self.names[column]).to_pylist()
@@ -140,7 +140,7 @@ class _RowReader:
         return number
 
 
-def _times_ns(cells: Any) -> np.ndarray:
+def _convert_times_ns(cells: Any) -> np.ndarray:
     """Times as ns since the epoch: of timestamps, of text, or of numbers by their size."""
     import pandas as pd
 

@@ -20,7 +20,7 @@ import orjson
 
 from triage.errors import Corrupt
 from triage.parsers.telemetry.chunks import Bytes
-from triage.parsers.telemetry.labels import key_of, source_of, uuid_of
+from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid, find_source
 from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
@@ -82,25 +82,25 @@ def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator
     known: dict[SeriesKey, int] = {}
     gather = _Gather(table, tally)
     while True:
-        labels = _next_labels(pieces)
+        labels = _read_next_labels(pieces)
         if labels is None:
             break
-        opens = _next_opens(pieces)
+        opens = _read_next_opening(pieces)
         if opens is None:
             continue
-        source, key = _identity(labels, node, tally)
+        source, key = _identify_series(labels, node, tally)
         index = -1
         if source is not None and key is not None and len(table) < _MAX_SERIES:
             index = known.setdefault(key, len(table))
             if index == len(table):
                 table.append(key)
-        for at_ns, value in _values_of(pieces, opens == b"value", tally):
+        for at_ns, value in _iterate_values(pieces, opens == b"value", tally):
             if index >= 0 and source is not None:
                 yield from gather.add(index, at_ns, value * (source.bit or source.scale))
     yield from gather.rest()
 
 
-def _next_labels(pieces: _Pieces) -> bytes | None:
+def _read_next_labels(pieces: _Pieces) -> bytes | None:
     """The labels of the next series; None at the end."""
     while True:
         found = _LABELS.search(pieces.data, pieces.at)
@@ -116,7 +116,7 @@ def _next_labels(pieces: _Pieces) -> bytes | None:
             return None
 
 
-def _next_opens(pieces: _Pieces) -> bytes | None:
+def _read_next_opening(pieces: _Pieces) -> bytes | None:
     """Which values follow the labels; None for what is not read."""
     while len(pieces) < 256 and pieces.more():
         pass
@@ -127,7 +127,7 @@ def _next_opens(pieces: _Pieces) -> bytes | None:
     return found[1]
 
 
-def _identity(
+def _identify_series(
     labels: bytes, node: str | None, tally: Tally
 ) -> tuple[Source | None, SeriesKey | None]:
     try:
@@ -136,15 +136,15 @@ def _identity(
         return None, None
     named = {str(k).lower(): v for k, v in raw.items() if isinstance(v, str)}
     name = named.pop("__name__", "")
-    source = source_of(name, named)
+    source = find_source(name, named)
     if source is None:
         return None, None
-    key = key_of(source, named, node)
-    tally.gpus.add(uuid_of(named), key.node, key.gpu)
+    key = build_series_key(source, named, node)
+    tally.gpus.add(find_labelled_uuid(named), key.node, key.gpu)
     return source, key
 
 
-def _values_of(
+def _iterate_values(
     pieces: _Pieces, single: bool, tally: Tally
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(times in ns, values) of one series, in parts; the bytes behind it are left."""
@@ -152,12 +152,12 @@ def _values_of(
         data, at = pieces.data, pieces.at
         end = _EMPTY.match(data, at) or (_ONE if single else _LAST).search(data, at)
         if end is not None:
-            yield _pairs(data[at : end.start()], tally)
+            yield _parse_pairs(data[at : end.start()], tally)
             pieces.at = end.end()
             return
         cut = data.rfind(b"],", at)
         if not single and cut > at:
-            yield _pairs(data[at:cut], tally)
+            yield _parse_pairs(data[at:cut], tally)
             pieces.at = cut + 2
         elif len(pieces) > _MAX_PAIR:
             raise Corrupt(_TOO_LONG)
@@ -165,7 +165,7 @@ def _values_of(
             raise Corrupt(_CUT)
 
 
-def _pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+def _parse_pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
     """Times and finite values of ``[t,"v"],[t,"v"]``; what is odd is counted, and left out."""
     none = np.empty(0, np.int64), np.empty(0)
     text = raw.translate(_BARE)

@@ -21,7 +21,7 @@ MOST_LINES: Final = 1 << 21
 
 
 @inlined
-def slot_of(slots: _Array, hashes: _Array, h: Word) -> Word:
+def find_slot(slots: _Array, hashes: _Array, h: Word) -> Word:
     """Where ``h`` is or would be; ``slots`` holds numbers + 1 and has a power of two of room."""
     mask = len(slots) - 1
     at = h & mask
@@ -33,7 +33,7 @@ def slot_of(slots: _Array, hashes: _Array, h: Word) -> Word:
 @compiled
 def _rehash(slots: _Array, hashes: _Array, count: Word) -> None:
     for number in range(count):
-        slots[slot_of(slots, hashes, hashes[number])] = number + 1
+        slots[find_slot(slots, hashes, hashes[number])] = number + 1
 
 
 @dataclass(slots=True)

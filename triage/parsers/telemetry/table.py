@@ -21,20 +21,20 @@ import numpy as np
 
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.telemetry.chunks import Bytes, lines_in_chunks
-from triage.parsers.telemetry.columns import KEY, TIME, VALUE, Columns, header_of
-from triage.parsers.telemetry.labels import key_of, source_of, uuid_of
+from triage.parsers.telemetry.chunks import Bytes, iterate_line_chunks
+from triage.parsers.telemetry.columns import KEY, TIME, VALUE, Columns, parse_header
+from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid, find_source
 from triage.parsers.telemetry.numbers import (
     NO_TIME,
     SEED,
     finish,
-    instant_at,
-    mix,
+    has_same_bytes,
+    mix_hash,
     number_at,
-    same_bytes,
+    read_instant,
 )
 from triage.parsers.telemetry.samples import BATCH, Samples
-from triage.parsers.telemetry.series import SeriesTable, slot_of
+from triage.parsers.telemetry.series import SeriesTable, find_slot
 from triage.parsers.telemetry.tally import Tally
 
 # Slots of ``state``.
@@ -117,11 +117,11 @@ def _scan(
                     values[out, value_column] = value
                     value_column += 1
                 elif role == TIME:
-                    ns, k, naive = instant_at(buf, first, last)
+                    ns, k, naive = read_instant(buf, first, last)
                 elif role == KEY:
                     for k in range(first, last):
-                        h = mix(h, buf[k])
-                    h = mix(h, 1)
+                        h = mix_hash(h, buf[k])
+                    h = mix_hash(h, 1)
             column += 1
             if buf[i] == _LF:
                 break
@@ -131,13 +131,13 @@ def _scan(
         if column < num_columns or ns == NO_TIME:
             while end > start and buf[end - 1] == _CR:
                 end -= 1
-            if end > start and buf[start] != _HASH and not same_bytes(buf, start, end, header):
+            if end > start and buf[start] != _HASH and not has_same_bytes(buf, start, end, header):
                 state[_BAD] += 1
                 if state[_BAD] == 1:
                     state[_FIRST_BAD] = state[_LINE]
             continue
         h = finish(h)
-        slot = slot_of(slots, hashes, h)
+        slot = find_slot(slots, hashes, h)
         number = np.int64(slots[slot]) - 1
         if number < 0:
             if state[_COUNT] >= room:
@@ -164,12 +164,12 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
     """
     columns: Columns | None = None
     state = np.zeros(_STATE_SLOTS, np.int64)
-    for chunk in lines_in_chunks(stream, tally):
+    for chunk in iterate_line_chunks(stream, tally):
         state[_POS], state[_LINE] = 0, chunk.line - 1
         if columns is None:
             head = bytes(chunk.buffer[: chunk.cut].data)
-            begin, stop = _first_line(head)
-            columns = header_of(head[begin:stop])
+            begin, stop = _locate_first_line(head)
+            columns = parse_header(head[begin:stop])
             if columns is None or columns.time < 0:
                 raise Corrupt(_NO_TIME_COLUMN)
             header = np.frombuffer(head[begin:stop].rstrip(b"\r"), np.uint8)
@@ -201,18 +201,18 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
                 raw = chunk.buffer[state[_NEW_START] : state[_NEW_STOP]].tobytes()
                 _learn_line(table, columns, raw, node)
             elif status == _FULL:
-                yield _counted(flattened(table, rows, at_ns, values), tally)
+                yield _count_batch(flatten_table(table, rows, at_ns, values), tally)
                 state[_OUT] = 0
     count = int(state[_OUT])
     if count:
-        yield _counted(flattened(table, rows[:count], at_ns[:count], values[:count]), tally)
+        yield _count_batch(flatten_table(table, rows[:count], at_ns[:count], values[:count]), tally)
     tally.zoneless += int(state[_ZONELESS])
     tally.skip(NO_ROW, int(state[_BAD]), int(state[_FIRST_BAD]))
     if columns is not None and table.full:
         tally.notes.append(_TOO_MANY)
 
 
-def _first_line(head: bytes) -> tuple[int, int]:
+def _locate_first_line(head: bytes) -> tuple[int, int]:
     """Where the first line that is neither empty nor a comment lies."""
     begin = 0
     while begin < len(head):
@@ -224,12 +224,12 @@ def _first_line(head: bytes) -> tuple[int, int]:
     return 0, max(len(head) - 1, 0)
 
 
-def _counted(batch: Samples, tally: Tally) -> Samples:
+def _count_batch(batch: Samples, tally: Tally) -> Samples:
     tally.samples += len(batch)
     return batch
 
 
-def flattened(
+def flatten_table(
     table: SeriesTable, rows: np.ndarray, at_ns: np.ndarray, values: np.ndarray
 ) -> Samples:
     """Rows with several values as samples, row by row; what is no number is left out."""
@@ -259,13 +259,13 @@ def learn_row(
         if role == KEY
     }
     if columns.metric >= 0:
-        source = source_of(labels.pop(columns.names[columns.metric], ""), labels)
+        source = find_source(labels.pop(columns.names[columns.metric], ""), labels)
         if source is not None:
-            key = key_of(source, labels, node)
+            key = build_series_key(source, labels, node)
             table.add(number, 0, source, key)
-            table.gpus.add(uuid_of(labels), key.node, key.gpu)
+            table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)
         return
     for column, source in enumerate(columns.sources):
-        key = key_of(source, labels, node)
+        key = build_series_key(source, labels, node)
         table.add(number, column, source, key)
-        table.gpus.add(uuid_of(labels), key.node, key.gpu)
+        table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from triage.domain.report import Answer, Because, Coverage, RankState
-from triage.render.data.tables import TIME, table
-from triage.render.words.moments import timeline_rows
+from triage.render.data.tables import TIME, build_table
+from triage.render.words.moments import build_timeline_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -79,7 +79,7 @@ artifact with its reason, and ``note``."""
 _STATE_ORDER = ("culprit", "possible", "no_dump", "waiting", "unknown", "idle")
 
 
-def suspects(answer: Answer) -> "DataFrame":
+def build_suspect_frame(answer: Answer) -> "DataFrame":
     """The suspects, best first, with the columns of ``SUSPECTS``."""
     rows = (
         {
@@ -91,24 +91,24 @@ def suspects(answer: Answer) -> "DataFrame":
             "score": suspect.score,
             "role": str(suspect.role),
             "action": str(suspect.action),
-            "because": "\n".join(map(_reason, suspect.because)),
+            "because": "\n".join(map(_format_reason, suspect.because)),
             "num_because": len(suspect.because),
         }
         for suspect in answer.suspects
     )
-    return table(rows, SUSPECTS)
+    return build_table(rows, SUSPECTS)
 
 
-def ranks(answer: Answer) -> "DataFrame":
+def build_rank_frame(answer: Answer) -> "DataFrame":
     """The ranks, most suspicious first, with the columns of ``RANKS``."""
     rows = (
         {column: getattr(state, column) for column in RANKS}
-        for state in sorted(answer.ranks, key=_suspicion)
+        for state in sorted(answer.ranks, key=_compute_suspicion_key)
     )
-    return table(rows, RANKS)
+    return build_table(rows, RANKS)
 
 
-def collectives(answer: Answer) -> "DataFrame":
+def build_collective_frame(answer: Answer) -> "DataFrame":
     """The collectives in question, in the order of the answer, with those of ``COLLECTIVES``."""
     rows = (
         {
@@ -125,10 +125,10 @@ def collectives(answer: Answer) -> "DataFrame":
         }
         for collective in answer.collectives
     )
-    return table(rows, COLLECTIVES)
+    return build_table(rows, COLLECTIVES)
 
 
-def timeline(answer: Answer) -> "DataFrame":
+def build_timeline_frame(answer: Answer) -> "DataFrame":
     """The first error of each node beside the stop, with the columns of ``TIMELINE``."""
     rows = (
         {
@@ -140,17 +140,17 @@ def timeline(answer: Answer) -> "DataFrame":
             "category": row.moment.category,
             "text": row.moment.text,
         }
-        for row in timeline_rows(answer)
+        for row in build_timeline_rows(answer)
     )
-    return table(rows, TIMELINE)
+    return build_table(rows, TIMELINE)
 
 
-def coverage(answer: Answer) -> "DataFrame":
+def build_coverage_frame(answer: Answer) -> "DataFrame":
     """The files and lines that were read, and those that were not, as ``COVERAGE`` has them."""
-    return table(_seen(answer.coverage), COVERAGE)
+    return build_table(_iterate_seen(answer.coverage), COVERAGE)
 
 
-def _seen(seen: Coverage) -> Iterator[dict[str, Any]]:
+def _iterate_seen(seen: Coverage) -> Iterator[dict[str, Any]]:
     for what in ("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"):
         yield {"what": what, "count": getattr(seen, what)}
     yield from ({"what": "rank_without_dump", "rank": rank} for rank in seen.ranks_without_dump)
@@ -159,13 +159,13 @@ def _seen(seen: Coverage) -> Iterator[dict[str, Any]]:
     yield from ({"what": "note", "text": note} for note in seen.notes)
 
 
-def _suspicion(state: RankState) -> tuple[int, float, int]:
+def _compute_suspicion_key(state: RankState) -> tuple[int, float, int]:
     known = state.state in _STATE_ORDER
     place = _STATE_ORDER.index(state.state) if known else len(_STATE_ORDER)
     return place, -(state.late_ms or 0.0), state.rank
 
 
-def _reason(reason: Because) -> str:
+def _format_reason(reason: Because) -> str:
     if reason.artifact is None:
         return reason.text
     place = reason.artifact if reason.line is None else f"{reason.artifact}:{reason.line}"

@@ -15,9 +15,9 @@ from typing import IO, Any, Final, cast
 import orjson
 
 from triage.analysis.trace import Operation, Trace
-from triage.analysis.waiting.case import timestamp
-from triage.domain.wire import iso_utc
-from triage.render.words.clean import one_line
+from triage.analysis.waiting.case import make_timestamp
+from triage.domain.wire import format_iso_utc
+from triage.render.words.clean import format_one_line
 
 _Event = dict[str, Any]
 _NO_NODE: Final = "node unknown"
@@ -63,7 +63,7 @@ def _dump(trace: Trace, file: IO[bytes]) -> None:
     """The whole object, a batch of events at a time."""
     about = {
         "tool": "nccl-triage",
-        "start": iso_utc(timestamp(trace.start_ns)),
+        "start": format_iso_utc(make_timestamp(trace.start_ns)),
         "times": "UTC, from when the host issued an operation until its end was noticed or the "
         "next one of its group was issued; an instant where nothing says how long it took",
         "left_out": list(trace.left_out),
@@ -72,7 +72,7 @@ def _dump(trace: Trace, file: IO[bytes]) -> None:
     file.write(b',"traceEvents":[')
     first = True
     batch: list[_Event] = []
-    for event in _events(trace):
+    for event in _iterate_trace_events(trace):
         batch.append(event)
         if len(batch) == _BATCH:
             first = _flush(batch, file, first=first)
@@ -88,18 +88,18 @@ def _flush(batch: list[_Event], file: IO[bytes], *, first: bool) -> bool:
     return False
 
 
-def _events(trace: Trace) -> Iterator[_Event]:
+def _iterate_trace_events(trace: Trace) -> Iterator[_Event]:
     """Names of tracks, then operations, arrows and how far clocks may be off."""
     nodes = sorted({trace.nodes[rank] or _NO_NODE for rank in trace.nodes})
     pid_of = {node: number for number, node in enumerate(nodes, start=1)}
     pid_of_rank = {rank: pid_of[node or _NO_NODE] for rank, node in trace.nodes.items()}
     threads = {place: number for number, place in enumerate(sorted(trace.streams), start=1)}
-    yield from _tracks(trace, pid_of, pid_of_rank, threads)
+    yield from _iterate_track_names(trace, pid_of, pid_of_rank, threads)
     for operation in trace.operations:
         yield _slice_of(
             trace, operation, pid_of_rank[operation.rank], threads[operation.rank, operation.stream]
         )
-    yield from _arrows(trace, pid_of_rank, threads)
+    yield from _iterate_arrows(trace, pid_of_rank, threads)
     if len(nodes) > 1:
         for pid in pid_of.values():
             for ns in (trace.start_ns, trace.dumped_ns):
@@ -107,48 +107,48 @@ def _events(trace: Trace) -> Iterator[_Event]:
                     "ph": "C",
                     "name": "clock uncertainty (ms)",
                     "pid": pid,
-                    "ts": _microseconds(trace, ns),
+                    "ts": _convert_to_microseconds(trace, ns),
                     "args": {"ms": _UNCERTAIN_MS},
                 }
 
 
-def _tracks(
+def _iterate_track_names(
     trace: Trace,
     pid_of: dict[str, int],
     pid_of_rank: dict[int, int],
     threads: dict[tuple[int, int], int],
 ) -> Iterator[_Event]:
     for node, pid in pid_of.items():
-        yield _named("process_name", pid, 0, name=_shown(node))
-        yield _named("process_sort_index", pid, 0, sort_index=pid)
+        yield _make_name_event("process_name", pid, 0, name=_make_printable(node))
+        yield _make_name_event("process_sort_index", pid, 0, sort_index=pid)
         ahead = trace.ahead_ms.get(node)
         if ahead:
             label = f"clock {abs(ahead):,.0f} ms {'ahead' if ahead > 0 else 'behind'}, corrected"
-            yield _named("process_labels", pid, 0, labels=label)
+            yield _make_name_event("process_labels", pid, 0, labels=label)
     for (rank, stream), tid in threads.items():
         role = trace.roles.get(rank)
         who = f"rank {rank}{f' ({role})' if role else ''}: {trace.streams[rank, stream]}"
-        yield _named("thread_name", pid_of_rank[rank], tid, name=_shown(who))
-        yield _named("thread_sort_index", pid_of_rank[rank], tid, sort_index=tid)
+        yield _make_name_event("thread_name", pid_of_rank[rank], tid, name=_make_printable(who))
+        yield _make_name_event("thread_sort_index", pid_of_rank[rank], tid, sort_index=tid)
 
 
-def _named(what: str, pid: int, tid: int, **args: str | int) -> _Event:
+def _make_name_event(what: str, pid: int, tid: int, **args: str | int) -> _Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
 def _slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> _Event:
     args: _Event = {"rank": operation.rank, "seq_id": operation.seq_id, "state": operation.state}
     if operation.sizes:
-        args["sizes"] = _shown(operation.sizes)
+        args["sizes"] = _make_printable(operation.sizes)
     if operation.stack:
-        args["stack"] = _shown(operation.stack)
+        args["stack"] = _make_printable(operation.stack)
     event: _Event = {
         "ph": "X",
-        "name": _shown(f"{operation.name} #{operation.seq_id}"),
+        "name": _make_printable(f"{operation.name} #{operation.seq_id}"),
         "cat": "send/recv" if operation.p2p else "collective",
         "pid": pid,
         "tid": tid,
-        "ts": _microseconds(trace, operation.start_ns),
+        "ts": _convert_to_microseconds(trace, operation.start_ns),
         "args": args,
     }
     if operation.state != "completed":
@@ -163,7 +163,7 @@ def _slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> _Event:
     return event
 
 
-def _arrows(
+def _iterate_arrows(
     trace: Trace, pid_of_rank: dict[int, int], threads: dict[tuple[int, int], int]
 ) -> Iterator[_Event]:
     """From the first member that waits in a collective to each of the others."""
@@ -186,15 +186,15 @@ def _arrows(
                     "cat": "collective",
                     "pid": pid_of_rank[operation.rank],
                     "tid": threads[operation.rank, operation.stream],
-                    "ts": _microseconds(trace, max(operation.start_ns, early.start_ns)),
+                    "ts": _convert_to_microseconds(trace, max(operation.start_ns, early.start_ns)),
                     **({"bp": "e"} if phase == "f" else {}),
                 }
 
 
-def _microseconds(trace: Trace, ns: int) -> float:
+def _convert_to_microseconds(trace: Trace, ns: int) -> float:
     return (ns - trace.start_ns) / 1e3
 
 
-def _shown(text: str) -> str:
+def _make_printable(text: str) -> str:
     """Foreign text: on one line, bounded, without what drives a terminal."""
-    return one_line(text, _MAX_TEXT)
+    return format_one_line(text, _MAX_TEXT)

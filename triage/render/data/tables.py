@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from triage.render.words.clean import encodable
+from triage.render.words.clean import make_encodable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -107,7 +107,7 @@ SIMILAR: Mapping[str, str] = {
 """One row per earlier incident, most similar first; ``why`` adds up to ``score``."""
 
 
-def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "DataFrame":
+def build_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "DataFrame":
     """A DataFrame of exactly ``columns``; a key that a row lacks is missing in it.
 
     Times may be ``datetime`` or RFC 3339 text; other keys of a row are passed over.
@@ -117,26 +117,26 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "Dat
     held = list(rows)
     return pd.DataFrame(
         {
-            name: pd.Series([cell(row.get(name), dtype) for row in held], dtype=dtype)
+            name: pd.Series([convert_cell(row.get(name), dtype) for row in held], dtype=dtype)
             for name, dtype in columns.items()
         }
     )
 
 
-def cell(value: object, dtype: str) -> object:
+def convert_cell(value: object, dtype: str) -> object:
     """The value as a column of this dtype holds it; None where none can be."""
     if value is None:
         return None
     if dtype == TIME:
-        return _moment(value)
+        return _parse_moment(value)
     if dtype == "string":
-        return encodable(str(value))
+        return make_encodable(str(value))
     if dtype == "Int64" and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         return None  # a number of a hostile dump that no table can hold
     return tuple(value) if dtype == "object" and isinstance(value, list) else value
 
 
-def _moment(value: object) -> datetime | None:
+def _parse_moment(value: object) -> datetime | None:
     """An aware UTC time; None for a value that is no time."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from triage.domain.report import Answer
-from triage.domain.wire import iso_utc
-from triage.render.words.clean import encodable, escape_json
+from triage.domain.wire import format_iso_utc
+from triage.render.words.clean import escape_json, make_encodable
 
 
 def render(answer: Answer, *, top: int | None = None) -> bytes:
@@ -33,11 +33,11 @@ def report(answer: Answer) -> dict[str, Any]:
     return parsed
 
 
-def moments(answer: Answer) -> list[dict[str, Any]]:
+def list_moments(answer: Answer) -> list[dict[str, Any]]:
     """The time line as the service hands it out: one dict a moment, in the order of time."""
     rows = [
         {
-            "at": iso_utc(moment.at),
+            "at": format_iso_utc(moment.at),
             "node": moment.node,
             "rank": moment.rank,
             "kind": moment.kind,
@@ -70,7 +70,7 @@ def _dump(value: Mapping[str, Any], option: int) -> bytes:
 
 def _dump_plainly(value: Mapping[str, Any], *, indented: bool) -> bytes:
     text = json.dumps(
-        _plain(value),
+        _simplify(value),
         ensure_ascii=False,
         indent=2 if indented else None,
         separators=(",", ": ") if indented else (",", ":"),
@@ -78,13 +78,13 @@ def _dump_plainly(value: Mapping[str, Any], *, indented: bool) -> bytes:
     return text.encode("utf-8") + b"\n"
 
 
-def _plain(value: object) -> object:
+def _simplify(value: object) -> object:
     if isinstance(value, str):
-        return encodable(value)
+        return make_encodable(value)
     if isinstance(value, Mapping):
-        return {encodable(str(key)): _plain(one) for key, one in value.items()}
+        return {make_encodable(str(key)): _simplify(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_simplify(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -146,14 +146,15 @@ SCRIPT = """
 """
 
 
-def allowed(text: str) -> str:
+def compute_policy_source(text: str) -> str:
     """The source by which a policy lets just this style sheet or script through."""
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest())
     return f"'sha256-{digest.decode('ascii')}'"
 
 
 POLICY = (
-    f"default-src 'none'; style-src {allowed(CSS)}; script-src {allowed(SCRIPT)}; "
+    f"default-src 'none'; style-src {compute_policy_source(CSS)}; script-src"
+    f" {compute_policy_source(SCRIPT)}; "
     "base-uri 'none'; form-action 'none'"
 )
 """Content-Security-Policy of the page."""

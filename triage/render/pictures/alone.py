@@ -6,7 +6,7 @@ from typing import Final
 from triage.domain.report import Answer
 from triage.render.page.style import CSS
 from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
-from triage.render.words.moments import timeline_rows
+from triage.render.words.moments import build_timeline_rows
 
 # The ground that a picture stands on; a page brings its own.
 _HEAD: Final = '<svg xmlns="http://www.w3.org/2000/svg" style="background: var(--page)" '
@@ -53,7 +53,7 @@ class ReportPictures:
 
     def timeline(self) -> Picture:
         """The first error of each node beside the stop."""
-        return make_picture("moments", timeline_svg.as_svg(timeline_rows(self._answer)))
+        return make_picture("moments", timeline_svg.as_svg(build_timeline_rows(self._answer)))
 
     def progress(self) -> Picture:
         """How the job moved: its steps over time, as its own logs print them."""

@@ -75,17 +75,17 @@ def arrange(ranks: Sequence[RankState]) -> Grid | None:
     tallest = max(map(len, nodes.values()), default=0)
     whole = sum(map(len, nodes.values())) == len(ordered)
     if whole and tallest <= _MAX_PER_NODE:
-        return _by_node(list(nodes.items()), tallest)
-    return _by_row(ordered)
+        return _arrange_by_node(list(nodes.items()), tallest)
+    return _arrange_by_row(ordered)
 
 
-def _size(num_columns: int) -> int:
+def _choose_size(num_columns: int) -> int:
     return max(_MIN_SIZE, min(_MAX_SIZE, _WIDTH // num_columns))
 
 
-def _by_node(nodes: Sequence[tuple[str, list[RankState]]], tallest: int) -> Grid:
-    num_columns = min(len(nodes), _columns(len(nodes)))
-    size = _size(num_columns)
+def _arrange_by_node(nodes: Sequence[tuple[str, list[RankState]]], tallest: int) -> Grid:
+    num_columns = min(len(nodes), _count_columns(len(nodes)))
+    size = _choose_size(num_columns)
     pitch = _LABEL_HEIGHT + tallest * size + size // 2
     cells, labels = [], []
     for number, (node, members) in enumerate(nodes):
@@ -101,16 +101,16 @@ def _by_node(nodes: Sequence[tuple[str, list[RankState]]], tallest: int) -> Grid
     return Grid(tuple(cells), size, width, num_bands * pitch, tuple(labels))
 
 
-def _columns(num_nodes: int) -> int:
+def _count_columns(num_nodes: int) -> int:
     for most, columns in ((40, 40), (256, 32), (1024, 64)):
         if num_nodes <= most:
             return columns
     return 128
 
 
-def _by_row(ordered: Sequence[RankState]) -> Grid:
+def _arrange_by_row(ordered: Sequence[RankState]) -> Grid:
     num_columns = 64 if len(ordered) <= 4096 else 128
-    size = _size(num_columns)
+    size = _choose_size(num_columns)
     cells, labels = [], []
     rows = [(row, list(m)) for row, m in groupby(ordered, lambda s: s.rank // num_columns)]
     every = max(1, -(-len(rows) // 32))
@@ -123,7 +123,7 @@ def _by_row(ordered: Sequence[RankState]) -> Grid:
     return Grid(tuple(cells), size, widest, _RING + len(rows) * size, tuple(labels), num_columns)
 
 
-def spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
+def join_spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
     """Cells that touch in a row, joined: (x, y, width), top to bottom, left to right."""
     places = sorted((cell.y, cell.x) for cell in cells)
     for y, row in groupby(places, lambda place: place[0]):
@@ -136,7 +136,7 @@ def spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
         yield start, y, end - start
 
 
-def ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
+def group_ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
     """(state, its ranks) in the order of ``STATES``; states that do not occur are left out."""
     by_state: dict[str, list[int]] = defaultdict(list)
     for state in ranks:
@@ -144,10 +144,10 @@ def ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
     return [(name, sorted(by_state[name])) for name in STATES if name in by_state]
 
 
-def summary(ranks: Sequence[RankState]) -> str:
+def summarize_ranks(ranks: Sequence[RankState]) -> str:
     """One sentence with the count of each state and the ranks that stand out."""
     parts = []
-    for name, members in ranks_by_state(ranks):
+    for name, members in group_ranks_by_state(ranks):
         which = f" ({condense(members, max_chars=80)})" if name in STATES[:3] else ""
         parts.append(f"{len(members):,} {name.replace('_', ' ')}{which}")
     return ", ".join(parts)

@@ -16,13 +16,13 @@ from triage.render.pictures.grid import (
     Cell,
     Grid,
     arrange,
-    ranks_by_state,
-    spans,
+    group_ranks_by_state,
+    join_spans,
     state_of,
-    summary,
+    summarize_ranks,
 )
-from triage.render.pictures.markup import Html, constant, el, join, table
-from triage.render.words.clean import one_line
+from triage.render.pictures.markup import Html, join, make_element, make_html_table, trust_markup
+from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense
 
 MEANING = {
@@ -42,7 +42,7 @@ _MAX_LATE = 20
 _MAX_PLACES = 4096
 _MAX_RANK_CHARS = 300
 
-_PATTERNS = constant(
+_PATTERNS = trust_markup(
     '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
     '<path class="hatch-ground" d="M0 0h6v6h-6z"/>'
     '<path class="hatch-line" d="M-1 1L1 -1M0 6L6 0M5 7L7 5"/></pattern>'
@@ -55,15 +55,17 @@ _PATTERNS = constant(
 def as_svg(ranks: Sequence[RankState]) -> Html:
     """The picture; a sentence instead when there are too many ranks, nothing without any."""
     if len(ranks) > MAX_CELLS:
-        return el("p", None, f"{len(ranks):,} ranks are too many to draw; the table has them.")
+        return make_element(
+            "p", None, f"{len(ranks):,} ranks are too many to draw; the table has them."
+        )
     grid = arrange(ranks)
     if grid is None:
-        return constant("")
+        return trust_markup("")
     # A ring around a small square at the edge needs room.
     edge = 1 if grid.size >= _SIGN_SIZE else 12
     order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
     title = f"{len(ranks):,} ranks, {order}"
-    return el(
+    return make_element(
         "svg",
         {
             "id": "grid",
@@ -73,79 +75,84 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
             "viewBox": f"-{edge} 0 {grid.width + 2 * edge} {grid.height + edge}",
             "width": grid.width + 2 * edge,
             "height": grid.height + edge,
-            "data-cells": _hover(grid),
+            "data-cells": _encode_hover(grid),
         },
-        el("title", None, title),
-        el("desc", None, summary(ranks)),
+        make_element("title", None, title),
+        make_element("desc", None, summarize_ranks(ranks)),
         _PATTERNS,
-        join(el("text", {"class": "name", "x": x, "y": y}, text) for x, y, text in grid.labels),
-        join(_states(grid)),
-        _lines(grid),
-        join(_marks(grid)),
+        join(
+            make_element("text", {"class": "name", "x": x, "y": y}, text)
+            for x, y, text in grid.labels
+        ),
+        join(_draw_states(grid)),
+        _draw_lines(grid),
+        join(_draw_marks(grid)),
     )
 
 
-def legend(ranks: Sequence[RankState]) -> Html:
+def render_grid_legend(ranks: Sequence[RankState]) -> Html:
     """Legend and text twin of the picture: state, meaning, count, ranks."""
     rows = (
-        el(
+        make_element(
             "tr",
             None,
-            el("th", {"scope": "row"}, _swatch(name), " ", name.replace("_", " ")),
-            el("td", None, MEANING[name]),
-            el("td", {"class": "count"}, f"{len(members):,}"),
-            el("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
+            make_element("th", {"scope": "row"}, _draw_swatch(name), " ", name.replace("_", " ")),
+            make_element("td", None, MEANING[name]),
+            make_element("td", {"class": "count"}, f"{len(members):,}"),
+            make_element("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
         )
-        for name, members in ranks_by_state(ranks)
+        for name, members in group_ranks_by_state(ranks)
     )
     names = ("State", "Meaning", "Count", "Ranks")
-    return table(names, rows, name="legend", caption="The ranks by state")
+    return make_html_table(names, rows, name="legend", caption="The ranks by state")
 
 
-def late_table(ranks: Sequence[RankState]) -> Html:
+def render_late_table(ranks: Sequence[RankState]) -> Html:
     """The ranks that delay the others most, of a job that does not hang; else nothing."""
     late = [state for state in ranks if state.late_ms]
     late.sort(key=lambda state: (-(state.late_ms or 0.0), state.rank))
     if not late:
-        return constant("")
+        return trust_markup("")
     rows = (
-        el(
+        make_element(
             "tr",
             None,
-            el("th", {"scope": "row"}, str(state.rank)),
-            el("td", None, state.node or "unknown"),
-            el("td", {"class": "count"}, f"{state.late_ms:,.1f}"),
+            make_element("th", {"scope": "row"}, str(state.rank)),
+            make_element("td", None, state.node or "unknown"),
+            make_element("td", {"class": "count"}, f"{state.late_ms:,.1f}"),
         )
         for state in late[:_MAX_LATE]
     )
-    return table(("Rank", "Node", "Delay per operation in ms"), rows, caption="The latest ranks")
-
-
-def _swatch(name: str) -> Html:
-    return el(
-        "svg",
-        {"class": "grid", "width": 14, "height": 14, "aria-hidden": "true"},
-        el("path", {"class": f"state {name}", "d": "M1 1h12v12h-12z"}),
-        el("text", {"class": f"sign {name}", "x": 7, "y": 11}, _SIGN.get(name)),
+    return make_html_table(
+        ("Rank", "Node", "Delay per operation in ms"), rows, caption="The latest ranks"
     )
 
 
-def _states(grid: Grid) -> list[Html]:
+def _draw_swatch(name: str) -> Html:
+    return make_element(
+        "svg",
+        {"class": "grid", "width": 14, "height": 14, "aria-hidden": "true"},
+        make_element("path", {"class": f"state {name}", "d": "M1 1h12v12h-12z"}),
+        make_element("text", {"class": f"sign {name}", "x": 7, "y": 11}, _SIGN.get(name)),
+    )
+
+
+def _draw_states(grid: Grid) -> list[Html]:
     by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
     for cell in grid.cells:
         by_state[state_of(cell.state)].append(cell)
     return [
-        el("path", {"class": f"state {name}", "d": _squares(cells, grid.size)})
+        make_element("path", {"class": f"state {name}", "d": _draw_squares(cells, grid.size)})
         for name, cells in reversed(by_state.items())
         if cells
     ]
 
 
-def _squares(cells: Sequence[Cell], size: int) -> str:
-    return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in spans(cells, size))
+def _draw_squares(cells: Sequence[Cell], size: int) -> str:
+    return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in join_spans(cells, size))
 
 
-def _lines(grid: Grid) -> Html:
+def _draw_lines(grid: Grid) -> Html:
     """Lines of the page's colour between the squares, so that joined runs read as cells."""
     size = grid.size
     upright: list[str] = []
@@ -159,16 +166,16 @@ def _lines(grid: Grid) -> Html:
                 upright.append(f"M{x} {start}v{previous + size - start}")
                 start = y
             previous = y
-    level = (f"M{x} {y}h{w}" for x, y, w in spans(grid.cells, size))
-    return el("path", {"class": "lines", "d": "".join(upright) + "".join(level)})
+    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, size))
+    return make_element("path", {"class": "lines", "d": "".join(upright) + "".join(level)})
 
 
-def _marks(grid: Grid) -> list[Html]:
+def _draw_marks(grid: Grid) -> list[Html]:
     marked = [cell for cell in grid.cells if state_of(cell.state) in _SIGN]
     if grid.size >= _SIGN_SIZE:
         half = grid.size // 2
         return [
-            el(
+            make_element(
                 "text",
                 {
                     "class": f"sign {state_of(cell.state)}",
@@ -184,7 +191,7 @@ def _marks(grid: Grid) -> list[Html]:
         return []
     middle = grid.size / 2
     return [
-        el(
+        make_element(
             "circle",
             {
                 "class": f"ring {state_of(cell.state)}",
@@ -197,7 +204,7 @@ def _marks(grid: Grid) -> list[Html]:
     ]
 
 
-def _hover(grid: Grid) -> str:
+def _encode_hover(grid: Grid) -> str:
     """The words for each cell that ``style.SCRIPT`` shows under the picture, as JSON."""
     places: dict[str, int] = {}
     numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
@@ -206,7 +213,7 @@ def _hover(grid: Grid) -> str:
         "columns": grid.columns,
         "states": "".join(str(STATES.index(state_of(cell.state))) for cell in grid.cells),
         "names": [name.replace("_", " ") for name in STATES],
-        "strips": [(x, y, one_line(node), ranks) for x, y, node, ranks in grid.strips()],
+        "strips": [(x, y, format_one_line(node), ranks) for x, y, node, ranks in grid.strips()],
         "places": list(places) if len(places) <= _MAX_PLACES else [],
         "at": [(number, len(list(run))) for number, run in groupby(numbers)],
     }
@@ -215,6 +222,6 @@ def _hover(grid: Grid) -> str:
 
 def _place(state: RankState) -> str:
     """``mesh_tp all_reduce #812``, as far as it is known."""
-    words = [one_line(word, 40) for word in (state.desc or state.pg, state.op) if word]
+    words = [format_one_line(word, 40) for word in (state.desc or state.pg, state.op) if word]
     words += [f"#{state.seq_id}"] if state.seq_id is not None else []
     return " ".join(words)

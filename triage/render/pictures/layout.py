@@ -52,14 +52,14 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
     known = set(keys)
     links = [(e.source, e.target) for e in edges if {e.source, e.target} <= known]
     links = [link for link in links if link[0] != link[1]]
-    layers = _layers(keys, links)
+    layers = _assign_layers(keys, links)
     layer_of = {
         slot: number
         for number, layer in enumerate(layers)
         for slot in layer
         if isinstance(slot, str)
     }
-    lanes = {link: _lane(link, layer_of) for link in links}
+    lanes = {link: _make_lane(link, layer_of) for link in links}
     for keys_of_lane in lanes.values():
         for lane in keys_of_lane:
             number, _ = lane
@@ -69,30 +69,30 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
     for link in links:
         slots: list[_Slot] = [link[0], *lanes[link], link[1]]
         chains += pairwise(slots)
-    stacks = [stack for layer in _ordered(layers, chains) for stack in _cut(layer)]
+    stacks = [stack for layer in _order_layers(layers, chains) for stack in _cut(layer)]
     slim = max((len(stack) for stack in stacks), default=0) <= _SLIM
     back = [link for link in links if layer_of[link[0]] <= layer_of[link[1]]]
-    return _corners(stacks, lanes, upward=len(stacks) > _LONG and slim, detour=bool(back))
+    return _place_corners(stacks, lanes, upward=len(stacks) > _LONG and slim, detour=bool(back))
 
 
-def _lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[_Lane, ...]:
+def _make_lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[_Lane, ...]:
     """The lanes of an arrow that skips layers. Arrows to one box share its lanes."""
     source, target = link
     return tuple((layer, target) for layer in range(layer_of[source] - 1, layer_of[target], -1))
 
 
-def _layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[_Slot]]:
+def _assign_layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[_Slot]]:
     targets: dict[str, list[str]] = {key: [] for key in keys}
     for source, target in links:
         targets[source].append(target)
-    height = _heights(keys, targets)
+    height = _compute_heights(keys, targets)
     layers: list[list[_Slot]] = [[] for _ in range(max(height.values(), default=0) + 1)]
     for key in keys:
         layers[height[key]].append(key)
     return layers
 
 
-def _heights(keys: Sequence[str], targets: Mapping[str, list[str]]) -> dict[str, int]:
+def _compute_heights(keys: Sequence[str], targets: Mapping[str, list[str]]) -> dict[str, int]:
     """Longest path to a sink. An edge back to a box that is still open closes a cycle."""
     height: dict[str, int] = {}
     is_open: set[str] = set()
@@ -116,7 +116,9 @@ def _heights(keys: Sequence[str], targets: Mapping[str, list[str]]) -> dict[str,
     return height
 
 
-def _ordered(layers: list[list[_Slot]], chains: Sequence[tuple[_Slot, _Slot]]) -> list[list[_Slot]]:
+def _order_layers(
+    layers: list[list[_Slot]], chains: Sequence[tuple[_Slot, _Slot]]
+) -> list[list[_Slot]]:
     beside: dict[_Slot, list[_Slot]] = {slot: [] for layer in layers for slot in layer}
     for source, target in chains:
         beside[source].append(target)
@@ -132,11 +134,13 @@ def _sort_by_neighbours(
     layer: list[_Slot], before: Sequence[_Slot], beside: Mapping[_Slot, Sequence[_Slot]]
 ) -> None:
     at = {key: index / max(1, len(before) - 1) for index, key in enumerate(before)}
-    middle = {key: _middle([at[other] for other in beside[key] if other in at]) for key in layer}
+    middle = {
+        key: _compute_middle([at[other] for other in beside[key] if other in at]) for key in layer
+    }
     layer.sort(key=middle.__getitem__)
 
 
-def _middle(places: Sequence[float]) -> float:
+def _compute_middle(places: Sequence[float]) -> float:
     return sum(places) / len(places) if places else 0.5
 
 
@@ -146,7 +150,7 @@ def _cut(layer: Sequence[_Slot]) -> list[Sequence[_Slot]]:
     return [layer[i : i + size] for i in range(0, len(layer), size)] if layer else []
 
 
-def _corners(
+def _place_corners(
     stacks: Sequence[Sequence[_Slot]],
     lanes: Mapping[tuple[str, str], tuple[_Lane, ...]],
     *,

@@ -1,13 +1,13 @@
 """Markup: HTML and SVG elements that escape what they are given.
 
-A plain ``str`` is foreign text: it is cleaned and escaped. Only what ``el`` built is
+A plain ``str`` is foreign text: it is cleaned and escaped. Only what ``make_element`` built is
 ``Html`` and passes as it is, so that forgetting to escape is not possible.
 """
 
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 # One text of the input never makes the page; the whole of it is in the JSON.
 _MAX_TEXT_CELLS = 2000
@@ -23,7 +23,7 @@ class Html(str):
     __slots__ = ()
 
 
-def el(tag: str, attributes: Attributes | None = None, /, *children: str | None) -> Html:
+def make_element(tag: str, attributes: Attributes | None = None, /, *children: str | None) -> Html:
     """``<tag ...>children</tag>``; a ``str`` child is escaped, an ``Html`` child is not.
 
     An attribute of None or False is left out, True stands without a value. ``tag`` and
@@ -37,40 +37,43 @@ def el(tag: str, attributes: Attributes | None = None, /, *children: str | None)
 
 def join(children: Iterable[str | None], between: str = "") -> Html:
     """The children one after the other, each escaped unless it is ``Html``."""
-    return Html(between.join(_safe(child) for child in children if child is not None))
+    return Html(between.join(_escape_child(child) for child in children if child is not None))
 
 
-def constant(markup: str) -> Html:
+def trust_markup(markup: str) -> Html:
     """Markup written in this program: style sheet, script, document type."""
     return Html(markup)
 
 
-def column_heads(names: Iterable[str]) -> Html:
+def make_column_heads(names: Iterable[str]) -> Html:
     """The ``thead`` of a table; a name that is ``Html`` is a whole ``th``."""
-    heads = (name if isinstance(name, Html) else el("th", {"scope": "col"}, name) for name in names)
-    return el("thead", None, el("tr", None, join(heads)))
+    heads = (
+        name if isinstance(name, Html) else make_element("th", {"scope": "col"}, name)
+        for name in names
+    )
+    return make_element("thead", None, make_element("tr", None, join(heads)))
 
 
-def table(
+def make_html_table(
     names: Iterable[str], rows: Iterable[Html], *, name: str | None = None, caption: str = ""
 ) -> Html:
     """A table of ``rows`` (each a ``tr``) below the names of its columns; ``name`` is its class."""
-    return el(
+    return make_element(
         "table",
         {"class": name},
-        el("caption", None, caption) if caption else None,
-        column_heads(names),
-        el("tbody", None, join(rows)),
+        make_element("caption", None, caption) if caption else None,
+        make_column_heads(names),
+        make_element("tbody", None, join(rows)),
     )
 
 
-def svg(name: str, title: str, desc: str, size: tuple[int, int], *drawn: str | None) -> Html:
+def make_svg(name: str, title: str, desc: str, size: tuple[int, int], *drawn: str | None) -> Html:
     """A picture of ``size`` (width, height in pixels) that carries its own font for notebooks.
 
     ``name`` is its class; ``title`` and ``desc`` are read aloud in its place.
     """
     width, height = size
-    return el(
+    return make_element(
         "svg",
         {
             "class": name,
@@ -82,16 +85,16 @@ def svg(name: str, title: str, desc: str, size: tuple[int, int], *drawn: str | N
             "font-family": "system-ui, sans-serif",
             "font-size": 12,
         },
-        el("title", None, title),
-        el("desc", None, desc),
+        make_element("title", None, title),
+        make_element("desc", None, desc),
         *drawn,
     )
 
 
-def _safe(child: str) -> str:
+def _escape_child(child: str) -> str:
     if isinstance(child, Html):
         return child
-    text = one_line(child, _MAX_TEXT_CELLS)
+    text = format_one_line(child, _MAX_TEXT_CELLS)
     # Blanks at the ends keep words apart; a newline between commands is ours.
     if not text:
         return "\n" if child == "\n" else " " if child else ""
@@ -103,5 +106,5 @@ def _attribute(name: str, value: str | float | bool | None) -> str:
         return ""
     if value is True:
         return f" {name}"
-    text = value if isinstance(value, Html) else one_line(str(value))
+    text = value if isinstance(value, Html) else format_one_line(str(value))
     return f' {name}="{escape(text)}"'

@@ -9,9 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.domain.progress import Change, ChangeKind, JobProgress, utc_text
-from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
-from triage.render.words.clean import one_line
+from triage.domain.progress import Change, ChangeKind, JobProgress, format_utc
+from triage.render.pictures.markup import (
+    Attributes,
+    Html,
+    join,
+    make_element,
+    make_html_table,
+    make_svg,
+    trust_markup,
+)
+from triage.render.words.clean import format_one_line
 
 _LEFT, _RIGHT, _TOP = 76, 24, 20
 _PLOT, _PANEL, _GAP, _FOOT = 760, 110, 26, 30
@@ -55,11 +63,11 @@ class _Axis:
 def as_svg(progress: JobProgress | None) -> Html:
     """The picture; nothing where there is no curve to draw."""
     if progress is None or len(progress.curve.step) < _LEAST_POINTS:
-        return constant("")
+        return trust_markup("")
     curve = progress.curve
-    axis = _axis(progress)
-    at = _positions(progress, axis)
-    times = curve.step_time if curve.in_seconds else _relative(curve.step_time)
+    axis = _make_axis(progress)
+    at = _compute_positions(progress, axis)
+    times = curve.step_time if curve.in_seconds else _scale_to_middle(curve.step_time)
     unit = "step time (s)" if curve.in_seconds else "step time (usual = 1)"
     panels = [
         (name, colour, values)
@@ -70,35 +78,35 @@ def as_svg(progress: JobProgress | None) -> Html:
         if sum(value is not None for value in values) >= _LEAST_POINTS
     ]
     if not panels:
-        return constant("")
+        return trust_markup("")
     floor = _TOP + len(panels) * (_PANEL + _GAP) - _GAP
     size = (_LEFT + _PLOT + _RIGHT, floor + _FOOT)
     title = "Step time and loss over the course of the job"
-    return svg(
+    return make_svg(
         "progress",
         title,
         progress.said,
         size,
-        _silence(progress, axis, floor),
+        _draw_silence(progress, axis, floor),
         join(
-            _panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
+            _draw_panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
             for index, (name, colour, values) in enumerate(panels)
         ),
         join(
             _change(change, progress, axis, floor) for change in progress.changes if change.lasting
         ),
-        _ends(progress, axis, floor),
+        _draw_ends(progress, axis, floor),
     )
 
 
-def _relative(values: Sequence[float | None]) -> tuple[float | None, ...]:
+def _scale_to_middle(values: Sequence[float | None]) -> tuple[float | None, ...]:
     """Values as multiples of the middle one."""
     known = sorted(value for value in values if value is not None)
     usual = known[len(known) // 2] if known else 1.0
     return tuple(None if value is None else value / usual for value in values)
 
 
-def _axis(progress: JobProgress) -> _Axis:
+def _make_axis(progress: JobProgress) -> _Axis:
     curve = progress.curve
     times = [ns for ns in curve.at_ns if ns is not None]
     if len(times) == len(curve.at_ns) and times[-1] > times[0]:
@@ -110,7 +118,7 @@ def _axis(progress: JobProgress) -> _Axis:
     return _Axis(0.0, float(len(curve.step) - 1), timed=False)
 
 
-def _positions(progress: JobProgress, axis: _Axis) -> list[float]:
+def _compute_positions(progress: JobProgress, axis: _Axis) -> list[float]:
     curve = progress.curve
     if axis.timed:
         return [axis.x(float(ns or 0)) for ns in curve.at_ns]
@@ -119,7 +127,7 @@ def _positions(progress: JobProgress, axis: _Axis) -> list[float]:
     return [axis.x(float(index)) for index in range(len(curve.step))]
 
 
-def _panel(
+def _draw_panel(
     name: str, colour: str, at: Sequence[float], values: Sequence[float | None], top: int
 ) -> Html:
     """One curve with its scale; the highest few points are cut off at the edge."""
@@ -140,17 +148,22 @@ def _panel(
     ink: Attributes = {"fill": "none", "stroke": "currentColor", "stroke-opacity": 0.35}
     return join(
         (
-            el("path", {"d": frame, **ink}),
-            _text(_LEFT - 6, top - 6, name, "start", dx=-_LEFT + 10),
-            _text(_LEFT - 6, y(high) + 10, _number(high), "end"),
-            _text(_LEFT - 6, y(low), _number(low), "end"),
-            el("path", {"d": _curve(at, points), "fill": "none", "stroke": colour, **_STROKE}),
-            join(el("path", {"d": f"M{x - 3} {top + 5}l3 -5l3 5z", "fill": colour}) for x in above),
+            make_element("path", {"d": frame, **ink}),
+            _draw_text(_LEFT - 6, top - 6, name, "start", dx=-_LEFT + 10),
+            _draw_text(_LEFT - 6, y(high) + 10, _number(high), "end"),
+            _draw_text(_LEFT - 6, y(low), _number(low), "end"),
+            make_element(
+                "path", {"d": _draw_curve(at, points), "fill": "none", "stroke": colour, **_STROKE}
+            ),
+            join(
+                make_element("path", {"d": f"M{x - 3} {top + 5}l3 -5l3 5z", "fill": colour})
+                for x in above
+            ),
         )
     )
 
 
-def _curve(at: Sequence[float], ys: Sequence[float | None]) -> str:
+def _draw_curve(at: Sequence[float], ys: Sequence[float | None]) -> str:
     """A path through the points; it breaks off where one is missing."""
     drawn = []
     pen = "M"
@@ -165,7 +178,7 @@ def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> H
     """A line where something changed, and its word."""
     value = change.since.at_ns if axis.timed else change.since.step
     if value is None:
-        return constant("")
+        return trust_markup("")
     x = axis.x(float(value))
     number = sum(
         1
@@ -179,12 +192,12 @@ def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> H
         "stroke-width": 1.5,
         "stroke-dasharray": "5 4",
     }
-    return el(
+    return make_element(
         "g",
         {"class": "change"},
-        el("title", None, one_line(change.text, 300)),
-        el("path", {"d": f"M{x} {_TOP}V{floor}", **stroke}),
-        _text(
+        make_element("title", None, format_one_line(change.text, 300)),
+        make_element("path", {"d": f"M{x} {_TOP}V{floor}", **stroke}),
+        _draw_text(
             x + (-5 if anchor == "end" else 5),
             _TOP + 12 + 14 * (number % 4),
             _WORDS[change.kind],
@@ -194,16 +207,16 @@ def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> H
     )
 
 
-def _silence(progress: JobProgress, axis: _Axis, floor: int) -> Html:
+def _draw_silence(progress: JobProgress, axis: _Axis, floor: int) -> Html:
     """The part of the log in which no step was printed any more."""
     stop = progress.stopped
     if not axis.timed or stop is None or progress.until_ns is None:
-        return constant("")
+        return trust_markup("")
     last = progress.last.at_ns if progress.last is not None else None
     if last is None:
-        return constant("")
+        return trust_markup("")
     x, end = axis.x(float(last)), axis.x(float(progress.until_ns))
-    return el(
+    return make_element(
         "path",
         {
             "class": "silence",
@@ -214,10 +227,10 @@ def _silence(progress: JobProgress, axis: _Axis, floor: int) -> Html:
     )
 
 
-def _ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
+def _draw_ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
     """The words at both ends of the axis, and the steps between them."""
     if axis.timed:
-        first, last = utc_text(int(axis.low)) or "", utc_text(int(axis.high)) or ""
+        first, last = format_utc(int(axis.low)) or "", format_utc(int(axis.high)) or ""
         words = (f"{first[:19]}Z".replace("T", " "), f"{last[:19]}Z".replace("T", " "))
     else:
         words = (f"step {int(axis.low)}", f"step {int(axis.high)}")
@@ -226,17 +239,19 @@ def _ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
     y = floor + 18
     return join(
         (
-            _text(_LEFT, y, words[0], "start"),
-            _text(_LEFT + _PLOT / 2, y, middle, "middle") if middle else None,
-            _text(_LEFT + _PLOT, y, words[1], "end"),
+            _draw_text(_LEFT, y, words[0], "start"),
+            _draw_text(_LEFT + _PLOT / 2, y, middle, "middle") if middle else None,
+            _draw_text(_LEFT + _PLOT, y, words[1], "end"),
         )
     )
 
 
-def _text(
+def _draw_text(
     x: float, y: float, words: str, anchor: str, *, dx: float = 0, fill: str = "currentColor"
 ) -> Html:
-    return el("text", {"x": x + dx, "y": round(y, 1), "text-anchor": anchor, "fill": fill}, words)
+    return make_element(
+        "text", {"x": x + dx, "y": round(y, 1), "text-anchor": anchor, "fill": fill}, words
+    )
 
 
 def _number(value: float) -> str:
@@ -246,10 +261,10 @@ def _number(value: float) -> str:
 def as_table(progress: JobProgress | None) -> Html:
     """The changes and slow ranks as words; empty where there are none."""
     if progress is None or not (progress.changes or progress.slow_ranks):
-        return constant("")
+        return trust_markup("")
     rows = [
-        _row(
-            utc_text(change.since.at_ns) or "",
+        _render_row(
+            format_utc(change.since.at_ns) or "",
             "" if change.since.step is None else str(change.since.step),
             f"{change.since.artifact}:{change.since.line}",
             f"{change.text[:1].upper()}{change.text[1:]}.",
@@ -257,29 +272,30 @@ def as_table(progress: JobProgress | None) -> Html:
         for change in progress.changes
     ]
     rows += [
-        _row(
+        _render_row(
             "",
             "",
             f"{slow.example.artifact}:{slow.example.line}",
-            f"{_who(slow.rank, slow.node)} takes {slow.ratio:.2f} times as long as {slow.peers}"
+            f"{_describe_who(slow.rank, slow.node)} takes {slow.ratio:.2f} times as long as"
+            f" {slow.peers}"
             f" peers: {slow.what}.",
         )
         for slow in progress.slow_ranks[:16]
     ]
-    return table(("Time (UTC)", "Step", "Where", "What changed"), rows, name="progress")
+    return make_html_table(("Time (UTC)", "Step", "Where", "What changed"), rows, name="progress")
 
 
-def _row(at: str, step: str, place: str, text: str) -> Html:
-    return el(
+def _render_row(at: str, step: str, place: str, text: str) -> Html:
+    return make_element(
         "tr",
         None,
-        el("td", {"class": "short mono"}, at),
-        el("td", {"class": "count"}, step),
-        el("td", {"class": "mono"}, place),
-        el("td", None, text),
+        make_element("td", {"class": "short mono"}, at),
+        make_element("td", {"class": "count"}, step),
+        make_element("td", {"class": "mono"}, place),
+        make_element("td", None, text),
     )
 
 
-def _who(rank: int | None, node: str | None) -> str:
+def _describe_who(rank: int | None, node: str | None) -> str:
     where = f" on {node}" if node else ""
     return f"Rank {rank}{where}" if rank is not None else f"A rank{where}"

@@ -8,9 +8,24 @@ import math
 from collections.abc import Mapping, Sequence
 
 from triage.domain.category import Role
-from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
-from triage.render.words.clean import one_line
-from triage.render.words.moments import MARKS, NEAREST_S, TICKS, TimelineRow, doubt, relative
+from triage.render.pictures.markup import (
+    Attributes,
+    Html,
+    join,
+    make_element,
+    make_html_table,
+    make_svg,
+    trust_markup,
+)
+from triage.render.words.clean import format_one_line
+from triage.render.words.moments import (
+    MARKS,
+    NEAREST_S,
+    TICKS,
+    TimelineRow,
+    format_doubt,
+    format_relative,
+)
 
 _LEFT, _RIGHT = 170, 190
 _PLOT = 600
@@ -30,7 +45,7 @@ _PATH: Mapping[str, Attributes] = {
     "affected": {"fill": "#8fbfe8", "stroke": "#1f2328"},
     "other": {"fill": "#ffffff", "stroke": "#57606a"},
 }
-_FROM_THE_STOP = el("th", {"scope": "col", "class": "count"}, "From the stop")
+_FROM_THE_STOP = make_element("th", {"scope": "col", "class": "count"}, "From the stop")
 _TABLE_HEAD = ("Time (UTC)", _FROM_THE_STOP, "Where", "Kind", "What it says")
 
 
@@ -79,65 +94,71 @@ def as_svg(shown: Sequence[TimelineRow]) -> Html:
         line for line in shown if line.moment.kind not in MARKS and line.from_stop_s is not None
     ]
     if not rows:
-        return constant("")
+        return trust_markup("")
     axis = Axis([line.from_stop_s for line in shown if line.from_stop_s is not None])
     width, floor = _LEFT + _PLOT + _RIGHT, _HEAD + _ROW * len(rows)
     title = f"Time line: the first error of {len(rows)} nodes beside the stop"
-    return svg(
+    return make_svg(
         "moments",
         title,
         "Left of the line is before the stop; steps of the scale grow tenfold.",
         (width, floor + _FOOT),
-        join(_tick(x, word, floor) for x, word in axis.ticks()),
-        join(_ends(shown, axis, floor)),
-        join(_row(line, _HEAD + _ROW * index, axis) for index, line in enumerate(rows)),
+        join(_draw_tick(x, word, floor) for x, word in axis.ticks()),
+        join(_draw_ends(shown, axis, floor)),
+        join(_draw_row(line, _HEAD + _ROW * index, axis) for index, line in enumerate(rows)),
     )
 
 
-def _tick(x: float, word: str, floor: int) -> Html:
+def _draw_tick(x: float, word: str, floor: int) -> Html:
     is_stop = word == "the stop"
-    mark = _path("stop" if is_stop else "tick", f"M{x} {_HEAD}V{floor}")
-    return join((mark, _text(x, floor + 16, word, "stop" if is_stop else "soft", "middle")))
+    mark = _draw_path("stop" if is_stop else "tick", f"M{x} {_HEAD}V{floor}")
+    return join((mark, _draw_text(x, floor + 16, word, "stop" if is_stop else "soft", "middle")))
 
 
-def _ends(shown: Sequence[TimelineRow], axis: Axis, floor: int) -> list[Html]:
+def _draw_ends(shown: Sequence[TimelineRow], axis: Axis, floor: int) -> list[Html]:
     """A broken line where the job was given up, unless that is the stop itself."""
     drawn = []
     for line in shown:
         seconds = line.from_stop_s
         if line.moment.kind == "end" and seconds:
             x = axis.x(seconds)
-            drawn.append(_path("end", f"M{x} {_HEAD}V{floor}"))
+            drawn.append(_draw_path("end", f"M{x} {_HEAD}V{floor}"))
             anchor = "end" if x > _LEFT + _PLOT - 60 else "middle"
-            drawn.append(_text(x, _HEAD - 7, "given up", "soft", anchor))
+            drawn.append(_draw_text(x, _HEAD - 7, "given up", "soft", anchor))
     return drawn
 
 
-def _row(line: TimelineRow, top: int, axis: Axis) -> Html:
+def _draw_row(line: TimelineRow, top: int, axis: Axis) -> Html:
     seconds = line.from_stop_s or 0.0
     x, y = axis.x(seconds), top + _ROW // 2
     role = _ROLE_WORD[line.role] if line.role is not None else "other"
     error = line.moment.error_s
     span = None
-    if doubt(error, ""):
+    if format_doubt(error, ""):
         low, high = axis.x(seconds - error), axis.x(seconds + error)
-        span = _path("doubt", f"M{low} {y}H{high}")
+        span = _draw_path("doubt", f"M{low} {y}H{high}")
     tip = ": ".join(
-        filter(None, (line.where, _beside(line), line.what, one_line(line.moment.text)))
+        filter(
+            None, (line.where, _format_offset(line), line.what, format_one_line(line.moment.text))
+        )
     )
-    return el(
+    return make_element(
         "g",
         {"class": f"moment {role}"},
-        el("title", None, one_line(tip, 300)),
-        _path("lane", f"M{_LEFT} {y}H{_LEFT + _PLOT}"),
+        make_element("title", None, format_one_line(tip, 300)),
+        _draw_path("lane", f"M{_LEFT} {y}H{_LEFT + _PLOT}"),
         span,
-        el("path", {"class": "mark", "d": _shape(x, y, role), **_PATH[role]}),
-        _text(_LEFT - 14, y + 4, one_line(line.moment.node or "?", _NAME_CELLS), "name", "end"),
-        _text(_LEFT + _PLOT + 14, y + 4, one_line(line.what, _WORD_CELLS), "what", "start"),
+        make_element("path", {"class": "mark", "d": _draw_shape(x, y, role), **_PATH[role]}),
+        _draw_text(
+            _LEFT - 14, y + 4, format_one_line(line.moment.node or "?", _NAME_CELLS), "name", "end"
+        ),
+        _draw_text(
+            _LEFT + _PLOT + 14, y + 4, format_one_line(line.what, _WORD_CELLS), "what", "start"
+        ),
     )
 
 
-def _shape(x: float, y: int, role: str) -> str:
+def _draw_shape(x: float, y: int, role: str) -> str:
     """A culprit is a diamond, a possible one a square, the others are circles."""
     if role == "culprit":
         return f"M{x - 8} {y}l8 -8l8 8l-8 8z"
@@ -146,38 +167,44 @@ def _shape(x: float, y: int, role: str) -> str:
     return f"M{x - 5} {y}a5 5 0 1 1 10 0a5 5 0 1 1 -10 0z"
 
 
-def _text(x: float, y: int, words: str, name: str, anchor: str) -> Html:
+def _draw_text(x: float, y: int, words: str, name: str, anchor: str) -> Html:
     ink = "#57606a" if name == "soft" else "#1f2328"
-    return el("text", {"class": name, "x": x, "y": y, "text-anchor": anchor, "fill": ink}, words)
+    return make_element(
+        "text", {"class": name, "x": x, "y": y, "text-anchor": anchor, "fill": ink}, words
+    )
 
 
-def _path(name: str, drawn: str) -> Html:
-    return el("path", {"class": name, "d": drawn, **_PATH[name]})
+def _draw_path(name: str, drawn: str) -> Html:
+    return make_element("path", {"class": name, "d": drawn, **_PATH[name]})
 
 
 def as_table(shown: Sequence[TimelineRow], *, with_day: bool) -> Html:
     """The same rows as words."""
     rows = (
-        el(
+        make_element(
             "tr",
             {"class": line.moment.kind if line.moment.kind in MARKS else str(line.role or "other")},
-            el("td", {"class": "short mono"}, _when(line, with_day=with_day)),
-            el("td", {"class": "short count"}, _beside(line)),
-            el("th", {"scope": "row"}, line.where) if line.where else el("td", None),
-            el("td", {"class": "short"}, line.what),
-            el("td", None, line.moment.text),
+            make_element("td", {"class": "short mono"}, _format_when(line, with_day=with_day)),
+            make_element("td", {"class": "short count"}, _format_offset(line)),
+            make_element("th", {"scope": "row"}, line.where)
+            if line.where
+            else make_element("td", None),
+            make_element("td", {"class": "short"}, line.what),
+            make_element("td", None, line.moment.text),
         )
         for line in shown
     )
-    return table(_TABLE_HEAD, rows, name="moments")
+    return make_html_table(_TABLE_HEAD, rows, name="moments")
 
 
-def _when(line: TimelineRow, *, with_day: bool) -> str:
+def _format_when(line: TimelineRow, *, with_day: bool) -> str:
     if not line.clock:
         return "undated"
     return f"{line.day} {line.clock}" if with_day else line.clock
 
 
-def _beside(line: TimelineRow) -> str:
+def _format_offset(line: TimelineRow) -> str:
     """``-0.4 s ± 60 s``."""
-    return " ".join(filter(None, (relative(line.from_stop_s), doubt(line.moment.error_s, "±"))))
+    return " ".join(
+        filter(None, (format_relative(line.from_stop_s), format_doubt(line.moment.error_s, "±")))
+    )

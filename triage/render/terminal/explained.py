@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from triage.analysis.explain import ExplainedPlace, Explanation, Trial
 from triage.analysis.joining.bounds import BOUNDS
 from triage.analysis.joining.hangs_on import Dependence, Outcome, Source
-from triage.analysis.waiting.case import timestamp
-from triage.domain.wire import iso_utc
+from triage.analysis.waiting.case import make_timestamp
+from triage.domain.wire import format_iso_utc
 from triage.render.data import wire
 from triage.render.terminal.text import (
     BOLD,
     DIM,
     MAX_REASONS,
     Line,
-    as_text,
     cite,
     clean,
-    item,
+    format_item,
+    join_sections,
 )
-from triage.render.words.answer import cause, restart_text
-from triage.render.words.belief import belief
-from triage.render.words.next_step import what_is_missing
+from triage.render.words.answer import describe_cause, restart_text
+from triage.render.words.belief import format_belief
+from triage.render.words.next_step import list_missing_inputs
 from triage.render.words.ranges import condense_names, name_ranks
 
 DEFAULT_TOP = 5
@@ -45,12 +45,12 @@ def render(
     width = max(width, 40)
     sections = (
         _head(explanation, width),
-        _places(explanation, width, DEFAULT_TOP if top is None else top),
-        _trials(explanation, width),
-        _hangs(explanation, width),
-        _missing(explanation, width),
+        _format_places(explanation, width, DEFAULT_TOP if top is None else top),
+        _format_trials(explanation, width),
+        _format_hangs(explanation, width),
+        _format_missing(explanation, width),
     )
-    return as_text(sections, colour=colour)
+    return join_sections(sections, colour=colour)
 
 
 def render_json(explanation: Explanation, *, top: int | None = None) -> bytes:
@@ -60,14 +60,15 @@ def render_json(explanation: Explanation, *, top: int | None = None) -> bytes:
 
 def _head(explanation: Explanation, width: int) -> list[Line]:
     verdict = explanation.verdict
-    lines = [*item(clean(verdict.summary), width, BOLD, first=""), Line("")]
-    category = cause(verdict.category)
-    fields = [("verdict", f"{verdict.kind}, {category}, {belief(verdict.confidence)}")]
+    lines = [*format_item(clean(verdict.summary), width, BOLD, first=""), Line("")]
+    category = describe_cause(verdict.category)
+    fields = [("verdict", f"{verdict.kind}, {category}, {format_belief(verdict.confidence)}")]
     if verdict.cordon:
         fields.append(("cordon", condense_names(map(clean, verdict.cordon), max_chars=200)))
     if explanation.stop.trouble:
         start, end = (
-            iso_utc(timestamp(ns)) for ns in (explanation.stop.start_ns, explanation.stop.end_ns)
+            format_iso_utc(make_timestamp(ns))
+            for ns in (explanation.stop.start_ns, explanation.stop.end_ns)
         )
         fields.append(("stopped", f"{start} ({explanation.start_known})" if start else ""))
         fields.append(("given up", f"{end} ({explanation.end_known})" if end else ""))
@@ -81,11 +82,11 @@ def _head(explanation: Explanation, width: int) -> list[Line]:
         fields.append(("rests on", "the dumps alone: no line of a log names a cause"))
     for name, value in fields:
         if value:
-            lines += item(clean(value), width, first=f"  {name:<12}")
+            lines += format_item(clean(value), width, first=f"  {name:<12}")
     return lines
 
 
-def _places(explanation: Explanation, width: int, top: int) -> list[Line]:
+def _format_places(explanation: Explanation, width: int, top: int) -> list[Line]:
     if not explanation.places:
         return [Line("Nothing was weighed", BOLD), Line("  no line and no dump names a place")]
     lines = [Line("What was weighed, and why it stands where it stands", BOLD)]
@@ -102,22 +103,22 @@ def _place(position: int, place: ExplainedPlace, bias: float, width: int) -> Ite
         facts.append(name_ranks(place.ranks, max_chars=60))
     if not facts:
         facts.append("no single node" if place.shared else "no line says where")
-    facts += [str(place.category), f"probability {belief(place.belief)}"]
-    yield from item(", ".join(facts), width, BOLD, first=head)
+    facts += [str(place.category), f"probability {format_belief(place.belief)}"]
+    yield from format_item(", ".join(facts), width, BOLD, first=head)
     indent = " " * len(head)
     if place.parts:
         yield Line(f"{indent}{bias:+6.1f}  where every place begins")
         for part in place.parts:
-            yield from item(part.words, width, first=f"{indent}{part.log_odds:+6.1f}  ")
-        yield from item(_sum(place), width, first=f"{indent}{place.log_odds:+6.1f}= ")
+            yield from format_item(part.words, width, first=f"{indent}{part.log_odds:+6.1f}  ")
+        yield from format_item(_sum(place), width, first=f"{indent}{place.log_odds:+6.1f}= ")
     else:
-        yield from item(_OF_A_CLAIM, width, first=indent)
+        yield from format_item(_OF_A_CLAIM, width, first=indent)
     for bound in place.bounds:
         limit = BOUNDS[bound]
-        yield from item(f"{limit.most:.2f} at most: {limit.words}", width, first=indent)
+        yield from format_item(f"{limit.most:.2f} at most: {limit.words}", width, first=indent)
     for reason in place.because[:MAX_REASONS]:
-        yield from item(clean(reason.text), width, first=f"{indent}- ")
-        yield from item(cite(reason), width, DIM, first=f"{indent}  ")
+        yield from format_item(clean(reason.text), width, first=f"{indent}- ")
+        yield from format_item(cite(reason), width, DIM, first=f"{indent}  ")
     left = len(place.because) - MAX_REASONS
     if left > 0:
         yield Line(f"{indent}- and {left:,} more (--format json)")
@@ -135,39 +136,39 @@ def _sum(place: ExplainedPlace) -> str:
         beside = f", {away} ahead of the next" if place.ahead > 0 else f", {away} behind the best"
         if abs(place.ahead) < _NO_LEAD:
             beside = ", level with its rival"
-    return f"log-odds{beside}: probability {belief(place.belief)}"
+    return f"log-odds{beside}: probability {format_belief(place.belief)}"
 
 
-def _trials(explanation: Explanation, width: int) -> list[Line]:
+def _format_trials(explanation: Explanation, width: int) -> list[Line]:
     if not explanation.trials:
         return []
     lines = [Line("What would change it", BOLD)]
     outcomes: dict[str, list[str]] = {}
     for trial in explanation.trials:
-        outcomes.setdefault(_instead(trial, explanation), []).append(_source(trial))
+        outcomes.setdefault(_describe_instead(trial, explanation), []).append(_format_source(trial))
     for outcome, sources in outcomes.items():
         alone = sources[0] if len(sources) == 1 else f"any one of {', '.join(sources)}"
-        lines += item(f"without {alone}: {outcome}", width)
+        lines += format_item(f"without {alone}: {outcome}", width)
     return lines
 
 
-def _source(trial: Trial) -> str:
+def _format_source(trial: Trial) -> str:
     return "the dumps" if trial.artifact is None else clean(trial.artifact)
 
 
-def _instead(trial: Trial, explanation: Explanation) -> str:
+def _describe_instead(trial: Trial, explanation: Explanation) -> str:
     verdict = trial.verdict
     who = "nobody is named" if trial.node is None else clean(trial.node)
-    what = f"{verdict.kind}, {verdict.category}, {belief(verdict.confidence)}"
+    what = f"{verdict.kind}, {verdict.category}, {format_belief(verdict.confidence)}"
     if (trial.node, verdict.category) != (explanation.node, explanation.verdict.category):
         return f"{who} ({what})"
     if abs(verdict.confidence - explanation.verdict.confidence) < 0.005:
-        return f"the same, {belief(verdict.confidence)}"
+        return f"the same, {format_belief(verdict.confidence)}"
     word = "less" if verdict.confidence < explanation.verdict.confidence else "more"
-    return f"the same, {word} sure ({belief(verdict.confidence)})"
+    return f"the same, {word} sure ({format_belief(verdict.confidence)})"
 
 
-def _hangs(explanation: Explanation, width: int) -> list[Line]:
+def _format_hangs(explanation: Explanation, width: int) -> list[Line]:
     if not explanation.hangs_on:
         return []
     lines = [Line("What the answer hangs on", BOLD)]
@@ -176,7 +177,7 @@ def _hangs(explanation: Explanation, width: int) -> list[Line]:
         source = _SOURCES.get(hang.source, f"the logs of {clean(explanation.node or '')}")
         outcomes.setdefault(_hang(hang), []).append(f"without {source}")
     for outcome, sources in outcomes.items():
-        lines += item(f"{', '.join(sources)}: {outcome}", width)
+        lines += format_item(f"{', '.join(sources)}: {outcome}", width)
     return lines
 
 
@@ -184,19 +185,21 @@ def _hang(hang: Dependence) -> str:
     """``it stands (0.97)``, ``the place stands, as nic (0.61)``, ``it falls: ...``."""
     verdict = hang.verdict
     if hang.outcome is Outcome.STANDS:
-        return f"it stands ({belief(verdict.confidence)})"
+        return f"it stands ({format_belief(verdict.confidence)})"
     if hang.outcome is Outcome.PLACE_STANDS:
-        return f"the place stands, as {verdict.category} ({belief(verdict.confidence)})"
+        return f"the place stands, as {verdict.category} ({format_belief(verdict.confidence)})"
     who = "nobody is named"
     if hang.node is not None or hang.ranks:
         who = clean(hang.node) if hang.node is not None else f"rank {hang.ranks[0]}"
         who += " comes first" if hang.convicts else " may be looked at"
-    return f"it falls: {who} ({verdict.kind}, {verdict.category}, {belief(verdict.confidence)})"
+    return (
+        f"it falls: {who} ({verdict.kind}, {verdict.category}, {format_belief(verdict.confidence)})"
+    )
 
 
-def _missing(explanation: Explanation, width: int) -> list[Line]:
-    wanted = what_is_missing(explanation.missing)
+def _format_missing(explanation: Explanation, width: int) -> list[Line]:
+    wanted = list_missing_inputs(explanation.missing)
     if not wanted:
         return []
     lines = [Line("What was not there to be read", BOLD)]
-    return lines + [line for text in wanted for line in item(text, width)]
+    return lines + [line for text in wanted for line in format_item(text, width)]

@@ -12,20 +12,32 @@ from triage.domain.category import Role
 from triage.domain.counts import count
 from triage.domain.next_step import ANYWHERE, LOGIN, Symptom
 from triage.domain.report import Answer, Because, CollectiveAtFrontier, Coverage, Refused, Suspect
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.render.terminal.wrap import wrap
 from triage.render.words.answer import (
-    cause,
-    coverage_facts,
+    describe_cause,
+    describe_symptom_facts,
+    describe_symptom_place,
+    describe_victims,
+    list_coverage_facts,
     restart_text,
-    symptom_facts,
-    symptom_place,
-    victims_text,
 )
-from triage.render.words.belief import belief
-from triage.render.words.clean import cells, cut, one_line
-from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
-from triage.render.words.next_step import cordon_commands, next_step, shell_line, step_of
+from triage.render.words.belief import format_belief
+from triage.render.words.clean import count_cells, cut, format_one_line
+from triage.render.words.moments import (
+    MARKS,
+    TimelineRow,
+    build_timeline_rows,
+    format_doubt,
+    format_relative,
+    list_days,
+)
+from triage.render.words.next_step import (
+    cordon_commands,
+    describe_next_step,
+    format_shell_line,
+    step_of,
+)
 from triage.render.words.ranges import condense, condense_names, name_ranks
 from triage.render.words.stacks import stack_lines
 
@@ -60,92 +72,94 @@ def render(answer: Answer, *, colour: bool = False, width: int = 80, top: int | 
     """
     width = max(width, 40)
     sections = (
-        _verdict(answer, width),
-        _next_step(answer, width),
-        _symptoms(answer.symptoms, width),
-        _suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
-        _timeline(answer, width),
-        _victims(answer, width),
-        _stacks(answer, width),
-        _collectives(answer.collectives, width),
-        _coverage(answer.coverage, width),
+        _format_verdict(answer, width),
+        _format_next_step(answer, width),
+        _format_symptoms(answer.symptoms, width),
+        _format_suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
+        _format_timeline(answer, width),
+        _format_victims(answer, width),
+        _format_stacks(answer, width),
+        _format_collectives(answer.collectives, width),
+        _format_coverage(answer.coverage, width),
     )
-    return as_text(sections, colour=colour)
+    return join_sections(sections, colour=colour)
 
 
-def as_text(sections: Iterable[Sequence[Line]], *, colour: bool) -> str:
+def join_sections(sections: Iterable[Sequence[Line]], *, colour: bool) -> str:
     """The sections that have lines, with a blank line between two."""
-    blocks = ("\n".join(painted(line, colour) for line in lines) for lines in sections if lines)
+    blocks = ("\n".join(paint_line(line, colour) for line in lines) for lines in sections if lines)
     return "\n\n".join(blocks) + "\n"
 
 
-def painted(line: Line, colour: bool) -> str:
+def paint_line(line: Line, colour: bool) -> str:
     """``line`` with its colour, or without any."""
     if not colour or not line.colour or not line.text:
         return line.text
     return f"\x1b[{line.colour}m{line.text}\x1b[0m"
 
 
-def _field(name: str, value: str, width: int) -> list[Line]:
+def _format_field(name: str, value: str, width: int) -> list[Line]:
     return [Line(text) for text in wrap(value, width, first=f"  {name:<12}")]
 
 
-def item(text: str, width: int, colour: str = "", *, first: str = "  - ") -> list[Line]:
+def format_item(text: str, width: int, colour: str = "", *, first: str = "  - ") -> list[Line]:
     """``text`` wrapped behind ``first``, the other lines below its beginning."""
     return [Line(line, colour) for line in wrap(text, width, first=first)]
 
 
-def _verdict(answer: Answer, width: int) -> list[Line]:
+def _format_verdict(answer: Answer, width: int) -> list[Line]:
     verdict, job = answer.verdict, answer.job
     colour = _GREEN if verdict.kind == "healthy" else BOLD
-    lines = item(clean(verdict.summary), width, colour, first="")
+    lines = format_item(clean(verdict.summary), width, colour, first="")
     lines.append(Line(""))
-    lines += _field("verdict", f"{verdict.kind}, {cause(verdict.category)}", width)
-    lines += _field("confidence", belief(verdict.confidence), width)
-    lines += _field("action", str(verdict.action), width)
+    lines += _format_field("verdict", f"{verdict.kind}, {describe_cause(verdict.category)}", width)
+    lines += _format_field("confidence", format_belief(verdict.confidence), width)
+    lines += _format_field("action", str(verdict.action), width)
     if verdict.cordon:
         nodes = condense_names(map(clean, verdict.cordon), max_chars=_MAX_LIST_CHARS)
-        lines += _field("cordon", nodes, width)
+        lines += _format_field("cordon", nodes, width)
     if answer.restart is not None:
-        lines += _field("restart", clean(restart_text(answer.restart)), width)
+        lines += _format_field("restart", clean(restart_text(answer.restart)), width)
     if verdict.at is not None:
-        lines += _field("at", f"{iso_utc(verdict.at)}", width)
+        lines += _format_field("at", f"{format_iso_utc(verdict.at)}", width)
     if answer.slow_job is not None:
-        lines += _field("slow", clean(answer.slow_job.text), width)
+        lines += _format_field("slow", clean(answer.slow_job.text), width)
     facts = [clean(job.job_id)] if job.job_id else []
     facts += [count(job.world_size, "rank")] if job.world_size is not None else []
     facts += [count(job.num_nodes, "node")] if job.num_nodes is not None else []
-    return lines + (_field("job", ", ".join(facts), width) if facts else [])
+    return lines + (_format_field("job", ", ".join(facts), width) if facts else [])
 
 
-def _suspects(suspects: Sequence[Suspect], width: int, top: int) -> list[Line]:
+def _format_suspects(suspects: Sequence[Suspect], width: int, top: int) -> list[Line]:
     if not suspects:
         return [Line("Suspects", BOLD), Line("  none")]
     lines = [Line("Suspects", BOLD)]
     for suspect in suspects[:top]:
-        lines += _suspect(suspect, width)
+        lines += _format_suspect(suspect, width)
     if len(suspects) > top:
-        lines += item(f"and {count(len(suspects) - top, 'more suspect')} (--top N)", width)
+        lines += format_item(f"and {count(len(suspects) - top, 'more suspect')} (--top N)", width)
     return lines
 
 
-def _suspect(suspect: Suspect, width: int) -> Iterator[Line]:
+def _format_suspect(suspect: Suspect, width: int) -> Iterator[Line]:
     facts = [] if suspect.node is None else [clean(suspect.node)]
     if suspect.ranks:
         facts.append(name_ranks(suspect.ranks, max_chars=_MAX_LIST_CHARS))
     if suspect.gpus:
         facts.append(f"gpu {clean(', '.join(suspect.gpus))}")
-    facts += [str(suspect.category), belief(suspect.score)]
+    facts += [str(suspect.category), format_belief(suspect.score)]
     facts.append(f"{suspect.role} -> {suspect.action}")
     head = f"  {suspect.position}. "
-    yield from item(", ".join(facts), width, _ROLE_COLOUR[suspect.role], first=head)
+    yield from format_item(", ".join(facts), width, _ROLE_COLOUR[suspect.role], first=head)
     dash = " " * len(head) + "- "
     for reason in suspect.because[:MAX_REASONS]:
-        yield from item(clean(reason.text), width, first=dash)
-        yield from item(cite(reason), width, DIM, first=" " * len(dash))
+        yield from format_item(clean(reason.text), width, first=dash)
+        yield from format_item(cite(reason), width, DIM, first=" " * len(dash))
     left = len(suspect.because) - MAX_REASONS
     if left > 0:
-        yield from item(f"and {count(left, 'more reason')} (--format json)", width, first=dash)
+        yield from format_item(
+            f"and {count(left, 'more reason')} (--format json)", width, first=dash
+        )
 
 
 def cite(reason: Because) -> str:
@@ -153,71 +167,77 @@ def cite(reason: Because) -> str:
     place = "no artifact" if reason.artifact is None else clean(reason.artifact)
     if reason.line is not None:
         place += f":{reason.line}"
-    when = "" if reason.at is None else f" at {iso_utc(reason.at)}"
+    when = "" if reason.at is None else f" at {format_iso_utc(reason.at)}"
     return f"[{place}{when}; {clean(reason.detector)}]"
 
 
-def _timeline(answer: Answer, width: int) -> list[Line]:
+def _format_timeline(answer: Answer, width: int) -> list[Line]:
     """Moments in two lines each: when and where, then what the line says, cut to fit."""
-    rows = timeline_rows(answer)
+    rows = build_timeline_rows(answer)
     if not rows:
         return []
     # Of many nodes the suspects' and the stop itself.
     first = sorted(rows, key=lambda row: (row.moment.kind not in MARKS, row.role is None))
     kept = {id(row) for row in first[:_MAX_MOMENTS]}
-    dates = days(rows)
+    dates = list_days(rows)
     title = f"Time line of {dates[0]}, UTC" if len(dates) == 1 else "Time line, UTC"
     shown = [Line(title, BOLD)]
     for row in rows:
         if id(row) in kept:
-            shown += _moment(row, width, with_day=len(dates) != 1)
+            shown += _format_moment(row, width, with_day=len(dates) != 1)
     left = len(rows) - len(kept)
-    return shown + (item(f"and {count(left, 'more node')} (--format html)", width) if left else [])
+    return shown + (
+        format_item(f"and {count(left, 'more node')} (--format html)", width) if left else []
+    )
 
 
-def _moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[Line]:
+def _format_moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[Line]:
     clock = f"{row.day} {row.clock}".strip() if with_day else row.clock
-    head = f"  {clock or 'undated'} {relative(row.from_stop_s):>9}  "
+    head = f"  {clock or 'undated'} {format_relative(row.from_stop_s):>9}  "
     text = clean(row.moment.text)
     if row.moment.kind in MARKS:
-        yield from item(text, width, BOLD, first=head)
+        yield from format_item(text, width, BOLD, first=head)
         return
-    facts = [one_line(row.where, 60), clean(row.what), doubt(row.moment.error_s, "+/-")]
+    facts = [
+        format_one_line(row.where, 60),
+        clean(row.what),
+        format_doubt(row.moment.error_s, "+/-"),
+    ]
     colour = "" if row.role is None else _ROLE_COLOUR[row.role]
-    yield from item(", ".join(filter(None, facts)), width, colour, first=head)
-    indent = " " * cells(head)
+    yield from format_item(", ".join(filter(None, facts)), width, colour, first=head)
+    indent = " " * count_cells(head)
     two_lines = cut(text, max(2 * (width - len(indent)) - 12, 12))
-    yield from item(two_lines, width, DIM, first=indent)
+    yield from format_item(two_lines, width, DIM, first=indent)
 
 
-def _victims(answer: Answer, width: int) -> list[Line]:
-    victims = victims_text(answer.victims, max_chars=_MAX_LIST_CHARS, clean=clean)
-    return [Line("Victims (they only wait)", BOLD), *item(victims, width)] if victims else []
+def _format_victims(answer: Answer, width: int) -> list[Line]:
+    victims = describe_victims(answer.victims, max_chars=_MAX_LIST_CHARS, clean=clean)
+    return [Line("Victims (they only wait)", BOLD), *format_item(victims, width)] if victims else []
 
 
-def _stacks(answer: Answer, width: int) -> list[Line]:
+def _format_stacks(answer: Answer, width: int) -> list[Line]:
     """A line for each of the few places at which ranks stand."""
     lines = stack_lines(answer)
     if not lines:
         return []
     shown = (cut(clean(text), 2 * width - 12) for text in lines)
-    return [Line("Stacks", BOLD), *(line for text in shown for line in item(text, width))]
+    return [Line("Stacks", BOLD), *(line for text in shown for line in format_item(text, width))]
 
 
-def _collectives(collectives: Sequence[CollectiveAtFrontier], width: int) -> list[Line]:
+def _format_collectives(collectives: Sequence[CollectiveAtFrontier], width: int) -> list[Line]:
     if not collectives:
         return []
     lines = [Line("Collectives in question", BOLD)]
     for collective in collectives[:_MAX_COLLECTIVES]:
-        lines += item(_collective(collective), width)
+        lines += format_item(_format_collective(collective), width)
     left = len(collectives) - _MAX_COLLECTIVES
-    return lines + (item(f"and {left} more (--format json)", width) if left > 0 else [])
+    return lines + (format_item(f"and {left} more (--format json)", width) if left > 0 else [])
 
 
-def _collective(collective: CollectiveAtFrontier) -> str:
-    name = one_line(collective.desc or f"group {collective.pg}", 40)
+def _format_collective(collective: CollectiveAtFrontier) -> str:
+    name = format_one_line(collective.desc or f"group {collective.pg}", 40)
     beside = (
-        f" ({one_line(collective.pg, 24)})"
+        f" ({format_one_line(collective.pg, 24)})"
         if collective.desc and collective.desc != collective.pg
         else ""
     )
@@ -230,63 +250,66 @@ def _collective(collective: CollectiveAtFrontier) -> str:
         )
         if ranks
     ]
-    return f"{name}{beside} {one_line(collective.op, 32)} #{collective.seq_id}: {'; '.join(parts)}"
+    return (
+        f"{name}{beside} {format_one_line(collective.op, 32)} #{collective.seq_id}:"
+        f" {'; '.join(parts)}"
+    )
 
 
-def _coverage(coverage: Coverage, width: int) -> list[Line]:
+def _format_coverage(coverage: Coverage, width: int) -> list[Line]:
     lines = [Line("Coverage", BOLD)]
-    for what, how_much in coverage_facts(coverage, max_chars=_MAX_LIST_CHARS):
-        lines += item(f"{what}: {how_much}", width)
-    lines += _refused("partial", coverage.partial, width)
-    lines += _refused("unreadable", coverage.unreadable, width)
+    for what, how_much in list_coverage_facts(coverage, max_chars=_MAX_LIST_CHARS):
+        lines += format_item(f"{what}: {how_much}", width)
+    lines += _format_refused("partial", coverage.partial, width)
+    lines += _format_refused("unreadable", coverage.unreadable, width)
     for note in coverage.notes[:_MAX_NOTES]:
-        lines += item(f"note: {clean(note)}", width)
+        lines += format_item(f"note: {clean(note)}", width)
     left = len(coverage.notes) - _MAX_NOTES
-    return lines + (item(f"and {count(left, 'more note')}", width) if left > 0 else [])
+    return lines + (format_item(f"and {count(left, 'more note')}", width) if left > 0 else [])
 
 
-def _refused(word: str, files: Sequence[Refused], width: int) -> Iterator[Line]:
+def _format_refused(word: str, files: Sequence[Refused], width: int) -> Iterator[Line]:
     for file in files[:_MAX_REFUSED]:
-        yield from item(f"{word}: {clean(file.artifact)}: {clean(file.why)}", width)
+        yield from format_item(f"{word}: {clean(file.artifact)}: {clean(file.why)}", width)
     left = len(files) - _MAX_REFUSED
     if left > 0:
-        yield from item(f"and {left:,} more {word} (--format json)", width)
+        yield from format_item(f"and {left:,} more {word} (--format json)", width)
 
 
-def _next_step(answer: Answer, width: int) -> list[Line]:
-    lines = [Line("Next step", BOLD), *item(next_step(answer), width, first="  ")]
+def _format_next_step(answer: Answer, width: int) -> list[Line]:
+    lines = [Line("Next step", BOLD), *format_item(describe_next_step(answer), width, first="  ")]
     for command in cordon_commands(answer):
-        lines += map(Line, _continued(command, width))
+        lines += map(Line, _continue_command(command, width))
     changing = set(cordon_commands(answer))
-    looks = [one for one in step_of(answer).commands if shell_line(one) not in changing]
+    looks = [one for one in step_of(answer).commands if format_shell_line(one) not in changing]
     if looks:
         lines.append(Line("  To look, without changing anything:"))
     for look in looks:
         if look.where in (ANYWHERE, LOGIN):
             comment = wrap(clean(look.why), width, first="    # ", rest="    # ")
             lines += [Line(text, DIM) for text in comment]
-        lines += map(Line, _continued(shell_line(look), width))
+        lines += map(Line, _continue_command(format_shell_line(look), width))
     return lines
 
 
-def _symptoms(symptoms: Sequence[Symptom], width: int) -> list[Line]:
+def _format_symptoms(symptoms: Sequence[Symptom], width: int) -> list[Line]:
     """What was seen first where no cause is known, each with the line that says it."""
     if not symptoms:
         return []
     lines = [Line("Seen first", BOLD)]
     for one in symptoms:
-        facts, place = symptom_facts(one), symptom_place(one)
-        lines += item(facts, width) if facts else []
-        lines += item(clean(one.text), width, first="    " if facts else "  - ")
-        lines += item(f"[{place}]", width, DIM, first="    ") if place else []
+        facts, place = describe_symptom_facts(one), describe_symptom_place(one)
+        lines += format_item(facts, width) if facts else []
+        lines += format_item(clean(one.text), width, first="    " if facts else "  - ")
+        lines += format_item(f"[{place}]", width, DIM, first="    ") if place else []
     return lines
 
 
-def _continued(command: str, width: int) -> Iterator[str]:
+def _continue_command(command: str, width: int) -> Iterator[str]:
     """A command that can be pasted: broken only between words, with a backslash."""
     line = "    "
     for word in command.split(" "):
-        if line.strip() and cells(line) + cells(word) + 2 > width:
+        if line.strip() and count_cells(line) + count_cells(word) + 2 > width:
             yield f"{line}\\"
             line = "      "
         line += f"{word} "
@@ -295,4 +318,4 @@ def _continued(command: str, width: int) -> Iterator[str]:
 
 def clean(text: str) -> str:
     """Text of the input on one line, bounded and without what drives a terminal."""
-    return one_line(text, _MAX_TEXT_CELLS)
+    return format_one_line(text, _MAX_TEXT_CELLS)

@@ -7,18 +7,18 @@ from triage.domain.counts import count
 from triage.domain.next_step import Symptom
 from triage.domain.report import Coverage, Victims
 from triage.domain.restart import Restart, RestartDecision
-from triage.domain.wire import iso_utc
-from triage.render.words.clean import one_line
+from triage.domain.wire import format_iso_utc
+from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense, condense_names
 
 
-def cause(category: Category) -> str:
+def describe_cause(category: Category) -> str:
     """``gpu_hbm (HBM3 memory)``: the category and its row of the Llama 3 table, if it has one."""
     row = LLAMA3_ROW[category]
     return f"{category} ({row})" if row else str(category)
 
 
-def victims_text(
+def describe_victims(
     victims: Victims, *, max_chars: int, clean: Callable[[str], str] | None = None
 ) -> str:
     """``3 ranks: 0-2; 1 node: n1``; an empty text where nobody waits.
@@ -36,7 +36,7 @@ def victims_text(
     return "; ".join(parts)
 
 
-def coverage_facts(coverage: Coverage, *, max_chars: int) -> Iterator[tuple[str, str]]:
+def list_coverage_facts(coverage: Coverage, *, max_chars: int) -> Iterator[tuple[str, str]]:
     """(what, how much) of what was read; ``max_chars`` bounds the list of ranks."""
     of_all = "" if coverage.ranks_expected is None else f" of {coverage.ranks_expected:,}"
     some = bool(coverage.dumps_read or of_all)
@@ -72,30 +72,30 @@ def restart_text(restart: Restart) -> str:
     return f"{head}: {restart.why}"
 
 
-def symptom_facts(one: Symptom) -> str:
+def describe_symptom_facts(one: Symptom) -> str:
     """``rank 0, a1, ALLREDUCE, number 912, default_pg, 4 ranks say it``; empty where its text is
     all that is known.
     """
     facts = [] if one.rank is None else [f"rank {one.rank}"]
-    facts += [one_line(one.node, 120)] if one.node is not None else []
-    facts += [one_line(one.op, 32)] if one.op is not None else []
+    facts += [format_one_line(one.node, 120)] if one.node is not None else []
+    facts += [format_one_line(one.op, 32)] if one.op is not None else []
     facts += [f"number {one.seq_id}"] if one.seq_id is not None else []
-    facts += [one_line(one.pg, 40)] if one.pg is not None else []
+    facts += [format_one_line(one.pg, 40)] if one.pg is not None else []
     facts += [f"{count(one.num_ranks, 'rank')} say it"] if one.num_ranks > 1 else []
     return ", ".join(facts)
 
 
-def symptom_place(one: Symptom) -> str:
+def describe_symptom_place(one: Symptom) -> str:
     """``job.log:3 at 2026-12-06T18:44:11Z``; empty where no file says it."""
     if one.artifact is None:
         return ""
     line = f":{one.line}" if one.line else ""
-    when = "" if one.at is None else f" at {iso_utc(one.at)}"
-    return f"{one_line(one.artifact, 400)}{line}{when}"
+    when = "" if one.at is None else f" at {format_iso_utc(one.at)}"
+    return f"{format_one_line(one.artifact, 400)}{line}{when}"
 
 
-def symptom_sentence(one: Symptom) -> str:
+def describe_symptom(one: Symptom) -> str:
     """All of it in one sentence: ``FACTS: TEXT (PLACE)``."""
-    facts, place = symptom_facts(one), symptom_place(one)
+    facts, place = describe_symptom_facts(one), describe_symptom_place(one)
     head, tail = f"{facts}: " if facts else "", f" ({place})" if place else ""
-    return f"{head}{one_line(one.text, 400)}{tail}"
+    return f"{head}{format_one_line(one.text, 400)}{tail}"

@@ -3,6 +3,6 @@
 _MOST = 0.99
 
 
-def belief(probability: float) -> str:
+def format_belief(probability: float) -> str:
     """``0.97``; what would round to 1.00 is ``0.99``: the whole number is in the JSON."""
     return f"{min(probability, _MOST):.2f}"

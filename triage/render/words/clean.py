@@ -25,18 +25,18 @@ _UNSEEN_IN_JSON = re.compile(
 _AS_BLANK = frozenset("\t\n\v\f\r ")
 
 
-def one_line(text: str, width: int | None = None) -> str:
+def format_one_line(text: str, width: int | None = None) -> str:
     """``text`` on one line: runs of white space are one blank, controls are written out.
 
     ``width`` bounds it, in columns of a terminal.
     """
     if not (text.isascii() and text.isprintable()):
-        text = "".join(map(_visible, text))
+        text = "".join(map(_make_visible, text))
     line = " ".join(text.split())
     return line if width is None else cut(line, width)
 
 
-def encodable(text: str) -> str:
+def make_encodable(text: str) -> str:
     r"""``text`` that UTF-8 can hold: a lone surrogate is written out as ``\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -48,18 +48,18 @@ def escape_json(encoded: bytes) -> bytes:
     )
 
 
-def cells(text: str) -> int:
+def count_cells(text: str) -> int:
     """Columns of a terminal that clean ``text`` takes."""
-    return len(text) if text.isascii() else sum(map(_width, text))
+    return len(text) if text.isascii() else sum(map(_measure_width, text))
 
 
 def cut(text: str, width: int) -> str:
     """Clean ``text`` in at most ``width`` columns, with an ellipsis where it was cut."""
-    if cells(text) <= width:
+    if count_cells(text) <= width:
         return text
     kept, used = [], len(ELLIPSIS)
     for char in text:
-        used += _width(char)
+        used += _measure_width(char)
         if used > width:
             break
         kept.append(char)
@@ -67,7 +67,7 @@ def cut(text: str, width: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _visible(char: str) -> str:
+def _make_visible(char: str) -> str:
     if char in _AS_BLANK:
         return " "
     if unicodedata.category(char) not in _SHOWN_AS_ESCAPE:
@@ -79,7 +79,7 @@ def _visible(char: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _width(char: str) -> int:
+def _measure_width(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

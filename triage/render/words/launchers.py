@@ -8,23 +8,23 @@ of them alike: each template's required node affinity gets ``kubernetes.io/hostn
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from triage.domain.hosts import host_list
+from triage.domain.hosts import format_host_list
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _DEEPEST: Final = 64
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def slurm_exclude(nodes: Sequence[str]) -> str:
+def format_slurm_exclude(nodes: Sequence[str]) -> str:
     """The option of ``sbatch``, ``salloc`` and ``srun``; empty for no nodes.
 
     >>> slurm_exclude(["gpu003", "gpu004", "gpu009"])
     '--exclude=gpu[003-004,009]'
     """
-    return f"--exclude={host_list(nodes)}" if nodes else ""
+    return f"--exclude={format_host_list(nodes)}" if nodes else ""
 
 
-def deepspeed_exclude(nodes: Sequence[str]) -> str:
+def format_deepspeed_exclude(nodes: Sequence[str]) -> str:
     """The option of ``deepspeed``; empty for no nodes.
 
     >>> deepspeed_exclude(["n3", "n4"])
@@ -40,14 +40,14 @@ def leave_out(manifest: object, nodes: Sequence[str]) -> int:
     or a list of them. Raises ``ValueError`` for one that is nested too deeply.
     """
     num_templates = 0
-    for spec in _pod_specs(manifest, 0):
+    for spec in _iterate_pod_specs(manifest, 0):
         num_templates += 1
         if nodes:
             _keep_off(spec, nodes)
     return num_templates
 
 
-def _pod_specs(value: object, depth: int) -> Iterator[dict[str, Any]]:
+def _iterate_pod_specs(value: object, depth: int) -> Iterator[dict[str, Any]]:
     if depth > _DEEPEST:
         raise ValueError(f"the manifest is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
@@ -56,15 +56,17 @@ def _pod_specs(value: object, depth: int) -> Iterator[dict[str, Any]]:
             yield spec
             return
         for below in value.values():
-            yield from _pod_specs(below, depth + 1)
+            yield from _iterate_pod_specs(below, depth + 1)
     elif isinstance(value, list):
         for below in value:
-            yield from _pod_specs(below, depth + 1)
+            yield from _iterate_pod_specs(below, depth + 1)
 
 
 def _keep_off(spec: dict[str, Any], nodes: Sequence[str]) -> None:
     """Terms are alternatives, so each of them gets the requirement."""
-    required = _child(_child(_child(spec, "affinity"), "nodeAffinity"), _REQUIRED)
+    required = _ensure_child(
+        _ensure_child(_ensure_child(spec, "affinity"), "nodeAffinity"), _REQUIRED
+    )
     terms = required.get("nodeSelectorTerms")
     if not isinstance(terms, list) or not terms:
         terms = required["nodeSelectorTerms"] = [{}]
@@ -76,7 +78,7 @@ def _keep_off(spec: dict[str, Any], nodes: Sequence[str]) -> None:
                 term["matchExpressions"] = [*asked, ours]
 
 
-def _child(parent: dict[str, Any], key: str) -> dict[str, Any]:
+def _ensure_child(parent: dict[str, Any], key: str) -> dict[str, Any]:
     found = parent.get(key)
     if not isinstance(found, dict):
         found = parent[key] = {}

@@ -71,7 +71,7 @@ class TimelineRow:
         return ", ".join(dict.fromkeys(word for word in words if word))
 
 
-def timeline_rows(answer: Answer) -> tuple[TimelineRow, ...]:
+def build_timeline_rows(answer: Answer) -> tuple[TimelineRow, ...]:
     """The time line of ``answer``; empty when there is none."""
     moments = answer.timeline
     stops = [
@@ -94,12 +94,12 @@ def timeline_rows(answer: Answer) -> tuple[TimelineRow, ...]:
     )
 
 
-def days(shown: Sequence[TimelineRow]) -> tuple[str, ...]:
+def list_days(shown: Sequence[TimelineRow]) -> tuple[str, ...]:
     """The days that the moments lie on, in order."""
     return tuple(sorted({line.day for line in shown if line.day}))
 
 
-def relative(seconds: float | None) -> str:
+def format_relative(seconds: float | None) -> str:
     """``-0.4 s``, ``+600 s``, ``0 s``; nothing for None."""
     if seconds is None:
         return ""
@@ -108,7 +108,7 @@ def relative(seconds: float | None) -> str:
     return f"{seconds:+,.1f} s" if abs(seconds) < _WHOLE_S else f"{seconds:+,.0f} s"
 
 
-def doubt(error_s: float, sign: str) -> str:
+def format_doubt(error_s: float, sign: str) -> str:
     """``± 60 s`` with ``sign`` for its first character; nothing for a time that is sure."""
     if not error_s > _SURE_S:
         return ""

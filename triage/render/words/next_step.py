@@ -15,8 +15,8 @@ from triage.domain.category import SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.hosts import is_host_name
 from triage.domain.next_step import ANYWHERE, LOGIN, NextCommand, NextStep
 from triage.domain.report import Answer, Because, Missing, Suspect
-from triage.render.words.belief import belief
-from triage.render.words.clean import one_line
+from triage.render.words.belief import format_belief
+from triage.render.words.clean import format_one_line
 from triage.render.words.commands import ADVICE, FIND_RANK, LOOKS, Advice, LookCommand
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
@@ -67,61 +67,63 @@ _FIX = {
 
 def step_of(answer: Answer) -> NextStep:
     """The next step that the answer carries; made of it where an older release left it out."""
-    return answer.next_step or next_step_of(answer)
+    return answer.next_step or build_next_step(answer)
 
 
-def next_step(answer: Answer) -> str:
+def describe_next_step(answer: Answer) -> str:
     """One or two sentences: the verdict's action, where, and what would make it surer."""
     return step_of(answer).text
 
 
-def next_step_of(answer: Answer, signatures: Sequence[str] = ()) -> NextStep:
+def build_next_step(answer: Answer, signatures: Sequence[str] = ()) -> NextStep:
     """The sentences and the commands of an answer; ``signatures`` are those of the lines that its
     cause rests on, the telling ones first.
     """
-    advice = _advice(answer, signatures)
-    commands = [*_cordons(answer), *_looks(answer, advice)]
+    advice = _find_advice(answer, signatures)
+    commands = [*_list_cordons(answer), *_iterate_looks(answer, advice)]
     if not answer.suspects and answer.verdict.kind is not VerdictKind.HEALTHY:
-        commands += _collecting(answer)
-    return NextStep(_sentences(answer, advice), tuple(dict.fromkeys(commands))[:_MOST])
+        commands += _iterate_collecting(answer)
+    return NextStep(_compose_sentences(answer, advice), tuple(dict.fromkeys(commands))[:_MOST])
 
 
-def _advice(answer: Answer, signatures: Sequence[str]) -> Advice | None:
+def _find_advice(answer: Answer, signatures: Sequence[str]) -> Advice | None:
     if answer.verdict.category not in (Category.DEPENDENCY, Category.HOST_OOM):
         return None
     return next((ADVICE[one] for one in signatures if one in ADVICE), None)
 
 
-def _sentences(answer: Answer, advice: Advice | None) -> str:
-    best = _best_suspects(answer)
+def _compose_sentences(answer: Answer, advice: Advice | None) -> str:
+    best = _select_best_suspects(answer)
     nodes = answer.verdict.cordon or tuple(s.node for s in best if s.node is not None)
     ranks = [rank for suspect in best for rank in suspect.ranks]
     where = ""
     if nodes:
-        where = f" {condense_names(map(_named, nodes), max_chars=48)}"
+        where = f" {condense_names(map(_format_node_name, nodes), max_chars=48)}"
     elif ranks:
         where = f" of {name_ranks(ranks, max_chars=48)}"
     if advice is not None:
-        return f"{advice.text}{_surer(answer)}"
+        return f"{advice.text}{_describe_surer(answer)}"
     if answer.verdict.action is Action.CHECK_NETWORK:
-        where = _connection(best) or where
+        where = _describe_connection(best) or where
     gpus = [gpu for suspect in best for gpu in suspect.gpus]
     if answer.verdict.action in _OF_A_NODE and not where:
         found = "Find out on which node it was (a job.json with the nodes, or the node's own log)"
-        return f"{found}: what failed is known, and where is not.{_surer(answer)}"
+        return f"{found}: what failed is known, and where is not.{_describe_surer(answer)}"
     if answer.verdict.action is Action.INVESTIGATE and not where:
-        return f"No node is named, so none has to leave the pool on this.{_surer(answer)}"
+        return f"No node is named, so none has to leave the pool on this.{_describe_surer(answer)}"
     if answer.verdict.action is Action.FIX_CODE and answer.verdict.category in _FIX:
         again = "a restart alone will stop again."
-        return f"{_FIX[answer.verdict.category]} {again}{_surer(answer)}"
+        return f"{_FIX[answer.verdict.category]} {again}{_describe_surer(answer)}"
     if answer.verdict.action is Action.NONE and answer.slow_job is not None:
-        first = one_line(answer.slow_job.parts[0].text, 120)
+        first = format_one_line(answer.slow_job.parts[0].text, 120)
         return f"Nothing stopped, but the job is slow: begin with its dearest part ({first})."
     step = _STEP[answer.verdict.action].format(
-        where=_joined(answer.verdict.action, where),
-        gpus=f" {', '.join(one_line(gpu, 40) for gpu in gpus)}" if 0 < len(gpus) <= 2 else "",
+        where=_join_action(answer.verdict.action, where),
+        gpus=f" {', '.join(format_one_line(gpu, 40) for gpu in gpus)}"
+        if 0 < len(gpus) <= 2
+        else "",
     )
-    return f"{step}{_caution(answer, best)}{_surer(answer)}"
+    return f"{step}{_describe_caution(answer, best)}{_describe_surer(answer)}"
 
 
 def cordon_commands(answer: Answer) -> tuple[str, ...]:
@@ -130,18 +132,18 @@ def cordon_commands(answer: Answer) -> tuple[str, ...]:
     A node that only wants a reboot is rebooted, and a GPU that only wants a reset is
     reset once its node is drained.
     """
-    return tuple(map(shell_line, _cordons(answer)))
+    return tuple(map(format_shell_line, _list_cordons(answer)))
 
 
-def inspection_commands(answer: Answer) -> tuple[str, ...]:
+def list_inspection_commands(answer: Answer) -> tuple[str, ...]:
     """Commands that change nothing: they look at suspects which are not taken out, or collect what
     was not there; empty without any.
     """
-    changing = _cordons(answer)
-    return tuple(shell_line(one) for one in step_of(answer).commands if one not in changing)
+    changing = _list_cordons(answer)
+    return tuple(format_shell_line(one) for one in step_of(answer).commands if one not in changing)
 
 
-def shell_line(command: NextCommand) -> str:
+def format_shell_line(command: NextCommand) -> str:
     """A command as it is pasted where one reaches all nodes by ssh."""
     if not is_host_name(command.where) or command.where in (ANYWHERE, LOGIN):
         return command.command
@@ -149,16 +151,16 @@ def shell_line(command: NextCommand) -> str:
     return f"ssh {command.where} {quoted or command.command}"
 
 
-def _cordons(answer: Answer) -> list[NextCommand]:
+def _list_cordons(answer: Answer) -> list[NextCommand]:
     nodes = [node for node in answer.verdict.cordon if is_host_name(node)]
     if not nodes or len(nodes) > MAX_COMMANDS or len(nodes) < len(answer.verdict.cordon):
         return []
     job = answer.job.job_id or ""
     label = job if _PLAIN_JOB.fullmatch(job) else "job"
     verdict = answer.verdict
-    reason = f"triage:{label}:{verdict.category}:{belief(verdict.confidence)}"
+    reason = f"triage:{label}:{verdict.category}:{format_belief(verdict.confidence)}"
     of = {suspect.node: suspect for suspect in reversed(answer.suspects)}
-    slurm = [_slurm(node, of.get(node), verdict.action, reason) for node in nodes]
+    slurm = [_format_slurm_drain(node, of.get(node), verdict.action, reason) for node in nodes]
     taken_out = "takes the node out of the pool"
     return [
         *(NextCommand(LOGIN, line, f"{taken_out} (Slurm)") for line in slurm),
@@ -166,11 +168,11 @@ def _cordons(answer: Answer) -> list[NextCommand]:
             NextCommand(LOGIN, f"kubectl cordon {node}", f"{taken_out} (Kubernetes)")
             for node in nodes
         ),
-        *(reset for node in nodes for reset in _resets(node, of.get(node), verdict.action)),
+        *(reset for node in nodes for reset in _iterate_resets(node, of.get(node), verdict.action)),
     ]
 
 
-def _looks(answer: Answer, advice: Advice | None) -> Iterator[NextCommand]:
+def _iterate_looks(answer: Answer, advice: Advice | None) -> Iterator[NextCommand]:
     """What to look at of the first suspects that are not taken out."""
     wanted = [
         suspect
@@ -181,34 +183,36 @@ def _looks(answer: Answer, advice: Advice | None) -> Iterator[NextCommand]:
     for suspect in wanted[:MAX_INSPECTED]:
         of_cause = advice is not None and suspect.category is answer.verdict.category
         looks = advice.looks if of_cause and advice is not None else LOOKS[suspect.category]
-        yield from _looks_at(suspect, looks)
+        yield from _iterate_looks_at(suspect, looks)
 
 
-def _looks_at(suspect: Suspect, looks: Sequence[LookCommand]) -> Iterator[NextCommand]:
+def _iterate_looks_at(suspect: Suspect, looks: Sequence[LookCommand]) -> Iterator[NextCommand]:
     """The commands of one place: on its node, else wherever its rank is found."""
     rank = suspect.ranks[0] if suspect.ranks else None
     if suspect.node is not None and is_host_name(suspect.node):
         where = suspect.node
     elif rank is not None and suspect.node is None:
         where = ANYWHERE
-        yield NextCommand(where, _filled(FIND_RANK.command, rank), _filled(FIND_RANK.why, rank))
+        yield NextCommand(
+            where, _fill_rank(FIND_RANK.command, rank), _fill_rank(FIND_RANK.why, rank)
+        )
     else:
         return
-    error = _error_shown(suspect) if suspect.category in _TELLS_ITSELF else None
+    error = _make_error_command(suspect) if suspect.category in _TELLS_ITSELF else None
     if error is not None:
         yield error
     for look in looks:
         if look.of_rank and rank is None:
             continue
         at = ANYWHERE if look.anywhere else where
-        yield NextCommand(at, _filled(look.command, rank), _filled(look.why, rank))
+        yield NextCommand(at, _fill_rank(look.command, rank), _fill_rank(look.why, rank))
 
 
-def _filled(text: str, rank: int | None) -> str:
+def _fill_rank(text: str, rank: int | None) -> str:
     return text.replace("{rank}", str(rank))
 
 
-def _error_shown(suspect: Suspect) -> NextCommand | None:
+def _make_error_command(suspect: Suspect) -> NextCommand | None:
     """The lines about the first line of a log that accuses; None where none is told."""
 
     def is_told(one: Because) -> bool:
@@ -222,7 +226,7 @@ def _error_shown(suspect: Suspect) -> NextCommand | None:
     return NextCommand(ANYWHERE, line, "the lines about the error, in the folder that was analysed")
 
 
-def _collecting(answer: Answer) -> Iterator[NextCommand]:
+def _iterate_collecting(answer: Answer) -> Iterator[NextCommand]:
     """What to collect where nobody is named."""
     missing = answer.missing
     if missing.kernel_logs or missing.kernel_logs_of:
@@ -249,14 +253,14 @@ def _collecting(answer: Answer) -> Iterator[NextCommand]:
         )
 
 
-def what_is_missing(missing: Missing) -> tuple[str, ...]:
+def list_missing_inputs(missing: Missing) -> tuple[str, ...]:
     """What to bring, as nouns, the most telling first."""
     nouns = []
     if missing.dumps_of:
         nouns.append(f"the missing dumps (ranks {condense(missing.dumps_of, max_chars=48)})")
     if missing.kernel_logs_of:
         logs = "log" if len(missing.kernel_logs_of) == 1 else "logs"
-        nodes = condense_names(map(_named, missing.kernel_logs_of), max_chars=48)
+        nodes = condense_names(map(_format_node_name, missing.kernel_logs_of), max_chars=48)
         nouns.append(f"the kernel {logs} of {nodes}")
     elif missing.kernel_logs:
         nouns.append("the kernel logs of the nodes")
@@ -269,14 +273,14 @@ def what_is_missing(missing: Missing) -> tuple[str, ...]:
     return tuple(nouns)
 
 
-def _slurm(node: str, suspect: Suspect | None, otherwise: Action, reason: str) -> str:
+def _format_slurm_drain(node: str, suspect: Suspect | None, otherwise: Action, reason: str) -> str:
     action = otherwise if suspect is None else suspect.action
     if action is Action.REBOOT_NODE:
         return f"scontrol reboot ASAP nextstate=resume reason={reason} {node}"
     return f"scontrol update nodename={node} state=drain reason={reason}"
 
 
-def _resets(node: str, suspect: Suspect | None, otherwise: Action) -> Iterator[NextCommand]:
+def _iterate_resets(node: str, suspect: Suspect | None, otherwise: Action) -> Iterator[NextCommand]:
     action = otherwise if suspect is None else suspect.action
     if suspect is None or action is not Action.RESET_GPU:
         return
@@ -287,15 +291,15 @@ def _resets(node: str, suspect: Suspect | None, otherwise: Action) -> Iterator[N
             yield NextCommand(node, line, "resets the GPU, once its node is drained")
 
 
-def _best_suspects(answer: Answer) -> tuple[Suspect, ...]:
+def _select_best_suspects(answer: Answer) -> tuple[Suspect, ...]:
     culprits = tuple(s for s in answer.suspects if s.role is Role.CULPRIT)
     possible = tuple(s for s in answer.suspects if s.role is Role.POSSIBLE)
     return culprits or possible[:4] or answer.suspects
 
 
-def _connection(best: tuple[Suspect, ...]) -> str:
+def _describe_connection(best: tuple[Suspect, ...]) -> str:
     """Ends and ports of a connection that the reasons name; nothing where there is none."""
-    nodes = list(dict.fromkeys(_named(one.node) for one in best if one.node is not None))
+    nodes = list(dict.fromkeys(_format_node_name(one.node) for one in best if one.node is not None))
     reasons = [because.text for suspect in best for because in suspect.because]
     ports = list(dict.fromkeys(port for text in reasons for port in _PORT.findall(text[:2000])))
     where = f" {condense_names(nodes, max_chars=48)}" if nodes else ""
@@ -306,7 +310,8 @@ def _connection(best: tuple[Suspect, ...]) -> str:
         if because.detector == "fabric.leaf"
     }
     if leaves and nodes:
-        where = f" {' and '.join(f'leaf switch {_named(one)}' for one in sorted(leaves)[:2])}"
+        named = (f"leaf switch {_format_node_name(one)}" for one in sorted(leaves)[:2])
+        where = f" {' and '.join(named)}"
         return f"{where} and its ports to {condense_names(nodes, max_chars=48)}"
     if len(nodes) == 2 and all(one.role is Role.POSSIBLE for one in best):
         where = f" the connection between {nodes[0]} and {nodes[1]}"
@@ -315,7 +320,7 @@ def _connection(best: tuple[Suspect, ...]) -> str:
     return where
 
 
-def _joined(action: Action, where: str) -> str:
+def _join_action(action: Action, where: str) -> str:
     if not where:
         return " the node" if action in (Action.REBOOT_NODE, Action.DRAIN_NODE) else ""
     if action is Action.CHECK_NETWORK:
@@ -329,13 +334,15 @@ def _joined(action: Action, where: str) -> str:
     return where
 
 
-def _caution(answer: Answer, best: Sequence[Suspect]) -> str:
+def _describe_caution(answer: Answer, best: Sequence[Suspect]) -> str:
     """Why a node that is to be drained is not under cordon."""
     if answer.verdict.action is not Action.DRAIN_NODE or answer.verdict.cordon:
         return ""
     sure = answer.verdict.confidence
     if round(sure, 4) < _CORDONED:
-        return f" Confirm it first: a cordon asks for {_CORDONED}, and this is {belief(sure)}."
+        return (
+            f" Confirm it first: a cordon asks for {_CORDONED}, and this is {format_belief(sure)}."
+        )
     if all(one.node is None for one in best):
         return " Find its node first: nothing tells where that rank runs."
     if not any(is_host_name(one.node or "") for one in best):
@@ -345,7 +352,7 @@ def _caution(answer: Answer, best: Sequence[Suspect]) -> str:
     return " Confirm it first: only its place in its log dates it to the stop."
 
 
-def _surer(answer: Answer) -> str:
+def _describe_surer(answer: Answer) -> str:
     """What to bring where the answer is inconclusive or convicts nobody."""
     verdict = answer.verdict
     open_end = verdict.kind is VerdictKind.INCONCLUSIVE
@@ -353,7 +360,7 @@ def _surer(answer: Answer) -> str:
     unsure = verdict.category is Category.NCCL_TIMEOUT or bool(answer.suspects and not convicts)
     if not open_end and not unsure:
         return ""
-    bring = what_is_missing(answer.missing) or what_is_missing(
+    bring = list_missing_inputs(answer.missing) or list_missing_inputs(
         Missing(dumps_of=answer.coverage.ranks_without_dump)
     )
     if not bring and open_end:
@@ -364,5 +371,5 @@ def _surer(answer: Answer) -> str:
     return f" Bring {f'{head} and ' if head else ''}{bring[-1]} and run it again."
 
 
-def _named(node: str) -> str:
-    return one_line(node, 80)
+def _format_node_name(node: str) -> str:
+    return format_one_line(node, 80)

@@ -11,7 +11,7 @@ from itertools import groupby
 _COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
-def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+def group_runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """``numbers``, in any order and with repeats, as ascending (first, last) runs."""
     spans: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
@@ -27,8 +27,8 @@ def condense(numbers: Iterable[int], *, max_chars: int | None = None) -> str:
 
     At least one run is always shown. Nothing gives an empty text.
     """
-    parts = [(_span(first, last), last - first + 1) for first, last in runs(numbers)]
-    return _bounded(parts, max_chars)
+    parts = [(_format_span(first, last), last - first + 1) for first, last in group_runs(numbers)]
+    return _join_bounded(parts, max_chars)
 
 
 def name_ranks(ranks: Collection[int], *, max_chars: int | None = None) -> str:
@@ -43,7 +43,7 @@ def condense_names(names: Iterable[str], *, max_chars: int | None = None) -> str
     Names keep their order of first number within a stem, stems are sorted.
     """
     parts: list[tuple[str, int]] = []
-    counted = set(map(_counted, set(names)))
+    counted = set(map(_split_counted, set(names)))
     # Beside n08 and n09, n10 counts on in two digits.
     padded = {(stem, width) for stem, width, _ in counted if width > 1}
     alike = (
@@ -59,14 +59,14 @@ def condense_names(names: Iterable[str], *, max_chars: int | None = None) -> str
         if width == 0:
             parts.append((stem, 1))
             continue
-        spans = [_span(first, last, width) for first, last in runs(numbers)]
+        spans = [_format_span(first, last, width) for first, last in group_runs(numbers)]
         inside = ",".join(spans)
         bracket = f"{stem}{inside}" if len(numbers) == 1 else f"{stem}[{inside}]"
         parts.append((bracket, len(numbers)))
-    return _bounded(parts, max_chars)
+    return _join_bounded(parts, max_chars)
 
 
-def _counted(name: str) -> tuple[str, int, int]:
+def _split_counted(name: str) -> tuple[str, int, int]:
     """(stem, written width, number); width 0 for a name without a number at its end."""
     match = _COUNTED.fullmatch(name)
     if match is None:
@@ -76,11 +76,11 @@ def _counted(name: str) -> tuple[str, int, int]:
     return match["stem"], padded, int(number)
 
 
-def _span(first: int, last: int, width: int = 1) -> str:
+def _format_span(first: int, last: int, width: int = 1) -> str:
     return f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
 
 
-def _bounded(parts: Sequence[tuple[str, int]], max_chars: int | None) -> str:
+def _join_bounded(parts: Sequence[tuple[str, int]], max_chars: int | None) -> str:
     whole = ",".join(text for text, _ in parts)
     if max_chars is None or len(whole) <= max_chars or len(parts) < 2:
         return whole

@@ -39,7 +39,7 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def odd_first(answer: Answer) -> list[StandingRanks]:
+def order_odd_first(answer: Answer) -> list[StandingRanks]:
     """The places of an answer, those of suspects first, then the largest."""
     suspects = {rank for suspect in answer.suspects for rank in suspect.ranks}
     return sorted(
@@ -57,9 +57,9 @@ def place_words(one: StandingRanks) -> str:
 
 def stack_lines(answer: Answer) -> list[str]:
     """At most five lines that say where the ranks stand; empty where there are no stacks."""
-    places = odd_first(answer)
+    places = order_odd_first(answer)
     kept = places if len(places) <= MAX_PLACES else places[: MAX_PLACES - 1]
-    lines = [f"{_ranks_text(one)} {place_words(one)}" for one in kept]
+    lines = [f"{_describe_standing_ranks(one)} {place_words(one)}" for one in kept]
     rest = places[len(kept) :]
     if rest:
         ranks = sum(len(one.ranks) for one in rest)
@@ -67,7 +67,7 @@ def stack_lines(answer: Answer) -> list[str]:
     return lines
 
 
-def _ranks_text(one: StandingRanks) -> str:
+def _describe_standing_ranks(one: StandingRanks) -> str:
     """``ranks 0-4, 6 (7 in all)``, with the node where all are on one."""
     count = len(one.ranks)
     if not count:

@@ -12,7 +12,7 @@ _NOT_OF_A_NODE = frozenset(
 )  # fmt: skip
 
 
-def why_test_groups(answer: Answer) -> str | None:
+def explain_test_groups(answer: Answer) -> str | None:
     """The reason in half a sentence; None where a node is convicted, or none is in question."""
     verdict = answer.verdict
     if verdict.kind is VerdictKind.HEALTHY or verdict.category in _NOT_OF_A_NODE:

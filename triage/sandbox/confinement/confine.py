@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from triage.sandbox.confinement.kernel import MACHINE, keep_private, prctl, system_call
+from triage.sandbox.confinement.kernel import MACHINE, call_prctl, keep_private, make_system_call
 from triage.sandbox.confinement.seccomp import filter_system_calls
 
 _PR_SET_NO_NEW_PRIVS: Final = 38
@@ -30,7 +30,7 @@ def confine(folders: Iterable[Path]) -> tuple[str, ...]:
     or ends it with SIGSYS. Call it after everything is compiled and before a second thread.
     """
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("rights can be gained", lambda: prctl(_PR_SET_NO_NEW_PRIVS, 1)),
+        ("rights can be gained", lambda: call_prctl(_PR_SET_NO_NEW_PRIVS, 1)),
         ("other processes may look into it", keep_private),
         ("it reads and writes all files of its user", lambda: _close_files(folders)),
         ("it makes all system calls", _close_system_calls),
@@ -48,7 +48,7 @@ def _close_files(folders: Iterable[Path]) -> None:
     # It holds for threads that are started later, not for those that run already.
     if len(os.listdir("/proc/self/task")) > 1:
         raise OSError(errno.EBUSY, "it has other threads already")
-    _read_only_below([*folders, *code_folders()])
+    _read_only_below([*folders, *list_code_folders()])
 
 
 def _close_system_calls() -> None:
@@ -57,7 +57,7 @@ def _close_system_calls() -> None:
     filter_system_calls(MACHINE)
 
 
-def code_folders() -> list[Path]:
+def list_code_folders() -> list[Path]:
     """Where code lies that may be imported late: never the folder of a checkout, which has data."""
     libraries = [sysconfig.get_path("stdlib"), str(sysconfig.get_config_var("LIBDIR") or "")]
     wanted = [*sys.path, *libraries, *_SYSTEM_FOLDERS]
@@ -82,7 +82,7 @@ def _read_only_below(paths: Iterable[Path]) -> None:
     It holds for the calling thread and those it starts, for good. Needs no rights but
     ``NO_NEW_PRIVS``. A path that is not there is left out. Raises :class:`OSError`.
     """
-    version = system_call(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    version = make_system_call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     files = sum(rights for since, rights in _FILE_RIGHTS.items() if version >= since)
     asked = struct.pack(
         "<QQQ",
@@ -91,11 +91,11 @@ def _read_only_below(paths: Iterable[Path]) -> None:
         _ALL_SCOPES if version >= _SCOPES_SINCE else 0,
     )
     # An older kernel knows no longer form, and takes one whose rest is zero.
-    ruleset = system_call(_CREATE_RULESET, ctypes.create_string_buffer(asked), len(asked), 0)
+    ruleset = make_system_call(_CREATE_RULESET, ctypes.create_string_buffer(asked), len(asked), 0)
     try:
         for path in paths:
             _allow_reading(ruleset, path)
-        system_call(_RESTRICT_SELF, ruleset, 0)
+        make_system_call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -108,6 +108,6 @@ def _allow_reading(ruleset: int, path: Path) -> None:
     try:
         rights = _READ_FILE | (_READ_DIR if path.is_dir() else 0)
         rule = ctypes.create_string_buffer(struct.pack("<Qi", rights, folder))
-        system_call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
+        make_system_call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
     finally:
         os.close(folder)

@@ -17,8 +17,8 @@ MACHINE: Final = (
 )
 
 
-def prctl(option: int, argument: int = 0) -> None:
-    """``prctl(option, argument, 0, 0, 0)``."""
+def call_prctl(option: int, argument: int = 0) -> None:
+    """``call_prctl(option, argument, 0, 0, 0)``."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     number = ctypes.c_ulong
@@ -27,7 +27,7 @@ def prctl(option: int, argument: int = 0) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def system_call(number: int, *arguments: object) -> int:
+def make_system_call(number: int, *arguments: object) -> int:
     """What the call returned; integers are passed as 64 bits, buffers by reference."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
@@ -43,4 +43,4 @@ def keep_private() -> None:
 
     Nobody but root reads ``/proc/PID/environ`` then, attaches a debugger or gets a core dump.
     """
-    prctl(_PR_SET_DUMPABLE, 0)
+    call_prctl(_PR_SET_DUMPABLE, 0)

@@ -10,17 +10,17 @@ import sys
 from typing import Final
 
 from triage.sandbox.confinement.confine import confine
-from triage.sandbox.process import environment
+from triage.sandbox.process import build_child_environment
 
 _DEADLINE_S: Final = 60.0
 
 
-def not_confined() -> tuple[str, ...]:
+def probe_confinement_gaps() -> tuple[str, ...]:
     """What a reader of this machine may do though it need not; empty where all is closed."""
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", __spec__.name],
-            env=environment(os.environ),
+            env=build_child_environment(os.environ),
             capture_output=True,
             timeout=_DEADLINE_S,
             check=True,

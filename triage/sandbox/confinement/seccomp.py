@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from triage.sandbox.confinement.kernel import system_call
+from triage.sandbox.confinement.kernel import make_system_call
 
 _Instruction = tuple[int, int, int, int]
 
@@ -29,18 +29,18 @@ def filter_system_calls(machine: str) -> None:
 
     Needs ``NO_NEW_PRIVS``. Raises :class:`OSError`.
     """
-    code = program(machine, os.getpid())
+    code = build_filter_program(machine, os.getpid())
     buffer = ctypes.create_string_buffer(code)
     filter_ = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     number, _ = _SECCOMP[machine]
-    failed = system_call(
+    failed = make_system_call(
         number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(filter_)
     )
     if failed:
         raise OSError(errno.EBUSY, f"thread {failed} cannot be filtered")
 
 
-def program(machine: str, process: int) -> bytes:
+def build_filter_program(machine: str, process: int) -> bytes:
     """The filter as the kernel takes it; ``process`` is the only one that may be signalled."""
     code = [
         (_LOAD, 0, 0, _MACHINE_AT),
@@ -49,15 +49,15 @@ def program(machine: str, process: int) -> bytes:
     ]
     code += [(_LOAD, 0, 0, _NUMBER_AT), (_NOT_LESS, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
     for table, action in ((ALLOWED, _ALLOW), (FATAL, _KILL)):
-        for number in numbers(table, machine).values():
-            code += _when(number, [(_RETURN, 0, 0, action)])
-    for name, number in numbers(LOOKED_AT, machine).items():
-        code += _when(number, _looked_at(CONDITIONS[name], process))
+        for number in map_call_numbers(table, machine).values():
+            code += _match_call(number, [(_RETURN, 0, 0, action)])
+    for name, number in map_call_numbers(LOOKED_AT, machine).items():
+        code += _match_call(number, _check_argument(CONDITIONS[name], process))
     code.append((_RETURN, 0, 0, _ERROR | errno.ENOSYS))
     return b"".join(struct.pack("<HBBI", *one) for one in code)
 
 
-def _when(number: int, body: list[_Instruction]) -> Iterable[_Instruction]:
+def _match_call(number: int, body: list[_Instruction]) -> Iterable[_Instruction]:
     """``body``, which returns, for this call alone."""
     return [(_EQUAL, 0, len(body), number), *body]
 
@@ -144,14 +144,14 @@ CONDITIONS: Final[dict[str, _Condition]] = {
 }
 
 
-def numbers(table: str, machine: str) -> dict[str, int]:
+def map_call_numbers(table: str, machine: str) -> dict[str, int]:
     """The calls that a table lists and this machine has, with their numbers."""
     column = _MACHINES.index(machine) + 1
     rows = [row.split() for row in table.split(",")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-def _looked_at(condition: _Condition, process: int) -> list[_Instruction]:
+def _check_argument(condition: _Condition, process: int) -> list[_Instruction]:
     """Returns by what the argument holds."""
     refuse = (_RETURN, 0, 0, _ERROR | condition.error if condition.error else _KILL)
     allow = (_RETURN, 0, 0, _ALLOW)

@@ -12,10 +12,10 @@ from typing import Any, Final
 from triage.domain.facts import FactsSource
 from triage.domain.failure import Failure
 from triage.errors import Place, Unprocessable
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.services.hooks.job_failed import name_in
 from triage.services.hooks.notices import Line, Notices
-from triage.services.hooks.times import moment
+from triage.services.hooks.times import parse_moment
 
 _MAX_ALERTS: Final = 10_000
 _MAX_TEXT: Final = 4000
@@ -43,7 +43,7 @@ _BUS: Final = re.compile(
 _Labels = Mapping[str, str]
 
 
-def alert_notices(body: Mapping[str, Any]) -> Notices:
+def read_alert_notices(body: Mapping[str, Any]) -> Notices:
     """What a payload comes down to. Raises :class:`Unprocessable` for another shape."""
     alerts = body.get("alerts")
     if not isinstance(alerts, list):
@@ -74,31 +74,31 @@ def alert_notices(body: Mapping[str, Any]) -> Notices:
     truncated = body.get("truncatedAlerts")
     if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0:
         found.truncated = truncated
-    common = _texts(body.get("commonLabels"))
+    common = _keep_texts(body.get("commonLabels"))
     for alert in alerts:
         _read_alert(alert, common, found)
     return found
 
 
 def _read_alert(alert: Mapping[str, Any], common: _Labels, found: Notices) -> None:
-    labels = {**common, **_texts(alert.get("labels"))}
-    annotations = _texts(alert.get("annotations"))
+    labels = {**common, **_keep_texts(alert.get("labels"))}
+    annotations = _keep_texts(alert.get("annotations"))
     ref = str(alert.get("fingerprint") or labels.get("alertname") or "")[:200]
     if str(alert.get("status", "firing")).lower() != "firing":
         found.ignore(ref, "it is resolved")
         return
     name = labels.get("alertname", "")
     job_failed = bool(_FAILED.search(name))
-    job_id = _first_name(labels, _JOB_LABELS)
+    job_id = _find_first_name(labels, _JOB_LABELS)
     if job_id is None and job_failed:
-        job_id = _first_name(labels, (_SCRAPE_LABEL,))
-    node = _node_of(labels)
-    at = moment(alert.get("startsAt"))
+        job_id = _find_first_name(labels, (_SCRAPE_LABEL,))
+    node = _find_node(labels)
+    at = parse_moment(alert.get("startsAt"))
     if job_failed:
         if job_id is None:
             found.ignore(ref, "it says that a job failed, but no label names the job")
             return
-        cluster = _first_name(labels, _CLUSTER_LABELS)
+        cluster = _find_first_name(labels, _CLUSTER_LABELS)
         facts = {"job_id": job_id, "source": "alertmanager", "alert": name}
         if at is not None:
             facts["failed_at"] = at.isoformat().replace("+00:00", "Z")
@@ -109,13 +109,13 @@ def _read_alert(alert: Mapping[str, Any], common: _Labels, found: Notices) -> No
     elif node is None:
         found.ignore(ref, "no label names a node or a failed job")
     else:
-        text = _message(name, labels, annotations)
+        text = _compose_message(name, labels, annotations)
         found.lines.append(Line(node, text, at, "alertmanager", ref, job_id))
 
 
-def _message(name: str, labels: _Labels, annotations: _Labels) -> str:
+def _compose_message(name: str, labels: _Labels, annotations: _Labels) -> str:
     """The alert as a kernel would have said it; an Xid as the driver prints it."""
-    said = one_line(
+    said = format_one_line(
         annotations.get("description")
         or annotations.get("summary")
         or annotations.get("message")
@@ -128,7 +128,7 @@ def _message(name: str, labels: _Labels, annotations: _Labels) -> str:
     return said
 
 
-def _node_of(labels: _Labels) -> str | None:
+def _find_node(labels: _Labels) -> str | None:
     for key in _NODE_LABELS:
         value = labels.get(key, "")
         name = name_in(_PORT.sub("", value) if key == "instance" else value)
@@ -137,11 +137,11 @@ def _node_of(labels: _Labels) -> str | None:
     return None
 
 
-def _first_name(labels: _Labels, keys: Sequence[str]) -> str | None:
+def _find_first_name(labels: _Labels, keys: Sequence[str]) -> str | None:
     return next((name for key in keys if (name := name_in(labels.get(key, "")))), None)
 
 
-def _texts(value: object) -> dict[str, str]:
+def _keep_texts(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         return {}
     return {

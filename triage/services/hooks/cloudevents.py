@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from triage.errors import BadRequest, Place, Unprocessable, Unsupported
 from triage.services.hooks.notices import Notices
-from triage.services.hooks.nvsentinel import health_notices
+from triage.services.hooks.nvsentinel import read_health_notices
 
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
@@ -17,7 +17,7 @@ _JSON_TYPE: Final = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
 _Event = Mapping[str, Any]
 
 
-def events_from(
+def read_events(
     content_type: str, headers: Mapping[str, str], read: Callable[[], Any]
 ) -> list[_Event]:
     """The events of a request, in any of the three modes. ``read`` gives the body's JSON value.
@@ -37,23 +37,23 @@ def events_from(
             for key, value in headers.items()
             if key.startswith("ce-")
         }
-        return [_checked({**context, "data": read()}, "")]
+        return [_check_event({**context, "data": read()}, "")]
     value = read()
     if isinstance(value, list):
         if len(value) > _MAX_EVENTS:
             why = f"at most {_MAX_EVENTS:,} events are read at once"
             raise Unprocessable(why, places=(Place("body", why),))
-        return [_checked(one, f"/{place}") for place, one in enumerate(value)]
+        return [_check_event(one, f"/{place}") for place, one in enumerate(value)]
     if media == BATCH:
         raise BadRequest(
             "a batch of CloudEvents is a JSON list",
             hint=f"send {STRUCTURED} for one",
             places=(Place("body", "is no list"),),
         )
-    return [_checked(value, "")]
+    return [_check_event(value, "")]
 
 
-def _checked(event: object, place: str) -> _Event:
+def _check_event(event: object, place: str) -> _Event:
     if not isinstance(event, Mapping):
         raise Unprocessable(
             "a CloudEvent is a JSON object", places=(Place(f"body{place}", "is no object"),)
@@ -74,11 +74,11 @@ def _checked(event: object, place: str) -> _Event:
     return event
 
 
-def event_notices(event: _Event) -> Notices:
+def read_event_notices(event: _Event) -> Notices:
     """What an event comes down to; a type that nobody here reads is kept out."""
     data = event.get("data")
     if isinstance(data, Mapping) and isinstance(data.get("healthEvent"), Mapping):
-        return health_notices(event, data["healthEvent"])
+        return read_health_notices(event, data["healthEvent"])
     found = Notices()
     found.ignore(
         str(event["id"])[:200], f"events of the type {str(event['type'])[:80]} are not read"

@@ -12,9 +12,9 @@ from typing import Any, Final
 from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure, IgnoredField
 from triage.domain.hosts import expand
-from triage.domain.job import unreadable
+from triage.domain.job import list_unreadable
 from triage.errors import Place, Unprocessable
-from triage.services.hooks.times import moment
+from triage.services.hooks.times import parse_moment
 
 MAX_NAME: Final = 256
 MAX_EXPECTED: Final = 10_000_000
@@ -68,13 +68,13 @@ class Reader:
             )
 
 
-def failure_from(raw: Mapping[str, Any]) -> Failure:
+def parse_failure(raw: Mapping[str, Any]) -> Failure:
     """The failure that a body reports; a field that cannot be read is left out and named.
 
     Keys that are not known are kept among the facts.
     Raises :class:`Unprocessable` without a job's id that can be read.
     """
-    body = renamed(raw, OTHER_NAMES)
+    body = apply_other_names(raw, OTHER_NAMES)
     reader = Reader(body)
     if body.get("job_id") is None:
         reader.missing("job_id")
@@ -82,7 +82,7 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
     reader.finish()
     fields = {key: reader.read(key, convert) for key, convert in _FIELDS.items()}
     ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}
-    ignored |= unreadable(body)
+    ignored |= list_unreadable(body)
     body, odd_names = _with_plain_names(body)
     facts = {key: value for key, value in body.items() if key not in {*_SETTINGS, *ignored}}
     ignored |= odd_names
@@ -109,14 +109,16 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
     )
 
 
-def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+def apply_other_names(
+    raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
     """The body, with our name beside each other one that is there."""
     body = dict(raw)
     for name, others in other_names.items():
         for other in others:
             value = body.get(other)
             # Of a job that never started Slurm prints 0: no reason to refuse its failure.
-            no_time = name.endswith("_at") and moment(value) is None
+            no_time = name.endswith("_at") and parse_moment(value) is None
             if body.get(name) is None and value not in (None, "") and not no_time:
                 body[name] = value
     return body
@@ -160,21 +162,21 @@ def name_from(value: object) -> str:
     return name
 
 
-def _text_from(value: object) -> str:
+def _parse_text(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("must be a text")
     return value
 
 
-def time_from(value: object) -> datetime:
+def parse_time(value: object) -> datetime:
     """A time with its zone out of a JSON value. Raises ValueError."""
-    at = moment(value)
+    at = parse_moment(value)
     if at is None:
         raise ValueError("must be an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
     return at
 
 
-def nodes_from(value: object) -> list[str]:
+def parse_nodes(value: object) -> list[str]:
     """Names of nodes out of a JSON list or a host list. Raises ValueError."""
     if isinstance(value, list):
         return [name_from(one) for one in value]
@@ -183,7 +185,7 @@ def nodes_from(value: object) -> list[str]:
     return [name_from(one) for one in expand(value)]
 
 
-def _expected_from(value: object) -> int:
+def _parse_expected(value: object) -> int:
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_EXPECTED:
@@ -191,7 +193,7 @@ def _expected_from(value: object) -> int:
     return value
 
 
-def _within_from(value: object) -> float:
+def _parse_collect_window(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number of seconds")
     if not 0 < value <= _MAX_COLLECT_S:
@@ -220,11 +222,11 @@ def _exit_code_of(value: object) -> int:
 _FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "cluster": name_from,
     "attempt": name_from,
-    "failed_at": time_from,
-    "started_at": time_from,
-    "nodelist": nodes_from,
+    "failed_at": parse_time,
+    "started_at": parse_time,
+    "nodelist": parse_nodes,
     "exit_code": _exit_code_of,
-    "expected_artifacts": _expected_from,
-    "collect_within_s": _within_from,
-    "callback_url": _text_from,
+    "expected_artifacts": _parse_expected,
+    "collect_within_s": _parse_collect_window,
+    "callback_url": _parse_text,
 }

@@ -17,14 +17,14 @@ from sqlalchemy.orm import Session
 from triage.domain.caller import Caller
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.errors import TooLarge
 from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.parsers.redact.redact import Redactor
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 from triage.services.context import Context
 from triage.services.hooks.notices import AgentReport, Line
-from triage.services.uploads.file_kind import LOOK_BYTES, identified
+from triage.services.uploads.file_kind import LOOK_BYTES, identify_file
 from triage.store import node_notices
 from triage.store.access import keys
 from triage.store.incidents import incidents
@@ -49,22 +49,22 @@ class KeptNotices:
     num_waiting: int
 
 
-def new_notice(ctx: Context, notice: Line | AgentReport) -> NewNotice:
+def make_notice(ctx: Context, notice: Line | AgentReport) -> NewNotice:
     """A notice as it is kept. Raises :class:`TooLarge`."""
     own = own_patterns(ctx.settings.redact_patterns)
     if isinstance(notice, Line):
-        plain, declared, text = as_log(notice), FileKind.KERNEL_LOG, notice.text
+        plain, declared, text = write_as_log(notice), FileKind.KERNEL_LOG, notice.text
     else:
         plain, declared, text = notice.body, FileKind.JOB_LOG, notice.summary
     if len(plain) > _MAX_BODY:
         raise TooLarge(f"it holds more than {_MAX_BODY:,} bytes", hint="send it as a file")
-    body, redacted = _without_secrets(plain, own)
+    body, redacted = _redact_secrets(plain, own)
     # Cut behind that: half a secret is known as none.
-    summary, _ = _without_secrets(one_line(text).encode("utf-8", "replace"), own)
+    summary, _ = _redact_secrets(format_one_line(text).encode("utf-8", "replace"), own)
     return NewNotice(
         node=notice.node,
         source=notice.source,
-        kind=identified(body[:LOOK_BYTES], notice.source, declared).kind,
+        kind=identify_file(body[:LOOK_BYTES], notice.source, declared).kind,
         sha256=hashlib.sha256(body).hexdigest(),
         at=notice.at,
         summary=summary.decode("utf-8", "replace")[:_MAX_SUMMARY],
@@ -73,7 +73,7 @@ def new_notice(ctx: Context, notice: Line | AgentReport) -> NewNotice:
     )
 
 
-def _without_secrets(text: bytes, own: OwnPatterns) -> tuple[bytes, dict[str, int]]:
+def _redact_secrets(text: bytes, own: OwnPatterns) -> tuple[bytes, dict[str, int]]:
     redactor = Redactor(own)
     return redactor.feed(text) + redactor.finish(), dict(redactor.counts)
 
@@ -91,7 +91,7 @@ def keep_notices(
         ctx.commit(partial(_write, ctx, part, caller, now))
     nodes = {one.node for one in notices}
     with ctx.database.reading() as session:
-        found = node_notices.incidents_of_nodes(session, nodes, now - _RECENT, caller.cluster)
+        found = node_notices.list_incidents_of_nodes(session, nodes, now - _RECENT, caller.cluster)
         views = [incidents.find(session, one) for one in found.ids]
     if found.ids:
         ctx.commit(partial(look_at, found.ids, now))
@@ -119,10 +119,10 @@ def look_at(incident_ids: Iterable[str], now: datetime, session: Session) -> Non
         work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
 
 
-def as_log(line: Line) -> bytes:
+def write_as_log(line: Line) -> bytes:
     """``<time> <node> kernel: <text>``: the form that every reader of kernel logs knows."""
-    at = iso_utc(line.at)
+    at = format_iso_utc(line.at)
     # A blank in a name would end it for the reader of the line.
-    node = "-".join(one_line(line.node).split())
+    node = "-".join(format_one_line(line.node).split())
     head = f"{at} {node} kernel: " if at else "kernel: "
-    return (head + one_line(line.text) + "\n").encode("utf-8", "replace")
+    return (head + format_one_line(line.text) + "\n").encode("utf-8", "replace")

@@ -11,13 +11,13 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure
 from triage.domain.wire import WireForm
 from triage.errors import NotAllowed, Refusal, TooMany, Unavailable
 from triage.services.context import Context
-from triage.services.hooks.keep import KeptNotices, as_log, keep_notices, new_notice
+from triage.services.hooks.keep import KeptNotices, keep_notices, make_notice, write_as_log
 from triage.services.hooks.notices import AgentReport, Ignored, Line, Notices
 from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_text
@@ -42,7 +42,7 @@ class HookOutcome(WireForm):
     ] = 0
 
 
-def hear(
+def take_notices(
     ctx: Context,
     notices: Notices,
     caller: Caller | None = None,
@@ -55,7 +55,7 @@ def hear(
     :class:`NotAllowed` where the token is to tell of none of it; what is wrong with one notice
     keeps out that one.
     """
-    now = now or utc_now()
+    now = now or read_utc_now()
     caller = caller or Caller()
     touched: dict[str, IncidentView] = {}
     ignored = list(notices.ignored)
@@ -79,7 +79,7 @@ def hear(
             accepted += 1
         except Refusal as refusal:
             if refusal.status in _OVERLOADED:
-                raise _later(refusal) from refusal
+                raise _convert_to_unavailable(refusal) from refusal
             if isinstance(refusal, NotAllowed):
                 outside = outside or refusal
             ignored.append(Ignored(ref, refusal.detail))
@@ -100,7 +100,7 @@ def _report(
     touched[incident.id] = incident
 
 
-def _later(refusal: Refusal) -> Refusal:
+def _convert_to_unavailable(refusal: Refusal) -> Refusal:
     """The same as a 503 where it is a 429: Alertmanager gives a notice up for that."""
     if refusal.status != TooMany.status:
         return refusal
@@ -120,7 +120,7 @@ def _add_line(
         filename=f"{line.source}.log",
         caller=caller,
     )
-    taken = take_text(ctx, target, as_log(line))
+    taken = take_text(ctx, target, write_as_log(line))
     if taken.artifact.incident_id not in touched:
         with ctx.database.reading() as session:
             found = incidents.find(session, taken.artifact.incident_id)
@@ -133,4 +133,4 @@ def _add_new(
 ) -> None:
     """A notice on a node to ``on_nodes``. Raises :class:`Refusal` where it is kept out."""
     caller.check(None, nodes=[one.node])
-    on_nodes.append(new_notice(ctx, one))
+    on_nodes.append(make_notice(ctx, one))

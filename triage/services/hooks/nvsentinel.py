@@ -14,16 +14,16 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.domain.own_events import is_own_event
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.services.hooks.job_failed import MAX_NAME, name_in
 from triage.services.hooks.notices import AgentReport, Notices
-from triage.services.hooks.times import moment
+from triage.services.hooks.times import parse_moment
 
 _MAX_TEXT: Final = 4000
 _MAX_ITEMS: Final = 256
 
 
-def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notices:
+def read_health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notices:
     """The event as a report on its node, or why it is kept out."""
     found = Notices()
     ref = str(event["id"])[:200]
@@ -32,55 +32,57 @@ def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notic
         found.ignore(ref, "it is what this service said itself, and no evidence")
     elif node is None:
         found.ignore(ref, "the health event names no node")
-    elif not (_text_of(health, "checkName") or _text_of(health, "message") or _codes_of(health)):
+    elif not (
+        _get_text(health, "checkName") or _get_text(health, "message") or _list_codes(health)
+    ):
         found.ignore(ref, "it says neither a check, a message nor an error code")
     else:
-        at = moment(health.get("generatedTimestamp")) or moment(event.get("time"))
-        body = _body_of(health, node, at)
-        found.reports.append(AgentReport(node, body, at, "nvsentinel", ref, _summary_of(health)))
+        at = parse_moment(health.get("generatedTimestamp")) or parse_moment(event.get("time"))
+        body = _make_body(health, node, at)
+        found.reports.append(AgentReport(node, body, at, "nvsentinel", ref, _summarize(health)))
     return found
 
 
-def _summary_of(health: Mapping[str, Any]) -> str:
+def _summarize(health: Mapping[str, Any]) -> str:
     """One line, such as ``SysLogsXIDError 79 (fatal): GPU has fallen off the bus``."""
-    subject = " ".join([_text_of(health, "checkName") or "unnamed", *_codes_of(health)[:8]])
+    subject = " ".join([_get_text(health, "checkName") or "unnamed", *_list_codes(health)[:8]])
     state = "fatal" if health.get("isFatal") is True else "not healthy"
     state = "healthy" if health.get("isHealthy") is True else state
-    message = _text_of(health, "message")
+    message = _get_text(health, "message")
     return f"{subject} ({state}): {message}" if message else f"{subject} ({state})"
 
 
-def _body_of(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
+def _make_body(health: Mapping[str, Any], node: str, at: datetime | None) -> bytes:
     """What the readers of files use of an event; the same event gives the same bytes."""
     entities = health.get("entitiesImpacted")
     kept: dict[str, object] = {
-        key: _text_of(health, key)
+        key: _get_text(health, key)
         for key in ("agent", "componentClass", "checkName", "message", "recommendedAction")
     }
     kept |= {
         "checkName": kept["checkName"] or "unnamed",
         "isFatal": health.get("isFatal") is True,
         "isHealthy": health.get("isHealthy") is True,
-        "errorCode": _codes_of(health),
+        "errorCode": _list_codes(health),
         "entitiesImpacted": [
-            {key: _text_of(one, key)[:MAX_NAME] for key in ("entityType", "entityValue")}
+            {key: _get_text(one, key)[:MAX_NAME] for key in ("entityType", "entityValue")}
             for one in (entities[:_MAX_ITEMS] if isinstance(entities, list) else ())
             if isinstance(one, Mapping)
         ],
         "nodeName": node,
     }
     if at is not None:
-        kept["generatedTimestamp"] = iso_utc(at)
+        kept["generatedTimestamp"] = format_iso_utc(at)
     return json.dumps({"healthEvent": kept}).encode()
 
 
-def _codes_of(health: Mapping[str, Any]) -> list[str]:
+def _list_codes(health: Mapping[str, Any]) -> list[str]:
     codes = health.get("errorCode")
     listed = codes if isinstance(codes, list) else [codes]
     return [str(code)[:64] for code in listed[:_MAX_ITEMS] if _is_plain(code)]
 
 
-def _text_of(value: Mapping[str, Any], key: str) -> str:
+def _get_text(value: Mapping[str, Any], key: str) -> str:
     found = value.get(key)
     return str(found)[:_MAX_TEXT] if _is_plain(found) else ""
 

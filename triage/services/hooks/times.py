@@ -16,7 +16,7 @@ _ZONE_WITHOUT_COLON: Final = re.compile(r"([+-]\d\d)(\d\d)$", re.ASCII)
 _LEAP_SECOND: Final = "60"
 
 
-def rfc3339(text: str) -> datetime | None:
+def parse_rfc3339(text: str) -> datetime | None:
     """The time in UTC, to the microsecond; None for what is no time with a zone.
 
     A leap second is the second before it. What lies before the year 1, or in UTC after
@@ -41,7 +41,7 @@ def rfc3339(text: str) -> datetime | None:
         return _FIRST if at.year == 1 else _LAST
 
 
-def moment(value: object) -> datetime | None:
+def parse_moment(value: object) -> datetime | None:
     """A time as hooks say it; None for what is none."""
     if isinstance(value, bool):
         return None
@@ -52,4 +52,4 @@ def moment(value: object) -> datetime | None:
             return None
     if not isinstance(value, str):
         return None
-    return rfc3339(_ZONE_WITHOUT_COLON.sub(r"\1:\2", value.strip()))
+    return parse_rfc3339(_ZONE_WITHOUT_COLON.sub(r"\1:\2", value.strip()))

@@ -14,12 +14,12 @@ import orjson
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.facts import IGNORED
 from triage.domain.report import Answer, Refused
-from triage.domain.restart import EarlierStarts, starts_from
-from triage.domain.standing import Prior, prior_from
+from triage.domain.restart import EarlierStarts, read_starts
+from triage.domain.standing import Prior, read_prior
 from triage.domain.states import IncidentState
 from triage.errors import Unavailable
 from triage.notify.message import Event
@@ -29,13 +29,13 @@ from triage.sandbox.pool import Analysis, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.notices import take_in_notices
-from triage.services.incidents.starts import earlier_starts
-from triage.services.incidents.wanted import wanted_by
+from triage.services.incidents.starts import find_earlier_starts
+from triage.services.incidents.wanted import list_wanted
 from triage.services.notifications.outbox import tell
 from triage.services.signatures.in_force import label_in_force
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
-from triage.store.incidents.facts import STANDINGS, STARTS, conflict_notes, without_record
+from triage.store.incidents.facts import STANDINGS, STARTS, drop_record, list_conflict_notes
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
 from triage.store.retention import erasures
@@ -109,9 +109,9 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Answer one incident, if it is time to."""
     incident_id = claim.rows[0].key
     take_in_notices(ctx, incident_id)
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.reading() as session:
-        st = settling.progress_of(session, incident_id)
+        st = settling.find_progress(session, incident_id)
         incident = incidents.find(session, incident_id)
     if st is None or incident is None:
         return
@@ -127,9 +127,9 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
         made = _answer(ctx, readers, st, incident, final=todo.final)
     if made is not None and not todo.final:
         with claim.finishing(again_at=todo.again_at) as session:
-            newest = _newest_of(session, st.id)
-            if _keep(session, st, made, newest, utc_now(), provisional=True):
-                tell(session, ctx.settings, st.id, Event.PROVISIONAL, utc_now())
+            newest = _find_newest(session, st.id)
+            if _keep(session, st, made, newest, read_utc_now(), provisional=True):
+                tell(session, ctx.settings, st.id, Event.PROVISIONAL, read_utc_now())
         return
     with claim.finishing() as session:
         _settle(session, ctx, st, made)
@@ -157,10 +157,10 @@ def _answer(
     began = time.monotonic()
     record = record_of(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
-        num_erased = erasures.num_erased(session, st.id)
-        known = known_of(session, st, incident, record, final=final)
+        num_erased = erasures.count_erased(session, st.id)
+        known = collect_known(session, st, incident, record, final=final)
         analysis = readers.analyse(
-            evidence.extracts_of(session, st.id),
+            evidence.read_extracts(session, st.id),
             known,
             deadline_s=ctx.settings.analyse_deadline_s,
         )
@@ -191,10 +191,10 @@ class _OwnRecord(NamedTuple):
 
 def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> _OwnRecord:
     """What an answer is told of our own record. It opens sessions: call it within none."""
-    return _OwnRecord(priors_of(ctx, st, cluster), _starts_of(ctx, st), label_in_force(ctx))
+    return _OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label_in_force(ctx))
 
 
-def known_of(
+def collect_known(
     session: Session,
     st: IncidentProgress,
     incident: IncidentView,
@@ -203,10 +203,10 @@ def known_of(
     final: bool,
 ) -> KnownOfJob:
     """What an answer is told beside what the files came down to."""
-    facts = without_record({"job_id": incident.job_id, **st.facts})
-    ignored = _ignored_notes(facts)
-    conflicts = conflict_notes(session, st.id)
-    unread = [*artifacts.quarantined(session, st.id), *artifacts.given_up(session, st.id)]
+    facts = drop_record({"job_id": incident.job_id, **st.facts})
+    ignored = _list_ignored_notes(facts)
+    conflicts = list_conflict_notes(session, st.id)
+    unread = [*artifacts.list_quarantined(session, st.id), *artifacts.list_given_up(session, st.id)]
     return KnownOfJob(
         facts_json=orjson.dumps(facts, default=str),
         refused=[Refused(name, why) for name, why in unread],
@@ -218,7 +218,7 @@ def known_of(
     )
 
 
-def _ignored_notes(facts: dict[str, Any]) -> list[str]:
+def _list_ignored_notes(facts: dict[str, Any]) -> list[str]:
     """The fields of a hook that could not be read, and that nobody has said since."""
     ignored = facts.pop(IGNORED, {})
     return [
@@ -226,36 +226,36 @@ def _ignored_notes(facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mapping[str, Prior]:
+def find_priors(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mapping[str, Prior]:
     """What an answer is told of the incident's nodes: for all revisions what the first was told.
 
     By the time of a later one the incident is part of the record itself.
     """
     stored = st.facts.get(STANDINGS)
     if isinstance(stored, dict):
-        told = {node: prior_from(one) for node, one in stored.items() if isinstance(one, dict)}
+        told = {node: read_prior(one) for node, one in stored.items() if isinstance(one, dict)}
         return {node: prior for node, prior in told.items() if prior is not None}
     return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
-def _starts_of(ctx: Context, st: IncidentProgress) -> EarlierStarts:
+def _find_starts(ctx: Context, st: IncidentProgress) -> EarlierStarts:
     """What an answer is told of earlier starts of the job: for all revisions the same."""
     stored = st.facts.get(STARTS)
     if isinstance(stored, dict):
-        return starts_from(stored)
+        return read_starts(stored)
     with ctx.database.reading() as session:
-        return earlier_starts(session, st.id, st.facts, with_record=not st.revision)
+        return find_earlier_starts(session, st.id, st.facts, with_record=not st.revision)
 
 
 def _settle(
     session: Session, ctx: Context, st: IncidentProgress, made: _TimedAnalysis | None
 ) -> None:
     """Keep the final answer, unless something came while it was made."""
-    now = utc_now()
-    present = settling.progress_of(session, st.id)
+    now = read_utc_now()
+    present = settling.find_progress(session, st.id)
     if present is None:
         return
-    newest = _newest_of(session, st.id)
+    newest = _find_newest(session, st.id)
     more = present.inputs != st.inputs or present.num_unread > 0
     more = more or (present.settled_at is None and present.settle_at > now)
     changed = made is not None and _keep(
@@ -265,11 +265,11 @@ def _settle(
         settling.go_on_collecting(session, st.id)
         return
     if made is not None:
-        evidence.redate(session, st.id, made.analysis.dated)
+        evidence.update_dates(session, st.id, made.analysis.dated)
     first = settling.settle(session, st.id, now)
-    given_up = artifacts.given_up(session, st.id)
+    given_up = artifacts.list_given_up(session, st.id)
     if given_up:
-        settling.failed(session, st.id, _failure_of(given_up), now)
+        settling.note_failure(session, st.id, _describe_failure(given_up), now)
     if first or changed:
         event = Event.READY if first else Event.REVISED
         event = Event.FAILED if given_up else event
@@ -277,7 +277,7 @@ def _settle(
     ctx.acting.answered(session, ctx.settings, st.id, now)
 
 
-def _failure_of(given_up: Sequence[tuple[str, str]]) -> str:
+def _describe_failure(given_up: Sequence[tuple[str, str]]) -> str:
     """Why an incident counts as failed that was answered without some of its files."""
     name, why = given_up[0]
     others = f", and {len(given_up) - 1} more" if len(given_up) > 1 else ""
@@ -294,8 +294,8 @@ class _Newest(NamedTuple):
     answer: Answer | None
 
 
-def _newest_of(session: Session, incident_id: str) -> _Newest:
-    row = revisions.newest(session, incident_id)
+def _find_newest(session: Session, incident_id: str) -> _Newest:
+    row = revisions.find_newest(session, incident_id)
     if row is None:
         return _Newest(0, None)
     try:
@@ -318,7 +318,7 @@ def _keep(
     priors = {node: prior.to_dict() for node, prior in made.standings.items()}
     record = {STANDINGS: priors, STARTS: made.starts.to_dict()}
     settling.keep_record(session, st.id, record)
-    if erasures.num_erased(session, st.id) != made.num_erased:
+    if erasures.count_erased(session, st.id) != made.num_erased:
         return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(
         made.analysis.answer,
@@ -326,20 +326,20 @@ def _keep(
         provisional,
         st.inputs,
         made.seconds,
-        wanted_by(session, st.id, made.answer),
+        list_wanted(session, st.id, made.answer),
     )
     changed = newest.answer is None or wire.render(newest.answer) != made.report
     # Where a file was erased no answer is left, and numbers still only grow.
     revision = max(newest.revision, st.revision) + changed
     if changed:
         revisions.add(session, st.id, revision, new, now)
-    settling.answered(session, st.id, revision, new, now)
+    settling.note_answer(session, st.id, revision, new, now)
     return changed
 
 
 def analyse_given_up(settings: Settings, session: Session, incident_id: str, why: str) -> None:
     """We failed over an incident: said so, and told."""
-    now = utc_now()
-    if settling.progress_of(session, incident_id) is not None:
-        settling.failed(session, incident_id, f"triage failed over it: {why}", now)
+    now = read_utc_now()
+    if settling.find_progress(session, incident_id) is not None:
+        settling.note_failure(session, incident_id, f"triage failed over it: {why}", now)
         tell(session, settings, incident_id, Event.FAILED, now)

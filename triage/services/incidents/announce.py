@@ -6,19 +6,19 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure
-from triage.domain.job import job_from_dict
+from triage.domain.job import make_job
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
-from triage.services.uploads.facts import without_secrets
+from triage.services.uploads.facts import redact_facts
 from triage.store import jobs, node_notices
 from triage.store.access import audit, keys
-from triage.store.database.ids import made_now
+from triage.store.database.ids import is_made_now
 from triage.store.incidents import incidents, reports
 from triage.store.views import IncidentView
 from triage.store.work import table as work
@@ -37,7 +37,7 @@ def announce(
     ``also`` is called in the same transaction.
     Raises :class:`NotAllowed` for what the token is not to say.
     """
-    now = now or utc_now()
+    now = now or read_utc_now()
     beside = ctx.quotas.jobs_beside(failure.caller, failure.job_id)
     cluster = failure.caller.check(failure.cluster, job_id=failure.job_id)
     failure = replace(failure, cluster=cluster)
@@ -45,7 +45,7 @@ def announce(
     def write(session: Session) -> IncidentView:
         keys.check_believed(session, failure.caller.key_id)
         own = own_patterns(ctx.settings.redact_patterns)
-        facts = without_secrets(failure.facts or {}, own)
+        facts = redact_facts(failure.facts or {}, own)
         if failure.ignored:
             facts[IGNORED] = {one.field: one.why for one in failure.ignored}
         reported = replace(
@@ -54,17 +54,17 @@ def announce(
             collect_within_s=failure.collect_within_s or ctx.settings.collect_within_s,
         )
         incident_id = reports.announce(session, reported, ctx.settings.quiet_s, now)
-        if made_now(incident_id, now):
+        if is_made_now(incident_id, now):
             ctx.quotas.incident(failure.caller)
-        act = "open incident" if made_now(incident_id, now) else "report failure"
+        act = "open incident" if is_made_now(incident_id, now) else "report failure"
         actor = failure.caller.key_id or "local"
         audit.note_first(session, actor, act, incident_id, now, {"job_id": failure.job_id})
         yield_turn(session, incident_id, beside)
-        job = job_from_dict(facts)
+        job = make_job(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
         cluster_id = jobs.cluster_of(session, incident_id)
-        jobs.saw_nodes(session, cluster_id, names, now)
-        if node_notices.any_of(session, cluster_id, names):
+        jobs.note_nodes_seen(session, cluster_id, names, now)
+        if node_notices.has_any(session, cluster_id, names):
             work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
         ctx.fleet.job_failed(
             session,

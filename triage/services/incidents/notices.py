@@ -33,15 +33,15 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
     It is safe to be done twice, and to be stopped in the middle.
     """
     with ctx.database.reading() as session:
-        job = incidents.job_of(session, incident_id)
-        kept = node_notices.of_incident(session, incident_id) if job is not None else []
-        by_identity = {_identity_of(one): one for one in kept}
+        job = incidents.find_job(session, incident_id)
+        kept = node_notices.list_by_incident(session, incident_id) if job is not None else []
+        by_identity = {_make_identity(one): one for one in kept}
         if job is None or not kept:
             return 0
-        known = set(artifacts.known_identities(session, incident_id, by_identity))
+        known = set(artifacts.find_known_identities(session, incident_id, by_identity))
         # Somebody whose word counts has said the same.
-        known -= set_apart.identities_apart(session, incident_id)
-        known |= erasures.of_job(session, job.job_id)
+        known -= set_apart.list_identities_apart(session, incident_id)
+        known |= erasures.list_by_job(session, job.job_id)
     new = [one for name, one in by_identity.items() if name not in known]
     new.sort(key=lambda one: one.key_id or "")
     target = Target(job.job_id, incident=incident_id, cluster=job.cluster)
@@ -58,7 +58,7 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
 
 def _take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
     with ctx.database.reading() as session:
-        bodies = node_notices.bodies_of(session, [one.id for one in notices])
+        bodies = node_notices.read_bodies(session, [one.id for one in notices])
     texts = [
         TextOfNode(_name_of(one), one.node, one.kind, one.redacted, bodies[one.id])
         for one in notices
@@ -79,5 +79,5 @@ def _name_of(notice: NoticeKey) -> str:
     return str(PurePosixPath(OF_HOOKS, name))
 
 
-def _identity_of(notice: NoticeKey) -> str:
+def _make_identity(notice: NoticeKey) -> str:
     return ReceivedFile("", notice.node, kind=notice.kind, sha256=notice.sha256).identity

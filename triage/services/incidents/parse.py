@@ -16,23 +16,23 @@ from typing import Final, NamedTuple
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.exact_json import from_exact_json
-from triage.domain.file_kind import file_kind
+from triage.domain.file_kind import get_file_kind
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound, Unavailable
-from triage.queue.blame import waited_for
+from triage.queue.blame import find_missing_service
 from triage.queue.claim import Claim
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.signatures.in_force import signatures_in_force
+from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
 from triage.store.blobs.interface import BLOB_STORE
 from triage.store.incidents import settling
-from triage.store.incidents.facts import facts_json
+from triage.store.incidents.facts import read_facts_json
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.views import ArtifactView
@@ -61,12 +61,12 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
         uploads: dict[str, dict[str, list[ArtifactView]]] = {}
-        for upload_id, files in artifacts.unread(session, claim.keys).items():
+        for upload_id, files in artifacts.list_unread(session, claim.keys).items():
             uploads.setdefault(files[0].incident_id, {})[upload_id] = files
-        facts = {one: facts_json(session, one) for one in uploads}
+        facts = {one: read_facts_json(session, one) for one in uploads}
     if not uploads:
         return
-    own = signatures_in_force(ctx)
+    own = find_signatures_in_force(ctx)
     known = {one: _KnownToReader(facts[one], own) for one in uploads}
     readings = {one: _read_all(ctx, readers, claim, uploads[one], known[one]) for one in uploads}
     with claim.finishing() as session:
@@ -79,10 +79,10 @@ def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
     """We failed over this upload, and its files are not to blame: they stay unread, and the
     incident is answered without them as a failure of ours.
     """
-    now = utc_now()
+    now = read_utc_now()
     upload = artifacts.upload_of(session, upload_id)
     if upload is not None:
-        settling.changed(session, upload[0], now)
+        settling.note_change(session, upload[0], now)
         work.enqueue(session, WorkKind.ANALYSE, upload[0], now)
 
 
@@ -100,11 +100,11 @@ def _read_all(
         groups = []
         for number, (upload_id, files) in enumerate(uploads.items()):
             try:
-                groups.append(unpacked(ctx, files, Path(folder), f"{number}-"))
+                groups.append(unpack_files(ctx, files, Path(folder), f"{number}-"))
             except (ArtifactError, NotFound) as error:
-                why = _not_given(error)
-                if files[0].blob_key is None or _stays_lost(ctx, upload_id, since[upload_id]):
-                    found += [_gone(file, why) for file in files]
+                why = _describe_not_given(error)
+                if files[0].blob_key is None or _is_lost_for_good(ctx, upload_id, since[upload_id]):
+                    found += [_make_gone(file, why) for file in files]
                 else:
                     claim.postpone(upload_id, Unavailable(why, part=BLOB_STORE))
         if claim.rows[0].tries > 1:
@@ -114,20 +114,20 @@ def _read_all(
         return found + _read_groups(ctx, readers, groups, known)
 
 
-def _not_given(error: ArtifactError | NotFound) -> str:
+def _describe_not_given(error: ArtifactError | NotFound) -> str:
     if isinstance(error, NotFound):
         return error.detail
     return f"its stored bytes are damaged: {error}"
 
 
-def _stays_lost(ctx: Context, upload_id: str, since: datetime | None) -> bool:
+def _is_lost_for_good(ctx: Context, upload_id: str, since: datetime | None) -> bool:
     """Whether bytes have been missing for so long, in a store that has those of others, that
     nobody will bring them back. Raises :class:`Unavailable`.
     """
-    if since is None or utc_now() < since + timedelta(seconds=ctx.settings.lost_after_s):
+    if since is None or read_utc_now() < since + timedelta(seconds=ctx.settings.lost_after_s):
         return False
     with ctx.database.reading() as session:
-        others = artifacts.other_blobs(session, upload_id, _OTHERS)
+        others = artifacts.list_other_blobs(session, upload_id, _OTHERS)
     return any(_is_there(ctx, key) for key in others)
 
 
@@ -138,7 +138,7 @@ def _is_there(ctx: Context, blob_key: str) -> bool:
         return False
 
 
-def unpacked(
+def unpack_files(
     ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str
 ) -> list[_Plain]:
     """The plain files of one upload, their names behind ``prefix``.
@@ -166,7 +166,7 @@ def _read_groups(
     try:
         return _read_together(readers, together, known, deadline_s)
     except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
-        if waited_for(error) is not None:
+        if find_missing_service(error) is not None:
             raise
         log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
     if len(groups) > 1:
@@ -178,7 +178,7 @@ def _read_together(
     readers: Readers, plain: Sequence[_Plain], known: _KnownToReader, deadline_s: float
 ) -> list[Reading]:
     listed = [
-        FileToRead(path, file.name, path.stat().st_size, file.rank, file_kind(file.kind))
+        FileToRead(path, file.name, path.stat().st_size, file.rank, get_file_kind(file.kind))
         for file, path in plain
     ]
     extracted = readers.extract(listed, known.facts, own=known.own, deadline_s=deadline_s)
@@ -200,30 +200,30 @@ def _read_alone(ctx: Context, readers: Readers, plain: _Plain, known: _KnownToRe
         try:
             return _read_together(readers, [plain], known, ctx.settings.parse_deadline_s)[0]
         except ReaderFailed as error:
-            if waited_for(error) is not None:
+            if find_missing_service(error) is not None:
                 raise
-            return _gone(file, f"the reader failed over it: {error}")
+            return _make_gone(file, f"the reader failed over it: {error}")
         except (ReaderDied, ReaderTooSlow) as error:
             why = str(error)
             log.warning("reader lost", artifact_id=file.id, tries=tries, why=why)
-    return _gone(file, f"{why}, {tries} times")
+    return _make_gone(file, f"{why}, {tries} times")
 
 
-def _gone(file: ArtifactView, reason: str) -> Reading:
+def _make_gone(file: ArtifactView, reason: str) -> Reading:
     return Reading(file.id, None, (), ArtifactState.QUARANTINED, reason)
 
 
 def _keep(ctx: Context, session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
-    now = utc_now()
+    now = read_utc_now()
     states = {one.artifact_id: (one.state, one.reason) for one in readings}
     unread = artifacts.set_states(session, states)
     readings = [one for one in readings if one.artifact_id in unread]
     evidence.add_readings(session, incident_id, readings)
     # The incident is locked before the nodes, as everywhere: one order avoids deadlocks.
-    settling.changed(session, incident_id, now)
+    settling.note_change(session, incident_id, now)
     nodes = {str(row["node"]) for one in readings for row in one.rows if row.get("node")}
     cluster_id = jobs.cluster_of(session, incident_id)
-    jobs.saw_nodes(session, cluster_id, nodes, now)
+    jobs.note_nodes_seen(session, cluster_id, nodes, now)
     ctx.fleet.saw_parts(session, cluster_id, readings, now)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

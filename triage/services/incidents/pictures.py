@@ -20,10 +20,16 @@ import orjson
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, RankState
 from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
-from triage.render.pictures.grid import STATES, arrange, ranks_by_state, state_of, summary
+from triage.render.pictures.grid import (
+    STATES,
+    arrange,
+    group_ranks_by_state,
+    state_of,
+    summarize_ranks,
+)
 from triage.render.pictures.markup import Html
-from triage.render.words.clean import cut, one_line
-from triage.render.words.moments import days, timeline_rows
+from triage.render.words.clean import cut, format_one_line
+from triage.render.words.moments import build_timeline_rows, list_days
 from triage.render.words.ranges import condense
 
 # Incidents that are looked at by turns; the answer of 16,384 ranks holds some megabytes.
@@ -38,8 +44,9 @@ MEANING: Final = grid_svg.MEANING
 class Pictures:
     """An answer and what is drawn of it.
 
-    ``answer`` is without its ranks, which are in ``grid``: see :func:`grid_bytes`, here
-    packed as gzip. ``summary`` says the grid in one sentence, ``states`` are rows of (state,
+    ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here
+    packed as gzip. ``summarize_ranks`` says the grid in one sentence, ``states`` are rows of
+    (state,
     meaning, count, ranks). The other pictures are SVG with their text twins, empty where
     there is nothing to draw.
     """
@@ -91,24 +98,24 @@ class PictureStore:
 
 def draw(answer: Answer) -> Pictures:
     """All pictures of an answer."""
-    moments = timeline_rows(answer)
-    when = days(moments)
+    moments = build_timeline_rows(answer)
+    when = list_days(moments)
     states = tuple(
         (name, MEANING[name], len(members), condense(members, max_chars=_MAX_RANK_CHARS))
-        for name, members in ranks_by_state(answer.ranks)
+        for name, members in group_ranks_by_state(answer.ranks)
     )
-    cells = grid_bytes(answer.ranks)
+    cells = encode_grid(answer.ranks)
     return Pictures(
         answer=replace(answer, ranks=()),
-        grid=_gzipped(cells),
+        grid=_compress(cells),
         has_grid=bool(cells),
         num_ranks=len(answer.ranks),
-        summary=summary(answer.ranks),
+        summary=summarize_ranks(answer.ranks),
         states=states,
-        late=grid_svg.late_table(answer.ranks),
+        late=grid_svg.render_late_table(answer.ranks),
         waits=graph.as_svg(answer.waits),
         waits_list=graph.as_list(answer.waits),
-        waits_omitted=graph.boxes(answer.waits)[1],
+        waits_omitted=graph.select_boxes(answer.waits)[1],
         timeline=timeline_svg.as_svg(moments),
         timeline_table=timeline_svg.as_table(moments, with_day=len(when) > 1),
         timeline_days=when,
@@ -117,7 +124,7 @@ def draw(answer: Answer) -> Pictures:
     )
 
 
-def grid_bytes(ranks: Sequence[RankState]) -> bytes:
+def encode_grid(ranks: Sequence[RankState]) -> bytes:
     r"""The rank grid as the page reads it; no bytes without ranks, or with more than 65,536.
 
     A length (u32), JSON of that length padded with blanks to a multiple of four, then one
@@ -130,7 +137,7 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     if grid is None:
         return b""
     cells = [cell.state for cell in grid.cells]
-    nodes = [] if grid.columns else _cells_by_node(cells)
+    nodes = [] if grid.columns else _count_cells_by_node(cells)
     known: dict[str, int] = {}
     numbers = [known.setdefault(_place(one), len(known)) for one in cells]
     places = list(known) if len(known) <= _MOST_PLACES else []
@@ -139,7 +146,7 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
         {
             "num": len(cells),
             "states": list(STATES),
-            "ranks": _in_order([one.rank for one in cells]),
+            "ranks": _encode_rank_order([one.rank for one in cells]),
             "nodes": nodes,
             "places": places,
             "late": late,
@@ -156,15 +163,15 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     return b"".join(parts)
 
 
-def _cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
+def _count_cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
     """(node, its number of cells) in the order of the cells."""
     return [
-        (cut(one_line(node or ""), 80), len(list(members)))
+        (cut(format_one_line(node or ""), 80), len(list(members)))
         for node, members in groupby(cells, lambda one: one.node)
     ]
 
 
-def _in_order(ranks: Sequence[int]) -> str:
+def _encode_rank_order(ranks: Sequence[int]) -> str:
     """Ranks in the order given, as spans that count up: ``0-7,64-71,8``."""
     spans: list[list[int]] = []
     for rank in ranks:
@@ -177,11 +184,13 @@ def _in_order(ranks: Sequence[int]) -> str:
 
 def _place(state: RankState) -> str:
     """Where a rank waits, as far as it is known."""
-    words = [cut(one_line(word), _MAX_WORD) for word in (state.desc or state.pg, state.op) if word]
+    words = [
+        cut(format_one_line(word), _MAX_WORD) for word in (state.desc or state.pg, state.op) if word
+    ]
     words += [f"#{state.seq_id}"] if state.seq_id is not None else []
     return " ".join(words)
 
 
-def _gzipped(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     packer = zlib.compressobj(level=6, wbits=31)
     return packer.compress(data) + packer.flush()

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from sqlalchemy.orm import Session
 
-from triage.analysis.facts.part import NamedParts, named_by
+from triage.analysis.facts.part import NamedParts, list_named_parts
 from triage.domain.wire import WireForm
 from triage.store.incidents import repeats
 from triage.store.incidents.repeats import MAX_READ, Conviction
@@ -35,28 +35,30 @@ class Repeat(WireForm):
     why: Annotated[str, "What both have in common, and how often that was."]
 
 
-def repeats_of(session: Session, incident_id: str) -> list[Repeat]:
+def list_repeats(session: Session, incident_id: str) -> list[Repeat]:
     """Earlier incidents of the suspects of this one, newest first, at most 20.
 
     Where there are more, those that name the same part of the node come before the others.
     """
-    present = {one.node: one for one in repeats.first_suspects(session, incident_id, _MAX_NODES)}
-    past = repeats.earlier(session, incident_id, list(present))
+    present = {
+        one.node: one for one in repeats.list_first_suspects(session, incident_id, _MAX_NODES)
+    }
+    past = repeats.list_earlier(session, incident_id, list(present))
     found = [
         of_node
         for node, now in present.items()
-        for of_node in _compared(now, [one for one in past if one.node == node], len(past))
+        for of_node in _compare_incidents(now, [one for one in past if one.node == node], len(past))
     ]
     found.sort(key=lambda pair: (pair[0], pair[1].incident_id), reverse=True)
     kept = [repeat for _, repeat in found[:MAX_REPEATS]]
     return sorted(kept, key=lambda one: one.incident_id, reverse=True)
 
 
-def _compared(
+def _compare_incidents(
     now: Conviction, past: Sequence[Conviction], num_read: int
 ) -> list[tuple[bool, Repeat]]:
     """(whether both name the same part, the repeat) of one node."""
-    told = [named_by(one.suspect) for one in (*reversed(past), now)]
+    told = [list_named_parts(one.suspect) for one in (*reversed(past), now)]
     # A line of one incident may say which adapter the interface of another one is.
     names = {name: address for one in told for name, address in one.names.items()}
     *others, mine = (one.by_address(names) for one in told)
@@ -65,15 +67,15 @@ def _compared(
     for one, theirs in named:
         key = next((key for key in mine.parts if key in theirs.parts), None)
         group = [other for other, its in named if key is None or key in its.parts]
-        common = _in_common(now, one, mine, theirs, key)
+        common = _list_common(now, one, mine, theirs, key)
         part = theirs.first if key is None else mine.parts[key]
-        why = f"{', '.join(common)}; {_how_often(now, group, num_read)}"
+        why = f"{', '.join(common)}; {_describe_frequency(now, group, num_read)}"
         repeat = Repeat(one.incident_id, one.job_id, one.at, one.node, part, why)
         found.append((key is not None, repeat))
     return found
 
 
-def _in_common(
+def _list_common(
     now: Conviction, one: Conviction, mine: NamedParts, theirs: NamedParts, key: str | None
 ) -> list[str]:
     words = ["same node"]
@@ -89,7 +91,7 @@ def _in_common(
     return words
 
 
-def _how_often(now: Conviction, group: Sequence[Conviction], num_read: int) -> str:
+def _describe_frequency(now: Conviction, group: Sequence[Conviction], num_read: int) -> str:
     """``3 incidents in 12 days``: this one and those of the group."""
     days = max(1, math.ceil((now.at - min(one.at for one in group)) / _DAY))
     least = "at least " if num_read == MAX_READ else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.category import Category
 from triage.errors import NotFound, Place, Unprocessable
 from triage.notify.message import Event
@@ -44,7 +44,7 @@ def resolve(
             hint="put the long story into a ticket and its address into the note",
             places=(Place("body/note", "too long"),),
         )
-    now = utc_now()
+    now = read_utc_now()
     said = ResolutionView(category, node, note, actor, now)
     with ctx.database.writing() as session:
         if not resolutions.put(session, incident_id, said):

@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import Conflict, Unprocessable
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, announce
@@ -34,14 +34,14 @@ class Pruned:
     """What became of blobs that no row refers to; None where nothing was removed."""
 
 
-def _days_ago(now: datetime, days: float) -> datetime:
+def _subtract_days(now: datetime, days: float) -> datetime:
     return now - timedelta(days=days)
 
 
 def believe_clock(ctx: Context) -> None:
     """Raises :class:`Conflict` where the time has jumped: then nothing is deleted by age."""
     with ctx.database.writing() as session:
-        doubt = watch_clock(session, utc_now())
+        doubt = watch_clock(session, read_utc_now())
     if doubt:
         raise Conflict(doubt, hint="set the clock right; `triage doctor` says how it stands")
 
@@ -62,21 +62,21 @@ def prune(
 
     Raises :class:`Conflict`, and removes nothing, where the blob store is not ours alone.
     """
-    now = utc_now()
+    now = read_utc_now()
     if not dry_run and (owner := announce(ctx)).strangers:
         raise Conflict(owner.words, hint=ADOPT)
-    incidents_before = _days_ago(now, older_than_days)
-    blobs_before = _days_ago(now, blobs_older_than_days)
+    incidents_before = _subtract_days(now, older_than_days)
+    blobs_before = _subtract_days(now, blobs_older_than_days)
     with ctx.database.reading() as session:
         periods = own_periods(session)
-        own = {it.cluster_id: _days_ago(now, it.keep_days) for it in periods if it.keep_days}
+        own = {it.cluster_id: _subtract_days(now, it.keep_days) for it in periods if it.keep_days}
         own_blobs = {
-            it.cluster_id: _days_ago(now, it.keep_blobs_days)
+            it.cluster_id: _subtract_days(now, it.keep_blobs_days)
             for it in periods
             if it.keep_blobs_days
         }
-        old = retention.old_incidents(session, incidents_before, own)
-        uploads = retention.old_uploads(session, blobs_before, of=old, own=own_blobs)
+        old = retention.list_old_incidents(session, incidents_before, own)
+        uploads = retention.list_old_uploads(session, blobs_before, of=old, own=own_blobs)
     found = Pruned(len(old), len(uploads), sum(one.stored_bytes for one in uploads))
     if dry_run:
         return found
@@ -91,7 +91,7 @@ def prune(
             audit.note(session, actor, "prune", "incidents", now, detail)
     with ctx.database.writing() as session:
         idempotency.prune(session, now)
-        node_notices.prune(session, _days_ago(now, ctx.settings.keep_events_days))
+        node_notices.prune(session, _subtract_days(now, ctx.settings.keep_events_days))
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     swept = sweep(ctx, now)
@@ -116,7 +116,7 @@ def keep_for(
             "a cluster has a name, and is kept for more than 0 days",
             hint="leave an option out to go by the settings",
         )
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         set_periods(session, cluster, days, blobs_days)
         detail = {"keep_days": days, "keep_blobs_days": blobs_days}

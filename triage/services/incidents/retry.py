@@ -4,7 +4,7 @@ says so.
 
 from dataclasses import dataclass
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import NotFound
 from triage.services.context import Context
 from triage.store.access import audit
@@ -34,10 +34,10 @@ def retry(
         if all_logs and incident_id is not None:
             found = [incident_id]
         else:
-            found = again.incidents_to_retry(session, incident_id)
+            found = again.list_incidents_to_retry(session, incident_id)
     num_files = 0
     for one in found:
-        now = utc_now()
+        now = read_utc_now()
         with ctx.database.writing() as session:
             num = again.read_again(session, one, now, all_logs=all_logs)
             audit.note(session, actor, "retry", one, now, {"files": num})

@@ -25,10 +25,10 @@ _LATEST_S: Final = 60.0
 _FILES_A_SECOND: Final = 500.0
 
 
-def wanted_by(session: Session, incident_id: str, answer: Answer) -> list[WantedFile]:
+def list_wanted(session: Session, incident_id: str, answer: Answer) -> list[WantedFile]:
     """What an answer asks for, the most telling first."""
-    reasons = dict(_ranks_in_question(answer))
-    here = wanted.digests(session, incident_id, reasons, MAX_WANTED)
+    reasons = dict(_list_ranks_in_question(answer))
+    here = wanted.list_digests(session, incident_id, reasons, MAX_WANTED)
     order = {rank: place for place, rank in enumerate(reasons)}
     here.sort(key=lambda one: order.get(one.rank, len(order)))
     dumps = (
@@ -44,7 +44,7 @@ def wanted_by(session: Session, incident_id: str, answer: Answer) -> list[Wanted
     return [*answer.wanted, *dumps][:MAX_WANTED]
 
 
-def _ranks_in_question(answer: Answer) -> Iterator[tuple[int | None, str]]:
+def _list_ranks_in_question(answer: Answer) -> Iterator[tuple[int | None, str]]:
     """Ranks whose dumps a person would look at, and why: of suspects, then some that wait."""
     named = [rank for one in answer.suspects if one.role is not Role.AFFECTED for rank in one.ranks]
     suspects = dict.fromkeys(named[:_MAX_SUSPECTS])
@@ -55,21 +55,21 @@ def _ranks_in_question(answer: Answer) -> Iterator[tuple[int | None, str]]:
     yield from ((rank, _OF_WAITING) for rank in waiting if rank not in suspects)
 
 
-def wanted_of_node(
+def find_wanted_of_node(
     session: Session, caller: Caller, job_id: str, incident_id: str, node: str | None
 ) -> Asked:
     """What is wanted of one node. Raises :class:`NotFound` for what is none of the token's."""
-    job = incidents.job_of(session, incident_id)
+    job = incidents.find_job(session, incident_id)
     node = node or caller.only_node
-    if job is None or job.job_id != job_id or not _speaks_for(caller, job_id, job.cluster, node):
+    if job is None or job.job_id != job_id or not _may_speak_for(caller, job_id, job.cluster, node):
         raise NotFound(
             "there is no such incident of this job and node",
             hint="give job, node and incident as the upload has them that answered with it",
         )
-    return wanted.asked(session, incident_id, node)
+    return wanted.find_asked(session, incident_id, node)
 
 
-def _speaks_for(caller: Caller, job_id: str, cluster: str | None, node: str | None) -> bool:
+def _may_speak_for(caller: Caller, job_id: str, cluster: str | None, node: str | None) -> bool:
     try:
         caller.check(cluster, job_id=job_id, nodes=[node])
     except NotAllowed:
@@ -77,7 +77,7 @@ def _speaks_for(caller: Caller, job_id: str, cluster: str | None, node: str | No
     return caller.sees(cluster)
 
 
-def again_s(asked: Asked) -> float | None:
+def compute_retry_s(asked: Asked) -> float | None:
     """Seconds after which to ask again; None where no more will be wanted."""
     if asked.settled:
         return None

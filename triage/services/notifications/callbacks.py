@@ -28,24 +28,24 @@ def with_allowed_callback(ctx: Context, failure: Failure) -> Failure:
     """The failure, without its callback where that may not be: an alarm is not lost for it."""
     if failure.callback_url is None:
         return failure
-    why = _why_not(ctx.settings, failure.callback_url)
+    why = _explain_refusal(ctx.settings, failure.callback_url)
     if why is None:
         return failure
     ignored = (*failure.ignored, IgnoredField(_FIELD, why))
     return replace(failure, callback_url=None, ignored=ignored)
 
 
-def callback_guard(settings: Settings) -> Guard:
+def make_callback_guard(settings: Settings) -> Guard:
     """The hosts that callbacks may go to. Raises :class:`UsageError` for an entry that is none."""
     return Guard(settings.callback_allow, setting="TRIAGE_CALLBACK_ALLOW")
 
 
-def _why_not(settings: Settings, url: str) -> str | None:
+def _explain_refusal(settings: Settings, url: str) -> str | None:
     """Why no callback goes to this address; None where it may."""
     if not settings.callback_secret:
         return "callbacks are signed, and TRIAGE_CALLBACK_SECRET is not set"
     try:
-        if not callback_guard(settings).lists(url, where=f"body/{_FIELD}"):
+        if not make_callback_guard(settings).lists(url, where=f"body/{_FIELD}"):
             return "its host is not in TRIAGE_CALLBACK_ALLOW"
         Guard(settings.webhook_allow).check(url, where=f"body/{_FIELD}")
     except Unprocessable as refusal:

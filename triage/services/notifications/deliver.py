@@ -7,12 +7,12 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import DeliveryState
 from triage.notify import schedule
 from triage.notify.deliver import Attempt, send
 from triage.notify.guard import Guard
-from triage.notify.registry import receiver
+from triage.notify.registry import get_receiver
 from triage.notify.request import Kind, Request
 from triage.notify.signing import sign
 from triage.queue.claim import Claim
@@ -35,25 +35,25 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
     while True:
         with ctx.database.reading() as session:
             receiving = subscriptions.find(session, subscription_id)
-            not_before = subscriptions.not_before(session, subscription_id)
-            waiting = deliveries.pending(session, subscription_id)
+            not_before = subscriptions.find_not_before(session, subscription_id)
+            waiting = deliveries.list_pending(session, subscription_id)
         if receiving is None or receiving.disabled_at is not None or not waiting:
             return
-        now = utc_now()
-        message, again_at = _next_due(receiving, not_before, waiting, now)
+        now = read_utc_now()
+        message, again_at = _choose_next(receiving, not_before, waiting, now)
         if message is None:
             claim.finish(again_at)
             return
         if time.monotonic() > ends_at:
             claim.finish(again_at=now)
             return
-        if receiver(Kind(receiving.kind)).latest_only and _superseded(message, waiting):
+        if get_receiver(Kind(receiving.kind)).latest_only and _is_superseded(message, waiting):
             _drop(ctx, message)
         else:
-            _attempt_one(ctx, guard, receiving, message)
+            _try_delivery(ctx, guard, receiving, message)
 
 
-def _next_due(
+def _choose_next(
     receiving: SubscriptionView,
     not_before: datetime | None,
     waiting: list[DeliveryView],
@@ -69,15 +69,15 @@ def _next_due(
         schedule.Pending(number, d.created_at, d.tried_at, d.next_at or now)
         for number, d in enumerate(waiting)
     ]
-    due = schedule.due(pending, state, now)
+    due = schedule.select_due_deliveries(pending, state, now)
     if due:
         return waiting[due[0].delivery_id], None
     return None, min(
-        schedule.due_at(one, state, now, oldest=one.delivery_id == 0) for one in pending
+        schedule.compute_due_time(one, state, now, oldest=one.delivery_id == 0) for one in pending
     )
 
 
-def _superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
+def _is_superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
     return any(
         other.incident_id is not None
         and other.incident_id == one.incident_id
@@ -87,22 +87,22 @@ def _superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
 
 
 def _drop(ctx: Context, one: DeliveryView) -> None:
-    dropped = DeliveryAttempt(DeliveryState.FAILED, None, None, _SUPERSEDED, 0, utc_now())
+    dropped = DeliveryAttempt(DeliveryState.FAILED, None, None, _SUPERSEDED, 0, read_utc_now())
     with ctx.database.writing() as session:
-        deliveries.record(session, one.id, dropped, utc_now())
+        deliveries.record(session, one.id, dropped, read_utc_now())
 
 
-def _attempt_one(
+def _try_delivery(
     ctx: Context, guard: Guard, receiving: SubscriptionView, one: DeliveryView
 ) -> None:
     """One try, written down whatever becomes of it."""
     if not one.body:
         one = written(ctx, receiving, one)
-    signed = receiver(Kind(receiving.kind)).signed and receiving.secrets
-    headers = sign(receiving.secrets, one.id, utc_now(), one.body) if signed else {}
-    if not signed and receiver(Kind(receiving.kind)).signed:
-        headers = {"webhook-id": one.id, "webhook-timestamp": str(int(utc_now().timestamp()))}
-    began = utc_now()
+    signed = get_receiver(Kind(receiving.kind)).signed and receiving.secrets
+    headers = sign(receiving.secrets, one.id, read_utc_now(), one.body) if signed else {}
+    if not signed and get_receiver(Kind(receiving.kind)).signed:
+        headers = {"webhook-id": one.id, "webhook-timestamp": str(int(read_utc_now().timestamp()))}
+    began = read_utc_now()
     request = Request(one.method, one.url, {**one.headers, **headers}, one.body)
     attempt = send(request, guard, timeout_s=ctx.settings.webhook_timeout_s)
     log.info(
@@ -113,8 +113,8 @@ def _attempt_one(
         error=attempt.error,
         latency_ms=attempt.latency_ms,
     )
-    now = utc_now()
-    state, next_at = _outcome(attempt, one, now)
+    now = read_utc_now()
+    state, next_at = _classify_attempt(attempt, one, now)
     done = DeliveryAttempt(state, next_at, attempt.status, attempt.error, attempt.latency_ms, began)
     with ctx.database.writing() as session:
         deliveries.record(session, one.id, done, now)
@@ -128,7 +128,7 @@ def _note_receiver(
     if attempt.ok:
         subscriptions.set_failing(session, receiving.id, None, None)
         if receiving.failing_since is not None:
-            deliveries.all_due(session, receiving.id, now)
+            deliveries.make_all_due(session, receiving.id, now)
     elif attempt.gone:
         subscriptions.disable(session, receiving.id, "the receiver answered 410", now)
         deliveries.give_up_all(session, receiving.id, "the receiver answered 410")
@@ -138,12 +138,12 @@ def _note_receiver(
         subscriptions.set_failing(session, receiving.id, now, until)
 
 
-def _outcome(
+def _classify_attempt(
     attempt: Attempt, one: DeliveryView, now: datetime
 ) -> tuple[DeliveryState, datetime | None]:
     if attempt.ok:
         return DeliveryState.DELIVERED, None
-    next_at = schedule.next_try(
+    next_at = schedule.schedule_next_try(
         one.attempts + 1, now, attempt.retry_after_s, one.created_at, message_id=one.id
     )
     return (DeliveryState.PENDING, next_at) if next_at else (DeliveryState.FAILED, None)

@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 
 from triage.domain.report import Answer
 from triage.domain.states import WorkKind
-from triage.notify.message import Event, Message, message_id
-from triage.notify.next_steps import next_steps_of
+from triage.notify.message import Event, Message, derive_message_id
+from triage.notify.next_steps import collect_next_steps
 from triage.notify.registry import render
 from triage.notify.request import Kind, Target
-from triage.services.notifications.storms import joins_storm
+from triage.services.notifications.storms import add_to_storm
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
@@ -31,20 +31,20 @@ def tell(
 
     ``previous`` is the answer before, for receivers that keep a state.
     """
-    wanting = subscriptions.wanting(session, incident_id, str(event))
+    wanting = subscriptions.list_wanting(session, incident_id, str(event))
     incident = incidents.find(session, incident_id)
     if not wanting or incident is None:
         return
-    message = message_of(
-        incident, revisions.newest(session, incident_id), settings, event, now, previous
+    message = make_message(
+        incident, revisions.find_newest(session, incident_id), settings, event, now, previous
     )
     for one in wanting:
         target = Target(Kind(one.kind), one.url, one.routing_key)
         request = render(message, target)
-        if request is None or joins_storm(session, settings, one, incident_id, now):
+        if request is None or add_to_storm(session, settings, one, incident_id, now):
             continue
         new = NewDelivery(
-            _identity(incident, event, one.id, now),
+            _make_identity(incident, event, one.id, now),
             one.id,
             incident_id,
             incident.revision,
@@ -65,20 +65,20 @@ def tell_deleted(
 
     The message outlives the incident, so it is of none.
     """
-    receivers = set(deliveries.told_of(session, incident.id))
-    subscriptions.outlive(session, incident.id)
+    receivers = set(deliveries.list_told(session, incident.id))
+    subscriptions.keep_callbacks(session, incident.id)
     message = replace(
-        message_of(incident, None, settings, Event.DELETED, now),
+        make_message(incident, None, settings, Event.DELETED, now),
         state="deleted", url="", reason=None, resolution=None,
     )  # fmt: skip
-    for one in subscriptions.active(session):
+    for one in subscriptions.list_active(session):
         if one.id not in receivers and str(Event.DELETED) not in one.events:
             continue
         request = render(message, Target(Kind(one.kind), one.url, one.routing_key))
         if request is None:
             continue
         new = NewDelivery(
-            message_id(incident.id, incident.revision, Event.DELETED, one.id),
+            derive_message_id(incident.id, incident.revision, Event.DELETED, one.id),
             one.id, None, incident.revision, str(Event.DELETED),
             request.method, request.url, request.headers, request.body,
         )  # fmt: skip
@@ -86,14 +86,16 @@ def tell_deleted(
         work.enqueue(session, WorkKind.NOTIFY, one.id, now)
 
 
-def _identity(incident: IncidentView, event: Event, subscription_id: str, now: datetime) -> str:
+def _make_identity(
+    incident: IncidentView, event: Event, subscription_id: str, now: datetime
+) -> str:
     """One message for each revision and event; each resolution is one of its own."""
     if event is Event.RESOLVED:
         subscription_id = f"{subscription_id}/{now.isoformat()}"
-    return message_id(incident.id, incident.revision, event, subscription_id)
+    return derive_message_id(incident.id, incident.revision, event, subscription_id)
 
 
-def message_of(
+def make_message(
     incident: IncidentView,
     newest: RevisionView | None,
     settings: Settings,
@@ -103,7 +105,7 @@ def message_of(
 ) -> Message:
     """What ``event`` says of an incident whose newest answer is ``newest``."""
     answer = None if newest is None else newest.reported()
-    steps = None if answer is None else next_steps_of(answer)
+    steps = None if answer is None else collect_next_steps(answer)
     base = settings.public_url.rstrip("/")
     return Message(
         event=event,

@@ -7,8 +7,8 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from triage.domain.states import WorkKind
-from triage.notify.message import Event, message_id
-from triage.notify.registry import receiver
+from triage.notify.message import Event, derive_message_id
+from triage.notify.registry import get_receiver
 from triage.notify.request import Kind, Target
 from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
@@ -21,7 +21,7 @@ _MINUTE: Final = timedelta(minutes=1)
 _MOST_NAMED: Final = 50
 
 
-def joins_storm(
+def add_to_storm(
     session: Session,
     settings: Settings,
     receiving: SubscriptionView,
@@ -33,18 +33,18 @@ def joins_storm(
     It is when the receiver has not heard of it and has been told of enough in a minute; then
     the message that tells of them all is owed in a minute's time.
     """
-    if receiver(Kind(receiving.kind)).each:
+    if get_receiver(Kind(receiving.kind)).each:
         return False
     if receiving.incident_id is not None or deliveries.was_told(session, receiving.id, incident_id):
         return False
-    if deliveries.num_since(session, receiving.id, now - _MINUTE) < settings.messages_per_minute:
+    if deliveries.count_since(session, receiving.id, now - _MINUTE) < settings.messages_per_minute:
         return False
-    if deliveries.storm_awaits(session, receiving.id, now):
+    if deliveries.is_storm_pending(session, receiving.id, now):
         return True
     at = now + _MINUTE
     minute = int(now.timestamp()) // 60
     new = NewDelivery(
-        message_id("storm", minute, Event.STORM, receiving.id),
+        derive_message_id("storm", minute, Event.STORM, receiving.id),
         receiving.id, None, 0, str(Event.STORM), "POST", receiving.url, {}, b"",
     )  # fmt: skip
     deliveries.add(session, new, now, due_at=at)
@@ -56,7 +56,9 @@ def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> Del
     """The message of a storm with its body, which it gets once, before its first try."""
     with ctx.database.writing() as session:
         until = one.next_at or one.created_at + _MINUTE
-        number, newest = deliveries.not_told_of(session, receiving.id, one.created_at, _MOST_NAMED)
+        number, newest = deliveries.list_not_told(
+            session, receiving.id, one.created_at, _MOST_NAMED
+        )
         storm = Storm(
             since=one.created_at,
             until=until,

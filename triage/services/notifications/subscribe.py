@@ -6,17 +6,17 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import check_takes, receiver
+from triage.notify.registry import check_takes, get_receiver
 from triage.notify.request import Kind, Target
-from triage.notify.signing import check_secret, new_secret
+from triage.notify.signing import check_secret, make_signing_secret
 from triage.services.context import Context
 from triage.store.access import audit
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import DeliveryView, SubscriptionView
@@ -42,11 +42,11 @@ def subscribe(
     wanted = list(events or ())
     named = check_events(wanted)
     check_takes(target.kind, wanted)
-    secrets = (check_secret(secret),) if secret else (new_secret(),)
+    secrets = (check_secret(secret),) if secret else (make_signing_secret(),)
     Guard(ctx.settings.webhook_allow).check(target.url)
-    now = utc_now()
+    now = read_utc_now()
     new = NewSubscription(
-        new_id("sub", now),
+        make_id("sub", now),
         str(target.kind),
         target.url,
         target.routing_key,
@@ -65,7 +65,7 @@ def subscribe(
 
 def unsubscribe(ctx: Context, subscription_id: str, actor: str) -> None:
     """No more messages; what was not sent yet is dropped. Raises :class:`NotFound`."""
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         if not subscriptions.remove(session, subscription_id):
             raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
@@ -92,13 +92,13 @@ def rotate_secret(
             f"the old secret can stay valid for 0 to {LONGEST_OVERLAP_S} s",
             places=(Place("body/old_valid_s", "out of range"),),
         )
-    new = check_secret(secret) if secret else new_secret()
-    now = utc_now()
+    new = check_secret(secret) if secret else make_signing_secret()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         present = subscriptions.find(session, subscription_id)
         if present is None or present.incident_id is not None:
             raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
-        if not receiver(Kind(present.kind)).signed:
+        if not get_receiver(Kind(present.kind)).signed:
             raise Conflict(
                 f"messages to {present.kind} are not signed: there is no secret to change",
                 hint="subscribe it again with its new address or key, then delete this one",
@@ -127,7 +127,7 @@ def resend(
     ``also`` is called in the same transaction.
     Raises :class:`NotFound`, and :class:`Conflict` where the receiver said it is gone.
     """
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         found = deliveries.send_again(session, delivery_id, now)
         if found is None:

@@ -10,17 +10,17 @@ from typing import Final, NoReturn
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, Gone, NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.services.notifications.outbox import tell_deleted
-from triage.services.retention.ownership import owning
+from triage.services.retention.ownership import require_ownership
 from triage.services.uploads.pack import copy_frames
 from triage.services.uploads.record import is_note
 from triage.store import node_notices
 from triage.store.access import audit, idempotency
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import incidents, retention
 from triage.store.messages import deliveries
 from triage.store.retention import erasures, unreferenced
@@ -41,15 +41,15 @@ def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> 
     Raises :class:`NotFound`, :class:`Gone` for one that was erased already, :class:`Unprocessable`
     without a reason, and :class:`Conflict` where the blob store is not ours alone.
     """
-    by = erasures.ErasureRequest(actor, _checked(reason), utc_now())
-    owning(ctx)
+    by = erasures.ErasureRequest(actor, _check_reason(reason), read_utc_now())
+    require_ownership(ctx)
     with ctx.database.writing() as session:
         erasures.lock(session, incident_id)
         incident = incidents.find(session, incident_id)
         if incident is None:
-            _not_there(session, incident_id, "incident")
+            _raise_not_found(session, incident_id, "incident")
         erasures.add_incident(session, incident_id, incident.job_id, by)
-        unreferenced.mark_erased(session, erasures.blob_keys(session, incident_id), by.at)
+        unreferenced.mark_erased(session, erasures.list_blob_keys(session, incident_id), by.at)
         _forget_quotes(session, incident)
         node_notices.erase_of_incident(session, incident_id)
         tell_deleted(session, ctx.settings, incident, by.at)
@@ -66,15 +66,15 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
 
     Raises as :func:`delete_incident`.
     """
-    by = erasures.ErasureRequest(actor, _checked(reason), utc_now())
-    owning(ctx)
+    by = erasures.ErasureRequest(actor, _check_reason(reason), read_utc_now())
+    require_ownership(ctx)
     for _ in range(_TRIES):
         with ctx.database.reading() as session:
             pack = erasures.pack_of(session, artifact_id)
             if pack is None:
-                _not_there(session, artifact_id, "artifact")
-        rewritten = _without(ctx, pack)
-        if _erased(ctx, pack, rewritten, by):
+                _raise_not_found(session, artifact_id, "artifact")
+        rewritten = _drop_file(ctx, pack)
+        if _note_erasure(ctx, pack, rewritten, by):
             log.warning("artifact erased", artifact_id=artifact_id, actor=actor)
             finish_erasures(ctx)
             return pack.incident_id
@@ -83,7 +83,7 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
     raise Conflict("other files of the same upload are being erased", hint="try again")
 
 
-def _checked(reason: str) -> str:
+def _check_reason(reason: str) -> str:
     text = reason.strip()
     if not 1 <= len(text) <= MAX_REASON:
         raise Unprocessable(
@@ -94,7 +94,7 @@ def _checked(reason: str) -> str:
     return text
 
 
-def _not_there(session: Session, subject: str, what: str) -> NoReturn:
+def _raise_not_found(session: Session, subject: str, what: str) -> NoReturn:
     known = erasures.find(session, subject)
     if known is None:
         raise NotFound(f"there is no such {what}", hint="GET /v1/incidents lists what there is")
@@ -104,11 +104,11 @@ def _not_there(session: Session, subject: str, what: str) -> NoReturn:
     )
 
 
-def _without(ctx: Context, pack: PackMember) -> RewrittenPack:
+def _drop_file(ctx: Context, pack: PackMember) -> RewrittenPack:
     """The pack of an upload without one file's frame: a new blob, where others have frames."""
     if pack.blob_key is None or not pack.others:
         return RewrittenPack(None, 0, ())
-    key = new_id("blob", utc_now())
+    key = make_id("blob", read_utc_now())
     blob = ctx.blobs.begin(key)
     try:
         positions = copy_frames(ctx.blobs, pack.blob_key, pack.others, blob)
@@ -118,7 +118,7 @@ def _without(ctx: Context, pack: PackMember) -> RewrittenPack:
     return RewrittenPack(key, blob.tell(), tuple(positions))
 
 
-def _erased(
+def _note_erasure(
     ctx: Context, pack: PackMember, rewritten: RewrittenPack, by: erasures.ErasureRequest
 ) -> bool:
     """Write it down; False, and nothing is written, where the pack is another by now."""
@@ -155,10 +155,10 @@ def finish_erasures(ctx: Context) -> int:
     Does nothing where the blob store is not ours alone: the marks stay until it is.
     """
     with ctx.database.reading() as session:
-        keys = unreferenced.erased(session)
+        keys = unreferenced.list_erased(session)
     if not keys:
         return 0
-    owning(ctx)
+    require_ownership(ctx)
     for key in keys:
         ctx.blobs.delete(key)
     with ctx.database.writing() as session:

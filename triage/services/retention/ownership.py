@@ -14,12 +14,12 @@ from typing import Final
 
 import structlog
 
-from triage.clock import utc_now
-from triage.domain.batched import batched
+from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.access import audit
-from triage.store.database.ids import made_at, new_id
+from triage.store.database.ids import make_id, parse_made_at
 from triage.store.retention import installation, unreferenced
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class Ownership:
         """One sentence; empty where the store is ours."""
         if not self.strangers:
             return ""
-        made = [at for mark in self.strangers if (at := made_at(mark)) is not None]
+        made = [at for mark in self.strangers if (at := parse_made_at(mark)) is not None]
         since = f", last at {max(made):%Y-%m-%d %H:%M}Z" if made else ""
         return (
             f"the blob store holds marks that this database does not know{since}: it is another"
@@ -49,12 +49,12 @@ class Ownership:
         )
 
 
-def owner_of(ctx: Context) -> Ownership:
+def find_owner(ctx: Context) -> Ownership:
     """Whose the store is, as it stands. Raises :class:`Unavailable`."""
     # The store first: a mark of ours is a row before it is in the store.
     there = ctx.blobs.marks()
     with ctx.database.reading() as session:
-        return Ownership(tuple(sorted(there - installation.known_marks(session))))
+        return Ownership(tuple(sorted(there - installation.list_known_marks(session))))
 
 
 def announce(ctx: Context, *, anew: bool = True) -> Ownership:
@@ -64,16 +64,16 @@ def announce(ctx: Context, *, anew: bool = True) -> Ownership:
     """
     there = ctx.blobs.marks()
     with ctx.database.reading() as session:
-        known = installation.known_marks(session)
-    if not there and _holds_only_strange_blobs(ctx):
+        known = installation.list_known_marks(session)
+    if not there and _has_only_foreign_blobs(ctx):
         # 0.1 left no marks, and this database has not written what lies there.
-        strange = new_id("unknown", utc_now())
+        strange = make_id("unknown", read_utc_now())
         ctx.blobs.mark(strange)
         there = {strange}
     ours = there & known
     if anew or not ours:
         with ctx.database.writing() as session:
-            mark = installation.add_mark(session, utc_now())
+            mark = installation.add_mark(session, read_utc_now())
         ctx.blobs.mark(mark)
         for old in ours:
             ctx.blobs.unmark(old)
@@ -83,9 +83,9 @@ def announce(ctx: Context, *, anew: bool = True) -> Ownership:
     return found
 
 
-def owning(ctx: Context) -> None:
+def require_ownership(ctx: Context) -> None:
     """Raises :class:`Conflict` where the store is not ours alone: then nothing is deleted."""
-    found = owner_of(ctx)
+    found = find_owner(ctx)
     if found.strangers:
         raise Conflict(found.words, hint=ADOPT)
 
@@ -98,22 +98,22 @@ def adopt(ctx: Context, actor: str = "local") -> tuple[str, ...]:
     strangers = announce(ctx).strangers
     if not strangers:
         return ()
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         # What was found without rows under the old order begins its week now.
-        unreferenced.forget(session, unreferenced.marked(session))
+        unreferenced.forget(session, unreferenced.list_marked(session))
         audit.note(session, actor, "store.adopt", "blobs", now, {"marks": list(strangers)})
     for mark in strangers:
         ctx.blobs.unmark(mark)
     return strangers
 
 
-def _holds_only_strange_blobs(ctx: Context) -> bool:
+def _has_only_foreign_blobs(ctx: Context) -> bool:
     """Whether blobs lie in the store, and no row refers to any of those that were looked at."""
     empty = True
-    for keys in batched(islice(ctx.blobs.keys(), _LOOKED_AT), BATCH):
+    for keys in split_into_batches(islice(ctx.blobs.keys(), _LOOKED_AT), BATCH):
         empty = False
         with ctx.database.reading() as session:
-            if unreferenced.known_blobs(session, keys):
+            if unreferenced.find_known_blobs(session, keys):
                 return False
     return not empty

@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 
-from triage.domain.batched import batched
+from triage.domain.batched import split_into_batches
 from triage.services.context import Context
 from triage.services.retention.ownership import BATCH
-from triage.store.database.ids import made_at
+from triage.store.database.ids import parse_made_at
 from triage.store.retention import unreferenced
 
 log = structlog.get_logger(__name__)
@@ -48,34 +48,34 @@ def sweep(ctx: Context, now: datetime, *, any_number: bool = False) -> Swept:
     """One round. With ``any_number`` a person has said that all that are due may go."""
     num_blobs = 0
     there: set[str] = set()
-    for keys in batched(ctx.blobs.keys(), BATCH):
+    for keys in split_into_batches(ctx.blobs.keys(), BATCH):
         num_blobs += len(keys)
-        aged = [key for key in keys if (at := made_at(key)) is not None and at < now - _YOUNG]
+        aged = [key for key in keys if (at := parse_made_at(key)) is not None and at < now - _YOUNG]
         with ctx.database.reading() as session:
-            found = set(aged) - unreferenced.known_blobs(session, aged)
+            found = set(aged) - unreferenced.find_known_blobs(session, aged)
         there |= found
         if found:
             with ctx.database.writing() as session:
                 unreferenced.mark(session, found, now)
     with ctx.database.writing() as session:
-        old = [key for key in unreferenced.marked(session) if key not in there]
-        for part in batched(old, BATCH):
+        old = [key for key in unreferenced.list_marked(session) if key not in there]
+        for part in split_into_batches(old, BATCH):
             unreferenced.forget(session, part)
-        due = unreferenced.due(session, now)
-    if not any_number and _too_many(len(due), num_blobs):
+        due = unreferenced.list_due(session, now)
+    if not any_number and _is_too_many(len(due), num_blobs):
         log.error("blobs without rows are kept", due=len(due), blobs=num_blobs)
         return Swept(num_blobs, len(there), 0, len(due))
     removed = _remove(ctx, due)
     return Swept(num_blobs, len(there) - removed, removed, 0)
 
 
-def due_blobs(ctx: Context, now: datetime) -> int:
+def count_due_blobs(ctx: Context, now: datetime) -> int:
     """How many blobs a week of rounds has found without a row."""
     with ctx.database.reading() as session:
-        return len(unreferenced.due(session, now))
+        return len(unreferenced.list_due(session, now))
 
 
-def _too_many(num_due: int, num_blobs: int) -> bool:
+def _is_too_many(num_due: int, num_blobs: int) -> bool:
     """Whether so many would go that the database is to be doubted, not the blobs."""
     return num_due > 0 and (num_due > max(FEW, _MOST_SHARE * num_blobs) or num_due >= num_blobs)
 
@@ -83,9 +83,9 @@ def _too_many(num_due: int, num_blobs: int) -> bool:
 def _remove(ctx: Context, due: list[str]) -> int:
     """Delete what has no row now either; how many blobs."""
     removed = 0
-    for part in batched(due, BATCH):
+    for part in split_into_batches(due, BATCH):
         with ctx.database.reading() as session:
-            known = unreferenced.known_blobs(session, part)
+            known = unreferenced.find_known_blobs(session, part)
         for key in part:
             if key not in known:
                 ctx.blobs.delete(key)

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from triage.domain.answer_wire import answer_from_bytes
-from triage.domain.file_kind import LOGS, file_kind
+from triage.domain.file_kind import LOGS, get_file_kind
 from triage.domain.report import Answer
 from triage.errors import ArtifactError, Conflict, NotFound
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.analyse import known_of, record_of
-from triage.services.signatures.in_force import signatures_in_force
-from triage.services.signatures.upload import candidate
+from triage.services.incidents.analyse import collect_known, record_of
+from triage.services.signatures.in_force import find_signatures_in_force
+from triage.services.signatures.upload import make_candidate
 from triage.services.uploads.pack import write_plain
 from triage.signatures.own.own_signatures import own_from_bytes
 from triage.store import signature_files
@@ -64,7 +64,7 @@ class DryRun:
         return asdict(self)
 
 
-def dry_run(
+def try_signatures(
     ctx: Context,
     readers: Readers,
     body: bytes,
@@ -79,12 +79,12 @@ def dry_run(
     Raises :class:`Unprocessable` for a faulty file, :class:`Conflict` while another one runs.
     """
     until = time.monotonic() + limit_s
-    before = signatures_in_force(ctx)
+    before = find_signatures_in_force(ctx)
     with ctx.database.reading() as session:
-        tried = candidate(ctx, signature_files.bodies(session), name, body)
+        tried = make_candidate(ctx, signature_files.list_bodies(session), name, body)
         # Which set it was is no difference between two readings.
         after = replace(tried, label=own_from_bytes(before).label).to_bytes()
-        found = incidents.listing(session, limit=min(most, MOST_INCIDENTS), since=since)
+        found = incidents.list_incidents(session, limit=min(most, MOST_INCIDENTS), since=since)
     if not ONE_AT_A_TIME.acquire(blocking=False):
         raise Conflict("another dry run is under way", hint="try again when it has ended")
     run = DryRun()
@@ -104,18 +104,18 @@ def _try_one(
 ) -> None:
     """One incident, with the signatures before and after."""
     with ctx.database.reading() as session:
-        st = settling.progress_of(session, incident.id)
+        st = settling.find_progress(session, incident.id)
     if st is None:
         return
     record = record_of(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
         files = [
             one
-            for one in artifacts.of_incident(session, incident.id, limit=_MOST_FILES)
-            if file_kind(one.kind) in LOGS and one.stored_bytes
+            for one in artifacts.list_by_incident(session, incident.id, limit=_MOST_FILES)
+            if get_file_kind(one.kind) in LOGS and one.stored_bytes
         ]
-        known = known_of(session, st, incident, record, final=True)
-        rest = list(evidence.extracts_of(session, incident.id, without={one.id for one in files}))
+        known = collect_known(session, st, incident, record, final=True)
+        rest = list(evidence.read_extracts(session, incident.id, without={one.id for one in files}))
     if any(one.blob_key is None for one in files):
         run.without_bytes += 1
         return
@@ -131,7 +131,7 @@ def _try_one(
     except (ReaderDied, ReaderFailed, ReaderTooSlow):
         run.unread += 1
         return
-    old, new = map(_told_of, answers)
+    old, new = map(_summarize_answer, answers)
     if old != new:
         run.changes.append(DryRunChange(incident.id, incident.job_id, old, new))
 
@@ -149,7 +149,7 @@ def _read_again(
         for number, (key, members) in enumerate(packs.items()):
             paths = write_plain(ctx.blobs, key, members, Path(folder), f"{number}-")
             listed = [
-                FileToRead(path, one.name, path.stat().st_size, one.rank, file_kind(one.kind))
+                FileToRead(path, one.name, path.stat().st_size, one.rank, get_file_kind(one.kind))
                 for path, one in zip(paths, members, strict=True)
             ]
             extracted = readers.extract(
@@ -166,7 +166,7 @@ def _answer_of(
     return answer_from_bytes(analysis.answer, pictures=False)
 
 
-def _told_of(answer: Answer) -> dict[str, Any]:
+def _summarize_answer(answer: Answer) -> dict[str, Any]:
     """What a person acts on: the verdict, and who is suspected of what."""
     verdict = answer.verdict
     return {

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from triage.services.context import Context
-from triage.signatures.own.check import files_below, own_from_files
+from triage.signatures.own.check import own_from_files, read_files_below
 from triage.signatures.own.faults import FaultySignatures
 from triage.signatures.own.own_signatures import UPLOADED, own_from_bytes
 from triage.store import signature_files
@@ -22,37 +22,37 @@ _KNOWN: Final[dict[tuple[str, tuple[tuple[str, str], ...]], bytes]] = {}
 
 
 @cache
-def configured(path: str) -> tuple[tuple[str, bytes], ...]:
+def load_configured(path: str) -> tuple[tuple[str, bytes], ...]:
     """The files of ``TRIAGE_SIGNATURES``, read once in a process and checked.
 
     Raises :class:`UsageError`.
     """
     if not path:
         return ()
-    files = files_below(Path(path))
+    files = read_files_below(Path(path))
     own_from_files(files)
     return tuple(files.items())
 
 
-def signatures_in_force(ctx: Context) -> bytes:
+def find_signatures_in_force(ctx: Context) -> bytes:
     """For :func:`triage.signatures.own.own_signatures.own_from_bytes`; empty where there are none.
 
     Raises :class:`UsageError` for settings that cannot be.
     """
     path = ctx.settings.signatures
     with ctx.database.reading() as session:
-        versions = signature_files.versions(session)
+        versions = signature_files.list_versions(session)
         found = _KNOWN.get((path, versions))
         if found is None:
-            found = _together(configured(path), signature_files.bodies(session))
+            found = _join_signatures(load_configured(path), signature_files.list_bodies(session))
             _KNOWN.clear()  # an older set does not come back
             _KNOWN[path, versions] = found
     return found
 
 
 def label_in_force(ctx: Context) -> str:
-    """Which set :func:`signatures_in_force` gives; empty for none. Raises as it does."""
-    return _label_in(signatures_in_force(ctx))
+    """Which set :func:`find_signatures_in_force` gives; empty for none. Raises as it does."""
+    return _label_in(find_signatures_in_force(ctx))
 
 
 @lru_cache(2)
@@ -60,14 +60,16 @@ def _label_in(own: bytes) -> str:
     return own_from_bytes(own).label
 
 
-def uploaded_name(name: str) -> str:
+def make_uploaded_name(name: str) -> str:
     """What faults call an uploaded file."""
     return f"{UPLOADED}{name}"
 
 
-def _together(settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]) -> bytes:
+def _join_signatures(
+    settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]
+) -> bytes:
     """Both sets; where they contradict each other since one changed, that of the settings."""
-    files = {**dict(settled), **{uploaded_name(n): uploaded[n] for n in sorted(uploaded)}}
+    files = {**dict(settled), **{make_uploaded_name(n): uploaded[n] for n in sorted(uploaded)}}
     try:
         return own_from_files(files).to_bytes()
     except FaultySignatures as error:

@@ -5,11 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.context import Context
-from triage.services.signatures.in_force import configured, uploaded_name
-from triage.signatures.own.check import checked_from
+from triage.services.signatures.in_force import load_configured, make_uploaded_name
+from triage.signatures.own.check import check_from_files
 from triage.signatures.own.faults import FaultySignatures, SignatureFault
 from triage.signatures.own.own_signatures import OwnSignatures
 from triage.store import signature_files
@@ -32,10 +32,10 @@ def keep_file(ctx: Context, name: str, body: bytes, actor: str) -> SignatureFile
             f"{name[:80]!r} is no name of a file of signatures",
             hint="lower case letters, digits, - and _, at most 60",
         )
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
-        own = candidate(ctx, signature_files.bodies(session), name, body)
-        file = uploaded_name(name)
+        own = make_candidate(ctx, signature_files.list_bodies(session), name, body)
+        file = make_uploaded_name(name)
         number = own.num_of(file)
         found = signature_files.keep(
             session,
@@ -46,13 +46,15 @@ def keep_file(ctx: Context, name: str, body: bytes, actor: str) -> SignatureFile
     return found
 
 
-def candidate(ctx: Context, uploaded: Mapping[str, bytes], name: str, body: bytes) -> OwnSignatures:
+def make_candidate(
+    ctx: Context, uploaded: Mapping[str, bytes], name: str, body: bytes
+) -> OwnSignatures:
     """All own signatures as they would be with this file. Raises :class:`Unprocessable`."""
-    kept = {uploaded_name(one): text for one, text in uploaded.items() if one != name}
-    file = uploaded_name(name)
-    files = {**dict(configured(ctx.settings.signatures)), **kept, file: body}
+    kept = {make_uploaded_name(one): text for one, text in uploaded.items() if one != name}
+    file = make_uploaded_name(name)
+    files = {**dict(load_configured(ctx.settings.signatures)), **kept, file: body}
     try:
-        own, _ = checked_from(dict(sorted(files.items(), key=lambda at: _order(at[0]))))
+        own, _ = check_from_files(dict(sorted(files.items(), key=lambda at: _order(at[0]))))
     except FaultySignatures as error:
         raise Unprocessable(
             f"{len(error.faults)} things are wrong with the signatures",
@@ -76,13 +78,13 @@ def _place_of(fault: SignatureFault, file: str) -> Place:
 
 def _order(file: str) -> tuple[bool, str]:
     """Files of the settings first, then uploaded ones by name."""
-    uploaded = file.startswith(uploaded_name(""))
+    uploaded = file.startswith(make_uploaded_name(""))
     return uploaded, file if uploaded else ""
 
 
 def remove_file(ctx: Context, name: str, actor: str) -> None:
     """Read what comes from now on without it. Raises :class:`NotFound`."""
-    now = utc_now()
+    now = read_utc_now()
     with ctx.database.writing() as session:
         if not signature_files.remove(session, name):
             raise NotFound(f"there is no file of signatures {name[:80]!r}", hint=_LISTED)

@@ -17,7 +17,7 @@ from triage.errors import (
     Unprocessable,
     Unsupported,
 )
-from triage.parsers.files.compression import Expansion, Truncated, unpacked
+from triage.parsers.files.compression import Expansion, Truncated, unpack_body
 
 _IDENTITY: Final = ("", "identity")
 _CODINGS: Final = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
@@ -78,7 +78,7 @@ class DecodedReader:
             ) from error
 
 
-def body_of(read: Callable[[int], bytes], encoding: str | None, bounds: Expansion) -> Body:
+def open_body(read: Callable[[int], bytes], encoding: str | None, bounds: Expansion) -> Body:
     """The body behind its ``Content-Encoding``.
 
     Raises :class:`Unsupported` for another than gzip and zstd, and for several.
@@ -93,5 +93,5 @@ def body_of(read: Callable[[int], bytes], encoding: str | None, bounds: Expansio
             hint="pack the body with gzip or zstd, once, or leave the header out",
             places=(Place("header/Content-Encoding", "is not read"),),
         )
-    layer = unpacked(request, _CODINGS[name], bounds)
+    layer = unpack_body(request, _CODINGS[name], bounds)
     return DecodedReader(layer, "body")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
 from triage.errors import Refusal, TooLarge
@@ -21,7 +21,7 @@ from triage.services.context import Context
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
 from triage.services.uploads.received import Target
-from triage.services.uploads.streams import first_bytes
+from triage.services.uploads.streams import read_first_bytes
 from triage.store.incidents import settling
 
 _JOB_JSON: Final = "job.json"
@@ -51,9 +51,9 @@ class Chosen:
     outcomes: list[Outcome] = field(default_factory=list)
 
 
-def new_job_id() -> str:
+def make_job_id() -> str:
     """A name for a job of which nobody said one."""
-    return utc_now().strftime("upload-%Y%m%d-%H%M%S")
+    return read_utc_now().strftime("upload-%Y%m%d-%H%M%S")
 
 
 def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
@@ -64,15 +64,15 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
     if not name.isprintable() or not PurePosixPath(name).name:
         chosen.outcomes.append(Outcome(name, "refused", "its name holds control characters"))
         return
-    head = first_bytes(body, HEAD_BYTES)
+    head = read_first_bytes(body, HEAD_BYTES)
     whole = PeekedReader(head, body)
     try:
         if is_job_file(name):
-            _take_in(chosen, take_bundle(ctx, _target_of(chosen), _tar_of_one(whole), None))
+            _take_in(chosen, take_bundle(ctx, _choose_target(chosen), _make_tar(whole), None))
         elif is_tar(head[:512]) or name.lower().endswith(_TARS):
-            _take_in(chosen, take_bundle(ctx, _target_of(chosen), whole.read, None))
+            _take_in(chosen, take_bundle(ctx, _choose_target(chosen), whole.read, None))
         else:
-            taken = take_artifact(ctx, _target_of(chosen, name), whole.read, None)
+            taken = take_artifact(ctx, _choose_target(chosen, name), whole.read, None)
             chosen.incident_id = taken.artifact.incident_id
             chosen.outcomes.append(Outcome(name, "taken" if taken.new else "known"))
     except Refusal as refusal:
@@ -89,7 +89,7 @@ def _take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
     ]
 
 
-def _target_of(chosen: Chosen, name: str | None = None) -> Target:
+def _choose_target(chosen: Chosen, name: str | None = None) -> Target:
     return Target(
         chosen.job_id,
         filename=name,
@@ -99,7 +99,7 @@ def _target_of(chosen: Chosen, name: str | None = None) -> Target:
     )
 
 
-def _tar_of_one(body: Body) -> Callable[[int], bytes]:
+def _make_tar(body: Body) -> Callable[[int], bytes]:
     """``job.json`` as a bundle has it: only there its facts are read."""
     data = bytearray()
     while piece := body.read(1 << 16):
@@ -118,4 +118,4 @@ def _tar_of_one(body: Body) -> Callable[[int], bytes]:
 def settle_now(ctx: Context, incident_id: str) -> None:
     """All is there. An incident that somebody reported goes on waiting for what it expects."""
     with ctx.database.writing() as session:
-        settling.hurry(session, incident_id, utc_now())
+        settling.settle_early(session, incident_id, read_utc_now())

@@ -13,25 +13,26 @@ from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 
 
-def without_secrets(facts: Mapping[str, Any], own: OwnPatterns = NO_PATTERNS) -> dict[str, Any]:
+def redact_facts(facts: Mapping[str, Any], own: OwnPatterns = NO_PATTERNS) -> dict[str, Any]:
     """The same object, with ``[redacted:kind]`` for each secret; the given one stays as it is."""
-    redact = partial(_redacted, own)
+    redact = partial(_redact_text, own)
     # Hardly any object holds one, and a look at all of it is quick.
     if not redact(json.dumps(facts, ensure_ascii=False, indent=0, default=str))[1]:
         return dict(facts)
-    return {redact(key)[0]: _cleaned(redact, key, value) for key, value in facts.items()}
+    return {redact(key)[0]: _redact_value(redact, key, value) for key, value in facts.items()}
 
 
 _Redact = Callable[[str], tuple[str, list[str]]]
 
 
-def _cleaned(redact: _Redact, key: str, value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+def _redact_value(redact: _Redact, key: str, value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
     if isinstance(value, dict):
         return {
-            redact(str(name))[0]: _cleaned(redact, str(name), one) for name, one in value.items()
+            redact(str(name))[0]: _redact_value(redact, str(name), one)
+            for name, one in value.items()
         }
     if isinstance(value, list):
-        return [_cleaned(redact, key, one) for one in value]
+        return [_redact_value(redact, key, one) for one in value]
     if isinstance(value, str):
         value = redact(value)[0]
     elif value is None or isinstance(value, bool):
@@ -41,7 +42,7 @@ def _cleaned(redact: _Redact, key: str, value: Any) -> Any:  # noqa: ANN401 - JS
     return f"[redacted:{kinds[0]}]" if kinds else value
 
 
-def _redacted(own: OwnPatterns, text: str) -> tuple[str, list[str]]:
+def _redact_text(own: OwnPatterns, text: str) -> tuple[str, list[str]]:
     """The text without secrets, and the kinds of those that it held."""
     redactor = Redactor(own)
     out = redactor.feed(text.encode("utf-8", "replace")) + redactor.finish()

@@ -5,8 +5,8 @@ from typing import Final
 
 from triage.domain.file_kind import FileKind
 from triage.formats.format import Head
-from triage.formats.registry import identify, kind_of
-from triage.parsers.files.text import encoding_of, why_no_text
+from triage.formats.registry import get_stored_kind, identify
+from triage.parsers.files.text import detect_encoding, explain_no_text
 
 # Looked at to tell a kernel's log from a job's: its first twelve lines.
 LOOK_BYTES: Final = 16 << 10
@@ -31,23 +31,23 @@ class IdentifiedFile:
     note: str = ""
 
 
-def identified(head: bytes, name: str, declared: str | None) -> IdentifiedFile:
+def identify_file(head: bytes, name: str, declared: str | None) -> IdentifiedFile:
     """What the file is that begins with the plain bytes ``head``.
 
     An empty file, and binary data that no format claims, are what they were declared to
     be; the reader will say that it cannot read them.
     """
-    encoding = encoding_of(head)
+    encoding = detect_encoding(head)
     text = head.decode(encoding, "replace").encode() if encoding else head
     decoded = Head(text, name)
     raw = Head(head, name)
     # To tell whether bytes are text takes longer than to know a dump.
     row = identify(raw, None)
-    if row is None and text and why_no_text(text) is None:
+    if row is None and text and explain_no_text(text) is None:
         row = identify(raw, decoded)
     if row is None:
         return IdentifiedFile(declared or FileKind.JOB_LOG)
-    kind = kind_of(row, decoded)
+    kind = get_stored_kind(row, decoded)
     if declared is None or declared == kind:
         return IdentifiedFile(kind, row.binary)
     words = _WORDS.get(declared, declared)

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.wire import UNSENT, Key, WireForm
 from triage.errors import Conflict, Gone, NotFound, Place, Unavailable, Unprocessable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
-from triage.services.uploads.receive import gone, place_by_name, receive_bundle, receive_file
+from triage.services.uploads.receive import make_gone, place_by_name, receive_bundle, receive_file
 from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.record import RecordedUpload, record
 from triage.services.uploads.take import FileIngest, ReceiveLimits
 from triage.settings import Settings
 from triage.store.blobs.interface import BlobWriter
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.incidents.matching import fitting_attempt, has_file
+from triage.store.incidents.matching import has_file, list_fitting_attempt
 from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
@@ -78,15 +78,15 @@ def take_artifact(
 
     Raises :class:`Refusal` for what is not taken; then nothing of it is kept.
     """
-    target = _bounded(target)
+    target = _bound_target(target)
     ctx.quotas.upload(target.caller)
     _check_incident(ctx, target)
-    with _new_blob(ctx) as (key, blob):
-        erased = _erased_files(ctx, target)
-        file = receive_file(read, encoding, target, _limits_of(ctx.settings), blob, erased)
+    with _open_new_blob(ctx) as (key, blob):
+        erased = _list_erased_files(ctx, target)
+        file = receive_file(read, encoding, target, _make_limits(ctx.settings), blob, erased)
         _check_nodes(target, [file])
-        target = _of_its_incident(ctx, target, [file])
-        there = None if target.incident is None else _stored_before(ctx, target.incident, file)
+        target = _choose_incident(ctx, target, [file])
+        there = None if target.incident is None else _find_stored(ctx, target.incident, file)
         if there is not None and not _is_unread(ctx, there):
             return IngestedArtifact(there, new=False)
         blob.commit()
@@ -95,27 +95,27 @@ def take_artifact(
     if fresh is not None:
         return IngestedArtifact(fresh, new=True)
     # Somebody else sent the same file at the same moment.
-    there = _stored_before(ctx, recorded.incident_id, file)
+    there = _find_stored(ctx, recorded.incident_id, file)
     if there is None:
         lost = recorded.known[file.identity]
         raise Unavailable(f"the file {lost} went away", hint="send it again")
     return IngestedArtifact(there, new=False)
 
 
-def _erased_files(ctx: Context, target: Target) -> frozenset[str]:
+def _list_erased_files(ctx: Context, target: Target) -> frozenset[str]:
     with ctx.database.reading() as session:
-        return erasures.of_job(session, target.job_id)
+        return erasures.list_by_job(session, target.job_id)
 
 
-def _stored_before(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
+def _find_stored(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
     with ctx.database.reading() as session:
-        return artifacts.by_identity(session, incident_id, file.identity)
+        return artifacts.find_by_identity(session, incident_id, file.identity)
 
 
 def _is_unread(ctx: Context, file: ArtifactView) -> bool:
     """Whether it could not be read: then the bytes that come again are."""
     with ctx.database.reading() as session:
-        return bool(again.to_bring_again(session, file.incident_id, [file.identity]))
+        return bool(again.find_to_bring_again(session, file.incident_id, [file.identity]))
 
 
 def take_texts(ctx: Context, target: Target, texts: Sequence[TextOfNode]) -> RecordedUpload:
@@ -123,8 +123,8 @@ def take_texts(ctx: Context, target: Target, texts: Sequence[TextOfNode]) -> Rec
 
     Raises :class:`Refusal` where none of it is kept.
     """
-    limits = _limits_of(ctx.settings)
-    with _new_blob(ctx) as (key, blob):
+    limits = _make_limits(ctx.settings)
+    with _open_new_blob(ctx) as (key, blob):
         ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
         files = []
         for text in texts:
@@ -147,32 +147,34 @@ def take_bundle(ctx: Context, target: Target, read: _Read, encoding: str | None)
 
     Raises :class:`Refusal` for what is not taken as a whole; then nothing of it is kept.
     """
-    target = _bounded(target)
+    target = _bound_target(target)
     ctx.quotas.upload(target.caller)
     _check_incident(ctx, target)
-    with _new_blob(ctx) as (key, blob):
-        erased = _erased_files(ctx, target)
-        files = list(receive_bundle(read, encoding, target, _limits_of(ctx.settings), blob, erased))
+    with _open_new_blob(ctx) as (key, blob):
+        erased = _list_erased_files(ctx, target)
+        files = list(
+            receive_bundle(read, encoding, target, _make_limits(ctx.settings), blob, erased)
+        )
         if not files:
             raise Unprocessable(
                 "the bundle holds no file", hint="put dumps and logs of the node into the tar"
             )
         if all(file.erased for file in files):
-            raise gone(Erased())
+            raise make_gone(Erased())
         _check_nodes(target, files)
-        target = _of_its_incident(ctx, target, files)
-        recorded = _all_there(ctx, target, files)
+        target = _choose_incident(ctx, target, files)
+        recorded = _find_complete(ctx, target, files)
         if recorded is None:
             blob.commit()
             recorded = record(ctx, target, key, blob.tell(), files)
     return IngestedBundle(
         recorded.incident_id,
-        [_outcome_of(file, recorded) for file in files],
+        [_make_outcome(file, recorded) for file in files],
         new=bool(recorded.fresh),
     )
 
 
-def _outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
+def _make_outcome(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
     if file.reason is not None:
         return IngestedMember(file.name, file.status, file.reason, None)
     fresh = recorded.fresh.get(file.identity)
@@ -182,7 +184,7 @@ def _outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
     return IngestedMember(file.name, 200, None, there)
 
 
-def _bounded(target: Target) -> Target:
+def _bound_target(target: Target) -> Target:
     """What a request says, and what its token says where the request says nothing.
 
     Raises :class:`NotAllowed` for what the token is not to say.
@@ -210,7 +212,7 @@ def _check_incident(ctx: Context, target: Target) -> None:
     if target.incident is None:
         return
     with ctx.database.reading() as session:
-        job = incidents.job_of(session, target.incident)
+        job = incidents.find_job(session, target.incident)
         erased = erasures.find(session, target.incident) if job is None else None
     if erased is not None:
         raise Gone(
@@ -234,7 +236,7 @@ def _check_incident(ctx: Context, target: Target) -> None:
         )
 
 
-def _all_there(
+def _find_complete(
     ctx: Context, target: Target, files: Sequence[ReceivedFile]
 ) -> RecordedUpload | None:
     """What is on record, if the incident has every one of these files already."""
@@ -242,13 +244,13 @@ def _all_there(
         return None
     wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
-        known = artifacts.known_identities(session, target.incident, wanted)
-        if len(known) < len(wanted) or again.to_bring_again(session, target.incident, wanted):
+        known = artifacts.find_known_identities(session, target.incident, wanted)
+        if len(known) < len(wanted) or again.find_to_bring_again(session, target.incident, wanted):
             return None
     return RecordedUpload(target.incident, {}, known, None)
 
 
-def _of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:
+def _choose_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:
     """Files that an incident of the job has already are of that one, however late they come."""
     if target.incident is not None:
         return target
@@ -257,16 +259,16 @@ def _of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]
         # Most uploads are new as a whole, which one file of them tells.
         if not has_file(session, target.job_id, next(iter(wanted))):
             return target
-        for incident_id in fitting_attempt(session, target.job):
-            if len(artifacts.known_identities(session, incident_id, wanted)) == len(wanted):
+        for incident_id in list_fitting_attempt(session, target.job):
+            if len(artifacts.find_known_identities(session, incident_id, wanted)) == len(wanted):
                 return replace(target, incident=incident_id)
     return target
 
 
 @contextmanager
-def _new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
+def _open_new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
     """A key and a writer; without a commit, nothing stays."""
-    key = new_id("blob", utc_now())
+    key = make_id("blob", read_utc_now())
     blob = ctx.blobs.begin(key)
     try:
         yield key, blob
@@ -274,7 +276,7 @@ def _new_blob(ctx: Context) -> Iterator[tuple[str, BlobWriter]]:
         blob.abort()
 
 
-def _limits_of(settings: Settings) -> ReceiveLimits:
+def _make_limits(settings: Settings) -> ReceiveLimits:
     return ReceiveLimits(
         artifact_bytes=settings.max_artifact_bytes,
         dump_bytes=settings.max_dump_bytes,

@@ -36,13 +36,13 @@ class Lines:
     more: bool
 
 
-def stored_file(ctx: Context, incident_id: str, name: str) -> ArtifactView:
+def find_stored_file(ctx: Context, incident_id: str, name: str) -> ArtifactView:
     """The file that reports call ``name``.
 
     Raises :class:`NotFound` where the incident has none, or its bytes are not kept any more.
     """
     with ctx.database.reading() as session:
-        found = artifacts.by_name(session, incident_id, name)
+        found = artifacts.find_by_name(session, incident_id, name)
     if found is None:
         raise NotFound(
             "this incident has no file of that name",
@@ -56,7 +56,7 @@ def stored_file(ctx: Context, incident_id: str, name: str) -> ArtifactView:
     return found
 
 
-def lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Lines:
+def read_lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Lines:
     """The line and up to ``around`` on each side; the first lines where the file has no such.
 
     Raises :class:`Unprocessable` for a file that is no text, such as a dump.
@@ -64,27 +64,27 @@ def lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Li
     first, last = max(1, line - around), line + around
     kept: list[tuple[int, bytes]] = []
     more = False
-    with _plain_of(ctx, file) as plain:
-        for number, text in _numbered(_text_of(plain, file.name), first):
+    with _open_plain(ctx, file) as plain:
+        for number, text in _number_lines(_open_text(plain, file.name), first):
             if number > last:
                 more = True
                 break
             if number >= first:
                 kept.append((number, text))
     if not kept or kept[-1][0] < line:
-        return Lines(1, (), more=False) if line == 1 else lines_around(ctx, file, 1, around)
+        return Lines(1, (), more=False) if line == 1 else read_lines_around(ctx, file, 1, around)
     return Lines(kept[0][0], tuple(one.decode("utf-8", "replace") for _, one in kept), more)
 
 
-def pieces_of(ctx: Context, file: ArtifactView) -> Iterator[bytes]:
+def read_pieces(ctx: Context, file: ArtifactView) -> Iterator[bytes]:
     """The whole file, piece by piece."""
-    with _plain_of(ctx, file) as plain:
+    with _open_plain(ctx, file) as plain:
         while piece := plain.read(PIECE):
             yield piece
 
 
 @contextmanager
-def _plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
+def _open_plain(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
     try:
         pack = ctx.blobs.open(file.blob_key or "", file.position, file.stored_bytes)
     except NotFound as error:
@@ -98,7 +98,7 @@ def _plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", plain)
 
 
-def _text_of(plain: IO[bytes], name: str) -> LogStream:
+def _open_text(plain: IO[bytes], name: str) -> LogStream:
     stream = stream_of(plain, name)
     if stream is None or FLIGHT_RECORDER.claims(Head(stream.raw, name)):
         why = "it is a dump, or empty"
@@ -111,7 +111,7 @@ def _text_of(plain: IO[bytes], name: str) -> LogStream:
     )
 
 
-def _numbered(text: LogStream, start: int) -> Iterator[tuple[int, bytes]]:
+def _number_lines(text: LogStream, start: int) -> Iterator[tuple[int, bytes]]:
     """(number, line) from line ``start`` on, or a little before.
 
     Lines before are counted, not cut out: that is a hundred times quicker. Of a line only the

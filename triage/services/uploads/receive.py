@@ -16,14 +16,14 @@ from triage.domain.body import Body
 from triage.domain.file_kind import FileKind
 from triage.errors import ArtifactError, Corrupt, Forbidden, Gone, TooLarge, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, stream_entries
-from triage.parsers.files.compression import compression_of, unpacked
+from triage.parsers.files.compression import detect_compression, unpack_body
 from triage.parsers.files.job_file import is_job_file
-from triage.parsers.files.text import packing_of
-from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
-from triage.services.hooks.times import moment
-from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
+from triage.parsers.files.text import detect_packing
+from triage.parsers.flight_recorder.naming import parse_node, rank_in_name
+from triage.services.hooks.times import parse_moment
+from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
 from triage.services.uploads.received import Erased, ReceivedFile, Target
-from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
+from triage.services.uploads.streams import ForwardOnlyReader, read_first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
 from triage.store.blobs.interface import BlobWriter
 
@@ -54,16 +54,16 @@ def receive_file(
     :class:`TooLarge`, :class:`Unprocessable`
     for damage and for an archive, and what the blob store raises.
     """
-    source = body_of(body, encoding, limits.expansion(limits.artifact_bytes))
-    name = _shown(target.filename or "")[:_MAX_FILENAME]
+    source = open_body(body, encoding, limits.expansion(limits.artifact_bytes))
+    name = _make_displayable(target.filename or "")[:_MAX_FILENAME]
     file = ReceivedFile(name, target.node, target.rank)
     ingest = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
     ingest.take(file, source, target.kind)
     if file.error is not None:
-        raise _refusal_of(file.error)
+        raise _make_refusal(file.error)
     place_by_name(file)
     if file.identity in erased:
-        raise gone(Erased())
+        raise make_gone(Erased())
     return file
 
 
@@ -81,11 +81,11 @@ def receive_bundle(
 
     Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
-    stream = ForwardOnlyReader(_tar_of(body, encoding, limits), limits.bundle_bytes)
+    stream = ForwardOnlyReader(_open_tar(body, encoding, limits), limits.bundle_bytes)
     ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
     seen: set[str] = set()
-    for entry in _members_of(stream, limits):
-        file = _member_from(entry, ingest, target.node, limits)
+    for entry in _list_members(stream, limits):
+        file = _receive_member(entry, ingest, target.node, limits)
         if entry.source is not None and entry.source.short:
             raise Unprocessable(
                 f"the body ends inside {file.name!r}", hint="send it again; nothing was kept"
@@ -100,10 +100,10 @@ def receive_bundle(
         elif file.stored_bytes:
             seen.add(identity)
         yield file
-    _behind_the_end(stream)
+    _drain_stream(stream)
 
 
-def _members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Entry]:
+def _list_members(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Entry]:
     """The members of a tar that are of interest.
 
     Raises :class:`Unprocessable` for what refuses the whole, and :class:`TooLarge`.
@@ -111,9 +111,11 @@ def _members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[En
     entries = stream_entries(cast("IO[bytes]", stream), limits.bundle_bytes, seeks=True)
     for count, entry in enumerate(entries, start=1):
         if not entry.name and entry.why is not None:
-            raise _broken_bundle(entry.why, first=stream.tell() <= 512)
+            raise _make_broken_bundle(entry.why, first=stream.tell() <= 512)
         if entry.hostile:
-            raise Unprocessable(f"{_shown(entry.name)!r}: {entry.why}", hint=_REFUSED_BUNDLE)
+            raise Unprocessable(
+                f"{_make_displayable(entry.name)!r}: {entry.why}", hint=_REFUSED_BUNDLE
+            )
         if count > limits.members:
             raise TooLarge(
                 f"more than {limits.members:,} files in one bundle",
@@ -123,40 +125,40 @@ def _members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[En
             yield entry
 
 
-def _tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
+def _open_tar(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
     """The plain tar in the body. Raises :class:`Unprocessable` for an empty one."""
-    source = body_of(body, encoding, limits.expansion(limits.bundle_bytes))
-    head = first_bytes(source, HEAD_BYTES)
+    source = open_body(body, encoding, limits.expansion(limits.bundle_bytes))
+    head = read_first_bytes(source, HEAD_BYTES)
     if not head:
         raise Unprocessable("the body is empty", hint="send a tar of the node's files")
-    compression = compression_of(head)
+    compression = detect_compression(head)
     whole: Body = PeekedReader(head, source)
     if compression is None:
-        if packing := packing_of(head):
+        if packing := detect_packing(head):
             raise Unprocessable(f"the body is {packing[0]}", hint=packing[1])
         return whole
     bounds = limits.expansion(limits.bundle_bytes)
-    return DecodedReader(unpacked(whole, compression, bounds), "archive")
+    return DecodedReader(unpack_body(whole, compression, bounds), "archive")
 
 
-def _member_from(
+def _receive_member(
     entry: Entry, ingest: FileIngest, node: str | None, limits: ReceiveLimits
 ) -> ReceivedFile:
-    name = _shown(entry.name)
+    name = _make_displayable(entry.name)
     if entry.source is None:
         error = Corrupt(entry.why or "cannot be read")
         return ReceivedFile(name, node, filename=name, size_bytes=entry.size, error=error)
     if is_job_file(entry.name):
-        return _job_json(name, entry.source, entry.size, limits)
+        return _receive_job_json(name, entry.source, entry.size, limits)
     file = ReceivedFile(name, node)
     ingest.take(file, cast(Body, entry.source), size=entry.size)
     place_by_name(file)
     if file.kind in _WRITTEN_BY_THE_JOB:
-        file.written_at = moment(entry.mtime) if entry.mtime >= _NO_TIME_BEFORE_S else None
+        file.written_at = parse_moment(entry.mtime) if entry.mtime >= _NO_TIME_BEFORE_S else None
     return file
 
 
-def _job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> ReceivedFile:
+def _receive_job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> ReceivedFile:
     file = ReceivedFile(name, kind=FileKind.JOB_JSON, filename=name, size_bytes=size)
     if size > limits.job_json_bytes:
         file.error = Forbidden(f"more than {limits.job_json_bytes:,} bytes")
@@ -168,7 +170,7 @@ def _job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> Re
 def place_by_name(file: ReceivedFile) -> None:
     """Fill in the rank and the node that the file's name says, where the request says none."""
     if file.node is None:
-        node = node_in_name(file.name)
+        node = parse_node(file.name)
         if node is not None and (len(node) > _MAX_NODE or not node.strip()):
             file.notes.append("its folder's name is no node's")
         else:
@@ -177,10 +179,10 @@ def place_by_name(file: ReceivedFile) -> None:
         file.rank = rank_in_name(file.name)
         if file.rank is None:
             file.notes.append("rank unknown: neither the request nor the file's name says it")
-    file.filename = _filename_of(file.name, file.kind, file.rank)
+    file.filename = _make_filename(file.name, file.kind, file.rank)
 
 
-def _filename_of(name: str, kind: str, rank: int | None) -> str:
+def _make_filename(name: str, kind: str, rank: int | None) -> str:
     """The name below ``nodes/<node>/``; what the report calls the file."""
     parts = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
     for k in range(len(parts) - 2):
@@ -193,12 +195,12 @@ def _filename_of(name: str, kind: str, rank: int | None) -> str:
     return "upload.log"
 
 
-def _shown(name: str) -> str:
+def _make_displayable(name: str) -> str:
     """A name as display text: what controls a terminal or breaks a row is replaced."""
     return _CONTROLS.sub("\ufffd", name)
 
 
-def _refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
+def _make_refusal(error: ArtifactError) -> TooLarge | Unprocessable:
     if isinstance(error, Archived):
         return Unprocessable(
             "the file is itself a tar archive",
@@ -211,7 +213,7 @@ def _refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
     return Unprocessable(f"the file cannot be unpacked: {error}", hint="send it again, or unpacked")
 
 
-def gone(error: Erased) -> Gone:
+def make_gone(error: Erased) -> Gone:
     """The refusal of a file, or of a bundle without any other."""
     return Gone(
         f"the file: {error}",
@@ -220,7 +222,7 @@ def gone(error: Erased) -> Gone:
     )
 
 
-def _broken_bundle(why: str, *, first: bool) -> Unprocessable:
+def _make_broken_bundle(why: str, *, first: bool) -> Unprocessable:
     if first:
         return Unprocessable(
             "the body is no tar archive", hint="send a tar here, and one file to .../artifacts"
@@ -230,7 +232,7 @@ def _broken_bundle(why: str, *, first: bool) -> Unprocessable:
     )
 
 
-def _behind_the_end(stream: ForwardOnlyReader) -> None:
+def _drain_stream(stream: ForwardOnlyReader) -> None:
     """Reads the rest of the body: padding, and the check sums of what packed it."""
     while part := stream.read(_PIECE):
         if part.strip(b"\0"):

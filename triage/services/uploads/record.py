@@ -9,23 +9,23 @@ from typing import Any, Final, NamedTuple
 import orjson
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.collectors.bundle import MANIFEST
 from triage.domain.caller import Caller
 from triage.domain.facts import IGNORED, FactsSource, Statement
-from triage.domain.job import job_from_dict
+from triage.domain.job import make_job
 from triage.domain.states import ArtifactState
 from triage.errors import NotAllowed, TooMany
 from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.services.context import Context
-from triage.services.uploads.facts import without_secrets
+from triage.services.uploads.facts import redact_facts
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
 from triage.store.access import audit, keys
-from triage.store.database.ids import made_now, new_id
+from triage.store.database.ids import is_made_now, make_id
 from triage.store.incidents import incidents, wanted
 from triage.store.incidents.facts import add_facts
-from triage.store.incidents.matching import for_upload
+from triage.store.incidents.matching import find_for_upload
 from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
@@ -50,7 +50,7 @@ def record(
     ctx: Context, target: Target, blob_key: str, stored_bytes: int, files: Sequence[ReceivedFile]
 ) -> RecordedUpload:
     """The rows of an upload, committed."""
-    now = utc_now()
+    now = read_utc_now()
     settings = ctx.settings
     by_identity = {file.identity: file for file in reversed(files) if not file.erased}
     beside = ctx.quotas.jobs_beside(target.caller, target.job_id)
@@ -64,7 +64,7 @@ def record(
         keys.check_believed(session, target.caller.key_id)
         if target.incident and not incidents.keep(session, target.incident):
             raise TooMany("the incident was deleted while the upload came", hint="send it again")
-        incident_id = target.incident or for_upload(
+        incident_id = target.incident or find_for_upload(
             session,
             target.job,
             max((file.written_at for file in files if file.written_at), default=None),
@@ -72,21 +72,21 @@ def record(
             quiet_s=settings.quiet_s,
             now=now,
         )
-        if made_now(incident_id, now):
+        if is_made_now(incident_id, now):
             ctx.quotas.incident(target.caller)
             detail = {"job_id": target.job_id}
             actor = target.caller.key_id or "local"
             audit.note(session, actor, "open incident", incident_id, now, detail)
-        known = artifacts.known_identities(session, incident_id, by_identity)
+        known = artifacts.find_known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
         new = [
-            _new_artifact(file, incident_id, target.caller, blob_key, problem, now)
+            _make_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity not in known
         ]
-        unread = again.to_bring_again(session, incident_id, known) if known else {}
+        unread = again.find_to_bring_again(session, incident_id, known) if known else {}
         brought = [
-            _new_artifact(file, incident_id, target.caller, blob_key, problem, now)
+            _make_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity in unread and file.stored_bytes
         ]
@@ -102,16 +102,16 @@ def record(
         num_counted = sum(
             not is_note(file) and identity not in whole for identity, file in fresh.items()
         )
-        job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
+        job = incidents.note_arrival(session, incident_id, num_counted, settings.quiet_s, now)
         # Whoever erases a file holds the incident: what was erased until now is seen from here on.
-        if fresh.keys() & erasures.of_job(session, target.job_id):
+        if fresh.keys() & erasures.list_by_job(session, target.job_id):
             raise TooMany("a file of it was erased while it came", hint="send it again")
         for one in job_json:
             if one.facts is not None:
                 statement = Statement(one.facts, FactsSource.JOB_JSON, target.caller)
                 add_facts(session, incident_id, statement, settings.quiet_s, now)
         nodes = {file.node for file in files if file.node is not None}
-        jobs.saw_nodes(session, job.cluster_id, nodes, now)
+        jobs.note_nodes_seen(session, job.cluster_id, nodes, now)
         ahead = enqueue_upload(session, upload_id, job.id, now, beside)
         yield_turn(session, incident_id, beside)
         return RecordedUpload(incident_id, fresh, known, ahead)
@@ -146,11 +146,11 @@ def _read_job_json(data: bytes, caller: Caller, own: OwnPatterns) -> _JobJson:
     if not isinstance(facts, dict):
         return _JobJson(None, "is no JSON object; it is not used")
     facts.pop(IGNORED, None)
-    problems = job_from_dict(facts).problems
-    return _JobJson(without_secrets(facts, own), "; ".join(problems) or None)
+    problems = make_job(facts).problems
+    return _JobJson(redact_facts(facts, own), "; ".join(problems) or None)
 
 
-def _new_artifact(
+def _make_artifact(
     file: ReceivedFile,
     incident_id: str,
     caller: Caller,
@@ -165,7 +165,7 @@ def _new_artifact(
     elif file.data is not None:
         state, reason = ArtifactState.ANALYSED, problem
     return ArtifactView(
-        id=new_id("art", now),
+        id=make_id("art", now),
         incident_id=incident_id,
         identity=file.identity,
         node=file.node,
@@ -200,7 +200,7 @@ def _with_names_of_their_own(
     The later one lies in a folder that says so; the end of its name, which may tell the
     rank, stays as it is.
     """
-    names = artifacts.taken_names(session, incident_id, [(f.node, f.filename) for f in files])
+    names = artifacts.find_taken_names(session, incident_id, [(f.node, f.filename) for f in files])
     named = []
     for file in files:
         if artifacts.name_hash(file.node, file.filename) in names:

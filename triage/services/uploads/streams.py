@@ -7,12 +7,12 @@ from typing import Final
 from triage.domain.body import Body
 from triage.errors import Forbidden, TooLarge
 from triage.parsers.files.compression import Truncated
-from triage.parsers.files.text import encoding_of
+from triage.parsers.files.text import detect_encoding
 
 _PIECE: Final = 1 << 18
 
 
-def first_bytes(body: Body, size: int) -> bytes:
+def read_first_bytes(body: Body, size: int) -> bytes:
     """The first ``size`` bytes; fewer where there are no more."""
     head = b""
     while len(head) < size and (part := body.read(size - len(head))):
@@ -80,9 +80,9 @@ class _Utf16:
         return self.decoder.decode(b"", final=True).encode()
 
 
-def in_utf8(body: Body, head: bytes) -> Body:
+def convert_to_utf8(body: Body, head: bytes) -> Body:
     """``body``, which begins with ``head``, decoded where that is UTF-16."""
-    encoding = encoding_of(head)
+    encoding = detect_encoding(head)
     return body if encoding is None else _Utf16(body, encoding)
 
 

@@ -7,19 +7,19 @@ from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
-from triage.parsers.files.compression import Expansion, compression_of, unpacked
-from triage.parsers.files.text import packing_of
+from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
+from triage.parsers.files.text import detect_packing
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.file_kind import LOOK_BYTES, identified
+from triage.services.uploads.file_kind import LOOK_BYTES, identify_file
 from triage.services.uploads.pack import FrameWriter, Packer
 from triage.services.uploads.received import ReceivedFile
 from triage.services.uploads.streams import (
     HashingReader,
     TruncationTolerantReader,
-    first_bytes,
-    in_utf8,
+    convert_to_utf8,
+    read_first_bytes,
 )
 from triage.store.blobs.interface import BlobWriter
 
@@ -112,12 +112,14 @@ class FileIngest:
         self, file: ReceivedFile, hashed: HashingReader, declared: str | None, size: int | None
     ) -> None:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
-        head = first_bytes(hashed, HEAD_BYTES)
-        compression = compression_of(head)
+        head = read_first_bytes(hashed, HEAD_BYTES)
+        compression = detect_compression(head)
         bounds = self.limits.expansion(self.limits.artifact_bytes)
-        plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, bounds))
-        look = first_bytes(plain, LOOK_BYTES)
-        found = identified(look, file.name, declared)
+        plain = TruncationTolerantReader(
+            unpack_body(PeekedReader(head, hashed), compression, bounds)
+        )
+        look = read_first_bytes(plain, LOOK_BYTES)
+        found = identify_file(look, file.name, declared)
         file.kind = found.kind
         file.is_digest = look.startswith(NODE_DIGEST)
         file.notes.append(found.note)
@@ -131,7 +133,7 @@ class FileIngest:
         else:
             frame = FrameWriter(self.packer, self.blob, None)
             redactor = Redactor(self.limits.own_patterns)
-            self.copy(in_utf8(whole, look), frame, redactor, limit)
+            self.copy(convert_to_utf8(whole, look), frame, redactor, limit)
             frame.write(redactor.finish())
             file.redacted = dict(redactor.counts)
         if plain.cut is not None:
@@ -159,7 +161,7 @@ def _refuse_packed(head: bytes, compression: str | None) -> None:
     """Raises :class:`Archived` and :class:`PackedFurther` by the first plain bytes."""
     if is_tar(head[:512]):
         raise Archived("is itself a tar archive")
-    packing = packing_of(head)
+    packing = detect_packing(head)
     if packing is not None:
         what, instead = packing
         inside = f", inside {compression}" if compression else ""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
@@ -18,7 +18,7 @@ from triage.signatures.severity import (
     NOISE,
     ROOT,
     WARN,
-    says,
+    get_group_text,
 )
 from triage.signatures.signature import Reading
 
@@ -32,24 +32,24 @@ _BLOCKS = {
 
 def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The GPU in front of the words."""
-    bus = says(match, "bus")
-    return Reading(gpu=bus_id(bus) if bus else None)
+    bus = get_group_text(match, "bus")
+    return Reading(gpu=normalize_bus_id(bus) if bus else None)
 
 
 def block(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Counted errors by the block that met them; none at zero."""
-    if says(match, "errors") == "0":
+    if get_group_text(match, "errors") == "0":
         return None
     # Deferred errors were found in memory that nobody has read since.
-    corrected = says(match, "said") in ("correctable", "deferred")
-    bus = says(match, "bus")
+    corrected = get_group_text(match, "said") in ("correctable", "deferred")
+    bus = get_group_text(match, "bus")
     category, also = _BLOCKS.get(
-        says(match, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
+        get_group_text(match, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
     )
     return Reading(
         category=category,
         also=also,
-        gpu=bus_id(bus) if bus else None,
+        gpu=normalize_bus_id(bus) if bus else None,
         role=ADVICE if corrected else None,
         weak=corrected,
         fields={"severity": CORRECTED if corrected else FATAL},
@@ -59,7 +59,7 @@ def block(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
 def reset(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A reset that worked is over; one that did not is the GPU's fault."""
     bus = place(match, after).gpu
-    word = says(match, "how")
+    word = get_group_text(match, "how")
     if word.startswith("succe"):
         return Reading(role=NOISE, category=Category.NONE, gpu=bus, fields={"severity": "info"})
     if word.startswith(("begin", "start")):

@@ -50,47 +50,47 @@ class SXid(Entry):
 
 
 @cache
-def xids() -> Mapping[int, Xid]:
+def load_xids() -> Mapping[int, Xid]:
     """The whole Xid catalogue by code."""
     return {
-        int(code): Xid(**shared(int(code), row), clears=tuple(row.get("clears", ())))
-        for code, row in _rows("xid").items()
+        int(code): Xid(**read_shared(int(code), row), clears=tuple(row.get("clears", ())))
+        for code, row in _load_rows("xid").items()
     }
 
 
 @cache
-def sxids() -> Mapping[int, SXid]:
+def load_sxids() -> Mapping[int, SXid]:
     """The whole SXid catalogue by code."""
     return {
-        int(code): SXid(**shared(int(code), row), prints=row["prints"], reach=row["reach"])
-        for code, row in _rows("sxid").items()
+        int(code): SXid(**read_shared(int(code), row), prints=row["prints"], reach=row["reach"])
+        for code, row in _load_rows("sxid").items()
     }
 
 
-def xid(code: int) -> Xid | None:
+def get_xid(code: int) -> Xid | None:
     """What ``code`` means, None for a number that the catalogue does not hold."""
-    return xids().get(code)
+    return load_xids().get(code)
 
 
-def sxid(code: int) -> SXid | None:
+def get_sxid(code: int) -> SXid | None:
     """What ``code`` means, None for a number that the catalogue does not hold."""
-    return sxids().get(code)
+    return load_sxids().get(code)
 
 
 @cache
-def followers(code: int) -> tuple[int, ...]:
+def list_followers(code: int) -> tuple[int, ...]:
     """The Xids that are expected behind Xid ``code`` on the same GPU, ascending."""
-    return tuple(sorted(one.code for one in xids().values() if code in one.parents))
+    return tuple(sorted(one.code for one in load_xids().values() if code in one.parents))
 
 
-def _rows(name: str) -> dict[str, dict[str, Any]]:
+def _load_rows(name: str) -> dict[str, dict[str, Any]]:
     """The tables of one catalogue file, by code as text."""
     text = resources.files("triage.signatures.gpu").joinpath(f"{name}.toml").read_text("utf-8")
     table: dict[str, dict[str, Any]] = tomllib.loads(text)[name]
     return table
 
 
-def shared(code: int, row: Mapping[str, Any]) -> dict[str, Any]:
+def read_shared(code: int, row: Mapping[str, Any]) -> dict[str, Any]:
     """The values of :class:`Entry` out of one table."""
     return {
         "code": code,

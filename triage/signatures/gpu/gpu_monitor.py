@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
+from triage.signatures.gpu.gpu_reading import GpuReading, parse_gpu_reading
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 
-def _fields_of(sample: GpuReading) -> dict[str, str]:
+def _list_fields(sample: GpuReading) -> dict[str, str]:
     fields: dict[str, str] = {} if sample.at is None else {"time": sample.at}
     if sample.node is not None:
         fields["node"] = sample.node
@@ -36,7 +36,7 @@ def _fields_of(sample: GpuReading) -> dict[str, str]:
 
 def slowed(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A GPU that is slowed for heat, or by the power brake; firm where it is hot too."""
-    sample = gpu_reading(match.string)
+    sample = parse_gpu_reading(match.string)
     if sample is None or not (sample.heat or sample.brake):
         return None
     if sample.brake:
@@ -45,23 +45,23 @@ def slowed(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
             also=(Category.CHASSIS, Category.GPU_THERMAL),
             gpu=sample.gpu,
             weak=not sample.hardware and not sample.heat,
-            fields=_fields_of(sample),
+            fields=_list_fields(sample),
         )
-    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=_fields_of(sample))
+    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=_list_fields(sample))
 
 
 def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A GPU as hot as those that slow down, of which nothing says that it does."""
-    sample = gpu_reading(match.string)
+    sample = parse_gpu_reading(match.string)
     if sample is None or not sample.hot or sample.heat or sample.brake:
         return None
-    return Reading(gpu=sample.gpu, fields=_fields_of(sample))
+    return Reading(gpu=sample.gpu, fields=_list_fields(sample))
 
 
 def measured(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Any other monitor's line about one GPU."""
-    sample = gpu_reading(match.string)
-    return None if sample is None else Reading(gpu=sample.gpu, fields=_fields_of(sample))
+    sample = parse_gpu_reading(match.string)
+    return None if sample is None else Reading(gpu=sample.gpu, fields=_list_fields(sample))
 
 
 SIGNATURES = load(__name__)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading
 
 ADDRESS: Final = re.compile(
@@ -49,10 +49,10 @@ def block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
             match = pattern.search(line)
             if match is not None:
                 names.setdefault(name, match[1].lower())
-    return reading(names)
+    return make_reading(names)
 
 
-def reading(names: Mapping[str, str]) -> Reading | None:
+def make_reading(names: Mapping[str, str]) -> Reading | None:
     """Two names and more; None for one alone."""
     if len(names) < 2:
         return None
@@ -61,7 +61,7 @@ def reading(names: Mapping[str, str]) -> Reading | None:
     fields = {name: value for name, value in names.items() if name != "bus"}
     if uuid is not None:
         fields["gpu_uuid"] = f"GPU-{uuid[4:].lower()}"
-    return Reading(gpu=bus_id(bus) if bus else None, fields=fields)
+    return Reading(gpu=normalize_bus_id(bus) if bus else None, fields=fields)
 
 
 # "3, GPU-8a1f..., 00000000:5D:00.0", 'gpu="3",UUID="GPU-8a1f..."', 'device="nvidia3"'
@@ -73,10 +73,10 @@ _LABELS: Final = {
 }
 
 
-def names_in(text: str) -> Reading | None:
+def find_names(text: str) -> Reading | None:
     """The names of the one GPU that a line speaks of; None for several, or for one name."""
     uuids = {one.lower() for one in UUID.findall(text)}
-    buses = {bus_id(one) for one in ADDRESS.findall(text)}
+    buses = {normalize_bus_id(one) for one in ADDRESS.findall(text)}
     if len(uuids) > 1 or len(buses) > 1:
         return None
     names = {"gpu_uuid": next(iter(uuids))} if uuids else {}
@@ -86,10 +86,10 @@ def names_in(text: str) -> Reading | None:
         match = pattern.search(text)
         if match is not None:
             names[name] = str(int(match[1]))
-    return reading(names)
+    return make_reading(names)
 
 
 SIGNATURES = load(
     __name__,
-    line=lambda match, _after: names_in(match.string[:1000]),
+    line=lambda match, _after: find_names(match.string[:1000]),
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 
 # Where GPUs of data centres begin to slow themselves down; at work they stay far below.
 HOT_C: Final = 85
@@ -133,7 +133,7 @@ class GpuReading:
             self.hardware = True
 
 
-def gpu_reading(text: str) -> GpuReading | None:
+def parse_gpu_reading(text: str) -> GpuReading | None:
     """What a monitor's line says of one GPU; None for any other line."""
     text = text[:2000]
     reading = GpuReading()
@@ -142,7 +142,7 @@ def gpu_reading(text: str) -> GpuReading | None:
         return None  # several GPUs in one line
     _take_units(text, reading)
     if reading.gpu is None and (bus := _BUS.search(text)) is not None:
-        reading.gpu = bus_id(bus[0])
+        reading.gpu = normalize_bus_id(bus[0])
     if reading.index is None and (word := _GPU_WORD.search(text)) is not None:
         reading.index = int(word[1])
     if reading.node is None and (host := _HOST_SLASH.search(text)) is not None:
@@ -162,7 +162,7 @@ def gpu_reading(text: str) -> GpuReading | None:
     return reading
 
 
-def _pairs_in(text: str) -> Iterator[tuple[str, str]]:
+def _list_pairs(text: str) -> Iterator[tuple[str, str]]:
     """Keys in one form, ``clocks.current.sm [MHz]`` as ``clocks_current_sm``, and values."""
     for pair in _PAIR.finditer(text):
         key = pair["key"].partition(" [")[0]
@@ -172,26 +172,26 @@ def _pairs_in(text: str) -> Iterator[tuple[str, str]]:
 def _take_pairs(text: str, reading: GpuReading) -> int:
     """Fill ``reading`` from keys and values; how many temperatures of a GPU they hold."""
     temps = 0
-    for key, value in _pairs_in(text):
+    for key, value in _list_pairs(text):
         if key in _NODES and reading.node is None:
             reading.node = value if value[0].isalnum() else None
         elif key in _INDICES and reading.index is None:
-            reading.index = _small(value)
+            reading.index = _parse_small(value)
             if ":" in value and reading.gpu is None:
-                reading.gpu = bus_id(value)
+                reading.gpu = normalize_bus_id(value)
         elif key in _LOCAL_RANKS:
-            reading.local_rank = _small(value)
+            reading.local_rank = _parse_small(value)
         elif key == "rank":
-            reading.rank = _small(value)
+            reading.rank = _parse_small(value)
         elif key in _BUSES and reading.gpu is None:
-            reading.gpu = bus_id(value)
+            reading.gpu = normalize_bus_id(value)
         elif key in _TEMPS:
             temps += 1
-            reading.temp_c = within(value, _TEMPERATURES.start, _TEMPERATURES.stop)
+            reading.temp_c = parse_within(value, _TEMPERATURES.start, _TEMPERATURES.stop)
         elif key in _CLOCK_KEYS and reading.clock_mhz is None:
-            reading.clock_mhz = within(value, *_CLOCKS)
+            reading.clock_mhz = parse_within(value, *_CLOCKS)
         elif key in _POWER_KEYS and reading.power_w is None:
-            reading.power_w = within(value, *_POWERS)
+            reading.power_w = parse_within(value, *_POWERS)
         elif key in _TIMES and reading.at is None:
             reading.at = value
         elif (flag := _FLAG_KEY.fullmatch(key)) is not None:
@@ -220,11 +220,11 @@ def _take_reasons(value: str, reading: GpuReading) -> None:
 def _take_units(text: str, reading: GpuReading) -> None:
     """Numbers whose unit alone tells what they are, where no key did; and columns without names."""
     if reading.power_w is None and (watts := _WATTS.search(text)) is not None:
-        reading.power_w = within(watts[1], *_POWERS)
+        reading.power_w = parse_within(watts[1], *_POWERS)
     if reading.clock_mhz is None and (clock := _MEGAHERTZ.search(text)) is not None:
-        reading.clock_mhz = within(clock[1], *_CLOCKS)
+        reading.clock_mhz = parse_within(clock[1], *_CLOCKS)
     if reading.temp_c is None and (degrees := _DEGREES.search(text)) is not None:
-        reading.temp_c = within(degrees[1], _TEMPERATURES.start, _TEMPERATURES.stop)
+        reading.temp_c = parse_within(degrees[1], _TEMPERATURES.start, _TEMPERATURES.stop)
     if reading.temp_c is None and text.count(",") >= 3:
         _take_columns([one.strip() for one in text.split(",")], reading)
 
@@ -263,12 +263,12 @@ def _take_columns(cells: list[str], reading: GpuReading) -> None:
         reading.heat = "Active" in flags and reading.hot
 
 
-def _small(text: str) -> int | None:
+def _parse_small(text: str) -> int | None:
     """A number of a GPU or rank; None for anything else."""
     return int(text) if len(text) <= 7 and text.isascii() and text.isdecimal() else None
 
 
-def within(text: str, low: float, high: float) -> float | None:
+def parse_within(text: str, low: float, high: float) -> float | None:
     """The number at the beginning of ``text``, where a sensor can say it."""
     number = _NUMBER.match(text)
     value = float(number[0]) if number is not None else None

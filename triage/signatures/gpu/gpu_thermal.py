@@ -10,18 +10,20 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id
-from triage.signatures.severity import says
+from triage.signatures.pci import normalize_bus_id
+from triage.signatures.severity import get_group_text
 from triage.signatures.signature import Reading
 
 
 def reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Heat, or the power brake that a chassis pulls."""
-    bus = says(match, "bus")
-    gpu = bus_id(bus) if bus else None
-    if "brake" in says(match, "reason"):
+    bus = get_group_text(match, "bus")
+    gpu = normalize_bus_id(bus) if bus else None
+    if "brake" in get_group_text(match, "reason"):
         return Reading(category=Category.POWER, also=(Category.GPU_THERMAL,), gpu=gpu)
-    if "software" in says(match, "reason") or says(match, "reason").startswith("sw"):
+    if "software" in get_group_text(match, "reason") or get_group_text(match, "reason").startswith(
+        "sw"
+    ):
         return Reading(gpu=gpu, weak=True)
     return Reading(gpu=gpu)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Action, Category
 from triage.domain.evidence import OWN_ACTION, Trait
-from triage.signatures.host.agent_words import gpu_fields, part_of_reason
+from triage.signatures.host.agent_words import find_gpu_fields, find_part
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
@@ -19,7 +19,7 @@ _HOT_CELSIUS = 90
 
 def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The lost GPU by its address, else its number or uuid: one GPU whichever is printed."""
-    gpu, fields = gpu_fields(match.string[:1000])
+    gpu, fields = find_gpu_fields(match.string[:1000])
     return Reading(gpu=gpu, fields=fields)
 
 
@@ -43,7 +43,7 @@ def counted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
 _RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
 
 
-def _named_rank(text: str, at: int) -> Reading:
+def _read_reported_rank(text: str, at: int) -> Reading:
     """The rank that a report names, which is seldom the one that prints it."""
     match = _RANK.search(text, at)
     return Reading(peer=None if match is None else f"rank {match[1]}")
@@ -86,7 +86,7 @@ def unwell(match: re.Match[str], after: Sequence[str]) -> Reading | None:
             break
         cells.append(cell["words"])
     words = "".join(cells)
-    part = part_of_reason(words)
+    part = find_part(words)
     category = _HEALTH_PARTS.get(match["part"].lower(), Category.GPU)
     lost = re.search(r"fallen off|\blost\b", words, re.IGNORECASE) is not None
     if lost or part.category not in (None, Category.GPU):
@@ -109,5 +109,5 @@ SIGNATURES = load(
         if match["thermal"]
         else Reading(category=Category.POWER, also=(Category.GPU_THERMAL,))
     ),
-    straggler=lambda match, _after: _named_rank(match.string, match.end()),
+    straggler=lambda match, _after: _read_reported_rank(match.string, match.end()),
 )

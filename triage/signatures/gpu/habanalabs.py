@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id
-from triage.signatures.severity import ADVICE, CORRECTED, FATAL, NOISE, WARN, says
+from triage.signatures.pci import normalize_bus_id
+from triage.signatures.severity import ADVICE, CORRECTED, FATAL, NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 
 def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The accelerator in front of the words."""
-    bus = says(match, "bus")
-    return Reading(gpu=bus_id(bus) if bus else None)
+    bus = get_group_text(match, "bus")
+    return Reading(gpu=normalize_bus_id(bus) if bus else None)
 
 
 # Received H/W interrupt 271 ["HBM0_MC0_SEI_SEVERE"]
@@ -64,7 +64,7 @@ def memory(match: re.Match[str], after: Sequence[str]) -> Reading:
 def link(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A port of the accelerator that went down or came up."""
     gpu = place(match, after).gpu
-    if says(match, "state") == "up":
+    if get_group_text(match, "state") == "up":
         return Reading(
             role=NOISE,
             category=Category.NONE,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, NOISE
 from triage.signatures.signature import Reading
 
@@ -20,14 +20,14 @@ _SLOT = (Category.IO_BOARD, Category.POWER, Category.CHASSIS)
 
 def addressed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Only the GPU, in the form in which it is joined."""
-    return Reading(gpu=bus_id(match["gpu"]) if match["gpu"] else None)
+    return Reading(gpu=normalize_bus_id(match["gpu"]) if match["gpu"] else None)
 
 
 def probed(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """A record of three lines: the GPU, its PCI ID, and only then what is wrong with it."""
     rest = " ".join((match.string[match.end() :], *after[:3]))
     gone = re.search(r"fallen off the bus", rest[:600], re.IGNORECASE)
-    return None if gone is None else Reading(gpu=bus_id(match["gpu"]))
+    return None if gone is None else Reading(gpu=normalize_bus_id(match["gpu"]))
 
 
 _NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
@@ -40,7 +40,7 @@ def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
         named = _NAMED_GPU.search(match.string, max(0, match.start() - 100), match.end())
         gpu = named["gpu"] if named is not None else None
     return Reading(
-        gpu=bus_id(gpu) if gpu else None, weak=not gpu, signature="nvidia.fallen_off_bus"
+        gpu=normalize_bus_id(gpu) if gpu else None, weak=not gpu, signature="nvidia.fallen_off_bus"
     )
 
 
@@ -55,6 +55,8 @@ def asserted(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 SIGNATURES = load(
     __name__,
-    probe_failed=lambda match, _after: Reading(gpu=bus_id(match["gpu"] or match["named"])),
-    companion_function=lambda match, _after: Reading(gpu=bus_id(match["device"])),
+    probe_failed=lambda match, _after: Reading(
+        gpu=normalize_bus_id(match["gpu"] or match["named"])
+    ),
+    companion_function=lambda match, _after: Reading(gpu=normalize_bus_id(match["device"])),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind, Trait
 from triage.signatures.gpu import catalogue
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.signature import Reading, Scope, Signature
 
@@ -41,7 +41,7 @@ class TextRule:
     severity: str | None = None
 
 
-def _text_rule(
+def _make_text_rule(
     words: str,
     category: Category | None,
     also: tuple[Category, ...] = (),
@@ -54,50 +54,50 @@ def _text_rule(
 
 _TEXTS: tuple[TextRule, ...] = (
     # Links that come up ask the controller in dozens.
-    _text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    _text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
-    _text_rule(
+    _make_text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    _make_text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
+    _make_text_rule(
         r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
         Category.NVLINK,
         _FABRIC,
         ROOT,
         ERROR,
     ),
-    _text_rule(
+    _make_text_rule(
         r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
         Category.GPU_THERMAL,
         _HEAT,
         NOISE,
         "info",
     ),
-    _text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
-    _text_rule(
+    _make_text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
+    _make_text_rule(
         r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT, ERROR
     ),
     # The far end answered with an error, or not at all: a process or a GPU died there.
-    _text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    _text_rule(
+    _make_text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    _make_text_rule(
         r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
         Category.GPU,
         (Category.NVLINK,),
         CONSEQUENCE,
     ),
-    _text_rule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
-    _text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
+    _make_text_rule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
+    _make_text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
-    _text_rule(
+    _make_text_rule(
         r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
         Category.NVLINK,
         _FABRIC,
     ),
-    _text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+    _make_text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
 )
 _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
 _MOVED = range(28000, 29000)
 
 
-def meaning(text: str) -> TextRule | None:
+def find_meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
     return next((row for row in _TEXTS if row.words.search(text)), None)
 
@@ -107,11 +107,11 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     code = int(match["code"])
     text = match.string[match.end() : match.end() + 400]
     said = (match["said"] or "").lower()
-    fields = {"switch": bus_id(match["switch"]) or match["switch"].lower()}
+    fields = {"switch": normalize_bus_id(match["switch"]) or match["switch"].lower()}
     if "(First)" in text:
         fields["first"] = "yes"
-    words = meaning(text)
-    known = catalogue.sxid(code)
+    words = find_meaning(text)
+    known = catalogue.get_sxid(code)
     if code in _MOVED and (said or match["link"]):
         known = None  # ports have links and severities, cages have neither
     category, also = Category.NVLINK, _FABRIC
@@ -148,7 +148,7 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
 
 def _unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """A line of the switch driver that has words and no number."""
-    row = meaning(match["text"])
+    row = find_meaning(match["text"])
     if row is None or row.role is not ROOT:
         return None
     return Reading(

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures.gpu import catalogue
-from triage.signatures.gpu.xid_text import words
-from triage.signatures.pci import bus_id
+from triage.signatures.gpu.xid_text import read_words
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading, Scope, Signature
 
 # NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 43, pid=4711, name=python3, Ch 00000008
@@ -39,16 +39,16 @@ def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     if name is not None:
         fields["name"] = name[1]
         text = text[name.end() :]
-    said = words(code, text.lstrip(" ,:"), after)
+    said = read_words(code, text.lstrip(" ,:"), after)
     fields.update(said.fields)
-    gpu = bus_id(match["gpu"])
-    known = catalogue.xid(code)
+    gpu = normalize_bus_id(match["gpu"])
+    known = catalogue.get_xid(code)
     parent = _PARENT.search(text)
     if known is None:
         # A number of a newer driver: something happened to this GPU, nobody knows what.
         fields["severity"] = "error"
         unknown = Reading(code=code, gpu=gpu, weak=True, blame=Blame.SELF, fields=fields)
-        return unknown if parent is None else caused(unknown, int(parent[1]))
+        return unknown if parent is None else make_consequence(unknown, int(parent[1]))
     fields.setdefault("severity", known.severity)
     reading = Reading(
         category=said.category or known.category,
@@ -62,12 +62,12 @@ def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
         traits=frozenset({Trait.QUOTABLE, Trait.GPU_LOST}) if code == _LOST else None,
         fields=fields,
     )
-    return reading if parent is None else caused(reading, int(parent[1]))
+    return reading if parent is None else make_consequence(reading, int(parent[1]))
 
 
-def caused(reading: Reading, parent: int) -> Reading:
+def make_consequence(reading: Reading, parent: int) -> Reading:
     """The consequence of the Xid that the driver itself names, in its category."""
-    origin = catalogue.xid(parent)
+    origin = catalogue.get_xid(parent)
     if origin is None or origin.category is None:
         category, also = reading.category, reading.also
     else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ _SRAM_WORDS = re.compile(
 _PARTITION = re.compile(r"\bpartition\b", re.IGNORECASE)
 
 
-def memory_unit(text: str) -> Category | None:
+def find_memory_unit(text: str) -> Category | None:
     """Stacked memory or on-chip memory, None where no word says which."""
     if _DRAM_WORDS.search(text):
         return Category.GPU_HBM
@@ -56,7 +56,7 @@ _CHANNEL_ONLY = re.compile(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b",
 
 def ecc(text: str, _after: Sequence[str]) -> Words:
     """48, 171, 172: the event itself, then one line for each channel that it took along."""
-    unit = memory_unit(text)
+    unit = find_memory_unit(text)
     if unit is None and _CHANNEL_ONLY.match(text):
         return Words(role=EvidenceRole.CONSEQUENCE)
     return Words(category=unit)
@@ -77,8 +77,8 @@ def _blast(text: str, _after: Sequence[str]) -> Words:
     if match is None:
         if _CHANNEL_ONLY.match(text):
             return Words(role=EvidenceRole.CONSEQUENCE)
-        return Words(category=memory_unit(text))
-    unit = memory_unit(match["unit"])
+        return Words(category=find_memory_unit(text))
+    unit = find_memory_unit(match["unit"])
     fields = {key: value for key, value in match.groupdict().items() if value}
     # A unit on the chip may have read what DRAM held: without a 48 both stand.
     also = (Category.GPU_HBM,) if unit is Category.GPU_SRAM else ()
@@ -93,7 +93,7 @@ _ROW = re.compile(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
 
 def retirement(text: str, _after: Sequence[str]) -> Words:
     """63, 64: a bad row or page was booked, or could not be."""
-    unit = memory_unit(text)
+    unit = find_memory_unit(text)
     row = _ROW.search(text)
     fields = {} if row is None else {"row": row[1]}
     return Words(category=unit, fields=fields)
@@ -190,7 +190,7 @@ def nvlink(text: str, _after: Sequence[str]) -> Words:
     remote = _REMOTE.search(text)
     if remote is None:
         return Words(fields=fields)
-    return Words(peer=bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
+    return Words(peer=normalize_bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
 
 
 # NETIR_LINK_EVT Fatal XC0 i0 Link 07 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)
@@ -288,7 +288,7 @@ _READERS: Mapping[int, _Reader] = {
 }
 
 
-def words(code: int, text: str, after: Sequence[str]) -> Words:
+def read_words(code: int, text: str, after: Sequence[str]) -> Words:
     """What ``text``, the rest of the line behind code and process, says of Xid ``code``."""
     reader = _READERS.get(code)
     return _SILENT if reader is None else reader(text, after)

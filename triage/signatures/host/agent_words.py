@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from triage.domain.category import Category
-from triage.signatures.pci import bus_id
+from triage.signatures.pci import normalize_bus_id
 
 # Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
 _WORDS: Final = tuple(
@@ -116,10 +116,10 @@ class Part:
     after_the_job: bool = False
 
 
-def gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
+def find_gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
     """The GPU in some words: its bus id, else what else tells it (``gpu_uuid``, ``gpu_index``)."""
     address = _ADDRESS.search(text)
-    if address is not None and (gpu := bus_id(address["bus"])) is not None:
+    if address is not None and (gpu := normalize_bus_id(address["bus"])) is not None:
         return gpu, {}
     uuid = UUID.search(text)
     if uuid is not None:
@@ -130,14 +130,14 @@ def gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
     return None, {}
 
 
-def part_of_reason(text: str) -> Part:
+def find_part(text: str) -> Part:
     """The part in the words of a reason."""
     text = text[:600]
     if not text.strip():
         return Part()
     if _AFTER_THE_JOB.search(text) is not None:
         return Part(after_the_job=True)
-    gpu, fields = gpu_fields(text)
+    gpu, fields = find_gpu_fields(text)
     for pattern, category, also in _WORDS:
         if pattern.search(text):
             return Part(category, also, gpu, fields)

@@ -10,11 +10,11 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
-from triage.signatures.gpu.catalogue import xid
-from triage.signatures.host.agent_words import gpu_fields, part_of_reason
+from triage.signatures.gpu.catalogue import get_xid
+from triage.signatures.host.agent_words import find_gpu_fields, find_part
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST, named
-from triage.signatures.severity import CONSEQUENCE, WARN, says
+from triage.signatures.severity import CONSEQUENCE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 # "host=gpu-17", "node: gpu-17", "on node gpu-17", "nodeName=gpu-17"
@@ -30,7 +30,7 @@ _HEALTHY: Final = re.compile(
 )
 
 
-def _node_in(text: str) -> dict[str, str]:
+def _find_agent_node(text: str) -> dict[str, str]:
     """The node that an agent's line names."""
     match = NODE.search(text)
     if match is None:
@@ -44,8 +44,12 @@ def by_words(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     text = match.string[match.start() : match.start() + 600]
     if _HEALTHY.search(text):
         return None
-    part = part_of_reason(text)
-    fields = {**_node_in(match.string[:2000]), **part.fields, **named(match, "node", "marked")}
+    part = find_part(text)
+    fields = {
+        **_find_agent_node(match.string[:2000]),
+        **part.fields,
+        **named(match, "node", "marked"),
+    }
     if part.category is None:
         return Reading(fields=fields)
     return Reading(category=part.category, also=part.also, gpu=part.gpu, fields=fields)
@@ -64,28 +68,30 @@ _DCGM_PARTS: Final = (
 def dcgm_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """DCGM's name of an error."""
     code = (match["code"] or "").upper()
-    gpu, fields = gpu_fields(match.string[:1000])
+    gpu, fields = find_gpu_fields(match.string[:1000])
     category = next((c for words, c in _DCGM_PARTS if any(w in code for w in words)), Category.GPU)
     if "FALLEN_OFF" in code or "LOST" in code:
         category = Category.GPU
     if "CLOCK_THROTTLE_POWER" in code:
         return Reading(category=category, gpu=gpu, fields={**fields, "severity": WARN})
-    return Reading(category=category, gpu=gpu, fields={**fields, **_node_in(match.string[:2000])})
+    return Reading(
+        category=category, gpu=gpu, fields={**fields, **_find_agent_node(match.string[:2000])}
+    )
 
 
 def printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """An Xid in an agent's sentence: the number says the part as in the driver's own line."""
     text = match["xid"] or match["code_said"]
-    entry = None if text is None else xid(int(text))
+    entry = None if text is None else get_xid(int(text))
     if entry is None or _HEALTHY.search(match.string[:600]):
         return None
-    gpu, fields = gpu_fields(match.string[:2000])
+    gpu, fields = find_gpu_fields(match.string[:2000])
     return Reading(
         category=entry.category,
         also=entry.also,
         role=entry.role,
         gpu=gpu,
-        fields={**fields, **_node_in(match.string[:2000]), "xid": text or ""},
+        fields={**fields, **_find_agent_node(match.string[:2000]), "xid": text or ""},
     )
 
 
@@ -94,7 +100,7 @@ def scripted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     reading = by_words(match, after)
     if reading is None or reading.category is None:
         return None
-    if says(match, "when") != "epilog":
+    if get_group_text(match, "when") != "epilog":
         return reading
     # An epilog looks when the job has ended; what it finds may be what ended it.
     return Reading(

@@ -7,22 +7,22 @@ import re
 from collections.abc import Sequence
 
 from triage.signatures.load import load
-from triage.signatures.severity import ADVICE, CORRECTED, FATAL, WARN, says
+from triage.signatures.severity import ADVICE, CORRECTED, FATAL, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 
 def counted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, and the module."""
-    uncorrected = says(match, "class").startswith(("uncorrected", "fatal", "ue"))
+    uncorrected = get_group_text(match, "class").startswith(("uncorrected", "fatal", "ue"))
     fields = {"severity": FATAL if uncorrected else CORRECTED}
-    if part := says(match, "label"):
+    if part := get_group_text(match, "label"):
         fields["part"] = part
     return Reading(role=None if uncorrected else ADVICE, weak=not uncorrected, fields=fields)
 
 
 def nvswitch(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What does not end the fabric is only a warning."""
-    fatal = says(match, "class") == "fatal"
+    fatal = get_group_text(match, "class") == "fatal"
     return Reading(fields={"severity": FATAL if fatal else WARN})
 
 

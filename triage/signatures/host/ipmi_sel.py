@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
-from triage.signatures.gpu.catalogue import Xid, xid
-from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.gpu.catalogue import Xid, get_xid
+from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
 from triage.signatures.severity import (
     ADVICE,
@@ -20,7 +20,7 @@ from triage.signatures.severity import (
     FATAL,
     NOISE,
     WARN,
-    says,
+    get_group_text,
 )
 from triage.signatures.signature import Read, Reading
 
@@ -66,7 +66,7 @@ _MONTHS: Final = (
 )
 
 
-def placed(text: str) -> dict[str, str]:
+def find_place(text: str) -> dict[str, str]:
     """When a row of a list says that it was, and of which node, where it stands in front."""
     match = _DATE.match(text)
     if match is None:
@@ -90,7 +90,7 @@ def placed(text: str) -> dict[str, str]:
     return fields
 
 
-def _by_event(*events: Event) -> Read:
+def _make_event_reader(*events: Event) -> Read:
     """A reader that takes the first of ``events`` in the line, None where there is none."""
 
     def read(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -102,7 +102,7 @@ def _by_event(*events: Event) -> Read:
                 return Reading(
                     role=NOISE,
                     category=Category.NONE,
-                    fields={"severity": WARN, "cleared": "yes", **placed(match.string)},
+                    fields={"severity": WARN, "cleared": "yes", **find_place(match.string)},
                 )
             mended = one.severity in (CORRECTED, WARN)
             return Reading(
@@ -110,20 +110,20 @@ def _by_event(*events: Event) -> Read:
                 category=one.category,
                 # Before the controller's clock was set nothing says on which day it was.
                 weak=mended or _BEFORE_THE_CLOCK.match(match.string) is not None,
-                fields={"severity": one.severity, **placed(match.string)},
+                fields={"severity": one.severity, **find_place(match.string)},
             )
         return None
 
     return read
 
 
-def event(words: str, severity: str, category: Category | None = None) -> Event:
+def make_event(words: str, severity: str, category: Category | None = None) -> Event:
     """An event, its words compared without case."""
     return Event(re.compile(words, re.IGNORECASE), severity, category)
 
 
-_LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
-_LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
+_LIMIT_LOST = make_event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
+_LIMIT_NEAR = make_event(r"(?:lower|upper) non-?critical", WARN)
 
 
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
@@ -143,15 +143,18 @@ _GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "err
 def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
     words = f"{match['sensor']} {match['words']}"
-    fields = {"severity": ERROR if says(match, "grade") in _GRAVE else WARN, **placed(match.string)}
+    fields = {
+        "severity": ERROR if get_group_text(match, "grade") in _GRAVE else WARN,
+        **find_place(match.string),
+    }
     driver = _DRIVER_EVENT.search(words)
     if match["state"].lower() != "asserted":
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
-    part = part_of_reason(words)
+    part = find_part(words)
     category, also = part.category, part.also
-    entry = xid(int(driver["code"])) if driver is not None else None
+    entry = get_xid(int(driver["code"])) if driver is not None else None
     if entry is not None:
-        return _of_driver(entry, words, part.gpu, fields)
+        return _read_driver_event(entry, words, part.gpu, fields)
     if category in (None, Category.HOST_MAINTENANCE) and _BOARD_WORDS.search(words):
         category, also = Category.CHASSIS, (Category.IO_BOARD,)
     elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and _BUS_WORDS.search(words):
@@ -170,11 +173,11 @@ def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
         also=also,
         gpu=part.gpu,
         weak=not grave,
-        fields={**of_the_node(part.fields), **fields},
+        fields={**drop_gpu_number(part.fields), **fields},
     )
 
 
-def _of_driver(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
+def _read_driver_event(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
     """The GPU driver's own error, as a baseboard's controller reports it: it survives the node."""
     module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():
@@ -189,55 +192,59 @@ def _of_driver(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) 
     )
 
 
-def of_the_node(fields: Mapping[str, str]) -> dict[str, str]:
+def drop_gpu_number(fields: Mapping[str, str]) -> dict[str, str]:
     """Without the number of a GPU: a baseboard counts its modules in an order of its own."""
     return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
 SIGNATURES = load(
     __name__,
-    power=_by_event(
-        event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
-        event(r"power off|power down|soft-power control failure|240va power down", FATAL),
-        event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
+    power=_make_event_reader(
+        make_event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
+        make_event(r"power off|power down|soft-power control failure|240va power down", FATAL),
+        make_event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
         _LIMIT_LOST,
         _LIMIT_NEAR,
     ),
-    fan=_by_event(
+    fan=_make_event_reader(
         _LIMIT_LOST,
         _LIMIT_NEAR,
-        event(
+        make_event(
             r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
         ),
     ),
-    gpu_temperature=_by_event(_LIMIT_LOST, _LIMIT_NEAR),
-    temperature=_by_event(_LIMIT_LOST, _LIMIT_NEAR),
-    voltage=_by_event(_LIMIT_LOST, _LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
-    memory=_by_event(
-        event(r"uncorrectable|parity|multi-?bit", FATAL),
-        event(r"correctable|scrub|threshold|log limit", CORRECTED),
-        event(r"critical overtemperature|throttl", WARN),
-        event(r"device disabled|configuration error|map.?out|failure", ERROR),
+    gpu_temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
+    temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
+    voltage=_make_event_reader(
+        _LIMIT_LOST, _LIMIT_NEAR, make_event(r"limit exceeded|state asserted", ERROR)
     ),
-    processor=_by_event(
-        event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
-        event(r"throttl", WARN),
+    memory=_make_event_reader(
+        make_event(r"uncorrectable|parity|multi-?bit", FATAL),
+        make_event(r"correctable|scrub|threshold|log limit", CORRECTED),
+        make_event(r"critical overtemperature|throttl", WARN),
+        make_event(r"device disabled|configuration error|map.?out|failure", ERROR),
     ),
-    bus=_by_event(
-        event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
-        event(r"bus correctable|bus degraded", CORRECTED),
+    processor=_make_event_reader(
+        make_event(
+            r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL
+        ),
+        make_event(r"throttl", WARN),
     ),
-    drive=_by_event(
-        event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
-        event(r"predictive failure|rebuild", WARN),
+    bus=_make_event_reader(
+        make_event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
+        make_event(r"bus correctable|bus degraded", CORRECTED),
     ),
-    chassis=_by_event(
-        event(
+    drive=_make_event_reader(
+        make_event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
+        make_event(r"predictive failure|rebuild", WARN),
+    ),
+    chassis=_make_event_reader(
+        make_event(
             r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
             r"|failure detected|has failed",
             ERROR,
         ),
-        event(r"intrusion", CORRECTED),
-        event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
+        make_event(r"intrusion", CORRECTED),
+        make_event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Trait
 from triage.signatures.load import load
-from triage.signatures.program.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, classify_owner
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
@@ -87,7 +87,7 @@ def hung(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A task in uninterruptible sleep: it waits for what its frames say."""
     known = wait(after)
     if known is None:
-        service = whose(match["task"]) is Whose.SERVICE
+        service = classify_owner(match["task"]) is Whose.SERVICE
         return Reading(traits=frozenset({Trait.NOT_THE_JOB}) if service else None)
     return Reading(
         category=known.category,

@@ -14,14 +14,14 @@ _MEMORY_CONTROLLER = 0xFF80
 _MEMORY_CONTROLLER_CODES = (0x0080, 0x0280)  # the second range: a memory used as a cache
 
 
-def category_of(status: int) -> Category:
+def classify_status(status: int) -> Category:
     """Memory where its controller reports, else the processor."""
     if status & _ERROR_CODE & _MEMORY_CONTROLLER in _MEMORY_CONTROLLER_CODES:
         return Category.HOST_MEMORY
     return Category.CPU
 
 
-def severity_of(status: int) -> str:
+def rate_severity(status: int) -> str:
     """Fatal where the processor's own state is lost."""
     if status & _CONTEXT_CORRUPT:
         return FATAL

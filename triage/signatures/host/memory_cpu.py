@@ -8,20 +8,20 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.signatures.host.machine_check import category_of, severity_of
+from triage.signatures.host.machine_check import classify_status, rate_severity
 from triage.signatures.load import load
-from triage.signatures.pci import full_address
-from triage.signatures.severity import ADVICE, BDF, CORRECTED, ERROR, FATAL, WARN, says
+from triage.signatures.pci import normalize_full_address
+from triage.signatures.severity import ADVICE, BDF, CORRECTED, ERROR, FATAL, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 
 def machine_check(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The status word says more than the words around it."""
     status = int(match["status"], 16)
-    severity = severity_of(status)
-    if "exception" in says(match, "form") and severity == CORRECTED:
+    severity = rate_severity(status)
+    if "exception" in get_group_text(match, "form") and severity == CORRECTED:
         severity = ERROR  # a corrected error raises no exception
-    category = category_of(status)
+    category = classify_status(status)
     kind = {"severity": severity, "bank": match["bank"]}
     other = Category.CPU if category is Category.HOST_MEMORY else Category.HOST_MEMORY
     mended = severity == CORRECTED
@@ -45,7 +45,7 @@ _UNITS = (
 
 def decoded_unit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The unit of an AMD bank; what is no memory and no PCIe is the processor."""
-    unit = says(match, "unit")
+    unit = get_group_text(match, "unit")
     category = next((one for words, one in _UNITS if words in unit), Category.CPU)
     return Reading(category=category)
 
@@ -77,7 +77,7 @@ DEVICE = re.compile(rf"device_id: (?P<device>{BDF})", re.IGNORECASE)
 _SEVERITIES = {"recoverable": ERROR, "fatal": FATAL, "corrected": CORRECTED, "info": WARN}
 
 
-def _of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
+def _classify_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
     """The category of a section of a firmware report."""
     lowered = section.lower()
     for words, category, also in _SECTIONS:
@@ -88,7 +88,7 @@ def _of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
 
 def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
     """One report of the firmware: its severity here, its section in the lines behind it."""
-    severity = _SEVERITIES[says(match, "event_severity")]
+    severity = _SEVERITIES[get_group_text(match, "event_severity")]
     fields = {"severity": severity}
     block = "\n".join(after)
     # The next report is another event.
@@ -99,8 +99,8 @@ def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
         fields["part"] = part["part"].strip()
     device = DEVICE.search(block)
     if device is not None:
-        fields["device"] = full_address(device["device"]) or device["device"]
-    known = None if section is None else _of_section(section["section"])
+        fields["device"] = normalize_full_address(device["device"]) or device["device"]
+    known = None if section is None else _classify_section(section["section"])
     if section is not None:
         fields["section"] = section["section"].strip()
     mended = severity in (CORRECTED, WARN)
@@ -112,7 +112,7 @@ def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
 
 def section_line(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A section line that stands alone, as after a search for its words."""
-    known = _of_section(match["section"])
+    known = _classify_section(match["section"])
     if known is None:
         return Reading()
     return Reading(category=known[0], also=known[1])
@@ -120,7 +120,7 @@ def section_line(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def poison(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What became of a bad page; a page that was thrown away in time hurts nobody."""
-    what = says(match, "what")
+    what = get_group_text(match, "what")
     if "soft" in match[0].lower()[:40]:  # too many corrected errors: the page is given up in time
         return Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED}, traits=frozenset())
     if "recovered" in what:

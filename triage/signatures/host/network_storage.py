@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.signatures.load import load
-from triage.signatures.severity import ADVICE, NOISE, says
+from triage.signatures.severity import ADVICE, NOISE, get_group_text
 from triage.signatures.signature import Reading
 
 
@@ -21,7 +21,7 @@ def cleared(_match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def answers(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """``OK`` ends an outage, ``timed out`` gives up on a soft mount; else it is tried again."""
-    state = says(match, "state")
+    state = get_group_text(match, "state")
     if state == "ok":
         return Reading(role=NOISE, category=Category.NONE, fields={"cleared": "yes"})
     if state.endswith("timed out"):

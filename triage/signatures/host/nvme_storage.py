@@ -10,7 +10,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, Trait
 from triage.signatures.host.block_device import place
 from triage.signatures.load import load
-from triage.signatures.severity import ADVICE, CONSEQUENCE, FATAL, NOISE, WARN, says
+from triage.signatures.severity import ADVICE, CONSEQUENCE, FATAL, NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
@@ -19,7 +19,9 @@ _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 def timeout(match: re.Match[str], after: Sequence[str]) -> Reading:
     """What the driver does about a command without an answer, and whether the device obeys."""
     aborted = f"{match['device']}: Abort status: 0x0"
-    polled = says(match, "step") == "completion polled"  # its interrupt was lost, not the answer
+    polled = (
+        get_group_text(match, "step") == "completion polled"
+    )  # its interrupt was lost, not the answer
     if polled or any(line.rstrip().endswith(f" {aborted}") for line in after):
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     return Reading()
@@ -27,7 +29,7 @@ def timeout(match: re.Match[str], after: Sequence[str]) -> Reading:
 
 def controller(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """All ones in the status register: the device no longer answers on PCIe at all."""
-    if says(match, "status").startswith("0xffffffff"):
+    if get_group_text(match, "status").startswith("0xffffffff"):
         return Reading(category=Category.SSD, also=(Category.IO_BOARD,), fields={"severity": FATAL})
     return Reading()
 
@@ -56,7 +58,7 @@ def block(match: re.Match[str], _after: Sequence[str]) -> Reading:
     where = place(match["device"])
     if where.harmless:
         return Reading(category=Category.NONE, role=NOISE, fields={"severity": WARN})
-    error = says(match, "error")
+    error = get_group_text(match, "error")
     if "DISCARD" in match.string or "WRITE_ZEROES" in match.string:
         return Reading(
             category=where.category,
@@ -82,7 +84,7 @@ _QUESTIONS = ("identify", "packet", "read log", "set features", "check power", "
 
 def ata(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A question that a device does not answer harms nobody; a reset follows an error."""
-    if says(match, "command").startswith(_QUESTIONS):
+    if get_group_text(match, "command").startswith(_QUESTIONS):
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     return Reading(role=CONSEQUENCE if match["step"] else None)
 

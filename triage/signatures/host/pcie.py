@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.pci import bus_id, full_address
+from triage.signatures.pci import normalize_bus_id, normalize_full_address
 from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
@@ -19,7 +19,7 @@ from triage.signatures.severity import (
     FATAL,
     NOISE,
     WARN,
-    says,
+    get_group_text,
 )
 from triage.signatures.signature import Reading
 
@@ -44,12 +44,12 @@ CORRECTABLE_NAMES = (
 
 def place(match: re.Match[str], source: str | None = None) -> Reading:
     """Device, and the GPU where its own driver prints; ``source`` is the device behind a port."""
-    driver = says(match, "driver")
-    device = says(match, "device")
+    driver = get_group_text(match, "driver")
+    device = get_group_text(match, "device")
     fields = {}
-    if source and full_address(source):
-        fields["source"] = full_address(source) or ""
-    gpu = bus_id(device) if driver == "nvidia" and device else None
+    if source and normalize_full_address(source):
+        fields["source"] = normalize_full_address(source) or ""
+    gpu = normalize_bus_id(device) if driver == "nvidia" and device else None
     return Reading(gpu=gpu, also=_DRIVERS.get(driver), fields=fields)
 
 
@@ -71,8 +71,8 @@ def placed(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def reported(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Severity as either wording of a report says it."""
-    reading = place(match, says(match, "source"))
-    severity = says(match, "bus_said") or says(match, "said")
+    reading = place(match, get_group_text(match, "source"))
+    severity = get_group_text(match, "bus_said") or get_group_text(match, "said")
     if severity.startswith("correct"):
         return grade(reading, CORRECTED, mended=True)
     return grade(reading, ERROR if "non" in severity else FATAL)
@@ -80,7 +80,7 @@ def reported(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def named(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An uncorrectable error by its name."""
-    name = says(match, "name").replace(" ", "")
+    name = get_group_text(match, "name").replace(" ", "")
     if name.startswith(_MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
         return grade(place(match), WARN, mended=True)
     return grade(place(match), FATAL if name.startswith(("sdes", "surprise")) else ERROR)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.signatures.load import load
-from triage.signatures.program.process_names import Whose, whose
-from triage.signatures.severity import NOISE, says
+from triage.signatures.program.process_names import Whose, classify_owner
+from triage.signatures.severity import NOISE, get_group_text
 from triage.signatures.signature import Reading
 
 
@@ -22,8 +22,8 @@ def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
     if match["base"] is not None:
         distance = int(match["ip"], 16) - int(match["base"], 16)
         fields = {"offset": hex(distance)} if distance >= 0 else {}
-    reading = _of_process(match["task"], match["library"] or "", fields)
-    if says(match, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
+    reading = _read_process_death(match["task"], match["library"] or "", fields)
+    if get_group_text(match, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
         # A program that stops itself: desktops' libraries end so on an error of their own.
         return replace(reading, role=NOISE, category=Category.NONE, also=())
     return reading
@@ -38,9 +38,9 @@ _OF_A_JOB = re.compile(
 _PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
 
 
-def _of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
+def _read_process_death(task: str | None, library: str, fields: dict[str, str]) -> Reading:
     """The death of a service is no matter of the job; that of an unknown program may be."""
-    owner = whose((task or "").rsplit(": ", 1)[-1])  # behind "traps: "
+    owner = classify_owner((task or "").rsplit(": ", 1)[-1])  # behind "traps: "
     name = library.rsplit("/", 1)[-1]
     if owner is Whose.JOB or _OF_A_JOB.match(name):
         return Reading(fields=fields)
@@ -59,7 +59,7 @@ def _of_process(task: str | None, library: str, fields: dict[str, str]) -> Readi
 
 def signalled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An audit record or a signal line of a process."""
-    return _of_process(match["task"] or match["who"], "", {})
+    return _read_process_death(match["task"] or match["who"], "", {})
 
 
 SIGNATURES = load(__name__)

@@ -31,25 +31,25 @@ class Part:
     kind: Kind
 
 
-def part(words: str, category: Category, kind: Kind) -> Part:
+def make_part(words: str, category: Category, kind: Kind) -> Part:
     """A part, its words compared without case."""
     return Part(re.compile(words, re.IGNORECASE), category, kind)
 
 
 _PARTS = (
-    part(
+    make_part(
         r"power suppl|\bpsu\b|power input|power unit|ac (?:lost|input)", Category.POWER, Kind.POWER
     ),
-    part(
+    make_part(
         r"\bdimm|memory (?:module|device|sensor|error)|\becc\b", Category.HOST_MEMORY, Kind.MEMORY
     ),
-    part(r"gpu|accelerator", Category.GPU, Kind.GPU),
-    part(r"machine check|processor|\bcpu\b|ierr", Category.CPU, Kind.CPU),
-    part(r"\bdrive\b|physical disk|array disk|\bhdd\b|\bssd\b", Category.SSD, Kind.STORAGE),
-    part(r"pcie?[ -]|pci (?:bus|slot)|bus (?:fatal|uncorrect)", Category.IO_BOARD, Kind.PCIE),
-    part(r"\bfans?\b|cooling|temperature|thermal|inlet", Category.CHASSIS, Kind.THERMAL),
-    part(r"voltage|backplane|system board|chassis", Category.CHASSIS, Kind.POWER),
-    part(r"\bmemory\b", Category.HOST_MEMORY, Kind.MEMORY),
+    make_part(r"gpu|accelerator", Category.GPU, Kind.GPU),
+    make_part(r"machine check|processor|\bcpu\b|ierr", Category.CPU, Kind.CPU),
+    make_part(r"\bdrive\b|physical disk|array disk|\bhdd\b|\bssd\b", Category.SSD, Kind.STORAGE),
+    make_part(r"pcie?[ -]|pci (?:bus|slot)|bus (?:fatal|uncorrect)", Category.IO_BOARD, Kind.PCIE),
+    make_part(r"\bfans?\b|cooling|temperature|thermal|inlet", Category.CHASSIS, Kind.THERMAL),
+    make_part(r"voltage|backplane|system board|chassis", Category.CHASSIS, Kind.POWER),
+    make_part(r"\bmemory\b", Category.HOST_MEMORY, Kind.MEMORY),
 )
 # What is over, or only told.
 _OVER = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.signatures.load import load
-from triage.signatures.numbers import small
+from triage.signatures.numbers import parse_small_number
 from triage.signatures.severity import ADVICE, CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
@@ -81,7 +81,7 @@ def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A collective that did not end in time, and the queue of the rank that waits."""
     text = joined(match, after)
     fields = _group_fields(match.string, match.start()) | _work_fields(text)
-    turn = small(fields.get("seq_id", "0"))
+    turn = parse_small_number(fields.get("seq_id", "0"))
     # Later on in a job such a bar is a data set of its own, not what the others wait for.
     if _BAR_BESIDE.search(match.string) and turn is not None and turn <= 16:
         return Reading(
@@ -154,7 +154,9 @@ def running(match: re.Match[str], after: Sequence[str]) -> Reading:
         same_turn = parts.get("SequenceNumber") == theirs.get("SequenceNumber")
         same_call = parts.get("OpType") == theirs.get("OpType")
         # Ranks log one or two collectives apart in any healthy job.
-        mine_at, theirs_at = (small(one.get("SequenceNumber", "0")) for one in (parts, theirs))
+        mine_at, theirs_at = (
+            parse_small_number(one.get("SequenceNumber", "0")) for one in (parts, theirs)
+        )
         apart = 0 if mine_at is None or theirs_at is None else abs(mine_at - theirs_at)
         if (same_turn and not same_call) or (same_call and apart > 1):
             return Reading(

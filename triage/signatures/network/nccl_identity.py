@@ -12,7 +12,7 @@ from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 
-def gpu_of_bus(bus: str) -> str | None:
+def format_gpu_bus(bus: str) -> str | None:
     """``9b000`` as ``0000:9b:00``; None where it is no such number."""
     digits = bus.lower().removeprefix("0x")
     # Newer libraries print a device index at this place.
@@ -24,7 +24,7 @@ def gpu_of_bus(bus: str) -> str | None:
 
 def with_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The printed bus id in the form of this house."""
-    return Reading(gpu=gpu_of_bus(match["bus"]) if match["bus"] else None)
+    return Reading(gpu=format_gpu_bus(match["bus"]) if match["bus"] else None)
 
 
 SIGNATURES = load(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.signatures.load import load
-from triage.signatures.severity import ADVICE, FATAL, NOISE, WARN, says
+from triage.signatures.severity import ADVICE, FATAL, NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 _GENERIC = frozenset({Trait.GENERIC})
@@ -29,8 +29,8 @@ def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     Drivers are refused on healthy machines whenever a job ends (the object is busy or
     gone), and at load (firmware that does not know the question).
     """
-    command = says(match, "command")
-    what = says(match, "what")
+    command = get_group_text(match, "command")
+    what = get_group_text(match, "what")
     if "recovered" in match[0].lower():
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     if "timeout" in what or "completion" in what:
@@ -52,7 +52,7 @@ def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
 def health(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The number that names the fault, and the slot beside the card where the card says so."""
     syndrome = int(match["syndrome"], 16)
-    words = says(match, "words")
+    words = get_group_text(match, "words")
     if syndrome == 0:
         return Reading(role=NOISE, category=Category.NONE)
     if "temperature" in words:
@@ -64,7 +64,7 @@ def health(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def module(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What the port says of the cable or optics in it."""
-    event = says(match, "event")
+    event = get_group_text(match, "event")
     fields = {"event": event}
     if event.startswith("cable plugged"):
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
@@ -88,7 +88,7 @@ _ON_THE_WAY = ("init", "armed")
 
 def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Down is the fault, up its end; what lies between is neither."""
-    state = says(match, "state")
+    state = get_group_text(match, "state")
     if state in UP:
         return Reading(
             role=NOISE,
@@ -106,7 +106,7 @@ def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def bond(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The bond only repeats what its port did."""
-    if "up" in says(match, "state"):
+    if "up" in get_group_text(match, "state"):
         return Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
     return Reading()
 

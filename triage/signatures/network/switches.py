@@ -12,7 +12,7 @@ from typing import Final
 from triage.domain.category import Category
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST
-from triage.signatures.severity import NOISE, WARN, says
+from triage.signatures.severity import NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 # "gpu-17 eth3", "to gpu-17", "gpu-17:mlx5_3", "server gpu-17 port 2"
@@ -23,7 +23,7 @@ _DESCRIBED: Final = re.compile(
 UP: Final = frozenset({"up", "active", "discovered"})
 
 
-def _about(match: re.Match[str]) -> dict[str, str]:
+def _collect_far_end_fields(match: re.Match[str]) -> dict[str, str]:
     """The node at the far end, else the switch, with its port."""
     groups = match.groupdict()
     name = groups.get("node")
@@ -40,18 +40,18 @@ def _about(match: re.Match[str]) -> dict[str, str]:
 
 def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Down is the fault, up its end. A link may come back, so that down alone is weak."""
-    if says(match, "state") in UP:
+    if get_group_text(match, "state") in UP:
         return Reading(
             role=NOISE,
             category=Category.NONE,
-            fields={**_about(match), "state": "up", "recovered": "yes"},
+            fields={**_collect_far_end_fields(match), "state": "up", "recovered": "yes"},
         )
-    return Reading(weak=True, fields={**_about(match), "state": "down"})
+    return Reading(weak=True, fields={**_collect_far_end_fields(match), "state": "down"})
 
 
-def _faulted(match: re.Match[str]) -> Reading:
+def _read_switch_fault(match: re.Match[str]) -> Reading:
     """As :func:`link`, for lines whose names stand in different places."""
-    state = says(match, "state") or says(match, "nexus") or "down"
+    state = get_group_text(match, "state") or get_group_text(match, "nexus") or "down"
     described = match["described"] or match["other"] or match["words"]
     far = _DESCRIBED.match(described) if described else None
     fields = {} if far is None else {"node": far["node"], "said_of": far["node"]}
@@ -67,12 +67,15 @@ SIGNATURES = load(
     __name__,
     between_switches=lambda match, _after: (
         Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
-        if "up" in (says(match, "state"), says(match, "whole"))
+        if "up" in (get_group_text(match, "state"), get_group_text(match, "whole"))
         else Reading(weak=True)
     ),
-    fault=lambda match, _after: _faulted(match),
+    fault=lambda match, _after: _read_switch_fault(match),
     bit_errors=lambda match, _after: Reading(
         weak=True,
-        fields={**_about(match), **({"severity": WARN} if says(match, "grade") == "high" else {})},
+        fields={
+            **_collect_far_end_fields(match),
+            **({"severity": WARN} if get_group_text(match, "grade") == "high" else {}),
+        },
     ),
 )

@@ -11,7 +11,13 @@ from typing import Final
 
 from triage.domain.evidence import EvidenceRole
 from triage.errors import UsageError
-from triage.signatures.checks import alone, has_literal, literal_faults, proof_faults, split
+from triage.signatures.checks import (
+    has_literal,
+    list_literal_faults,
+    list_proof_faults,
+    read_alone,
+    split,
+)
 from triage.signatures.own.faults import FaultySignatures, SignatureFault
 from triage.signatures.own.file import MAX_BYTES, MAX_ENTRIES, OwnFile, read_file
 from triage.signatures.own.own_signatures import (
@@ -22,7 +28,7 @@ from triage.signatures.own.own_signatures import (
     label_of,
 )
 from triage.signatures.own.pattern import PatternFault
-from triage.signatures.registry import Match, all_signatures, match
+from triage.signatures.registry import Match, load_all_signatures, match
 from triage.signatures.signature import Signature
 
 _SHORTEST_LITERAL: Final = 4
@@ -51,10 +57,10 @@ def own_from_path(path: str | Path) -> OwnSignatures:
     Raises :class:`UsageError` where it cannot be read, :class:`FaultySignatures` with all that is
     wrong.
     """
-    return own_from_files(files_below(Path(path)))
+    return own_from_files(read_files_below(Path(path)))
 
 
-def files_below(path: Path) -> dict[str, bytes]:
+def read_files_below(path: Path) -> dict[str, bytes]:
     """Name -> bytes of the file, or of the ``*.toml`` of the folder. Raises :class:`UsageError`."""
     try:
         if not path.is_dir():
@@ -78,17 +84,17 @@ def own_from_files(files: Mapping[str, bytes]) -> OwnSignatures:
 
     Raises :class:`FaultySignatures`.
     """
-    return checked_from(files)[0]
+    return check_from_files(files)[0]
 
 
-def checked_from(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[Checked, ...]]:
+def check_from_files(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[Checked, ...]]:
     """As :func:`own_from_files`, with what was found of each entry."""
     read = [read_file(name, data) for name, data in files.items()]
     faults = [fault for one in read for fault in one.faults]
     entries = tuple(entry for one in read for entry in one.entries)
     silences = tuple(silence for one in read for silence in one.silences)
-    faults += _too_many(read)
-    faults += _twice(entries, silences)
+    faults += _find_excess_entries(read)
+    faults += _find_repeated_names(entries, silences)
     signatures: list[tuple[OwnEntry, Signature]] = []
     for entry in entries:
         try:
@@ -99,22 +105,22 @@ def checked_from(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[Check
     for entry, one in signatures:
         faults += [
             SignatureFault(entry.file, entry.line, f"{entry.name}: {why}")
-            for why in _why_not(one, own)
+            for why in _list_signature_faults(one, own)
         ]
     for silence in silences:
         faults += [
             SignatureFault(silence.file, silence.line, f"silence of {silence.id}: {why}")
-            for why in _why_not_silent(silence)
+            for why in _list_silence_faults(silence)
         ]
     if faults:
         raise FaultySignatures(faults)
-    rows = [_checked(entry, one.matches) for entry, one in signatures]
-    rows += [_checked(silence, silence.matches) for silence in silences]
+    rows = [_make_checked(entry, one.matches) for entry, one in signatures]
+    rows += [_make_checked(silence, silence.matches) for silence in silences]
     label = label_of(entries, silences)
     return OwnSignatures(entries, silences, label) if rows else NO_OWN, tuple(rows)
 
 
-def _too_many(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
+def _find_excess_entries(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
     total = 0
     for file in files:
         total += len(file.entries) + len(file.silences)
@@ -125,7 +131,9 @@ def _too_many(files: Sequence[OwnFile]) -> Iterator[SignatureFault]:
             return
 
 
-def _twice(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> Iterator[SignatureFault]:
+def _find_repeated_names(
+    entries: Sequence[OwnEntry], silences: Sequence[Silence]
+) -> Iterator[SignatureFault]:
     """Names that two entries bear."""
     seen: dict[str, OwnEntry | Silence] = {}
     everything: list[OwnEntry | Silence] = [*entries, *silences]
@@ -138,56 +146,56 @@ def _twice(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> Iterator
             )
 
 
-def _why_not(one: Signature, own: Sequence[Signature]) -> Iterator[str]:
+def _list_signature_faults(one: Signature, own: Sequence[Signature]) -> Iterator[str]:
     """What is wrong with an own signature that can be compiled."""
 
     def first(line: str, _after: Sequence[str]) -> Signature | None:
-        return next((other for other in own if alone(other, line) is not None), None)
+        return next((other for other in own if read_alone(other, line) is not None), None)
 
-    yield from literal_faults(one)
+    yield from list_literal_faults(one)
     for literal in one.literals:
         if len(literal.strip()) < _SHORTEST_LITERAL:
             yield f"the literal {literal!r} is too short to be rare; give longer literals"
-        elif _share(literal in line for line in _lowered_lines()) > _MOST_LITERAL:
+        elif _compute_share(literal in line for line in _load_lowered_lines()) > _MOST_LITERAL:
             yield f"the literal {literal!r} is in too many lines of logs; give rarer literals"
-    yield from proof_faults(one, first)
-    found = [_takes(one, line) for line in _lines()]
-    if _share(found) > _MOST_LINES:
+    yield from list_proof_faults(one, first)
+    found = [_is_taking_line(one, line) for line in _load_proof_lines()]
+    if _compute_share(found) > _MOST_LINES:
         yield f"the pattern matches {sum(found):,} of {len(found):,} known lines: it tells nothing"
     if one.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
-        noise = [_takes(one, line) for line in _noise_lines()]
-        if _share(noise) > _MOST_NOISE:
+        noise = [_is_taking_line(one, line) for line in _load_noise_lines()]
+        if _compute_share(noise) > _MOST_NOISE:
             yield f"the pattern matches {sum(noise):,} of {len(noise):,} lines known as harmless"
 
 
-def _takes(one: Signature, line: str) -> bool:
-    return has_literal(one, line) and alone(one, line) is not None
+def _is_taking_line(one: Signature, line: str) -> bool:
+    return has_literal(one, line) and read_alone(one, line) is not None
 
 
-def _share(found: Iterable[bool]) -> float:
+def _compute_share(found: Iterable[bool]) -> float:
     listed = list(found)
     return sum(listed) / max(1, len(listed))
 
 
-def _why_not_silent(silence: Silence) -> Iterator[str]:
+def _list_silence_faults(silence: Silence) -> Iterator[str]:
     """Which of its examples another signature has, or another code."""
     for line in silence.matches:
         winner = match(*split(line))
         if winner is None or winner.signature.id != silence.signature:
             by = "nothing" if winner is None else winner.signature.id
             yield f"the example {line[:80]!r} is taken by {by}"
-        elif silence.code is not None and _code_of(winner) != silence.code:
-            yield f"the example {line[:80]!r} has the code {_code_of(winner)}"
+        elif silence.code is not None and _find_printed_code(winner) != silence.code:
+            yield f"the example {line[:80]!r} has the code {_find_printed_code(winner)}"
 
 
-def _code_of(winner: Match) -> int | None:
+def _find_printed_code(winner: Match) -> int | None:
     if winner.reading.code is not None:
         return winner.reading.code
     printed = winner.found.groupdict().get("code")
     return int(printed) if printed and printed.isdecimal() else None
 
 
-def _checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
+def _make_checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
     before = [winner.signature.id for hit in hits if (winner := match(*split(hit))) is not None]
     missed = len(one.near_misses) if isinstance(one, OwnEntry) else 0
     name = one.id if isinstance(one, OwnEntry) else f"silence {one.id}"
@@ -195,24 +203,24 @@ def _checked(one: OwnEntry | Silence, hits: Sequence[str]) -> Checked:
 
 
 @cache
-def _lines() -> tuple[str, ...]:
+def _load_proof_lines() -> tuple[str, ...]:
     """The first lines of all proofs of ours: what logs hold, of many kinds."""
     return tuple(
-        split(text)[0] for one in all_signatures() for text in (*one.matches, *one.near_misses)
+        split(text)[0] for one in load_all_signatures() for text in (*one.matches, *one.near_misses)
     )
 
 
 @cache
-def _lowered_lines() -> tuple[str, ...]:
-    return tuple(line.lower() for line in _lines())
+def _load_lowered_lines() -> tuple[str, ...]:
+    return tuple(line.lower() for line in _load_proof_lines())
 
 
 @cache
-def _noise_lines() -> tuple[str, ...]:
+def _load_noise_lines() -> tuple[str, ...]:
     """Those of them that are known and harmless."""
     return tuple(
         split(text)[0]
-        for one in all_signatures()
+        for one in load_all_signatures()
         if one.role is EvidenceRole.NOISE
         for text in one.matches
     )

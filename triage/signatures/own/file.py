@@ -7,10 +7,10 @@ from typing import Final
 
 from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, values_of
-from triage.signatures.gpu.catalogue import sxid, xid
+from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
+from triage.signatures.gpu.catalogue import get_sxid, get_xid
 from triage.signatures.own.own_signatures import OwnEntry, Silence
-from triage.signatures.registry import all_signatures
+from triage.signatures.registry import load_all_signatures
 from triage.signatures.severity import CORRECTED, ERROR, FATAL, WARN
 from triage.signatures.signature import Signature
 
@@ -59,13 +59,13 @@ def read_file(name: str, data: bytes) -> OwnFile:
 def _take_signature(file: OwnFile, table: EntryTable) -> None:
     """One own signature."""
     name, pattern = table.text("name"), table.text("pattern")
-    if name in _ours():
+    if name in _map_our_signatures():
         table.fault("name", f"{name!r} is the name of a built-in one; silence it, or take another")
     elif name and not _NAME.fullmatch(name):
         table.fault(
             "name", f"{name!r} is no name: lower case letters, digits and _, at most 48 of them"
         )
-    values = values_of(table, pattern)
+    values = read_values(table, pattern)
     category = values["category"]
     if values["kind"] not in _OWN_KINDS:
         table.fault("kind", f"the kind {str(values['kind'])!r} is read by built-in ones alone")
@@ -75,8 +75,8 @@ def _take_signature(file: OwnFile, table: EntryTable) -> None:
     entry = OwnEntry(
         name=name,
         pattern=pattern,
-        action=_action_of(table, category),
-        severity=_severity_of(table),
+        action=_read_action(table, category),
+        severity=_read_severity(table),
         file=file.name,
         line=table.line,
         **values,
@@ -85,14 +85,14 @@ def _take_signature(file: OwnFile, table: EntryTable) -> None:
         file.entries.append(entry)
 
 
-def _action_of(table: EntryTable, category: Category | None) -> Action | None:
+def _read_action(table: EntryTable, category: Category | None) -> Action | None:
     action = table.word("action", Action)
     if action in _OF_A_NODE and category not in HARDWARE:
         table.fault("action", f"the action {str(action)!r} needs a category of hardware")
     return action
 
 
-def _severity_of(table: EntryTable) -> str | None:
+def _read_severity(table: EntryTable) -> str | None:
     value = table.raw.get("severity")
     if value is None or value in _SEVERITIES:
         return value
@@ -108,7 +108,7 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
         table.fault("signatures", "signatures is missing: which built-in ones are noise here")
     for name in names:
         parts = _SILENT.fullmatch(name)
-        one = _ours().get(parts["id"]) if parts else None
+        one = _map_our_signatures().get(parts["id"]) if parts else None
         if parts is None or one is None:
             table.fault("signatures", f"{name!r} is the id of no built-in signature")
             continue
@@ -124,11 +124,11 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
 
 
 def _has_code(one: Signature, code: int) -> bool:
-    known = {Kind.XID: xid, Kind.SXID: sxid}.get(one.kind)
+    known = {Kind.XID: get_xid, Kind.SXID: get_sxid}.get(one.kind)
     return known is not None and known(code) is not None
 
 
 @cache
-def _ours() -> Mapping[str, Signature]:
+def _map_our_signatures() -> Mapping[str, Signature]:
     """Our own signatures by id."""
-    return {one.id: one for one in all_signatures()}
+    return {one.id: one for one in load_all_signatures()}

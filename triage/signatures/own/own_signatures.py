@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from triage.domain.category import Action, Category
 from triage.domain.evidence import OWN_ACTION, OWN_FAMILY, SILENCED, Blame, EvidenceRole, Kind
-from triage.signatures.numbers import small
-from triage.signatures.own.pattern import compiled
-from triage.signatures.registry import all_signatures
-from triage.signatures.severity import USUAL_SEVERITY, graded
+from triage.signatures.numbers import parse_small_number
+from triage.signatures.own.pattern import compile_pattern
+from triage.signatures.registry import load_all_signatures
+from triage.signatures.severity import USUAL_SEVERITY, grade_reading
 from triage.signatures.signature import Read, Reading, Scope, Signature
 
 UPLOADED: Final = "uploaded/"
@@ -55,7 +55,7 @@ class OwnEntry:
             kind=self.kind,
             role=self.role,
             literals=self.literals,
-            pattern=compiled(self.pattern),
+            pattern=compile_pattern(self.pattern),
             source=self.file,
             matches=self.matches,
             near_misses=self.near_misses,
@@ -72,7 +72,7 @@ class OwnEntry:
         severity = self.severity
         if severity is None and self.scope is Scope.KERNEL:
             severity = USUAL_SEVERITY[self.role]
-        grade = graded(severity or "", None)
+        grade = grade_reading(severity or "", None)
         step = {} if self.action is None else {OWN_ACTION: str(self.action)}
 
         def reading_of(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
@@ -132,8 +132,8 @@ class OwnSignatures:
         for silence in self.silences:
             quiet.setdefault(silence.signature, []).append(silence)
         ours = (
-            replace(one, read=_silenced(one, quiet[one.id])) if one.id in quiet else one
-            for one in all_signatures()
+            replace(one, read=_apply_silences(one, quiet[one.id])) if one.id in quiet else one
+            for one in load_all_signatures()
         )
         return (*own, *ours)
 
@@ -158,7 +158,7 @@ def label_of(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
     return f"{digest[:12]} ({', '.join([*names[:_MOST_FILES], *more])})"
 
 
-def _silenced(one: Signature, silences: Sequence[Silence]) -> Read:
+def _apply_silences(one: Signature, silences: Sequence[Silence]) -> Read:
     """The reading of ``one`` that says noise, with the reason, where a silence is about it."""
     reasons = {silence.code: silence.reason for silence in silences}
 
@@ -168,7 +168,7 @@ def _silenced(one: Signature, silences: Sequence[Silence]) -> Read:
             return None
         code = reading.code
         if code is None:
-            code = small(match.groupdict().get("code"))
+            code = parse_small_number(match.groupdict().get("code"))
         reason = reasons.get(code, reasons.get(None))
         if reason is None:
             return reading
@@ -192,13 +192,13 @@ def own_from_bytes(data: bytes) -> OwnSignatures:
         return NO_OWN
     raw = json.loads(data)
     return OwnSignatures(
-        tuple(_entry_from(one) for one in raw["entries"]),
+        tuple(_decode_entry(one) for one in raw["entries"]),
         tuple(Silence(**{**one, "matches": tuple(one["matches"])}) for one in raw["silences"]),
         raw["label"],
     )
 
 
-def _entry_from(raw: Mapping[str, Any]) -> OwnEntry:
+def _decode_entry(raw: Mapping[str, Any]) -> OwnEntry:
     category, action = raw["category"], raw["action"]
     return OwnEntry(
         **{

@@ -52,7 +52,7 @@ class LinearPattern:
             return self.pattern.search(text.encode("utf-8", "replace").decode("utf-8"), pos)
 
 
-def compiled(pattern: str) -> "re.Pattern[str]":
+def compile_pattern(pattern: str) -> "re.Pattern[str]":
     """The pattern, matched without case. Raises :class:`PatternFault`."""
     import re2  # type: ignore[import-untyped]  # only who has own signatures loads it
 
@@ -89,7 +89,7 @@ def compiled(pattern: str) -> "re.Pattern[str]":
     return cast("re.Pattern[str]", LinearPattern(found))
 
 
-def derived_literals(pattern: str) -> tuple[str, ...]:
+def derive_literals(pattern: str) -> tuple[str, ...]:
     """Texts of which every match holds one, the rarest that the pattern gives; empty where it
     gives none. Raises :class:`PatternFault` where Python cannot read it.
     """
@@ -97,11 +97,11 @@ def derived_literals(pattern: str) -> tuple[str, ...]:
         tree = _PARSER.parse(pattern, re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternFault(f"the pattern cannot be read: {error}") from error
-    found = _required(list(tree))
+    found = _find_required_texts(list(tree))
     return tuple(sorted(text[:_LONGEST_LITERAL] for text in found)) if found else ()
 
 
-def _required(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
+def _find_required_texts(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
     """The best set of texts of which one is in everything that ``items`` match; else empty."""
     best: frozenset[str] = frozenset()
     run = ""
@@ -111,25 +111,25 @@ def _required(items: Sequence[tuple[Any, Any]]) -> frozenset[str]:
             continue
         if name == "AT":
             continue  # a place has no width
-        best = _better(best, frozenset({run} if run else ()))
+        best = _choose_better(best, frozenset({run} if run else ()))
         run = ""
-        best = _better(best, _required_of(name, value))
+        best = _choose_better(best, _find_required_in_item(name, value))
     return best
 
 
-def _required_of(name: str, value: Sequence[Any]) -> frozenset[str]:
+def _find_required_in_item(name: str, value: Sequence[Any]) -> frozenset[str]:
     """As :func:`required`, of one item that is no literal."""
     if name == "SUBPATTERN":
-        return _required(list(value[3]))
+        return _find_required_texts(list(value[3]))
     if name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] >= 1:
-        return _required(list(value[2]))
+        return _find_required_texts(list(value[2]))
     if name == "BRANCH":
-        parts = [_required(list(branch)) for branch in value[1]]
+        parts = [_find_required_texts(list(branch)) for branch in value[1]]
         return frozenset().union(*parts) if all(parts) else frozenset()
     return frozenset()
 
 
-def _better(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+def _choose_better(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     """That whose shortest text is longer; of equal ones the smaller set."""
 
     def worth(texts: frozenset[str]) -> tuple[int, int]:

@@ -22,7 +22,7 @@ class TomlLines:
                     self.headers.setdefault(header[1], []).append(number)
                 elif key := _KEY.match(line):
                     self.keys.setdefault((current, key[1]), number)
-            inside = _still_inside(line, inside)
+            inside = _find_open_quotes(line, inside)
 
     def entry(self, table: str, index: int) -> int:
         """The line of the entry ``index`` (from 0) of ``table``; 1 where it cannot be told."""
@@ -37,7 +37,7 @@ class TomlLines:
         return self.keys.get((entry, key), entry)
 
 
-def _still_inside(line: str, quote: str) -> str:
+def _find_open_quotes(line: str, quote: str) -> str:
     """The quotes of the text of several lines that ``line`` ends in; ``quote`` those before it."""
     at = 0
     while True:

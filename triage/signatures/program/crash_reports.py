@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
 from triage.signatures.load import load
-from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_signal
+from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, read_signal
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
 
 def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The signal that a crash handler names."""
-    return of_signal(SIGNAL_NUMBER.get(match["signal_name"].upper(), 0))
+    return read_signal(SIGNAL_NUMBER.get(match["signal_name"].upper(), 0))
 
 
 def thrown(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -36,7 +36,7 @@ def thrown(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 SIGNATURES = load(
     __name__,
-    crash_handler=lambda match, _after: of_signal(
+    crash_handler=lambda match, _after: read_signal(
         SIGNAL_NUMBER.get((match["signal_name"] or match["other_name"]).upper(), 0)
     ),
     interpreter=lambda match, _after: (
@@ -49,7 +49,7 @@ SIGNATURES = load(
         if match["image"]
         else Reading(category=Category.HOST_OOM, weak=True)
         if match["memory"]
-        else of_signal(8)
+        else read_signal(8)
         if match["signal_text"]
         else Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.SOFTWARE_USER,))
     ),

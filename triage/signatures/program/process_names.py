@@ -59,7 +59,7 @@ _SERVES_JOBS = re.compile(
 )
 
 
-def serves_jobs(name: str) -> bool:
+def is_job_service(name: str) -> bool:
     """Whether a service of this name writes about jobs and the parts they run on.
 
     >>> serves_jobs("slurmstepd"), serves_jobs("snapd")
@@ -68,7 +68,7 @@ def serves_jobs(name: str) -> bool:
     return _SERVES_JOBS.match(name.strip()) is not None
 
 
-def whose(name: str) -> Whose:
+def classify_owner(name: str) -> Whose:
     """The job's where the name looks like a program that trains, a service's where it is known."""
     plain = name.strip()
     if _JOB.match(plain):

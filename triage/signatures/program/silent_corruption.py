@@ -83,16 +83,16 @@ _ODD_ONE = re.compile(
 )
 
 
-def _ranks_of(text: str) -> list[str]:
+def _list_named_ranks(text: str) -> list[str]:
     """The global ranks that ``text`` names, in its order."""
     return [match["number"] for match in RANK.finditer(text) if not match["within"]]
 
 
-def _wrong_ranks(text: str) -> list[str]:
+def _list_wrong_ranks(text: str) -> list[str]:
     """The ranks that ``text`` is about: neither who prints nor whom they are held against."""
     odd = _ODD_ONE.search(text)
     if odd is not None:
-        return _ranks_of(text[odd.end() :])[:1]
+        return _list_named_ranks(text[odd.end() :])[:1]
     reporter = _REPORTS.search(text) or _LABEL.match(text)
     for behind in (text if reporter is None else text[reporter.end() :], text):
         against = {found.end() for found in _HELD_AGAINST.finditer(behind)}
@@ -103,14 +103,14 @@ def _wrong_ranks(text: str) -> list[str]:
         ]
         if found:
             return found
-    return _ranks_of(text)
+    return _list_named_ranks(text)
 
 
-def _accused(text: str) -> tuple[str | None, bool]:
+def _find_accused_rank(text: str) -> tuple[str | None, bool]:
     """The rank whose numbers are wrong, and whether anything but one other says so."""
     reporter = _REPORTS.search(text)
     behind = text if reporter is None else text[reporter.end() :]
-    named = _wrong_ranks(text)
+    named = _list_wrong_ranks(text)
     if not named:
         return None, False
     different = list(dict.fromkeys(named))
@@ -120,14 +120,16 @@ def _accused(text: str) -> tuple[str | None, bool]:
         behind,
         re.IGNORECASE,
     )
-    if paired is not None and len(set(_ranks_of(behind))) > 1 and not against:
+    if paired is not None and len(set(_list_named_ranks(behind))) > 1 and not against:
         return None, False
-    return different[0], against or len(set(_ranks_of(behind))) == 1
+    return different[0], against or len(set(_list_named_ranks(behind))) == 1
 
 
-def about(text: str, *, weak: bool | None = None, category: Category = Category.SDC) -> Reading:
+def read_corruption(
+    text: str, *, weak: bool | None = None, category: Category = Category.SDC
+) -> Reading:
     """The reading of a line about the numbers of one rank, or of one that it does not name."""
-    rank, firm = _accused(text)
+    rank, firm = _find_accused_rank(text)
     if rank is None:
         # A rank that prints of all replicas is no place of the fault.
         blame = Blame.NOBODY if _AMONG_MANY.search(text) else None
@@ -144,7 +146,7 @@ def differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     text = match.string
     if _OF_A_FILE.search(text) or _ALL_WELL.search(text) or not _SOMEBODY.search(text):
         return None
-    return about(text)
+    return read_corruption(text)
 
 
 def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -153,7 +155,7 @@ def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
         return None
     if _SAME_AGAIN.search(match.string) and not _NOT_AGAIN.search(match.string):
         return Reading(category=Category.NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
-    return about(match.string, weak=False)
+    return read_corruption(match.string, weak=False)
 
 
 def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -161,7 +163,9 @@ def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     text = match.string
     if _ALL_WELL.search(text):
         return None
-    return about(text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None)
+    return read_corruption(
+        text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None
+    )
 
 
 _OF_GPU = re.compile(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
@@ -172,14 +176,14 @@ _TESTED_NODE = re.compile(
 )
 
 
-def _tested(match: re.Match[str]) -> Reading | None:
+def _read_test_result(match: re.Match[str]) -> Reading | None:
     """The result of a test, of the GPU or the rank that it names."""
     text = match.string
     if _OF_A_FILE.search(text):
         return None
-    rank, _ = _accused(text)
+    rank, _ = _find_accused_rank(text)
     if rank is not None:
-        return about(text, weak=False)
+        return read_corruption(text, weak=False)
     gpu, node = _OF_GPU.search(text), _TESTED_NODE.search(text)
     fields = {} if gpu is None else {"cuda_device": gpu[1]}
     if node is not None:
@@ -194,7 +198,7 @@ def _before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | 
         return None
     if re.search(rf"\b(?:no|0|zero|without) {NAN}", text, re.I):
         return None
-    reading = about(text, weak=False)
+    reading = read_corruption(text, weak=False)
     return Reading(
         category=Category.SDC,
         also=(Category.NUMERICAL, Category.GPU),
@@ -238,5 +242,5 @@ SIGNATURES = load(
         else _before_reduction(match, after)
     ),
     nan_check_of_collective=lambda _match, _after: Reading(fields={"before_reduction": "1"}),
-    output_differs=lambda match, _after: _tested(match),
+    output_differs=lambda match, _after: _read_test_result(match),
 )

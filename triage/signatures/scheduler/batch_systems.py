@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.domain.category import Category
-from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import named
-from triage.signatures.severity import CONSEQUENCE, says
+from triage.signatures.severity import CONSEQUENCE, get_group_text
 from triage.signatures.signature import Reading
 
 _MAINTENANCE: Final = Category.HOST_MAINTENANCE
@@ -16,7 +16,7 @@ _MAINTENANCE: Final = Category.HOST_MAINTENANCE
 
 def lsf_reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """LSF's word for who ended the job."""
-    reason = says(match, "reason")
+    reason = get_group_text(match, "reason")
     if reason.startswith(("memlimit", "swaplimit")):
         return Reading(category=Category.HOST_OOM, weak=True)
     if reason.startswith(("owner", "unknown", "external", "control_pid", "cwd")):
@@ -27,7 +27,7 @@ def lsf_reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
 def offline(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A node set offline: by a person, or by a check that names a part."""
     fields = {**named(match, "node", "marked", "host")}
-    part = part_of_reason(says(match, "why"))
+    part = find_part(get_group_text(match, "why"))
     if part.category is None or part.category is _MAINTENANCE:
         return Reading(fields=fields)
     return Reading(

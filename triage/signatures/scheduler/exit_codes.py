@@ -32,7 +32,7 @@ SIGNAL_NUMBER = {
 _FRAMEWORK = (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,))
 
 
-def of_signal(number: int) -> Reading:
+def read_signal(number: int) -> Reading:
     """The reading of a process that ended by signal ``number``."""
     root = EvidenceRole.ROOT
     match number:
@@ -57,10 +57,10 @@ def of_signal(number: int) -> Reading:
     return Reading(role=EvidenceRole.CONSEQUENCE, blame=Blame.NOBODY)
 
 
-def of_exit(code: int) -> Reading:
+def read_exit_code(code: int) -> Reading:
     """The reading of an exit code: negative or above 128 for a signal."""
     if code < 0:
-        return of_signal(-code)
+        return read_signal(-code)
     if 128 < code < 160:
-        return of_signal(code - 128)
+        return read_signal(code - 128)
     return Reading(role=EvidenceRole.CONSEQUENCE, blame=Blame.NOBODY)

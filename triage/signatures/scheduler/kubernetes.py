@@ -12,10 +12,10 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Blame
-from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST, named
-from triage.signatures.severity import NOISE, says
+from triage.signatures.severity import NOISE, get_group_text
 from triage.signatures.signature import Reading
 
 _MAINTENANCE: Final = Category.HOST_MAINTENANCE
@@ -40,7 +40,7 @@ _NO_NODE: Final = frozenset(
 )  # fmt: skip
 
 
-def _about(text: str) -> dict[str, str]:
+def _collect_object_fields(text: str) -> dict[str, str]:
     """The node, else the pod, that a line is about."""
     evicted = _EVICTED_FROM.search(text)
     if evicted is not None:
@@ -94,44 +94,44 @@ _PLANNED: Final = re.compile(r"mainten|upgrad|kernel update|reboot|reclaim|scale
 
 def node_of_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose node it is, as far as the line says."""
-    return Reading(fields=_about(match.string[:2000]))
+    return Reading(fields=_collect_object_fields(match.string[:2000]))
 
 
 def ready(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Not ready is an outage, ready its end."""
-    fields = {**named(match, "node", "object")} or _about(match.string[:2000])
-    if says(match, "state") in ("ready", "nodeready"):
+    fields = {**named(match, "node", "object")} or _collect_object_fields(match.string[:2000])
+    if get_group_text(match, "state") in ("ready", "nodeready"):
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "recovered": "yes"})
     return Reading(fields=fields)
 
 
 def condition(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A condition of a node that says a problem; its own words name the part."""
-    if says(match, "status") in ("false", "unknown", "ishealthy"):
+    if get_group_text(match, "status") in ("false", "unknown", "ishealthy"):
         return None
-    part = part_of_reason(match.string[match.start() :])
+    part = find_part(match.string[match.start() :])
     if part.category is None or part.category is _MAINTENANCE:
         return None
     return Reading(
         category=part.category,
         also=part.also,
         gpu=part.gpu,
-        fields={**_about(match.string[:2000]), **part.fields},
+        fields={**_collect_object_fields(match.string[:2000]), **part.fields},
     )
 
 
 def pressure(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What a node runs out of: its local disk, its memory."""
-    what = f"{says(match, 'what')} {says(match, 'resource')}"
+    what = f"{get_group_text(match, 'what')} {get_group_text(match, 'resource')}"
     category = Category.HOST_OOM if re.search(r"memory|pid", what) else None
-    return Reading(category=category, fields=_about(match.string[:2000]))
+    return Reading(category=category, fields=_collect_object_fields(match.string[:2000]))
 
 
 SIGNATURES = load(
     __name__,
     drain=lambda match, _after: Reading(
         fields={**named(match, "node", "named", "cordoned", "draining")}
-        or _about(match.string[:2000]),
+        or _collect_object_fields(match.string[:2000]),
         weak=False if _PLANNED.search(match.string) else None,
     ),
     eviction=lambda match, after: (

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from triage.signatures.load import load
-from triage.signatures.scheduler.exit_codes import of_exit, of_signal
+from triage.signatures.scheduler.exit_codes import read_exit_code, read_signal
 from triage.signatures.signature import Reading
 
 _HYDRA_EXIT = re.compile(
@@ -30,7 +30,11 @@ def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
                 fields.update(one.groupdict())
         one = _HYDRA_EXIT.search(line.strip())
         if one is not None:
-            ended = of_signal(int(one["number"])) if one["number"] else of_exit(int(one["code"]))
+            ended = (
+                read_signal(int(one["number"]))
+                if one["number"]
+                else read_exit_code(int(one["code"]))
+            )
     return Reading(
         role=ended.role,
         category=ended.category,
@@ -43,16 +47,16 @@ def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
 
 def exited(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The code or the signal, in whatever words."""
-    return of_exit(int(match["exit_code"]))
+    return read_exit_code(int(match["exit_code"]))
 
 
 SIGNATURES = load(
     __name__,
-    hydra_string=lambda match, _after: of_signal(int(match["signal"])),
+    hydra_string=lambda match, _after: read_signal(int(match["signal"])),
     rank_ended=lambda match, after: (
         None if int(match["exit_code"]) == 0 or "srun: " in match.string else exited(match, after)
     ),
-    shell_ended=lambda match, _after: of_signal(
+    shell_ended=lambda match, _after: read_signal(
         8 if match["why"].lower().startswith("float") else 15
     ),
     waits_for_end=lambda match, _after: None if " is the " in match.string else Reading(),

@@ -19,7 +19,7 @@ HOSTS: Final = r"[A-Za-z0-9][\w.,\[\]-]{0,400}"
 _MAX_NAMED: Final = 256
 
 
-def hosts_in(text: str) -> list[str]:
+def expand_host_list(text: str) -> list[str]:
     """The names in a list of hosts, in order; empty where it is none or names too many."""
     bare = text.strip().strip(",.;:'\"")
     try:
@@ -33,7 +33,7 @@ def named(match: re.Match[str], *groups: str) -> Mapping[str, str]:
     """The fields of the nodes that the first filled of ``groups`` names."""
     known = match.groupdict()
     text = next((known[group] for group in groups if known.get(group)), None)
-    names = [] if text is None else hosts_in(text)
+    names = [] if text is None else expand_host_list(text)
     if len(names) == 1:
         return {"node": names[0], "said_of": names[0]}
     return {"nodes": " ".join(names)} if names else {}
@@ -48,7 +48,7 @@ _EVENT: Final = re.compile(
 _ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
 
 
-def of_an_event(text: str) -> Mapping[str, str]:
+def collect_event_fields(text: str) -> Mapping[str, str]:
     """The fields of the node that an event of Kubernetes is about, else of the one that it names
     for a pod; nothing for any other line.
     """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.signatures.load import load
-from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_exit, of_signal
+from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, read_exit_code, read_signal
 from triage.signatures.severity import ROOT
 from triage.signatures.signature import Reading
 
@@ -38,13 +38,13 @@ def task_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
     why = match["why"].lower()
     for text, code, weak in _TASK_ENDS:
         if why.startswith(text):
-            return replace(of_exit(code), weak=weak)
+            return replace(read_exit_code(code), weak=weak)
     if why.startswith("terminated"):
         return Reading(fields={"exit_code": "-15"})
     code_text = re.search(r"exit code (\d{1,3})", why)
     if code_text is None:
         return Reading()
-    return replace(of_exit(int(code_text[1])), fields={"exit_code": code_text[1]})
+    return replace(read_exit_code(int(code_text[1])), fields={"exit_code": code_text[1]})
 
 
 def by_signal(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -52,20 +52,20 @@ def by_signal(match: re.Match[str], _after: Sequence[str]) -> Reading:
     groups = match.groupdict()
     number = groups.get("signal")
     name = (groups.get("signal_name") or "").upper()
-    return of_signal(int(number) if number else SIGNAL_NUMBER.get(name, 0))
+    return read_signal(int(number) if number else SIGNAL_NUMBER.get(name, 0))
 
 
 def container_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """137 of a container is its memory limit until something else claims it."""
-    return of_exit(int(match["exit_code"]))
+    return read_exit_code(int(match["exit_code"]))
 
 
 _SHELL_ENDS = {"segmentation fault": 11, "bus error": 7, "killed": 9, "illegal instruction": 4}
 
 SIGNATURES = load(
     __name__,
-    caught_signal=lambda match, _after: of_signal(int(match["signal"] or match["number"])),
-    shell_killed=lambda match, _after: of_signal(
+    caught_signal=lambda match, _after: read_signal(int(match["signal"] or match["number"])),
+    shell_killed=lambda match, _after: read_signal(
         _SHELL_ENDS.get((match["why"] or match["why2"] or match["why3"]).lower(), 6)
     ),
     ray_memory=lambda match, _after: Reading(weak=bool(match["guess"])),

@@ -11,7 +11,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Trait
-from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import named
 from triage.signatures.severity import CONSEQUENCE, ROOT
@@ -47,13 +47,13 @@ def ended(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=role, category=category, weak=weak)
 
 
-def drained(match: re.Match[str]) -> Reading:
+def read_drain(match: re.Match[str]) -> Reading:
     """A drain, by whichever of its forms."""
     groups = match.groupdict()
     fields = named(match, "nodes", "node", "set", "updated")
     reason = groups["reason"] or groups["reason2"] or groups["reason3"] or ""
     blame = Blame.SHARED if "nodes" in fields else None
-    part = part_of_reason(reason)
+    part = find_part(reason)
     if part.after_the_job or "drain_nodes:" in match[0]:  # the controller itself, not a person
         return Reading(role=CONSEQUENCE, fields=fields, blame=blame)
     if part.category is None or part.category is _MAINTENANCE:
@@ -69,10 +69,10 @@ def drained(match: re.Match[str]) -> Reading:
     )
 
 
-def _by_script(match: re.Match[str]) -> Reading:
+def _read_script_drain(match: re.Match[str]) -> Reading:
     """What a prolog or epilog found wrong; an epilog runs when the job has ended."""
     fields = named(match, "nodes")
-    part = part_of_reason(match["reason"])
+    part = find_part(match["reason"])
     after = match["which"].lower() == "epilog"
     return Reading(
         role=CONSEQUENCE if after else None,
@@ -95,7 +95,7 @@ SIGNATURES = load(
     reboot_ordered=lambda match, _after: Reading(
         fields=named(match, "node", "nodes", "asap", "suspended")
     ),
-    node_drained=lambda match, _after: drained(match),
+    node_drained=lambda match, _after: read_drain(match),
     kill_task_failed=lambda match, _after: (
         None if "failed over" in match.string else of_nodes(match, ())
     ),
@@ -105,5 +105,5 @@ SIGNATURES = load(
         also=() if "real_memory" in match["what"] else None,
         fields=named(match, "node", "changed"),
     ),
-    prolog_failed=lambda match, _after: _by_script(match),
+    prolog_failed=lambda match, _after: _read_script_drain(match),
 )

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from triage.domain.evidence import Blame
 from triage.signatures.load import load
-from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_exit, of_signal
+from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, read_exit_code, read_signal
 from triage.signatures.severity import NOISE, ROOT
 from triage.signatures.signature import Reading
 
@@ -49,7 +49,7 @@ def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     if len(fields) == 1 and after:
         return None
     fields["first"] = "1" if first else "0"
-    reading = Reading() if code is None else of_exit(code)
+    reading = Reading() if code is None else read_exit_code(code)
     if not first and reading.role is ROOT:
         reading = replace(reading, weak=True)
     return replace(reading, fields=fields)
@@ -57,7 +57,7 @@ def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
 
 def by_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The exit code of one worker."""
-    return of_exit(int(match["exit_code"]))
+    return read_exit_code(int(match["exit_code"]))
 
 
 def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -65,7 +65,7 @@ def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
     groups = match.groupdict()
     number = groups.get("signal")
     name = groups.get("signal_name")
-    return of_signal(int(number) if number else SIGNAL_NUMBER.get((name or "").upper(), 0))
+    return read_signal(int(number) if number else SIGNAL_NUMBER.get((name or "").upper(), 0))
 
 
 def stop_signal(match: re.Match[str], _after: Sequence[str]) -> Reading:

@@ -36,21 +36,21 @@ def cluster_ids(outages: Away) -> I64:
     return np.cumsum(np.concatenate([[False], apart])).astype(np.int64)
 
 
-def clustered_law(outages: Away) -> F64:
+def compute_clustered_law(outages: Away) -> F64:
     """Probability of k nodes away at once, k = 0, 1, ...; sums to 1."""
     if not len(outages) or not outages.mean:
         return np.ones(1)
     clusters = cluster_ids(outages)
-    steps = _time_by_number(outages, clusters)
-    length = _length(outages, clusters, steps)
-    patterns, sizes = _grouped(steps, length)
+    steps = _measure_time_by_number(outages, clusters)
+    length = _choose_length(outages, clusters, steps)
+    patterns, sizes = _group_patterns(steps, length)
     spectrum = np.fft.rfft(patterns, axis=1) - patterns.sum(axis=1, keepdims=True)
     logarithm = -sizes @ np.log(1 - spectrum / outages.days)
     law = np.maximum(np.fft.irfft(np.exp(logarithm), length), 0.0)
     return np.asarray(law / law.sum(), np.float64)
 
 
-def _time_by_number(outages: Away, clusters: I64) -> tuple[I64, I64, F64]:
+def _measure_time_by_number(outages: Away, clusters: I64) -> tuple[I64, I64, F64]:
     """``(cluster, k, days)``: for how long k nodes of each cluster were away; k from 1."""
     at = np.concatenate([outages.start, outages.end])
     step = np.repeat([1, -1], len(outages))
@@ -62,7 +62,7 @@ def _time_by_number(outages: Away, clusters: I64) -> tuple[I64, I64, F64]:
     return of[order][used], number[used], lasted[used]
 
 
-def _length(outages: Away, clusters: I64, steps: tuple[I64, I64, F64]) -> int:
+def _choose_length(outages: Away, clusters: I64, steps: tuple[I64, I64, F64]) -> int:
     """A power of two that holds the law with room for its tail."""
     of, number, lasted = steps
     means = np.bincount(of, weights=number * lasted, minlength=int(clusters[-1]) + 1) / outages.days
@@ -71,7 +71,7 @@ def _length(outages: Away, clusters: I64, steps: tuple[I64, I64, F64]) -> int:
     return int(2 ** np.ceil(np.log2(reach)))
 
 
-def _grouped(steps: tuple[I64, I64, F64], length: int) -> tuple[F64, I64]:
+def _group_patterns(steps: tuple[I64, I64, F64], length: int) -> tuple[F64, I64]:
     """Patterns of days by number away, shape (patterns, length), and how many clusters have each.
 
     The clusters that weigh most have their own; many small ones of about one weight share one.

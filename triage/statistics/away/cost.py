@@ -37,7 +37,7 @@ class SparesCost(WireForm):
     gpu_hours_short: float | None
 
 
-def costs(
+def compute_spares_costs(
     seen: Away, law: Law, *marks: int, gpus_per_node: int | None = None
 ) -> tuple[SparesCost, ...]:
     """Rows from no spare to a quarter beyond the most of ``marks``, each of them among them.
@@ -46,10 +46,10 @@ def costs(
     """
     most = math.ceil(max(marks) * _BEYOND)
     steps = sorted({round(most * row / (_ROWS - 1)) for row in range(_ROWS)} | set(marks))
-    return tuple(_cost(seen, law, spares, gpus_per_node) for spares in steps)
+    return tuple(_compute_cost(seen, law, spares, gpus_per_node) for spares in steps)
 
 
-def _cost(seen: Away, law: Law, spares: int, gpus_per_node: int | None) -> SparesCost:
+def _compute_cost(seen: Away, law: Law, spares: int, gpus_per_node: int | None) -> SparesCost:
     short_h = law.short(spares) * MONTH_DAYS * 24
     used = law.short(0) - law.short(spares)
     return SparesCost(

@@ -17,10 +17,10 @@ from triage.domain.arrays import F64, Flags
 from triage.domain.counts import count
 from triage.domain.wire import WireForm
 from triage.statistics.away.clusters import cluster_ids
-from triage.statistics.away.methods import METHODS, Law, laws_of
-from triage.statistics.away.steps import Away, away, part_of
+from triage.statistics.away.methods import METHODS, Law, fit_laws
+from triage.statistics.away.steps import Away, cut_outages, cut_period
 from triage.statistics.estimate import LEVEL, Estimate
-from triage.statistics.next_period import Drift, drift, ratio_bounds
+from triage.statistics.next_period import Drift, compute_ratio_bounds, judge_drift
 from triage.statistics.rates import count_bounds
 
 # ``drifting`` has to lose less than this share of what ``clusters`` loses.
@@ -45,7 +45,9 @@ _FEWEST_CLUSTERS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _HeldOut(WireForm):
-    """``covered``: share of the held-out time in which the spares sufficed; ``loss``: pinball."""
+    """``covered``: share of the held-out time in which the spares sufficed;
+    ``compute_pinball_loss``: pinball.
+    """
 
     method: str
     covered: float
@@ -53,22 +55,24 @@ class _HeldOut(WireForm):
     stretches: int
 
 
-def held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
+def evaluate_held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
     """One row per method; empty where no stretch has enough before it."""
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
     for begin, end in zip(_CUTS, (*_CUTS[1:], 1.0), strict=True):
         before = outages.start < begin * outages.days
-        known = away(
+        known = cut_outages(
             outages.start[before],
             np.minimum(outages.end[before], begin * outages.days),
             begin * outages.days,
         )
         if not len(known) or cluster_ids(known)[-1] + 1 < _FEWEST_CLUSTERS:
             continue
-        after = part_of(outages, begin * outages.days, end * outages.days)
-        for name, law in laws_of(known).items():
+        after = cut_period(outages, begin * outages.days, end * outages.days)
+        for name, law in fit_laws(known).items():
             spares = law.quantile(confidence)
-            rows[name].append((after.covered(spares), loss(after, spares, confidence)))
+            rows[name].append(
+                (after.covered(spares), compute_pinball_loss(after, spares, confidence))
+            )
     return tuple(
         _HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
         for name, pairs in rows.items()
@@ -77,7 +81,7 @@ def held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
     )
 
 
-def loss(outages: Away, spares: int, confidence: float) -> float:
+def compute_pinball_loss(outages: Away, spares: int, confidence: float) -> float:
     """The mean of ``confidence`` x nodes short, or (1 - ``confidence``) x spares that idle."""
     beyond = np.arange(len(outages.share)) - spares
     each = np.where(beyond > 0, confidence * beyond, (confidence - 1) * beyond)
@@ -88,7 +92,7 @@ def loss(outages: Away, spares: int, confidence: float) -> float:
 class SparesAt(WireForm):
     """Spares by one method at the asked confidence, and how it did on held-out time.
 
-    ``covered`` and ``loss`` are None where the record is too short to hold any out.
+    ``covered`` and ``compute_pinball_loss`` are None where the record is too short to hold any out.
     """
 
     method: str
@@ -126,14 +130,14 @@ class SparesForecast:
     def at(self, confidence: float) -> Estimate:
         """The forecast at another confidence; a bound stays one."""
         spares = min(self.law.quantile(confidence), self.num_nodes)
-        said = _interval(self.seen, spares, confidence, self.num_nodes)
+        said = _estimate_interval(self.seen, spares, confidence, self.num_nodes)
         if self.forecast.value is None:
             high = bound(self.seen, self.departures, said, self.num_nodes)
             said = replace(said, value=None, low=None, high=high)
         return replace(said, n=self.departures, notes=self.forecast.notes)
 
 
-def spares_forecast(
+def forecast_spares(
     outages: Away,
     num_nodes: int,
     *,
@@ -153,25 +157,28 @@ def spares_forecast(
     arrived = outages.start > 0 if begun is None else begun
     number = len(np.unique(clusters[arrived]))
     began = outages.start[arrived]
-    trend = drift(began, outages.days)
+    trend = judge_drift(began, outages.days)
     whole = _with_whole_lengths(outages, begun, lasting)
-    tried = held_out(outages, confidence) if walk else ()
-    method = _chosen(tried)
-    laws = laws_of(outages, whole) if walk else laws_of(outages, whole, (method,))
+    tried = evaluate_held_out(outages, confidence) if walk else ()
+    method = _choose_method(tried)
+    laws = fit_laws(outages, whole) if walk else fit_laws(outages, whole, (method,))
     law, later = laws[method], None
-    if _moved(trend):
-        later = laws_of(_later_half(outages), _later_half(whole), (method,))[method]
+    if _has_moved(trend):
+        later = fit_laws(_select_later_half(outages), _select_later_half(whole), (method,))[method]
     if later is not None and trend.way == "rose":
         law = Law.larger(law, later)
     looks = float(min(outages.worth, outages.days * 24)) if outages.variance else 0.0
-    why_not = _cannot_tell(outages, number, looks, int((~lasting).sum()))
+    why_not = _list_reasons_against_forecast(outages, number, looks, int((~lasting).sum()))
     spares = min(law.quantile(confidence), num_nodes)
     in_sample = outages.quantile(confidence)
-    forecast = _interval(outages, spares, confidence, num_nodes)
+    forecast = _estimate_interval(outages, spares, confidence, num_nodes)
     if why_not:
         high = bound(outages, number, forecast, num_nodes)
         forecast = replace(forecast, value=None, low=None, high=high)
-    told = (*_drift_notes(trend, laws[method], later, confidence), *_doubts(tried, method))
+    told = (
+        *_describe_drift(trend, laws[method], later, confidence),
+        *_describe_doubts(tried, method),
+    )
     return SparesForecast(
         confidence,
         outages.mean,
@@ -181,7 +188,7 @@ def spares_forecast(
         in_sample,
         replace(forecast, n=number, notes=(*why_not, *told)),
         method,
-        _by_method(laws, confidence, tried, num_nodes),
+        _forecast_by_method(laws, confidence, tried, num_nodes),
         trend,
         law,
         outages,
@@ -190,14 +197,14 @@ def spares_forecast(
     )
 
 
-def _chosen(tried: tuple[_HeldOut, ...]) -> str:
+def _choose_method(tried: tuple[_HeldOut, ...]) -> str:
     """The method that the forecast is of."""
     lost = {one.method: one.loss for one in tried}
     better = lost and lost["drifting"] < _FAR_BETTER * lost["clusters"]
     return "drifting" if better else "clusters"
 
 
-def _later_half(outages: Away) -> Away:
+def _select_later_half(outages: Away) -> Away:
     """The second half; outages that last beyond its end keep their length."""
     half = outages.days / 2
     within = outages.end > half
@@ -219,13 +226,13 @@ def _with_whole_lengths(outages: Away, begun: Flags | None, lasting: Flags) -> A
     return Away(outages.start, np.where(lasting, longer, outages.end), outages.days)
 
 
-def _interval(outages: Away, spares: int, confidence: float, num_nodes: int) -> Estimate:
+def _estimate_interval(outages: Away, spares: int, confidence: float, num_nodes: int) -> Estimate:
     """The forecast, with bounds of what a period to come will have needed.
 
     The lower one is not above the mean: a period without a batch needs little more than that.
     """
     effective = outages.mean**2 * outages.days / outages.long_run if outages.long_run else 1.0
-    low, high = ratio_bounds(max(effective, 1.0))
+    low, high = compute_ratio_bounds(max(effective, 1.0))
     needed = outages.quantile(confidence)
     return Estimate(
         float(spares),
@@ -246,7 +253,9 @@ def bound(outages: Away, number: int, forecast: Estimate, num_nodes: int) -> flo
     return float(min(np.ceil(worst * most), num_nodes))
 
 
-def _cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[str, ...]:
+def _list_reasons_against_forecast(
+    outages: Away, number: int, looks: float, ended: int
+) -> tuple[str, ...]:
     """Why nothing is foretold; empty where something is."""
     if not number:
         seen = f"no outage began in {count(round(outages.days), 'day')}"
@@ -268,11 +277,13 @@ def _cannot_tell(outages: Away, number: int, looks: float, ended: int) -> tuple[
     return ()
 
 
-def _moved(trend: Drift) -> bool:
+def _has_moved(trend: Drift) -> bool:
     return trend.way in ("rose", "fell")
 
 
-def _drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) -> tuple[str, ...]:
+def _describe_drift(
+    trend: Drift, law: Law, later: Law | None, confidence: float
+) -> tuple[str, ...]:
     """Which way the rate went, and what that did to the forecast."""
     if later is None or trend.ratio.value is None:
         return ()
@@ -286,7 +297,7 @@ def _drift_notes(trend: Drift, law: Law, later: Law | None, confidence: float) -
     )
 
 
-def _doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...]:
+def _describe_doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...]:
     """How badly the method foretold this very record, where it did."""
     covered = next((one.covered for one in tried if one.method == method), 1.0)
     if covered >= _HOLDS:
@@ -297,7 +308,7 @@ def _doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...]:
     )
 
 
-def _by_method(
+def _forecast_by_method(
     laws: dict[str, Law], confidence: float, tried: tuple[_HeldOut, ...], num_nodes: int
 ) -> tuple[SparesAt, ...]:
     """Every method's answer on the whole record, side by side."""

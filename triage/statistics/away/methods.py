@@ -1,12 +1,12 @@
 """Ways to say how many spares will suffice, from the outages of a record.
 
-``poisson``         Palm: the number away is Poisson with the record's mean
-``over_dispersed``  a negative binomial with the variance of the record, widened by how little
+``fit_poisson``         Palm: the number away is Poisson with the record's mean
+``fit_over_dispersed``  a negative binomial with the variance of the record, widened by how little
                     the mean of so long a record is known where outages come in bursts of weeks
 ``record``          what sufficed in the record
-``clusters``        the larger of ``record`` and the law of its clusters (``clusters``): its
+``fit_clusters``        the larger of ``record`` and the law of its clusters (``fit_clusters``): its
                     bursts, batches and long repairs, in any other order
-``drifting``        the same with a rate that moves from period to period as much as the
+``fit_drifting``        the same with a rate that moves from period to period as much as the
                     record's own fluctuations say
 
 Each is a law of k nodes away, so that a person can read any confidence from it.
@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.arrays import F64
-from triage.statistics.away.clusters import clustered_law
+from triage.statistics.away.clusters import compute_clustered_law
 from triage.statistics.away.steps import Away
 
 # Levels of the rate at which a drifting law is evaluated: quantiles of its distribution.
@@ -39,7 +39,7 @@ class Law:
         """The law under which as many or more are away as under both."""
         longest = max(len(one.above), len(other.above))
         made = cls.__new__(cls)
-        made.above = np.maximum(_padded(one.above, longest), _padded(other.above, longest))
+        made.above = np.maximum(_pad_values(one.above, longest), _pad_values(other.above, longest))
         return made
 
     def quantile(self, confidence: float) -> int:
@@ -55,7 +55,7 @@ class Law:
         return float(self.above[spares]) if spares < len(self.above) else 0.0
 
 
-def poisson(outages: Away, _: F64) -> Law:
+def fit_poisson(outages: Away, _: F64) -> Law:
     """Palm's theorem."""
     from scipy.stats import poisson as law
 
@@ -63,13 +63,13 @@ def poisson(outages: Away, _: F64) -> Law:
     return Law(law.pmf(numbers, outages.mean))
 
 
-def over_dispersed(outages: Away, law: F64) -> Law:
+def fit_over_dispersed(outages: Away, law: F64) -> Law:
     """Negative binomial of the variance that a look at any time to come has."""
     from scipy.stats import nbinom
 
-    mean, variance = outages.mean, looked_at_later(outages)
+    mean, variance = outages.mean, compute_later_variance(outages)
     if not mean or variance <= mean * (1 + 1e-6):
-        return poisson(outages, law)
+        return fit_poisson(outages, law)
     size, success = mean**2 / (variance - mean), mean / variance
     numbers = np.arange(int(nbinom.ppf(1 - 1e-9, size, success)) + 2)
     return Law(nbinom.pmf(numbers, size, success))
@@ -80,20 +80,20 @@ def record(outages: Away, _: F64) -> Law:
     return Law(outages.share)
 
 
-def clusters(outages: Away, law: F64) -> Law:
+def fit_clusters(outages: Away, law: F64) -> Law:
     """What was, or what its clusters give in another order, whichever is more."""
     return Law.larger(Law(outages.share), Law(law))
 
 
-def drifting(outages: Away, law: F64) -> Law:
-    """``clusters`` at a gamma of levels, wide enough for the variance of a later look."""
+def fit_drifting(outages: Away, law: F64) -> Law:
+    """``fit_clusters`` at a gamma of levels, wide enough for the variance of a later look."""
     from scipy.stats import gamma
 
     numbers = np.arange(len(law))
     mean = float(law @ numbers)
-    missing = looked_at_later(outages) - float(law @ (numbers - mean) ** 2)
+    missing = compute_later_variance(outages) - float(law @ (numbers - mean) ** 2)
     if not mean or missing <= 0:
-        return clusters(outages, law)
+        return fit_clusters(outages, law)
     shape = mean**2 / missing
     levels = gamma.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, shape) / shape
     reached = np.arange(int(len(law) * max(1.0, levels[-1])) + 1) + 0.5
@@ -104,25 +104,25 @@ def drifting(outages: Away, law: F64) -> Law:
 
 METHODS: Final[Mapping[str, Callable[[Away, F64], Law]]] = MappingProxyType(
     {
-        "poisson": poisson,
-        "over_dispersed": over_dispersed,
+        "poisson": fit_poisson,
+        "over_dispersed": fit_over_dispersed,
         "record": record,
-        "clusters": clusters,
-        "drifting": drifting,
+        "clusters": fit_clusters,
+        "drifting": fit_drifting,
     }
 )
 """By name: of the outages and the law of their clusters."""
 
 
-def laws_of(
+def fit_laws(
     outages: Away, whole: Away | None = None, only: Collection[str] = METHODS
 ) -> dict[str, Law]:
     """The law of each method; in ``whole`` outages that an end cuts have their whole length."""
-    law = clustered_law(outages if whole is None else whole)
+    law = compute_clustered_law(outages if whole is None else whole)
     return {name: method(outages, law) for name, method in METHODS.items() if name in only}
 
 
-def looked_at_later(outages: Away) -> float:
+def compute_later_variance(outages: Away) -> float:
     """Variance of the number away at a time to come around the mean of this record.
 
     The mean of a record differs from the true one by long_run / days, and its own variance is
@@ -131,5 +131,5 @@ def looked_at_later(outages: Away) -> float:
     return outages.variance + 2 * outages.long_run / outages.days
 
 
-def _padded(values: F64, length: int) -> F64:
+def _pad_values(values: F64, length: int) -> F64:
     return np.pad(values, (0, length - len(values)))

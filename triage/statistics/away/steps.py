@@ -62,7 +62,7 @@ class Away:
         """
         pieces = int(np.clip(self.days * _PIECES_A_DAY, _FEWEST_PIECES, _MOST_PIECES))
         series = self.averages(pieces)
-        return _long_run_variance(series) * self.days / pieces
+        return _estimate_long_run_variance(series) * self.days / pieces
 
     @property
     def worth(self) -> float:
@@ -72,7 +72,7 @@ class Away:
     def averages(self, pieces: int) -> F64:
         """The mean number away in equal pieces of the record, in order; shape (pieces,)."""
         edges = np.linspace(0.0, self.days, pieces + 1)
-        gone = _days_since(self.start, edges) - _days_since(self.end, edges)
+        gone = _sum_days_since(self.start, edges) - _sum_days_since(self.end, edges)
         return np.asarray(np.diff(gone) / np.diff(edges), np.float64)
 
     def quantile(self, confidence: float) -> int:
@@ -84,7 +84,7 @@ class Away:
         return min(float(self.share[: spares + 1].sum()), 1.0)  # shares of time are rounded
 
 
-def away(start_day: F64, end_day: F64, days: float) -> Away:
+def cut_outages(start_day: F64, end_day: F64, days: float) -> Away:
     """Outages as an :class:`Away`, cut to the record; those outside it are left out.
 
     Raises UsageError for a record without length, for times that are none, and for an end
@@ -101,13 +101,13 @@ def away(start_day: F64, end_day: F64, days: float) -> Away:
     return Away(start[order], end[order], float(days))
 
 
-def part_of(whole: Away, begin: float, end: float) -> Away:
+def cut_period(whole: Away, begin: float, end: float) -> Away:
     """What was away between two days of a record."""
     within = (whole.start < end) & (whole.end > begin)
-    return away(whole.start[within] - begin, whole.end[within] - begin, end - begin)
+    return cut_outages(whole.start[within] - begin, whole.end[within] - begin, end - begin)
 
 
-def _long_run_variance(series: F64) -> float:
+def _estimate_long_run_variance(series: F64) -> float:
     """Sum of autocovariances of a series over all lags, by Geyer's monotone sequence."""
     number = len(series)
     centred = series - series.mean()
@@ -119,7 +119,7 @@ def _long_run_variance(series: F64) -> float:
     return float(max(covariance[0], 2 * kept.sum() - covariance[0]))
 
 
-def _days_since(at: F64, edges: F64) -> F64:
+def _sum_days_since(at: F64, edges: F64) -> F64:
     """Days from each event to the edge, summed over those that came before it."""
     ordered = np.sort(at)
     before = np.searchsorted(ordered, edges)

@@ -62,7 +62,7 @@ def note_first(
         note(session, actor, action, subject, now, detail)
 
 
-def listing(
+def list_acts(
     session: Session,
     limit: int = 100,
     *,

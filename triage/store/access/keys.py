@@ -34,22 +34,22 @@ def add(session: Session, key: KeyView, token_hash: str) -> None:
     session.flush()
 
 
-def by_hash(session: Session, token_hash: str) -> KeyView | None:
+def find_by_hash(session: Session, token_hash: str) -> KeyView | None:
     """The token of this hash, whether it is still good or not."""
     row = session.scalar(select(ApiKey).where(ApiKey.token_hash == token_hash))
     return None if row is None else view(row)
 
 
-def listing(session: Session) -> list[KeyView]:
+def list_keys(session: Session) -> list[KeyView]:
     """All tokens, oldest first."""
     return [view(row) for row in session.scalars(select(ApiKey).order_by(ApiKey.created_at))]
 
 
-def num_valid(session: Session, now: datetime) -> int:
+def count_valid(session: Session, now: datetime) -> int:
     """How many tokens are good at this time."""
     return sum(
         one.revoked_at is None and (one.expires_at is None or one.expires_at > now)
-        for one in listing(session)
+        for one in list_keys(session)
     )
 
 
@@ -68,7 +68,7 @@ def find(session: Session, key_id: str) -> KeyView | None:
     return None if row is None else view(row)
 
 
-def used(session: Session, key_ids: Collection[str], now: datetime, every: timedelta) -> None:
+def note_used(session: Session, key_ids: Collection[str], now: datetime, every: timedelta) -> None:
     """Note that tokens were used now, where that was not noted just before."""
     recent = ApiKey.last_used_at.is_not(None) & (ApiKey.last_used_at > now - every)
     session.execute(update(ApiKey).where(ApiKey.id.in_(key_ids), ~recent).values(last_used_at=now))
@@ -82,7 +82,7 @@ def check_believed(session: Session, key_id: str | None) -> None:
         )
 
 
-def ending(session: Session, now: datetime, until: datetime) -> list[KeyView]:
+def list_ending(session: Session, now: datetime, until: datetime) -> list[KeyView]:
     """Tokens that are good now and end before that time, the first to end first."""
     rows = session.scalars(
         select(ApiKey)

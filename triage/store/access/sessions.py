@@ -20,7 +20,7 @@ def add(
     )
 
 
-def key_of(session: Session, secret_hash: str, now: datetime) -> KeyView | None:
+def find_key(session: Session, secret_hash: str, now: datetime) -> KeyView | None:
     """The token that it was opened with, whether that is still good or not; None when over."""
     row = session.scalar(
         select(ApiKey)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from triage.errors import UsageError
 from triage.store.blobs.interface import Blobs
-from triage.store.private_files import private_folder
+from triage.store.private_files import make_private_folder
 
 
-def blobs_from(
+def open_blobs(
     url: str | None,
     data_dir: Path,
     *,
@@ -25,12 +25,12 @@ def blobs_from(
     if url is None:
         from triage.store.blobs.folder import FolderBlobs
 
-        blobs = FolderBlobs(private_folder(data_dir) / "blobs", min_free_bytes=min_free_bytes)
-        private_folder(blobs.root, make=False)
+        blobs = FolderBlobs(make_private_folder(data_dir) / "blobs", min_free_bytes=min_free_bytes)
+        make_private_folder(blobs.root, make=False)
         return blobs
     if url.startswith("s3://"):
         from triage.store.blobs.object_store import ObjectBlobs
 
-        spool = private_folder(private_folder(data_dir) / "spool")
+        spool = make_private_folder(make_private_folder(data_dir) / "spool")
         return ObjectBlobs(url, spool, environ=environ or {}, min_free_bytes=min_free_bytes)
     raise UsageError(f"TRIAGE_BLOB_URL={url[:200]!r}: give s3://bucket/prefix, or leave it out")

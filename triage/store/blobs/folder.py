@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from triage.errors import NotFound, Refusal, StorageFull, Unavailable
-from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
+from triage.store.blobs.interface import BLOB_STORE, Section, check_key
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Between two looks at how much room is left.
@@ -24,7 +24,7 @@ _FILE_MODE: Final = 0o600
 
 
 @contextmanager
-def storage_errors() -> Iterator[None]:
+def translate_storage_errors() -> Iterator[None]:
     """What the file system says, as an answer to the request."""
     try:
         yield
@@ -46,16 +46,16 @@ def _answer_to(error: OSError) -> Refusal:
     )
 
 
-def free_of(folder: Path) -> tuple[int, int]:
+def measure_free(folder: Path) -> tuple[int, int]:
     """(bytes that are free to us, bytes in all) of the file system of ``folder``."""
-    with storage_errors():
+    with translate_storage_errors():
         status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
 
 def keep_free(folder: Path, min_free_bytes: int | None) -> None:
     """Raises :class:`StorageFull` where less than ``min_free_bytes`` are left."""
-    free, total = free_of(folder)
+    free, total = measure_free(folder)
     least = min_free_bytes
     if least is None:
         least = min(_MOST_FREE_BYTES, total // _FREE_SHARE)
@@ -77,7 +77,7 @@ class TempFile:
         self.looked_at = 0
         keep_free(path.parent, min_free_bytes)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with storage_errors():
+        with translate_storage_errors():
             self.descriptor = os.open(path, flags, _FILE_MODE)
 
     def write(self, data: bytes) -> None:
@@ -85,7 +85,7 @@ class TempFile:
         if self.size - self.looked_at >= _LOOK_BYTES:
             keep_free(self.path.parent, self.min_free_bytes)
             self.looked_at = self.size
-        with storage_errors():
+        with translate_storage_errors():
             done = os.write(self.descriptor, data)
             while done < len(data):
                 done += os.write(self.descriptor, data[done:])
@@ -99,7 +99,7 @@ class TempFile:
         """Forgets what was written behind ``position``."""
         if not 0 <= position <= self.size:
             raise ValueError(f"cannot rewind to {position} of {self.size}")
-        with storage_errors():
+        with translate_storage_errors():
             os.ftruncate(self.descriptor, position)
             os.lseek(self.descriptor, position, os.SEEK_SET)
         self.size = position
@@ -109,7 +109,7 @@ class TempFile:
         """Gives the descriptor back; once."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
-            with storage_errors():
+            with translate_storage_errors():
                 os.close(descriptor)
 
     def remove(self) -> None:
@@ -138,7 +138,7 @@ class _FolderWriter:
             raise ValueError("this blob is committed or aborted already")
         renamed = False
         try:
-            with storage_errors():
+            with translate_storage_errors():
                 os.fsync(self.temp.descriptor)
                 self.temp.close()
                 self.make_folder(self.place.parent)
@@ -169,7 +169,7 @@ class FolderBlobs:
         self.min_free_bytes = min_free_bytes
         self.durable: set[Path] = set()
         self.made = root.with_name(f"{root.name}.made")
-        with storage_errors():
+        with translate_storage_errors():
             self.make_root()
 
     def make_root(self) -> None:
@@ -202,7 +202,7 @@ class FolderBlobs:
         256 of them hold a million blobs well, and are soon all there: each new one
         costs the upload that comes first a wait for the disk.
         """
-        fan = hashlib.blake2b(checked_key(key).encode(), digest_size=1).hexdigest()
+        fan = hashlib.blake2b(check_key(key).encode(), digest_size=1).hexdigest()
         return self.root / fan[0] / fan[1] / key
 
     def begin(self, key: str) -> _FolderWriter:
@@ -239,33 +239,33 @@ class FolderBlobs:
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""
-        with storage_errors():
+        with translate_storage_errors():
             self.place(key).unlink(missing_ok=True)
 
     def keys(self) -> Iterator[str]:
         """All blobs that are there, in no order."""
-        with storage_errors():
+        with translate_storage_errors():
             for path in self.root.glob("[0-9a-f]/[0-9a-f]/*"):
                 yield path.name
 
     def marks(self) -> set[str]:
         """The names of the files in the folder ``marks``."""
-        with storage_errors():
+        with translate_storage_errors():
             folder = self.root / "marks"
             return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
     def mark(self, mark: str) -> None:
         """An empty file, its name durable."""
-        with storage_errors():
-            place = self.root / "marks" / checked_key(mark)
+        with translate_storage_errors():
+            place = self.root / "marks" / check_key(mark)
             self.make_folder(place.parent)
             place.touch(_FILE_MODE)
             _sync_folder(place.parent)
 
     def unmark(self, mark: str) -> None:
         """Removes the file."""
-        with storage_errors():
-            (self.root / "marks" / checked_key(mark)).unlink(missing_ok=True)
+        with translate_storage_errors():
+            (self.root / "marks" / check_key(mark)).unlink(missing_ok=True)
 
     def check(self) -> None:
         """Writes a probe as an upload is written, and removes it."""
@@ -273,7 +273,7 @@ class FolderBlobs:
         temp = TempFile(self.incoming / f"probe.{secrets.token_hex(8)}", self.min_free_bytes)
         try:
             temp.write(b"probe")
-            with storage_errors():
+            with translate_storage_errors():
                 os.fsync(temp.descriptor)
         finally:
             temp.remove()
@@ -292,7 +292,7 @@ class _FileSection(Section):
 
     def part(self, offset: int, size: int) -> bytes:
         """Bytes of the file. Raises :class:`Unavailable` where the disk fails."""
-        with storage_errors():
+        with translate_storage_errors():
             return os.pread(self.descriptor, size, offset)
 
     def close(self) -> None:
@@ -315,7 +315,7 @@ def sweep_folder(folder: Path, older_than_s: float) -> int:
     """Removes the files of ``folder`` that nobody has written to for that time; how many."""
     before = time.time() - older_than_s
     removed = 0
-    with storage_errors(), os.scandir(folder) as found:
+    with translate_storage_errors(), os.scandir(folder) as found:
         for one in found:
             with suppress(FileNotFoundError):
                 if one.is_file(follow_symlinks=False) and one.stat().st_mtime < before:

@@ -85,7 +85,7 @@ class Blobs(Protocol):
         ...
 
 
-def checked_key(key: str) -> str:
+def check_key(key: str) -> str:
     """``key`` as it is. Raises :class:`ValueError` for one that is not ours."""
     if not _KEY.fullmatch(key):
         raise ValueError(f"not a blob key: {key[:200]!r}")

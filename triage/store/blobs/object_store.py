@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from triage.errors import NotFound, Refusal, Unavailable, UsageError
-from triage.store.blobs.folder import FOLDER_MODE, TempFile, storage_errors, sweep_folder
-from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
+from triage.store.blobs.folder import FOLDER_MODE, TempFile, sweep_folder, translate_storage_errors
+from triage.store.blobs.interface import BLOB_STORE, Section, check_key
 
 # What obstore calls it, and the names under which the environment may give it.
 _OPTIONS: Final = {
@@ -123,7 +123,7 @@ class ObjectBlobs:
         )
         self.spool = spool
         self.min_free_bytes = min_free_bytes
-        with storage_errors():
+        with translate_storage_errors():
             spool.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
     def begin(self, key: str) -> _ObjectWriter:
@@ -134,7 +134,7 @@ class ObjectBlobs:
 
     def place(self, key: str) -> str:
         """The object's name below the prefix."""
-        return f"packs/{checked_key(key)}"
+        return f"packs/{check_key(key)}"
 
     def put(self, place: str, path: Path) -> None:
         """All of a file as one object."""
@@ -205,11 +205,11 @@ class ObjectBlobs:
         import obstore
 
         with _store_errors():
-            obstore.put(self.store, f"marks/{checked_key(mark)}", b"a database writes here\n")
+            obstore.put(self.store, f"marks/{check_key(mark)}", b"a database writes here\n")
 
     def unmark(self, mark: str) -> None:
         """Removes the object."""
-        self.remove(f"marks/{checked_key(mark)}")
+        self.remove(f"marks/{check_key(mark)}")
 
     def check(self) -> None:
         """Puts a probe and removes it."""

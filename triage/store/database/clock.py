@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from models import ClockMark, Incident, Work
-from triage.clock import follow, steady_s, utc_now
+from triage.clock import follow, read_steady_s, read_utc_now
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
 
@@ -29,31 +29,31 @@ _ONLY: Final = 1
 _UNSET: Final = timedelta()
 
 
-def database_time(session: Session) -> datetime:
+def read_database_time(session: Session) -> datetime:
     """The time of the database's machine; with SQLite it is this one."""
     if session.get_bind().dialect.name == "sqlite":
-        return utc_now()
+        return read_utc_now()
     at = session.scalar(select(func.clock_timestamp()))
-    return at.astimezone(UTC) if isinstance(at, datetime) else utc_now()
+    return at.astimezone(UTC) if isinstance(at, datetime) else read_utc_now()
 
 
 def follow_database(session: Session) -> None:
     """Have this process go by the database's time, as it is now; SQLite changes nothing."""
     if session.get_bind().dialect.name != "sqlite":
-        before = steady_s()
-        _keep(database_time(session), before, steady_s())
+        before = read_steady_s()
+        _keep(read_database_time(session), before, read_steady_s())
 
 
 def follow_connection(connection: Any, record: object) -> None:  # noqa: ANN401, ARG001
     """As :func:`follow_database`, for a connection of PostgreSQL that was just made."""
-    with suppress(_connection_error()):  # it has just been made, and is lost again
-        before = steady_s()
+    with suppress(_get_connection_error()):  # it has just been made, and is lost again
+        before = read_steady_s()
         at = connection.execute("SELECT clock_timestamp()").fetchone()[0]
-        _keep(at.astimezone(UTC), before, steady_s())
+        _keep(at.astimezone(UTC), before, read_steady_s())
         connection.rollback()
 
 
-def _connection_error() -> type[Exception]:
+def _get_connection_error() -> type[Exception]:
     from psycopg import Error
 
     return Error
@@ -73,31 +73,31 @@ def watch_clock(session: Session, now: datetime, by: timedelta = _UNSET) -> str 
     """
     mark = lock_rows(session, select(ClockMark)).one_or_none()
     if mark is None:
-        first = {"id": _ONLY, "seen_at": _newest(session) or now}
+        first = {"id": _ONLY, "seen_at": _find_newest(session) or now}
         insert_or_none(session, ClockMark, first, ClockMark.id)
         mark = lock_rows(session, select(ClockMark)).one()
-    jump = _jumped(mark.seen_at, now) or _was_set(by, now)
+    jump = _describe_jump(mark.seen_at, now) or _was_set(by, now)
     if jump:
         mark.doubted_at, mark.doubt = now, jump
     mark.seen_at = now
-    return _doubt_of(mark, now)
+    return _describe_doubt(mark, now)
 
 
-def clock_doubt(session: Session, now: datetime) -> str | None:
+def describe_clock_doubt(session: Session, now: datetime) -> str | None:
     """As :func:`watch_clock`, and nothing is written."""
     mark = session.scalar(select(ClockMark))
     if mark is None:
         return None
-    return _sentence(_jumped(mark.seen_at, now), now) or _doubt_of(mark, now)
+    return _compose_sentence(_describe_jump(mark.seen_at, now), now) or _describe_doubt(mark, now)
 
 
-def _newest(session: Session) -> datetime | None:
+def _find_newest(session: Session) -> datetime | None:
     """When anybody last wrote something, of a database whose time nobody has watched yet."""
     found = [session.scalar(select(func.max(one.updated_at))) for one in (Work, Incident)]
     return max((at for at in found if at is not None), default=None)
 
 
-def _jumped(seen_at: datetime, now: datetime) -> str | None:
+def _describe_jump(seen_at: datetime, now: datetime) -> str | None:
     if now < seen_at - _BACK:
         return f"the clock went back, from {seen_at:%Y-%m-%d %H:%M}Z to {now:%Y-%m-%d %H:%M}Z"
     if now > seen_at + _GAP:
@@ -116,13 +116,13 @@ def _was_set(by: timedelta, now: datetime) -> str | None:
     return f"the clock was set {way} by {hours:.1f} h, to {now:%Y-%m-%d %H:%M}Z"
 
 
-def _doubt_of(mark: ClockMark, now: datetime) -> str | None:
+def _describe_doubt(mark: ClockMark, now: datetime) -> str | None:
     if mark.doubted_at is None or now >= mark.doubted_at + _DOUBT:
         return None
-    return _sentence(mark.doubt, mark.doubted_at)
+    return _compose_sentence(mark.doubt, mark.doubted_at)
 
 
-def _sentence(jump: str | None, at: datetime) -> str | None:
+def _compose_sentence(jump: str | None, at: datetime) -> str | None:
     if jump is None:
         return None
     return f"{jump}; nothing is deleted by age before {at + _DOUBT:%Y-%m-%d %H:%M}Z"

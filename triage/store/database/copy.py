@@ -36,7 +36,7 @@ def copy_sqlite(database: Database, present: str, now: datetime) -> Path | None:
         with closing(sqlite3.connect(source, isolation_level=None)) as connection:
             connection.execute("VACUUM INTO ?", (str(copy),))
         for path in (copy, copy.parent):
-            _made_durable(path)
+            _make_durable(path)
     except (OSError, sqlite3.Error) as error:
         copy.unlink(missing_ok=True)
         raise UsageError(
@@ -46,7 +46,7 @@ def copy_sqlite(database: Database, present: str, now: datetime) -> Path | None:
     return copy
 
 
-def _made_durable(path: Path) -> None:
+def _make_durable(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

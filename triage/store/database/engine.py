@@ -22,9 +22,9 @@ from sqlalchemy.orm import Session
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.database.sealing import SEALER, Sealer, sealer_from
-from triage.store.database.troubles import refusal_of
-from triage.store.private_files import private_file, private_folder
+from triage.store.database.sealing import SEALER, Sealer, make_sealer
+from triage.store.database.troubles import find_refusal
+from triage.store.private_files import make_file_private, make_private_folder
 
 _BUSY_S: Final = 30.0
 _DUE: Final = "work due"
@@ -60,7 +60,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that changes nothing."""
-        with translated(), self.session() as session:
+        with translate_troubles(), self.session() as session:
             yield session
 
     @contextmanager
@@ -70,7 +70,7 @@ class Database:
         Raises :class:`Unavailable` when the database cannot write now, whatever the reason,
         and :class:`StorageFull` when it has no room; then nothing of it was kept.
         """
-        with translated(), self.turn, self.session() as session:
+        with translate_troubles(), self.turn, self.session() as session:
             if self.sqlite:
                 session.connection(execution_options={"writes": True})
             yield session
@@ -96,12 +96,12 @@ def _end_given_back(connection: Any, record: Any) -> None:  # noqa: ANN401
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_troubles() -> Iterator[None]:
     """The database's own troubles as refusals; what is a mistake of ours stays as it is."""
     try:
         yield
     except SQLAlchemyError as error:
-        refusal = refusal_of(error)
+        refusal = find_refusal(error)
         if refusal is None:
             raise
         raise refusal from error
@@ -112,7 +112,7 @@ def open_database(settings: Settings) -> Database:
 
     Raises :class:`UsageError` for an address that is none.
     """
-    url = _address_of(settings)
+    url = _make_address(settings)
     if url.get_backend_name() == "sqlite":
         if url.database:
             _keep_private(Path(url.database), settings)
@@ -125,7 +125,7 @@ def open_database(settings: Settings) -> Database:
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-        return Database(engine, sealer_from(settings))
+        return Database(engine, make_sealer(settings))
     if url.get_backend_name() != "postgresql":
         raise UsageError(
             f"TRIAGE_DATABASE_URL: {url.get_backend_name()} is not supported;"
@@ -133,13 +133,13 @@ def open_database(settings: Settings) -> Database:
         )
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
-    from triage.store.database.postgres import postgres_engine
+    from triage.store.database.postgres import make_postgres_engine
 
-    engine = postgres_engine(url, settings.database_timeout_s)
-    return Database(engine, sealer_from(settings))
+    engine = make_postgres_engine(url, settings.database_timeout_s)
+    return Database(engine, make_sealer(settings))
 
 
-def _address_of(settings: Settings) -> URL:
+def _make_address(settings: Settings) -> URL:
     try:
         return make_url(settings.database)
     except ArgumentError as error:
@@ -153,7 +153,7 @@ def open_for_reading(settings: Settings) -> Database:
 
     Raises :class:`UsageError` for an address that is none.
     """
-    url = _address_of(settings)
+    url = _make_address(settings)
     if url.get_backend_name() != "sqlite":
         database = open_database(settings)
         event.listen(database.engine, "begin", _begin_read_only)
@@ -175,11 +175,11 @@ def _begin_read_only(connection: Any) -> None:  # noqa: ANN401
 def _keep_private(path: Path, settings: Settings) -> None:
     """Nobody else reads or locks SQLite's files; the data directory is ours as a whole."""
     if settings.embedded_database:
-        private_folder(settings.data_dir)
+        make_private_folder(settings.data_dir)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
     for suffix in ("", "-wal", "-shm", "-journal"):
-        private_file(path.with_name(path.name + suffix))
+        make_file_private(path.with_name(path.name + suffix))
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy.orm import Session
 
 from triage.errors import StorageFull, TriageError, Unavailable
-from triage.store.database.engine import Database, translated
+from triage.store.database.engine import Database, translate_troubles
 
 _MOST_TOGETHER: Final = 64
 # Longer than a database that answers at all may take; beyond it the sender tries again.
@@ -97,7 +97,7 @@ class GroupCommit:
         results: list[tuple[_Write, Any]] = []
         try:
             with self.database.writing() as session:
-                results = [(write, _attempt(session, write)) for write in group]
+                results = [(write, _try_write(session, write)) for write in group]
         except Exception as error:  # noqa: BLE001 - goes to the thread that waits for it
             if len(group) > 1 and _is_deadlock(error):
                 for write in group:
@@ -134,9 +134,9 @@ class _Raised:
     error: Exception
 
 
-def _attempt(session: Session, write: _Write) -> Any:  # noqa: ANN401 - whatever the write returns
+def _try_write(session: Session, write: _Write) -> Any:  # noqa: ANN401 - whatever the write returns
     try:
-        with translated(), session.begin_nested():
+        with translate_troubles(), session.begin_nested():
             return write.do(session)
     except Exception as error:
         if isinstance(error, Unavailable | StorageFull):

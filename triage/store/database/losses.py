@@ -6,7 +6,7 @@ from sqlalchemy import Engine, column, create_engine, func, inspect, literal, se
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import Text
 
-from triage.store.database.engine import Database, translated
+from triage.store.database.engine import Database, translate_troubles
 from triage.store.database.migrate import migrate
 
 # The database's own notes, made again where they are missing.
@@ -21,7 +21,7 @@ class Loss(NamedTuple):
     num_rows: int
 
 
-def losses(database: Database, to: str) -> list[Loss]:
+def list_losses(database: Database, to: str) -> list[Loss]:
     """What would go on the way to a revision, the most rows first; nothing that is empty.
 
     The target's tables are those of an empty database that is brought there in memory.
@@ -32,26 +32,26 @@ def losses(database: Database, to: str) -> list[Loss]:
     )
     try:
         migrate(memory, to)
-        kept = _columns_of(memory.engine)
+        kept = _list_columns(memory.engine)
     finally:
         memory.close()
-    with translated():
-        present = _columns_of(database.engine)
+    with translate_troubles():
+        present = _list_columns(database.engine)
         gone: list[tuple[str, ...]] = [(name,) for name in present if name not in kept]
         for name in present.keys() & kept.keys():
             gone += [(name, one) for one in sorted(present[name] - kept[name])]
-        found = [Loss(".".join(one), _num_rows(database, *one)) for one in gone]
+        found = [Loss(".".join(one), _count_rows(database, *one)) for one in gone]
     return sorted((one for one in found if one.num_rows), key=lambda one: (-one.num_rows, one.name))
 
 
-def _columns_of(engine: Engine) -> dict[str, set[str]]:
+def _list_columns(engine: Engine) -> dict[str, set[str]]:
     """Tables with their columns."""
     look = inspect(engine)
     names = set(look.get_table_names()) - _NOTES
     return {name: {one["name"] for one in look.get_columns(name)} for name in names}
 
 
-def _num_rows(database: Database, name: str, *of: str) -> int:
+def _count_rows(database: Database, name: str, *of: str) -> int:
     """Rows of a table; with a column, those in which it holds something."""
     columns = [column(one, Text()) for one in of]
     query = select(func.count()).select_from(table(name, *columns))

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from triage.errors import UsageError
-from triage.store.database.engine import Database, translated
+from triage.store.database.engine import Database, translate_troubles
 
 _FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
@@ -34,7 +34,7 @@ _HELD: Final = ("55P03", "40P01")
 log = structlog.get_logger(__name__)
 
 
-def _config() -> Config:
+def _make_config() -> Config:
     found = Config()
     found.set_main_option("script_location", str(_FOLDER))
     return found
@@ -42,32 +42,32 @@ def _config() -> Config:
 
 def head_revision() -> str:
     """The newest revision that this release knows."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
+    head = ScriptDirectory.from_config(_make_config()).get_current_head()
     return head or ""
 
 
-def known_revisions() -> set[str]:
+def list_known_revisions() -> set[str]:
     """All revisions that this release knows."""
-    return set(_revisions())
+    return set(_list_revisions())
 
 
-def current_revision(database: Database) -> str | None:
+def read_current_revision(database: Database) -> str | None:
     """The database's revision; None for an empty one."""
-    with translated(), database.engine.connect() as connection:
+    with translate_troubles(), database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 
 
-def goes_back(present: str | None, to: str) -> bool:
+def is_downgrade(present: str | None, to: str) -> bool:
     """Whether ``to`` lies before the present revision."""
-    order = _revisions()
+    order = _list_revisions()
     if to == "base":
         return True
     return present in order and to in order and order.index(to) < order.index(present)
 
 
-def _revisions() -> list[str]:
+def _list_revisions() -> list[str]:
     """All revisions that this release knows, oldest first."""
-    script = ScriptDirectory.from_config(_config())
+    script = ScriptDirectory.from_config(_make_config())
     return [one.revision for one in script.walk_revisions()][::-1]
 
 
@@ -81,27 +81,27 @@ def migrate(database: Database, to: str = "head") -> str:
     Raises :class:`UsageError` for a revision that is none, and :class:`Unavailable` where the
     locks are not to be had.
     """
-    settings = _config()
-    with translated(), database.engine.connect() as connection:
+    settings = _make_config()
+    with translate_troubles(), database.engine.connect() as connection:
         settings.attributes["connection"] = connection
         if database.sqlite:
             connection.execution_options(writes=True)
             _run(settings, connection, to)
             connection.commit()
         else:
-            from triage.store.database.postgres import without_limit
+            from triage.store.database.postgres import lift_statement_limit
 
             try:
-                without_limit(connection)
-                with _only_one(connection):
-                    _patiently(connection, lambda: _run(settings, connection, to))
+                lift_statement_limit(connection)
+                with _lock_migration(connection):
+                    _run_with_lock_retries(connection, lambda: _run(settings, connection, to))
             finally:
                 connection.invalidate()
-    return current_revision(database) or "base"
+    return read_current_revision(database) or "base"
 
 
 @contextmanager
-def _only_one(connection: Connection) -> Iterator[None]:
+def _lock_migration(connection: Connection) -> Iterator[None]:
     """Nobody else migrates this database meanwhile.
 
     Asked for again and again: a session that waits inside the database is one that an index
@@ -119,7 +119,7 @@ def _only_one(connection: Connection) -> Iterator[None]:
         connection.commit()
 
 
-def _patiently(connection: Connection, do: Callable[[], None]) -> None:
+def _run_with_lock_retries(connection: Connection, do: Callable[[], None]) -> None:
     """Do it with a short wait for each lock, again and again while the locks are held."""
     connection.execute(text(f"SET lock_timeout = {_LOCK_S * 1000:.0f}"))
     connection.commit()
@@ -142,7 +142,7 @@ def _run(settings: Config, connection: Connection, to: str) -> None:
     present = MigrationContext.configure(connection).get_current_revision()
     script = ScriptDirectory.from_config(settings)
     try:
-        known = known_revisions()
+        known = list_known_revisions()
         if present is not None and present not in known:
             raise UsageError(
                 f"the database is at revision {present}, which this release does not know:"
@@ -150,8 +150,10 @@ def _run(settings: Config, connection: Connection, to: str) -> None:
             )
         wanted = script.get_current_head() if to == "head" else to
         if wanted not in {*known, "base"}:
-            raise UsageError(f"{to} is no revision; there are: base, {', '.join(_revisions())}")
-        back = goes_back(present, str(wanted))
+            raise UsageError(
+                f"{to} is no revision; there are: base, {', '.join(_list_revisions())}"
+            )
+        back = is_downgrade(present, str(wanted))
         # What goes back loses rows: all of it or nothing. SQLite has no lock over several steps.
         if connection.dialect.name == "postgresql" and not back:
             connection.rollback()

@@ -56,7 +56,7 @@ class LimitedConnection(psycopg.Connection[Any]):
             return end.value  # type: ignore[no-any-return]
 
 
-def postgres_engine(url: URL, timeout_s: float) -> Engine:
+def make_postgres_engine(url: URL, timeout_s: float) -> Engine:
     """An engine whose statements, waits and idle transactions end after ``timeout_s`` or so."""
     limits = f"-c statement_timeout={timeout_s * 1000:.0f}"
     limits += f" -c idle_in_transaction_session_timeout={timeout_s * 1000:.0f}"
@@ -101,7 +101,7 @@ def _ping(connection: Any, record: Any, _proxy: object) -> None:  # noqa: ANN401
         connection.limit_s = limit_s
 
 
-def without_limit(connection: Any) -> None:  # noqa: ANN401 - a connection of SQLAlchemy
+def lift_statement_limit(connection: Any) -> None:  # noqa: ANN401 - a connection of SQLAlchemy
     """Let statements of this connection take as long as they need: a migration rewrites tables.
 
     Its caller invalidates it in the end, so that nobody gets it out of the pool.

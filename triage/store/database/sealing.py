@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.private_files import private_file
+from triage.store.private_files import make_file_private
 
 MARK: Final = "sealed:1:"
 _BYTES_MARK: Final = MARK.encode()
@@ -84,29 +84,29 @@ class Sealer:
         return stored if opened is None else self.seal_bytes(opened)
 
 
-def sealer_of(session: Session) -> Sealer:
+def get_sealer(session: Session) -> Sealer:
     """The sealer of the session's database."""
     found = session.info.get(SEALER)
     return found if isinstance(found, Sealer) else Sealer()
 
 
-def sealer_from(settings: Settings) -> Sealer:
+def make_sealer(settings: Settings) -> Sealer:
     """By the keys of ``TRIAGE_SECRET_KEY``, else of ``secret.key`` beside an embedded database.
 
     That file is made where it is missing. Raises :class:`UsageError` for what is no key.
     """
     if settings.secret_key:
-        return Sealer(keys_in(settings.secret_key, "TRIAGE_SECRET_KEY"))
+        return Sealer(parse_keys(settings.secret_key, "TRIAGE_SECRET_KEY"))
     if not settings.embedded_database:
         return Sealer()
     path = settings.data_dir / KEY_FILE
-    private_file(path)
+    make_file_private(path)
     if not path.exists():
         _make_key(path)
-    return Sealer(keys_in(path.read_text("ascii", "replace"), str(path)))
+    return Sealer(parse_keys(path.read_text("ascii", "replace"), str(path)))
 
 
-def keys_in(text: str, where: str) -> tuple[bytes, ...]:
+def parse_keys(text: str, where: str) -> tuple[bytes, ...]:
     """Keys in base64, commas or line ends between them."""
     keys = []
     for word in text.replace(",", " ").split():

@@ -137,9 +137,9 @@ _WORDS: Final = (
 )
 
 
-def refusal_of(error: Exception) -> Refusal | None:
+def find_refusal(error: Exception) -> Refusal | None:
     """How an error of SQLAlchemy is answered; None for one that is a mistake of ours."""
-    found = _trouble_of(error)
+    found = _find_trouble(error)
     if found is None:
         return None
     return found.refusal(
@@ -147,14 +147,14 @@ def refusal_of(error: Exception) -> Refusal | None:
     )
 
 
-def _trouble_of(error: Exception) -> _Trouble | None:
+def _find_trouble(error: Exception) -> _Trouble | None:
     if isinstance(error, PoolTimeout):
         return _NO_CONNECTION_LEFT
     if isinstance(error, DisconnectionError):
         return _WENT_AWAY
     if not isinstance(error, DBAPIError):
         return None
-    known = _by_code(error.orig)
+    known = _find_trouble_by_code(error.orig)
     if known is not None:
         return known
     if isinstance(error, OperationalError | InterfaceError):
@@ -165,7 +165,7 @@ def _trouble_of(error: Exception) -> _Trouble | None:
     return _WENT_AWAY if error.connection_invalidated else None
 
 
-def _by_code(error: BaseException | None) -> _Trouble | None:
+def _find_trouble_by_code(error: BaseException | None) -> _Trouble | None:
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None:
         return _SQLITE.get(code & 0xFF)

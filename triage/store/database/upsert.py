@@ -22,7 +22,7 @@ def insert_missing(session: Session, model: type[Base], rows: Sequence[Mapping[s
     # for each number of them, and that takes longer than the database does.
     if not rows:
         return True
-    new = _missing_into(session.get_bind().dialect.name, model)
+    new = _insert_missing(session.get_bind().dialect.name, model)
     done = cast("CursorResult[Any]", session.execute(new, [dict(row) for row in rows]))
     return done.rowcount == len(rows)
 
@@ -31,7 +31,7 @@ def insert_new(session: Session, model: type[Base], rows: Sequence[Mapping[str, 
     """Insert the rows whose unique keys are not taken yet; how many that were."""
     if not rows:
         return 0
-    new = _missing_into(session.get_bind().dialect.name, model)
+    new = _insert_missing(session.get_bind().dialect.name, model)
     # The driver counts them, and forgets the number unless it is told to keep it.
     done = session.execute(
         new, [dict(row) for row in rows], execution_options={"preserve_rowcount": True}
@@ -43,12 +43,12 @@ def insert_or_none(
     session: Session, model: type[Base], row: Mapping[str, Any], key: InstrumentedAttribute[T]
 ) -> T | None:
     """Insert one row and return this column of it; None where its unique key is taken."""
-    new = _missing_into(session.get_bind().dialect.name, model)
+    new = _insert_missing(session.get_bind().dialect.name, model)
     return session.scalar(new.values(dict(row)).returning(key))
 
 
 @cache
-def _missing_into(dialect: str, model: type[Base]) -> postgresql.Insert | sqlite.Insert:
+def _insert_missing(dialect: str, model: type[Base]) -> postgresql.Insert | sqlite.Insert:
     """An insert that leaves rows alone which are there; to make one takes as long as to run it."""
     table = model.__table__
     assert isinstance(table, Table)

@@ -12,20 +12,20 @@ from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session, undefer
 
 from models import Incident, IncidentFacts
-from models.base import stored_json
+from models.base import decode_stored_json
 from triage.domain.caller import Caller
 from triage.domain.facts import (
     FactsSource,
     FactsState,
     Statement,
-    added,
-    contradicted,
-    merged,
+    add_statement,
+    is_still_in_conflict,
+    list_contradicted,
+    merge_statements,
     state_when_settled,
-    still_conflicts,
 )
 from triage.store.database.row_locks import lock_rows
-from triage.store.incidents.incidents import rouse
+from triage.store.incidents.incidents import schedule_settling
 
 # Among the facts, what our own record knew at the first answer, of nodes and of earlier starts of
 # the job: never what others say.
@@ -36,13 +36,13 @@ _OF_THE_RECORD: Final[tuple[str, ...]] = (STANDINGS, STARTS)
 MOST_CONFLICTS: Final = 20
 
 
-def facts_json(session: Session, incident_id: str) -> bytes:
+def read_facts_json(session: Session, incident_id: str) -> bytes:
     """The job.json object of an incident, as far as hooks and bundles have told it, as JSON."""
     stored = type_coerce(Incident.facts, Text)
     return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
-def without_record(facts: Mapping[str, Any]) -> dict[str, Any]:
+def drop_record(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts without what only our own record may say."""
     return {key: value for key, value in facts.items() if key not in _OF_THE_RECORD}
 
@@ -55,25 +55,25 @@ def add_facts(
     inputs = found.inputs
     keep_statement(session, found, statement, now)
     if found.inputs > inputs:
-        rouse(session, found, quiet_s, now)
+        schedule_settling(session, found, quiet_s, now)
 
 
 def keep_statement(session: Session, found: Incident, statement: Statement, now: datetime) -> None:
     """Keep what was said of the job of an incident, which is in this session and locked by it."""
-    facts = without_record(found.facts)
-    statement = replace(statement, facts=without_record(stored_json(statement.facts)))
+    facts = drop_record(found.facts)
+    statement = replace(statement, facts=drop_record(decode_stored_json(statement.facts)))
     if not statement.facts:
         return
     if found.settled_at is not None:
         statement = replace(statement, state=state_when_settled(facts, statement))
-    after = added(facts, statement)
+    after = add_statement(facts, statement)
     own = _own_statements(session, found.id, statement)
     conflicts = statement.state is FactsState.CONFLICT
     enough = conflicts and len(own) >= MOST_CONFLICTS
     if after == facts and (enough or _is_repeated(statement, own)):
         return
     session.flush()
-    session.add(_row_of(found.id, statement, now))
+    session.add(_make_row(found.id, statement, now))
     _put(found, after, changed=after != facts or conflicts)
 
 
@@ -110,7 +110,7 @@ def _put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
         found.inputs += 1
 
 
-def told_by(
+def list_incidents_told_by(
     session: Session, key_id: str, since: datetime | None = None, *, tainted: bool = False
 ) -> list[str]:
     """The incidents of whose jobs this token has said something, of that time.
@@ -141,7 +141,7 @@ def taint_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts, rows, unexplained = _said_of(session, found)
+    facts, rows, unexplained = _read_statements(session, found)
     withdrawn = [
         row
         for row in rows
@@ -151,31 +151,31 @@ def taint_statements(
     ]
     for row in withdrawn:
         row.state = FactsState.TAINTED
-    kept = [*map(_statement_of, rows), *unexplained]
-    after = merged(kept)
+    kept = [*map(_make_statement, rows), *unexplained]
+    after = merge_statements(kept)
     for row in rows:
         gone = [one.facts for one in withdrawn]
-        if row.state == FactsState.CONFLICT and not still_conflicts(
-            after, _statement_of(row), gone
+        if row.state == FactsState.CONFLICT and not is_still_in_conflict(
+            after, _make_statement(row), gone
         ):
             row.state = FactsState.LATE
-            after = added(after, _statement_of(row))
+            after = add_statement(after, _make_statement(row))
     for one in unexplained:
-        session.add(_row_of(found.id, one, now))
+        session.add(_make_row(found.id, one, now))
     _put(found, after, changed=bool(withdrawn))
-    rouse(session, found, quiet_s, now)
+    schedule_settling(session, found, quiet_s, now)
     return after != facts
 
 
 def withdraw_job_json(session: Session, incident_id: str) -> None:
     """Take back what job.json files of bundles said of an incident's job; it is locked already."""
     found = session.get_one(Incident, incident_id, options=[undefer(Incident.facts)])
-    _, rows, unexplained = _said_of(session, found)
+    _, rows, unexplained = _read_statements(session, found)
     kept = [row for row in rows if row.source != FactsSource.JOB_JSON]
     for row in rows:
         if row not in kept:
             session.delete(row)
-    _put(found, merged([*map(_statement_of, kept), *unexplained]), changed=True)
+    _put(found, merge_statements([*map(_make_statement, kept), *unexplained]), changed=True)
 
 
 def restore_statements(
@@ -188,43 +188,43 @@ def restore_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts, rows, unexplained = _said_of(session, found)
+    facts, rows, unexplained = _read_statements(session, found)
     restored = [row for row in rows if row.key_id == key_id and row.state == FactsState.TAINTED]
     for row in restored:
         in_time = found.settled_at is None or row.at <= found.settled_at
-        row.state = FactsState.USED if in_time else state_when_settled(facts, _statement_of(row))
-    after = merged([*map(_statement_of, rows), *unexplained])
+        row.state = FactsState.USED if in_time else state_when_settled(facts, _make_statement(row))
+    after = merge_statements([*map(_make_statement, rows), *unexplained])
     _put(found, after, changed=bool(restored))
-    rouse(session, found, quiet_s, now)
+    schedule_settling(session, found, quiet_s, now)
     return after != facts
 
 
-def _said_of(
+def _read_statements(
     session: Session, found: Incident
 ) -> tuple[dict[str, Any], Sequence[IncidentFacts], list[Statement]]:
     """The facts of an incident, every statement of them as it came, and what none explains."""
-    facts = without_record(found.facts)
+    facts = drop_record(found.facts)
     rows = session.scalars(
         select(IncidentFacts)
         .where(IncidentFacts.incident_id == found.id)
         .order_by(IncidentFacts.id)
     ).all()
-    return facts, rows, _not_said_by(rows, facts)
+    return facts, rows, _list_unstated(rows, facts)
 
 
-def _not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
+def _list_unstated(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
     """Facts that no statement explains, as one of them: they are from before statements were kept,
     or a process of the release before has added them.
     """
-    explained = merged(map(_statement_of, rows))
+    explained = merge_statements(map(_make_statement, rows))
     rest = {key: facts[key] for key in facts if facts[key] != explained.get(key)}
     return [Statement(rest, FactsSource.BEFORE)] if rest else []
 
 
-def conflict_notes(session: Session, incident_id: str) -> list[str]:
+def list_conflict_notes(session: Session, incident_id: str) -> list[str]:
     """What contradicts the facts of a settled incident, in a sentence for each token."""
     found = session.get_one(Incident, incident_id)
-    facts = without_record(found.facts)
+    facts = drop_record(found.facts)
     keys: dict[str, set[str]] = {}
     for row in session.scalars(
         select(IncidentFacts)
@@ -234,7 +234,7 @@ def conflict_notes(session: Session, incident_id: str) -> list[str]:
     ):
         what = "a job.json" if row.source == FactsSource.JOB_JSON else f"a {row.source}"
         who = f"{what} of the token {row.key_id}" if row.key_id else what
-        keys.setdefault(who, set()).update(contradicted(facts, _statement_of(row)))
+        keys.setdefault(who, set()).update(list_contradicted(facts, _make_statement(row)))
     return [
         f"after the incident had settled, {who} said another {', '.join(sorted(other))}: not used"
         for who, other in keys.items()
@@ -242,11 +242,11 @@ def conflict_notes(session: Session, incident_id: str) -> list[str]:
     ]
 
 
-def _statement_of(row: IncidentFacts) -> Statement:
+def _make_statement(row: IncidentFacts) -> Statement:
     return Statement(row.facts, FactsSource(row.source), Caller(row.key_id), FactsState(row.state))
 
 
-def _row_of(incident_id: str, statement: Statement, now: datetime) -> IncidentFacts:
+def _make_row(incident_id: str, statement: Statement, now: datetime) -> IncidentFacts:
     return IncidentFacts(
         incident_id=incident_id,
         source=statement.source,

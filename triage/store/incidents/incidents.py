@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, undefer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.database.row_locks import lock_rows
 from triage.store.views import IncidentView, ResolutionView, view_of
 from triage.store.work import table as work
@@ -60,7 +60,7 @@ _KEPT: Final = select(_INCIDENTS.c.id).where(_THIS).with_for_update(read=True, k
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
     """One incident; None where there is none of this id."""
-    row = session.execute(_joined().where(Incident.id == incident_id)).one_or_none()
+    row = session.execute(_select_joined().where(Incident.id == incident_id)).one_or_none()
     return None if row is None else _view(*row)
 
 
@@ -71,7 +71,7 @@ class _JobOfIncident(NamedTuple):
     cluster: str | None
 
 
-def job_of(session: Session, incident_id: str) -> _JobOfIncident | None:
+def find_job(session: Session, incident_id: str) -> _JobOfIncident | None:
     """The job of an incident; None where there is no such incident."""
     row = session.execute(_JOB_OF, {"of_incident": incident_id}).one_or_none()
     return None if row is None else _JobOfIncident(row.job_id, row.name or None)
@@ -96,7 +96,7 @@ class _IncidentFilter(TypedDict, total=False):
     since: datetime | None
 
 
-def listing(
+def list_incidents(
     session: Session,
     *,
     before: tuple[datetime, str] | None = None,
@@ -104,14 +104,14 @@ def listing(
     **wanted: Unpack[_IncidentFilter],
 ) -> list[IncidentView]:
     """Newest first; ``before`` is the last row already seen."""
-    query = _joined().where(*_conditions(wanted))
+    query = _select_joined().where(*_list_conditions(wanted))
     if before is not None:
         query = query.where(tuple_(Incident.created_at, Incident.id) < before)
     query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
     return [_view(*row) for row in session.execute(query)]
 
 
-def _conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
+def _list_conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
     if (job_id := wanted.get("job_id")) is not None:
         yield Job.job_id == job_id
     if (cluster := wanted.get("cluster")) is not None:
@@ -133,7 +133,7 @@ class _OfJob(NamedTuple):
     cluster_id: int
 
 
-def arrived(
+def note_arrival(
     session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime
 ) -> _OfJob:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
@@ -145,17 +145,19 @@ def arrived(
     if found.settled_at is not None:
         row = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
         row.num_artifacts = num_artifacts
-        rouse(session, row, quiet_s, now)
+        schedule_settling(session, row, quiet_s, now)
         session.flush()
         return job
-    at = _settles(found.expected_artifacts, num_artifacts, found.deadline_at, quiet_s, now)
+    at = _compute_settling_time(
+        found.expected_artifacts, num_artifacts, found.deadline_at, quiet_s, now
+    )
     counted = {"of_incident": incident_id, "num": num_artifacts, "now": now, "at": at}
     session.execute(_COUNT_FILES, counted)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now, not_before=max(now, at))
     return job
 
 
-def _settles(
+def _compute_settling_time(
     expected: int | None, num_artifacts: int, deadline_at: datetime, quiet_s: float, now: datetime
 ) -> datetime:
     """When an incident settles if nothing more comes."""
@@ -164,23 +166,23 @@ def _settles(
     return now if num_artifacts >= expected else deadline_at
 
 
-def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> None:
+def schedule_settling(session: Session, found: Incident, quiet_s: float, now: datetime) -> None:
     """Reckon when the incident settles, and see that somebody looks at it then."""
     found.updated_at = now
     if found.settled_at is not None:
-        if found.inputs > found.answered_inputs or stored(session, found.id):
+        if found.inputs > found.answered_inputs or count_unread(session, found.id):
             found.state = IncidentState.ANALYSING
             found.reason = None
             work.enqueue(session, WorkKind.ANALYSE, found.id, now)
         return
-    found.settle_at = _settles(
+    found.settle_at = _compute_settling_time(
         found.expected_artifacts, found.num_artifacts, found.deadline_at, quiet_s, now
     )
     session.flush()
     work.enqueue(session, WorkKind.ANALYSE, found.id, now, not_before=max(now, found.settle_at))
 
 
-def stored(session: Session, incident_id: str) -> int:
+def count_unread(session: Session, incident_id: str) -> int:
     """How many files are in and not read yet; those that we gave up do not count."""
     query = (
         select(func.count())
@@ -202,10 +204,10 @@ def has_files(session: Session, incident_id: str) -> bool:
     return bool(session.scalar(query))
 
 
-def opened(job_fk: int, key: str, now: datetime) -> Incident:
+def make_incident(job_fk: int, key: str, now: datetime) -> Incident:
     """A new incident that collects files; it is not in the session yet."""
     return Incident(
-        id=new_id("inc", now),
+        id=make_id("inc", now),
         job_fk=job_fk,
         key=key,
         announced=False,
@@ -224,7 +226,7 @@ def opened(job_fk: int, key: str, now: datetime) -> Incident:
     )
 
 
-def _joined() -> Select[Incident, str, str, Resolution]:
+def _select_joined() -> Select[Incident, str, str, Resolution]:
     return (
         select(Incident, Job.job_id, Cluster.name, Resolution)
         .join(Job, Incident.job_fk == Job.id)

@@ -12,10 +12,10 @@ from sqlalchemy import Table, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Cluster, Incident, Job
-from triage.domain.failure_match import Candidate, JobAttempt, for_files
+from triage.domain.failure_match import Candidate, JobAttempt, find_for_files
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
-from triage.store.incidents.incidents import keep, opened
+from triage.store.incidents.incidents import keep, make_incident
 
 _OPEN: Final = "open"
 # Between the two halves of a key: what it was when, and which attempt.
@@ -59,7 +59,7 @@ _FILE_OF_JOB: Final = (
 )
 
 
-def key_of(failed_at: datetime | None, attempt: str) -> str:
+def make_key(failed_at: datetime | None, attempt: str) -> str:
     """The key of an incident in its job: when it failed, else that it is open; the attempt."""
     when = _OPEN if failed_at is None else failed_at.isoformat()
     return f"{when}{_OF_ATTEMPT}{attempt}" if attempt else when
@@ -70,7 +70,7 @@ def is_open(key: str) -> bool:
     return key.partition(_OF_ATTEMPT)[0] == _OPEN
 
 
-def failed_at_of(key: str) -> datetime | None:
+def parse_failed_at(key: str) -> datetime | None:
     """The time in a key; None for one that holds none."""
     when = key.partition(_OF_ATTEMPT)[0]
     return datetime.fromisoformat(when) if when[:1].isdigit() else None
@@ -80,34 +80,36 @@ def name_attempt(found: Incident, attempt: str) -> None:
     """Note which attempt of its job an incident is of, where nobody has named one."""
     if attempt and not found.attempt:
         found.attempt = attempt
-        if is_open(found.key) or failed_at_of(found.key) is not None:
-            found.key = key_of(failed_at_of(found.key), attempt)
+        if is_open(found.key) or parse_failed_at(found.key) is not None:
+            found.key = make_key(parse_failed_at(found.key), attempt)
 
 
-def only_cluster(session: Session, also: str) -> str | None:
+def find_only_cluster(session: Session, also: str) -> str | None:
     """The one cluster that was ever named, counting ``also``; None where there are several."""
     names = {*session.scalars(_OTHER_CLUSTERS, {"also": also}), *([also] if also else [])}
     return names.pop() if len(names) == 1 else None
 
 
-def candidates(session: Session, job_id: str, cluster: str, or_cluster: str) -> list[Candidate]:
+def list_candidates(
+    session: Session, job_id: str, cluster: str, or_cluster: str
+) -> list[Candidate]:
     """The newest incidents of the job on these two clusters; an empty name is none."""
     asked = {"of_job": job_id, "of_cluster": cluster, "or_cluster": or_cluster}
     return [
         Candidate(
-            row.id, row.attempt, failed_at_of(row.key), row.announced,
+            row.id, row.attempt, parse_failed_at(row.key), row.announced,
             row.num_artifacts, row.created_at, row.settled_at,
         )
         for row in session.execute(_OF_JOB, asked)
     ]  # fmt: skip
 
 
-def _reachable(session: Session, job: JobAttempt) -> list[Candidate]:
+def _list_reachable(session: Session, job: JobAttempt) -> list[Candidate]:
     """The incidents that files of the job may be of."""
-    only = None if job.bound else only_cluster(session, job.cluster)
+    only = None if job.bound else find_only_cluster(session, job.cluster)
     if only is None:
-        return candidates(session, job.job_id, job.cluster, job.cluster)
-    return candidates(session, job.job_id, "", only)
+        return list_candidates(session, job.job_id, job.cluster, job.cluster)
+    return list_candidates(session, job.job_id, "", only)
 
 
 def has_file(session: Session, job_id: str, identity: str) -> bool:
@@ -116,14 +118,14 @@ def has_file(session: Session, job_id: str, identity: str) -> bool:
     return session.execute(_FILE_OF_JOB, asked).first() is not None
 
 
-def fitting_attempt(session: Session, job: JobAttempt) -> list[str]:
+def list_fitting_attempt(session: Session, job: JobAttempt) -> list[str]:
     """The newest incidents that may hold the same files already, in that order."""
-    found = _reachable(session, job)
+    found = _list_reachable(session, job)
     fitting = [one.id for one in found if not job.attempt or one.attempt in ("", job.attempt)]
     return fitting[:_MOST_LOOKED_INTO]
 
 
-def for_upload(
+def find_for_upload(
     session: Session,
     job: JobAttempt,
     written_at: datetime | None,
@@ -138,8 +140,8 @@ def for_upload(
     """
 
     def known() -> Candidate | None:
-        found = _reachable(session, job)
-        chosen = for_files(found, job.attempt, written_at, timedelta(seconds=quiet_s), now)
+        found = _list_reachable(session, job)
+        chosen = find_for_files(found, job.attempt, written_at, timedelta(seconds=quiet_s), now)
         return next((one for one in found if one.id == chosen), None)
 
     there = known()
@@ -153,7 +155,7 @@ def for_upload(
         name_attempt(row, job.attempt)
         session.flush()
         return row.id
-    found = opened(job_fk, key_of(None, job.attempt), now)
+    found = make_incident(job_fk, make_key(None, job.attempt), now)
     found.attempt = job.attempt
     found.deadline_at = now + timedelta(seconds=within_s)
     found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))

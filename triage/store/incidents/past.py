@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from models import Incident, Job, PastStop, PastSuspect, Suspect
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role, VerdictKind
 
 PastStopRow = tuple[str, int, str, str, datetime, dict[str, str | None]]
@@ -46,12 +46,12 @@ def remember(session: Session, incident_ids: Sequence[str]) -> None:
     if not stops:
         return
     session.execute(insert(PastStop), stops)
-    suspects = _suspects_of(session, [stop["incident_id"] for stop in stops])
+    suspects = _list_suspects(session, [stop["incident_id"] for stop in stops])
     if suspects:
         session.execute(insert(PastSuspect), suspects)
 
 
-def _suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str, Any]]:
+def _list_suspects(session: Session, incident_ids: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of :class:`PastSuspect` for these incidents."""
     suspects = session.scalars(
         select(Suspect).where(
@@ -63,13 +63,15 @@ def _suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str
     return [
         {
             **{column: getattr(suspect, column) for column in _KEPT},
-            "part": (named_by(suspect.row).first or "") if suspect.part is None else suspect.part,
+            "part": (list_named_parts(suspect.row).first or "")
+            if suspect.part is None
+            else suspect.part,
         }
         for suspect in suspects
     ]
 
 
-def past_stops(session: Session, of: Sequence[int], since: datetime) -> list[PastStopRow]:
+def list_past_stops(session: Session, of: Sequence[int], since: datetime) -> list[PastStopRow]:
     """Of incidents opened since then: id, cluster, job, key, when it was opened, verdict."""
     rows = session.execute(
         select(
@@ -88,7 +90,9 @@ def past_stops(session: Session, of: Sequence[int], since: datetime) -> list[Pas
     ]
 
 
-def past_suspects(session: Session, of: Sequence[int], since: datetime) -> list[PastSuspectRow]:
+def list_past_suspects(
+    session: Session, of: Sequence[int], since: datetime
+) -> list[PastSuspectRow]:
     """Who was suspected in them: incident, position, node, category, role, score, part."""
     columns = [getattr(PastSuspect, column) for column in (*_KEPT, "part")]
     rows: Iterable[Any] = session.execute(

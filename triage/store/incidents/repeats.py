@@ -31,7 +31,7 @@ class Conviction:
     suspect: dict[str, Any]
 
 
-def first_suspects(session: Session, incident_id: str, limit: int) -> list[Conviction]:
+def list_first_suspects(session: Session, incident_id: str, limit: int) -> list[Conviction]:
     """The first suspects of this incident whose trouble a node can have again.
 
     Convicted or only possible ones: of a tie, the past may tell. None whom a person has cleared.
@@ -47,7 +47,7 @@ def first_suspects(session: Session, incident_id: str, limit: int) -> list[Convi
             Suspect.node.is_not(None),
             Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)),
             Suspect.category.in_(OF_THE_NODE),
-            accused(),
+            build_accused_condition(),
         )
         .order_by(Suspect.position)
         .limit(limit)
@@ -55,7 +55,7 @@ def first_suspects(session: Session, incident_id: str, limit: int) -> list[Convi
     return [Conviction(incident_id, job_id, at, node, row) for at, job_id, node, row in rows]
 
 
-def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Conviction]:
+def list_earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Conviction]:
     """Incidents opened before this one whose first suspect was one of these nodes, convicted.
 
     Newest first, at most 60; only answers that are final, and that no person has said to be
@@ -63,7 +63,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
     """
     if not nodes:
         return []
-    looked_at = _convicted_before(incident_id, nodes)
+    looked_at = _select_convicted_before(incident_id, nodes)
     mine = aliased(Incident)
     my_job = aliased(Job)
     my_cluster = aliased(Cluster)
@@ -91,7 +91,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
             Suspect.category.in_(OF_THE_NODE),
             Incident.provisional.is_(False),
             same_cluster,
-            accused(),
+            build_accused_condition(),
         )
         .order_by(Suspect.incident_id.desc())
         .limit(MAX_READ)
@@ -99,7 +99,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
     return [Conviction(*row) for row in rows]
 
 
-def _convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
+def _select_convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
     """(incident, position) of the newest convictions of each node before this incident."""
     # Ids sort by the time they were made: each arm is one walk along the index.
     arms = [
@@ -119,7 +119,7 @@ def _convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
     return union_all(*arms).subquery()
 
 
-def accused() -> ColumnElement[bool]:
+def build_accused_condition() -> ColumnElement[bool]:
     """Nobody has said that it was another node, or no trouble of a node at all."""
     same_node = or_(Resolution.node.is_(None), Resolution.node == Suspect.node)
     return or_(

@@ -8,19 +8,19 @@ from sqlalchemy.orm import Session
 from models import Incident
 from triage.domain.facts import Statement
 from triage.domain.failure import Failure
-from triage.domain.failure_match import for_failure
-from triage.domain.job import seconds_of
+from triage.domain.failure_match import find_for_failure
+from triage.domain.job import parse_seconds
 from triage.domain.states import IncidentState
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.facts import keep_statement
-from triage.store.incidents.incidents import opened, rouse
+from triage.store.incidents.incidents import make_incident, schedule_settling
 from triage.store.incidents.matching import (
-    candidates,
+    find_only_cluster,
     is_open,
-    key_of,
+    list_candidates,
+    make_key,
     name_attempt,
-    only_cluster,
 )
 
 
@@ -36,9 +36,9 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
     job_fk = jobs.lock_job(session, "", failure.job_id, now)
     if failure.cluster:
         job_fk = jobs.lock_job(session, failure.cluster, failure.job_id, now)
-    incident = _found_for(session, failure, now)
+    incident = _find_for_failure(session, failure, now)
     if incident is None:
-        incident = opened(job_fk, key_of(failure.failed_at, failure.attempt), now)
+        incident = make_incident(job_fk, make_key(failure.failed_at, failure.attempt), now)
         incident.attempt = failure.attempt
         session.add(incident)
     incident.job_fk = job_fk
@@ -47,7 +47,7 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
         _collect_again(incident)
     name_attempt(incident, failure.attempt)
     if failure.failed_at is not None and is_open(incident.key):
-        incident.key = key_of(failure.failed_at, incident.attempt)
+        incident.key = make_key(failure.failed_at, incident.attempt)
     statement = Statement(failure.facts or {}, failure.source, failure.caller)
     keep_statement(session, incident, statement, now)
     incident.announced = True
@@ -55,25 +55,27 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
         incident.expected_artifacts = failure.expected_artifacts
     if first:
         incident.deadline_at = now + timedelta(seconds=failure.collect_within_s or 0.0)
-    rouse(session, incident, quiet_s, now)
+    schedule_settling(session, incident, quiet_s, now)
     session.flush()
     return incident.id
 
 
-def _found_for(session: Session, failure: Failure, now: datetime) -> Incident | None:
+def _find_for_failure(session: Session, failure: Failure, now: datetime) -> Incident | None:
     """The incident of this failure, if there is one already; locked.
 
     Of the incidents of no cluster it is one that nobody has reported, and that none but this
     cluster can be meant by.
     """
     cluster = failure.cluster or ""
-    began = seconds_of((failure.facts or {}).get("started_at"))
+    began = parse_seconds((failure.facts or {}).get("started_at"))
     started_at = None if began is None else datetime.fromtimestamp(began, UTC)
-    own = candidates(session, failure.job_id, cluster, cluster)
-    known = for_failure(own, failure.attempt, failure.failed_at, now, started_at)
-    if known is None and failure.cluster == only_cluster(session, cluster):
-        nameless = [one for one in candidates(session, failure.job_id, "", "") if not one.announced]
-        known = for_failure(nameless, failure.attempt, failure.failed_at, now, started_at)
+    own = list_candidates(session, failure.job_id, cluster, cluster)
+    known = find_for_failure(own, failure.attempt, failure.failed_at, now, started_at)
+    if known is None and failure.cluster == find_only_cluster(session, cluster):
+        nameless = [
+            one for one in list_candidates(session, failure.job_id, "", "") if not one.announced
+        ]
+        known = find_for_failure(nameless, failure.attempt, failure.failed_at, now, started_at)
     if known is None:
         return None
     # One that was deleted in between is none: the failure opens another.
@@ -86,4 +88,4 @@ def _collect_again(found: Incident) -> None:
     found.state = IncidentState.COLLECTING
     found.provisional = True
     found.reason = None
-    found.key = key_of(None, found.attempt)
+    found.key = make_key(None, found.attempt)

@@ -26,7 +26,7 @@ class OldUpload:
     stored_bytes: int
 
 
-def old_incidents(
+def list_old_incidents(
     session: Session, before: datetime, own: Mapping[int, datetime] = _NONE_OF_THEIR_OWN
 ) -> list[str]:
     """Settled before then, of a cluster with a time of its ``own`` before that one; and not
@@ -51,7 +51,7 @@ def _is_before(
     return or_(rest, *(and_(at < one, Job.cluster_id == key) for key, one in own.items()))
 
 
-def old_uploads(
+def list_old_uploads(
     session: Session,
     before: datetime,
     *,

@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from models import Revision, Suspect
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role
 from triage.domain.report import WantedFile
 from triage.store.views import RevisionView, view_of
@@ -59,21 +59,21 @@ def add(
                     **{column: row[column] for column in _OF_ROW},
                     "incident_id": incident_id,
                     "row": row,
-                    "part": _part_of(row),
+                    "part": _get_part(row),
                 }
                 for row in suspects
             ],
         )
 
 
-def _part_of(row: Mapping[str, Any]) -> str | None:
+def _get_part(row: Mapping[str, Any]) -> str | None:
     """The part that a suspect's reasons name first, empty for none; None where nobody will ask."""
     if row["role"] == Role.AFFECTED or row["position"] > _MOST_PARTS:
         return None
-    return named_by(row).first or ""
+    return list_named_parts(row).first or ""
 
 
-def newest(session: Session, incident_id: str) -> RevisionView | None:
+def find_newest(session: Session, incident_id: str) -> RevisionView | None:
     """The newest answer; None before the first."""
     row = session.scalar(
         select(Revision)
@@ -84,7 +84,7 @@ def newest(session: Session, incident_id: str) -> RevisionView | None:
     return None if row is None else _view(row)
 
 
-def at(session: Session, incident_id: str, revision: int) -> RevisionView | None:
+def find_revision(session: Session, incident_id: str, revision: int) -> RevisionView | None:
     """The answer of this number; None where there is none."""
     row = session.get(Revision, (incident_id, revision))
     return None if row is None else _view(row)
@@ -98,7 +98,7 @@ class RevisionHead(NamedTuple):
     created_at: datetime
 
 
-def history(session: Session, incident_id: str, limit: int = 200) -> list[RevisionHead]:
+def list_revisions(session: Session, incident_id: str, limit: int = 200) -> list[RevisionHead]:
     """The newest answers, the newest first."""
     rows = session.execute(
         select(Revision.revision, Revision.provisional, Revision.created_at)

@@ -43,7 +43,7 @@ class IncidentProgress:
     analyse_s: float
 
 
-def progress_of(session: Session, incident_id: str) -> IncidentProgress | None:
+def find_progress(session: Session, incident_id: str) -> IncidentProgress | None:
     """How far an incident is; None where there is none."""
     row = session.get(Incident, incident_id, options=[undefer(Incident.facts)])
     if row is None:
@@ -52,23 +52,23 @@ def progress_of(session: Session, incident_id: str) -> IncidentProgress | None:
         IncidentProgress,
         row,
         state=IncidentState(row.state),
-        num_unread=incidents.stored(session, row.id),
+        num_unread=incidents.count_unread(session, row.id),
         has_files=bool(row.num_artifacts) or incidents.has_files(session, row.id),
     )
 
 
-def changed(session: Session, incident_id: str, now: datetime) -> None:
+def note_change(session: Session, incident_id: str, now: datetime) -> None:
     """Something came that could change the answer."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     row.inputs += 1
     row.updated_at = now
 
 
-def answered(
+def note_answer(
     session: Session, incident_id: str, revision: int, answer: NewAnswer, now: datetime
 ) -> None:
     """Note the newest answer, which has the number ``revision``."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     row.answered_inputs = max(row.answered_inputs, answer.inputs)
     row.analysed_at = now
     row.analyse_s = answer.seconds
@@ -86,14 +86,14 @@ def keep_record(session: Session, incident_id: str, record: Mapping[str, Any]) -
     """What the first answer was told of our own record is so for all its revisions: the same
     files, the same answer, whatever the record has learnt since.
     """
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     if not record.keys() <= row.facts.keys():
         row.facts = {**record, **row.facts}
 
 
 def settle(session: Session, incident_id: str, now: datetime) -> bool:
     """The answer is final, until something late comes; whether it was open until now."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     row.state = IncidentState.READY
     row.reason = None
     row.provisional = False
@@ -108,7 +108,7 @@ def settle(session: Session, incident_id: str, now: datetime) -> bool:
 
 def begin_final(session: Session, incident_id: str, now: datetime) -> None:
     """Collecting is over; the final answer is being made."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     if row.state == IncidentState.COLLECTING:
         row.state = IncidentState.ANALYSING
         row.updated_at = now
@@ -116,14 +116,14 @@ def begin_final(session: Session, incident_id: str, now: datetime) -> None:
 
 def go_on_collecting(session: Session, incident_id: str) -> None:
     """Something came while the final answer was made."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     if row.settled_at is None:
         row.state = IncidentState.COLLECTING
 
 
-def failed(session: Session, incident_id: str, reason: str, now: datetime) -> int:
+def note_failure(session: Session, incident_id: str, reason: str, now: datetime) -> int:
     """We failed over this incident; the revision it has."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     row.state = IncidentState.FAILED
     row.reason = reason
     row.updated_at = now
@@ -134,9 +134,9 @@ def failed(session: Session, incident_id: str, reason: str, now: datetime) -> in
     return row.revision
 
 
-def hurry(session: Session, incident_id: str, now: datetime) -> None:
+def settle_early(session: Session, incident_id: str, now: datetime) -> None:
     """Nothing more will come: settle as soon as all is read, unless somebody expects files."""
-    row = _locked(session, incident_id)
+    row = _lock_incident(session, incident_id)
     if row.settled_at is not None or row.announced:
         return
     row.settle_at = now
@@ -144,5 +144,5 @@ def hurry(session: Session, incident_id: str, now: datetime) -> None:
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
 
 
-def _locked(session: Session, incident_id: str) -> Incident:
+def _lock_incident(session: Session, incident_id: str) -> Incident:
     return lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()

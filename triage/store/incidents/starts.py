@@ -9,14 +9,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import Incident, Job, Resolution, Run, Suspect
-from triage.domain.answer_wire import reader_of
+from triage.domain.answer_wire import make_reader
 from triage.domain.category import Role
 from triage.domain.restart import MAX_ENDS, Restart
 from triage.store.incidents import revisions
-from triage.store.incidents.matching import failed_at_of
+from triage.store.incidents.matching import parse_failed_at
 
 _MAX_RUNS: Final = 200
-_READ: Final = reader_of(Restart)
+_READ: Final = make_reader(Restart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class FailureOfJob:
     nodes: tuple[str, ...]
 
 
-def failures_of_job(session: Session, incident_id: str) -> list[FailureOfJob]:
+def list_failures_of_job(session: Session, incident_id: str) -> list[FailureOfJob]:
     """An incident, then those of the same job of the same cluster before it, newest first.
 
     The category is what a person found it to be, where one has said so.
@@ -52,11 +52,11 @@ def failures_of_job(session: Session, incident_id: str) -> list[FailureOfJob]:
         .order_by(Incident.id.desc())
         .limit(MAX_ENDS + 1)
     ).all()  # fmt: skip
-    nodes = _convicted(session, [row.id for row in rows])
+    nodes = _list_convicted(session, [row.id for row in rows])
     return [
         FailureOfJob(
-            row.id, row.attempt, row.announced, failed_at_of(row.key), row.created_at,
-            _text_in(row.verdict, "kind"), row.category or _text_in(row.verdict, "category"),
+            row.id, row.attempt, row.announced, parse_failed_at(row.key), row.created_at,
+            _get_text(row.verdict, "kind"), row.category or _get_text(row.verdict, "category"),
             tuple(nodes.get(row.id, ())),
         )
         for row in rows
@@ -77,11 +77,11 @@ def restart_of(session: Session, incident_id: str) -> Restart | None:
     if kept.get("revision") == row.revision:
         return _READ(kept["restart"]) if kept["restart"] else None
     # A process of the release before wrote the answer.
-    newest = revisions.newest(session, incident_id)
+    newest = revisions.find_newest(session, incident_id)
     return None if newest is None else newest.reported().restart
 
 
-def runs_began(session: Session, incident_id: str) -> Sequence[datetime]:
+def list_run_starts(session: Session, incident_id: str) -> Sequence[datetime]:
     """When the newest runs of the incident's job began, newest first."""
     return session.scalars(
         select(Run.started_at)
@@ -93,7 +93,7 @@ def runs_began(session: Session, incident_id: str) -> Sequence[datetime]:
     ).all()
 
 
-def _convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[str]]:
+def _list_convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for incident_id, node in session.execute(
         select(Suspect.incident_id, Suspect.node)
@@ -108,6 +108,6 @@ def _convicted(session: Session, incident_ids: Sequence[str]) -> dict[str, list[
     return found
 
 
-def _text_in(verdict: dict[str, Any] | None, key: str) -> str | None:
+def _get_text(verdict: dict[str, Any] | None, key: str) -> str | None:
     value = (verdict or {}).get(key)
     return value if isinstance(value, str) else None

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from models import Suspect
 
 
-def of_incident(session: Session, incident_id: str) -> list[dict[str, Any]]:
+def list_suspects(session: Session, incident_id: str) -> list[dict[str, Any]]:
     """As the report prints them, best first; empty before the first answer."""
     rows = session.scalars(
         select(Suspect.row).where(Suspect.incident_id == incident_id).order_by(Suspect.position)
@@ -17,7 +17,7 @@ def of_incident(session: Session, incident_id: str) -> list[dict[str, Any]]:
     return list(rows)
 
 
-def foremost(session: Session, incident_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+def list_first_suspects(session: Session, incident_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The first suspect of each of these incidents, as the report prints it; some have none."""
     rows = session.execute(
         select(Suspect.incident_id, Suspect.row).where(

@@ -7,7 +7,7 @@ from sqlalchemy import Table, and_, bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Incident
-from triage.domain.answer_wire import reader_of
+from triage.domain.answer_wire import make_reader
 from triage.domain.file_kind import LOGS, FileKind
 from triage.domain.report import WantedFile
 from triage.domain.states import ArtifactState, IncidentState
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     num_artifacts: int
 
 
-def digests(
+def list_digests(
     session: Session, incident_id: str, ranks: Collection[int | None], most_unread: int
 ) -> list[DigestHere]:
     """The digests of these ranks, and up to ``most_unread`` that could not be read, of any rank,
@@ -56,11 +56,11 @@ def digests(
         .limit(len(ranks) + most_unread)
     )
     found = {(one.node, one.rank): one for one in map(DigestHere._make, rows)}
-    came = _dumps_here(session, incident_id, {one.rank for one in found.values()})
+    came = _list_dumps(session, incident_id, {one.rank for one in found.values()})
     return [one for place, one in found.items() if place not in came]
 
 
-def _dumps_here(
+def _list_dumps(
     session: Session, incident_id: str, ranks: Collection[int | None]
 ) -> set[tuple[str | None, int | None]]:
     query = select(Artifact.node, Artifact.rank).where(
@@ -84,13 +84,13 @@ def with_digest(session: Session, incident_id: str, files: Sequence[ArtifactView
     return found
 
 
-def of_incident(session: Session, incident_id: str) -> list[WantedFile]:
+def list_wanted(session: Session, incident_id: str) -> list[WantedFile]:
     """What the newest answer wants and has not come since, the most telling first."""
     stored = session.scalar(select(Incident.wanted).where(Incident.id == incident_id))
-    return _still(session, incident_id, stored)
+    return _list_still_wanted(session, incident_id, stored)
 
 
-def asked(session: Session, incident_id: str, node: str | None) -> Asked:
+def find_asked(session: Session, incident_id: str, node: str | None) -> Asked:
     """What is wanted of one node, or of a node that nobody knows."""
     row = session.execute(
         select(Incident.state, Incident.num_artifacts, Incident.wanted).where(
@@ -99,14 +99,14 @@ def asked(session: Session, incident_id: str, node: str | None) -> Asked:
     ).one()
     own = [one for one in row.wanted or () if one["node"] in (None, node)]
     settled = row.state in {IncidentState.READY, IncidentState.FAILED}
-    return Asked(tuple(_still(session, incident_id, own)), settled, row.num_artifacts)
+    return Asked(tuple(_list_still_wanted(session, incident_id, own)), settled, row.num_artifacts)
 
 
-def _still(
+def _list_still_wanted(
     session: Session, incident_id: str, stored: Sequence[dict[str, Any]] | None
 ) -> list[WantedFile]:
     """Those that have not come. What came and could not be read has come."""
-    wanted: list[WantedFile] = [reader_of(WantedFile)(one) for one in stored or ()]
+    wanted: list[WantedFile] = [make_reader(WantedFile)(one) for one in stored or ()]
     if not wanted:
         return []
     dumps = and_(

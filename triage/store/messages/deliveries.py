@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from models import Delivery, Incident, Job
 from triage.domain.states import DeliveryState, IncidentState
-from triage.store.database.sealing import sealer_of
+from triage.store.database.sealing import get_sealer
 from triage.store.database.upsert import insert_missing
 from triage.store.views import DeliveryView, NewDelivery, view_of
 
@@ -38,7 +38,7 @@ def add(
     row = {field.name: getattr(message, field.name) for field in fields(message)}
     row |= {"state": str(DeliveryState.PENDING), "attempts": 0, "next_at": due_at or now}
     row["created_at"] = now
-    sealer = sealer_of(session)
+    sealer = get_sealer(session)
     # An address of Slack is a secret, and PagerDuty's key stands in the body.
     row |= {"url": sealer.seal(message.url), "body": sealer.seal_bytes(message.body)}
     insert_missing(session, Delivery, [{**row, "headers": dict(message.headers)}])
@@ -50,7 +50,7 @@ def find(session: Session, delivery_id: str) -> DeliveryView | None:
     return None if row is None else view(session, row)
 
 
-def of_subscription(
+def list_by_subscription(
     session: Session,
     subscription_id: str,
     *,
@@ -65,7 +65,7 @@ def of_subscription(
     return [view(session, row) for row in session.scalars(query)]
 
 
-def pending(session: Session, subscription_id: str, limit: int = 100) -> list[DeliveryView]:
+def list_pending(session: Session, subscription_id: str, limit: int = 100) -> list[DeliveryView]:
     """What is not delivered yet, oldest first; without what was sealed by a key not known here."""
     rows = session.scalars(
         select(Delivery)
@@ -73,7 +73,7 @@ def pending(session: Session, subscription_id: str, limit: int = 100) -> list[De
         .order_by(Delivery.created_at, Delivery.revision, Delivery.id)
         .limit(limit)
     )
-    sealer = sealer_of(session)
+    sealer = get_sealer(session)
     return [view(session, row) for row in rows if sealer.open(row.url) is not None]
 
 
@@ -85,7 +85,7 @@ def was_told(session: Session, subscription_id: str, incident_id: str) -> bool:
     return session.scalar(query.limit(1)) is not None
 
 
-def num_since(session: Session, subscription_id: str, since: datetime) -> int:
+def count_since(session: Session, subscription_id: str, since: datetime) -> int:
     """How many messages of incidents were made for this receiver since then."""
     query = select(func.count()).where(
         Delivery.subscription_id == subscription_id,
@@ -95,7 +95,7 @@ def num_since(session: Session, subscription_id: str, since: datetime) -> int:
     return session.scalar(query) or 0
 
 
-def storm_awaits(session: Session, subscription_id: str, now: datetime) -> bool:
+def is_storm_pending(session: Session, subscription_id: str, now: datetime) -> bool:
     """Whether a message of a storm is owed to this receiver, and has no words yet."""
     query = select(Delivery.id).where(
         Delivery.subscription_id == subscription_id,
@@ -107,7 +107,7 @@ def storm_awaits(session: Session, subscription_id: str, now: datetime) -> bool:
     return session.scalar(query.limit(1)) is not None
 
 
-def not_told_of(
+def list_not_told(
     session: Session, subscription_id: str, since: datetime, limit: int
 ) -> tuple[int, list[tuple[str, str, str]]]:
     """Incidents that ended since then and that this receiver was sent nothing of: how many, and
@@ -143,7 +143,7 @@ def forget_bodies(session: Session, incident_id: str, since: datetime) -> None:
     together = select(Delivery).where(
         Delivery.incident_id.is_(None), Delivery.created_at >= since - _STORM
     )
-    sealer = sealer_of(session)
+    sealer = get_sealer(session)
     for row in session.scalars(together):
         if incident_id.encode() in (sealer.open_bytes(row.body) or b""):
             row.body = ERASED.encode()
@@ -151,7 +151,7 @@ def forget_bodies(session: Session, incident_id: str, since: datetime) -> None:
                 row.state, row.next_at, row.last_error = str(DeliveryState.FAILED), None, ERASED
 
 
-def told_of(session: Session, incident_id: str) -> list[str]:
+def list_told(session: Session, incident_id: str) -> list[str]:
     """The receivers that were sent something of an incident."""
     query = select(Delivery.subscription_id).where(Delivery.incident_id == incident_id)
     return sorted(set(session.scalars(query)))
@@ -161,7 +161,7 @@ def write_body(
     session: Session, delivery_id: str, url: str, headers: Mapping[str, str], body: bytes
 ) -> None:
     """What a message says that was owed before its words were there."""
-    sealer = sealer_of(session)
+    sealer = get_sealer(session)
     session.execute(
         update(Delivery)
         .where(Delivery.id == delivery_id)
@@ -181,7 +181,7 @@ def record(session: Session, delivery_id: str, attempt: DeliveryAttempt, now: da
         row.delivered_at = now
 
 
-def all_due(session: Session, subscription_id: str, now: datetime) -> None:
+def make_all_due(session: Session, subscription_id: str, now: datetime) -> None:
     """The receiver answers again: everything for it is due."""
     session.execute(
         update(Delivery)
@@ -229,7 +229,7 @@ def prune_digests(session: Session, before: datetime) -> None:
 
 def view(session: Session, row: Delivery) -> DeliveryView:
     """A message; its address and body are empty where no key opens them."""
-    sealer = sealer_of(session)
+    sealer = get_sealer(session)
     url, body = sealer.open(row.url), sealer.open_bytes(row.body)
     if url is None or body is None:
         url, body = "", b""

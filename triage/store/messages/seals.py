@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from models import Delivery, Subscription
 from triage.domain.states import DeliveryState
 from triage.store.database.engine import Database
-from triage.store.database.sealing import MARK, Sealer, sealer_of
+from triage.store.database.sealing import MARK, Sealer, get_sealer
 
 _BATCH: Final = 500
 
@@ -25,7 +25,9 @@ def seal_rows(database: Database) -> int:
     """
     clear = Delivery.url.not_like(f"{MARK}%")
     waits = Delivery.state == DeliveryState.PENDING
-    return _each_row(database, Sealer.renew, _renewed, Sealer.renew_bytes, [or_(clear, waits)])
+    return _change_each_row(
+        database, Sealer.renew, _renew_seal, Sealer.renew_bytes, [or_(clear, waits)]
+    )
 
 
 def unseal_rows(database: Database) -> int:
@@ -40,21 +42,21 @@ def unseal_rows(database: Database) -> int:
         return stored if value is None else value
 
     # A list of texts, as that release reads it: both secrets of a change go on signing.
-    return _each_row(
-        database, opened, lambda by, one: opened(by, _sealed_text(one)), opened_bytes, []
+    return _change_each_row(
+        database, opened, lambda by, one: opened(by, _seal_text(one)), opened_bytes, []
     )
 
 
-def _sealed_text(secret: Any) -> str:  # noqa: ANN401 - as the row holds it
+def _seal_text(secret: Any) -> str:  # noqa: ANN401 - as the row holds it
     return str(secret["sealed"] if isinstance(secret, dict) else secret)
 
 
-def _renewed(sealer: Sealer, secret: Any) -> Any:  # noqa: ANN401
-    text = sealer.renew(_sealed_text(secret))
+def _renew_seal(sealer: Sealer, secret: Any) -> Any:  # noqa: ANN401
+    text = sealer.renew(_seal_text(secret))
     return {**secret, "sealed": text} if isinstance(secret, dict) else text
 
 
-def _each_row(
+def _change_each_row(
     database: Database,
     text: Callable[[Sealer, str], str],
     secret: Callable[[Sealer, Any], Any],
@@ -62,22 +64,22 @@ def _each_row(
     which: list[Any],
 ) -> int:
     changed = 0
-    for session, rows in _batches(database, Subscription, []):
-        sealer = sealer_of(session)
+    for session, rows in _list_batches(database, Subscription, []):
+        sealer = get_sealer(session)
         for row in rows:
             row.url = text(sealer, row.url)
             row.routing_key = row.routing_key and text(sealer, row.routing_key)
             row.secrets = [secret(sealer, one) for one in row.secrets]
         changed += sum(session.is_modified(row) for row in rows)
-    for session, rows in _batches(database, Delivery, which):
-        sealer = sealer_of(session)
+    for session, rows in _list_batches(database, Delivery, which):
+        sealer = get_sealer(session)
         for row in rows:
             row.url, row.body = text(sealer, row.url), raw(sealer, row.body)
         changed += sum(session.is_modified(row) for row in rows)
     return changed
 
 
-def _batches(
+def _list_batches(
     database: Database, table: type[Any], which: list[Any]
 ) -> Iterator[tuple[Session, list[Any]]]:
     """Rows in the order of their ids, each batch locked and committed for itself."""

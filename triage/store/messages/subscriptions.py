@@ -14,8 +14,8 @@ from sqlalchemy import or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Subscription
-from triage.clock import utc_now
-from triage.store.database.sealing import sealer_of
+from triage.clock import read_utc_now
+from triage.store.database.sealing import get_sealer
 from triage.store.views import SubscriptionView, view_of
 
 UNOPENED: Final = (
@@ -42,7 +42,7 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
     """One more receiver; the same id again changes nothing."""
     row = session.get(Subscription, new.id)
     if row is None:
-        sealer = sealer_of(session)
+        sealer = get_sealer(session)
         row = Subscription(
             id=new.id,
             kind=new.kind,
@@ -71,8 +71,8 @@ def rotate(
         else {"sealed": kept, "until": until}
         for kept in row.secrets
     ]
-    now = utc_now()
-    row.secrets = [sealer_of(session).seal(secret), *(one for one in old if _in_time(one, now))]
+    now = read_utc_now()
+    row.secrets = [get_sealer(session).seal(secret), *(one for one in old if _is_in_time(one, now))]
     session.flush()
     return view(session, row)
 
@@ -83,7 +83,7 @@ def find(session: Session, subscription_id: str) -> SubscriptionView | None:
     return None if row is None else view(session, row)
 
 
-def listing(
+def list_subscriptions(
     session: Session, *, after: tuple[datetime, str] | None = None, limit: int | None = None
 ) -> list[SubscriptionView]:
     """All receivers, oldest first; callbacks of one incident are among them.
@@ -93,10 +93,10 @@ def listing(
     query = select(Subscription).order_by(Subscription.created_at, Subscription.id).limit(limit)
     if after is not None:
         query = query.where(tuple_(Subscription.created_at, Subscription.id) > after)
-    return _views(session, session.scalars(query))
+    return _make_views(session, session.scalars(query))
 
 
-def callbacks_of(session: Session, key_id: str) -> list[str]:
+def list_callbacks(session: Session, key_id: str) -> list[str]:
     """The ids of the callbacks that a token has asked for."""
     rows = select(Subscription.id).where(
         Subscription.key_id == key_id, Subscription.incident_id.is_not(None)
@@ -104,7 +104,7 @@ def callbacks_of(session: Session, key_id: str) -> list[str]:
     return list(session.scalars(rows.order_by(Subscription.id)))
 
 
-def wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:
+def list_wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:
     """Who is told of this event of this incident."""
     rows = session.scalars(
         select(Subscription)
@@ -112,20 +112,22 @@ def wanting(session: Session, incident_id: str, event: str) -> list[Subscription
         .where(or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [one for one in _views(session, rows) if event in one.events and one.disabled_at is None]
+    return [
+        one for one in _make_views(session, rows) if event in one.events and one.disabled_at is None
+    ]
 
 
-def active(session: Session) -> list[SubscriptionView]:
+def list_active(session: Session) -> list[SubscriptionView]:
     """Who is sent anything at all."""
     rows = session.scalars(
         select(Subscription)
         .where(Subscription.disabled_at.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return _views(session, rows)
+    return _make_views(session, rows)
 
 
-def outlive(session: Session, incident_id: str) -> None:
+def keep_callbacks(session: Session, incident_id: str) -> None:
     """The callbacks of an incident that goes: they stay for one last message, of nothing else."""
     session.execute(
         update(Subscription)
@@ -135,14 +137,16 @@ def outlive(session: Session, incident_id: str) -> None:
     )
 
 
-def of_event(session: Session, event: str) -> list[SubscriptionView]:
+def list_by_event(session: Session, event: str) -> list[SubscriptionView]:
     """Who is told of this event, where it is of no incident."""
     rows = session.scalars(
         select(Subscription)
         .where(Subscription.disabled_at.is_(None), Subscription.incident_id.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [one for one in _views(session, rows) if event in one.events and one.disabled_at is None]
+    return [
+        one for one in _make_views(session, rows) if event in one.events and one.disabled_at is None
+    ]
 
 
 def remove(session: Session, subscription_id: str) -> bool:
@@ -170,21 +174,21 @@ def set_failing(
         row.not_before = not_before
 
 
-def not_before(session: Session, subscription_id: str) -> datetime | None:
+def find_not_before(session: Session, subscription_id: str) -> datetime | None:
     """Before when its receiver asked not to be called."""
     row = session.get(Subscription, subscription_id)
     return None if row is None else row.not_before
 
 
-def _views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
+def _make_views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
     return [view(session, row) for row in rows]
 
 
 def view(session: Session, row: Subscription) -> SubscriptionView:
     """A receiver with what was sealed of it; one whose seal no key opens is off."""
-    sealer, now = sealer_of(session), utc_now()
+    sealer, now = get_sealer(session), read_utc_now()
     sealed = [one["sealed"] if isinstance(one, dict) else one for one in row.secrets
-              if _in_time(one, now)]  # fmt: skip
+              if _is_in_time(one, now)]  # fmt: skip
     opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *sealed)]
     url, routing_key, *secrets = [value or "" for value in opened]
     off = {} if None not in opened else {
@@ -201,5 +205,5 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
     )
 
 
-def _in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
+def _is_in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
     return not isinstance(secret, dict) or datetime.fromisoformat(secret["until"]) > now

@@ -14,7 +14,7 @@ from models import Artifact, Erasure, Incident, Revision, Suspect, Upload
 from triage.domain.file_kind import FileKind
 from triage.store.database.upsert import insert_missing
 from triage.store.incidents.facts import withdraw_job_json
-from triage.store.incidents.incidents import rouse
+from triage.store.incidents.incidents import schedule_settling
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
@@ -40,7 +40,7 @@ def find(session: Session, subject: str) -> ErasureRequest | None:
     return None if row is None else ErasureRequest(row.actor, row.reason, row.at)
 
 
-def of_job(session: Session, job_id: str) -> frozenset[str]:
+def list_by_job(session: Session, job_id: str) -> frozenset[str]:
     """Identities of the files of a job that are not taken again."""
     return frozenset(session.scalars(_OF_JOB, {"of_job": job_id}))
 
@@ -49,7 +49,7 @@ def add_incident(session: Session, incident_id: str, job_id: str, by: ErasureReq
     """An incident and all its files are about to go."""
     files = session.scalars(select(Artifact.id).where(Artifact.incident_id == incident_id))
     add_artifacts(session, incident_id, job_id, files.all(), by)
-    insert_missing(session, Erasure, [_row_of(incident_id, incident_id, job_id, None, by)])
+    insert_missing(session, Erasure, [_make_row(incident_id, incident_id, job_id, None, by)])
 
 
 def add_artifacts(
@@ -62,13 +62,13 @@ def add_artifacts(
         wanted = select(Artifact.id, Artifact.identity, Artifact.kind)
         found = session.execute(wanted.where(Artifact.id.in_(ids[start : start + 1000])))
         rows += [
-            _row_of(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
+            _make_row(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
             for key, identity, kind in found
         ]
     insert_missing(session, Erasure, rows)
 
 
-def _row_of(
+def _make_row(
     subject: str, incident_id: str, job_id: str, identity: str | None, by: ErasureRequest
 ) -> dict[str, object]:
     return {
@@ -103,7 +103,7 @@ def lock(session: Session, incident_id: str) -> None:
     session.scalars(query.with_for_update()).one_or_none()
 
 
-def blob_keys(session: Session, incident_id: str) -> list[str]:
+def list_blob_keys(session: Session, incident_id: str) -> list[str]:
     """The packs of an incident."""
     keys = select(Upload.blob_key).where(Upload.incident_id == incident_id)
     return [key for key in session.scalars(keys) if key is not None]
@@ -114,7 +114,7 @@ def pack_of(session: Session, artifact_id: str) -> PackMember | None:
     upload_id = session.scalar(select(Artifact.upload_id).where(Artifact.id == artifact_id))
     if upload_id is None:
         return None
-    together = artifacts.of_upload(session, upload_id)
+    together = artifacts.list_by_upload(session, upload_id)
     this = next(one for one in together if one.id == artifact_id)
     others = tuple(one for one in together if one.id != artifact_id and one.stored_bytes)
     return PackMember(this, this.incident_id, upload_id, this.blob_key, others)
@@ -144,10 +144,10 @@ def answer_anew(
     row.num_artifacts = max(row.num_artifacts - num_less, 0)
     row.inputs += 1
     session.flush()
-    rouse(session, row, quiet_s, now)
+    schedule_settling(session, row, quiet_s, now)
 
 
-def num_erased(session: Session, incident_id: str) -> int:
+def count_erased(session: Session, incident_id: str) -> int:
     """How many files of an incident were erased: an answer made before one of them is void."""
     query = select(func.count()).where(Erasure.incident_id == incident_id)
     return session.scalar(query) or 0

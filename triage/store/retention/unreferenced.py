@@ -18,7 +18,7 @@ _APART: Final = timedelta(hours=20)
 _ERASED: Final = 1_000_000
 
 
-def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
+def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
     """Which of these blobs an upload refers to."""
     found = session.scalars(select(Upload.blob_key).where(Upload.blob_key.in_(keys)))
     return {key for key in found if key is not None}
@@ -45,25 +45,25 @@ def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
     insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
 
 
-def erased(session: Session) -> list[str]:
+def list_erased(session: Session) -> list[str]:
     """Those that a person wants gone, and that are perhaps still there."""
     query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds >= _ERASED)
     return list(session.scalars(query))
 
 
-def marked(session: Session) -> list[str]:
+def list_marked(session: Session) -> list[str]:
     """All that rounds have marked."""
     query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds < _ERASED)
     return list(session.scalars(query))
 
 
-def num_marked(session: Session) -> int:
+def count_marked(session: Session) -> int:
     """How many are marked."""
     query = select(func.count()).select_from(UnreferencedBlob)
     return session.scalar(query.where(UnreferencedBlob.num_rounds < _ERASED)) or 0
 
 
-def due(session: Session, now: datetime) -> list[str]:
+def list_due(session: Session, now: datetime) -> list[str]:
     """Those that a week of rounds has found without a row, the oldest first."""
     query = select(UnreferencedBlob.blob_key).where(
         UnreferencedBlob.marked_at <= now - WEEK,

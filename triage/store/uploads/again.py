@@ -18,7 +18,7 @@ from triage.store.work import table as work
 _SETTLED = (IncidentState.READY, IncidentState.FAILED)
 
 
-def to_bring_again(
+def find_to_bring_again(
     session: Session, incident_id: str, identities: Iterable[str]
 ) -> Mapping[str, str]:
     """Which of these the incident has, and cannot read: identity -> id. What was refused as it
@@ -57,7 +57,7 @@ def bring_again(
         session.execute(update(Artifact).where(Artifact.id == known[file.identity]).values(**fresh))
 
 
-def incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
+def list_incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
     """Incidents that failed, or have files that could not be read; of all, or whether this one."""
     unread = select(Artifact.incident_id).where(_is_set_apart(), is_believed())
     owed = (

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Upload, Work
 from triage.domain.states import ArtifactState, WorkKind, WorkState
-from triage.store.database.ids import new_id
+from triage.store.database.ids import make_id
 from triage.store.database.upsert import insert_missing
 from triage.store.views import ArtifactView, name_in_reports
 
@@ -63,7 +63,7 @@ def add_upload(
     """
     blob_key = blob_key or files[0].blob_key
     now = now or files[0].created_at
-    upload_id = new_id("upl", now)
+    upload_id = make_id("upl", now)
     session.execute(
         _NEW_UPLOAD,
         {
@@ -96,7 +96,7 @@ def name_hash(node: str | None, filename: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
-def taken_names(
+def find_taken_names(
     session: Session, incident_id: str, names: Iterable[tuple[str | None, str]]
 ) -> set[str]:
     """Hashes of those (node, filename) that a file of the incident bears already."""
@@ -108,7 +108,7 @@ def taken_names(
     return found
 
 
-def _views(*where: ColumnElement[bool]) -> Select[Any]:
+def _select_views(*where: ColumnElement[bool]) -> Select[Any]:
     """A question for the files that fulfil these conditions."""
     return select(*_COLUMNS).join(Upload, Artifact.upload_id == Upload.id).where(*where)
 
@@ -118,14 +118,14 @@ def _view(row: Sequence[Any]) -> ArtifactView:
     return replace(found, state=ArtifactState(found.state))
 
 
-def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
+def find_by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
     """The file of this identity, if the incident has it already."""
-    query = _views(Artifact.incident_id == incident_id, Artifact.identity == identity)
+    query = _select_views(Artifact.incident_id == incident_id, Artifact.identity == identity)
     row = session.execute(query).one_or_none()
     return None if row is None else _view(row)
 
 
-def known_identities(
+def find_known_identities(
     session: Session, incident_id: str, identities: Iterable[str]
 ) -> dict[str, str]:
     """Which of these the incident has already: identity -> id."""
@@ -137,7 +137,7 @@ def known_identities(
     return found
 
 
-def of_incident(
+def list_by_incident(
     session: Session,
     incident_id: str,
     *,
@@ -145,14 +145,14 @@ def of_incident(
     limit: int = 50,
 ) -> list[ArtifactView]:
     """In the order in which they came; ``after`` is the last row already seen."""
-    query = _views(Artifact.incident_id == incident_id)
+    query = _select_views(Artifact.incident_id == incident_id)
     if after is not None:
         query = query.where(tuple_(Artifact.created_at, Artifact.id) > after)
     query = query.order_by(Artifact.created_at, Artifact.id).limit(limit)
     return [_view(row) for row in session.execute(query)]
 
 
-def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int]:
+def count_by_state(session: Session, incident_id: str) -> dict[ArtifactState, int]:
     """How many files of an incident stand where."""
     rows = session.execute(
         select(Artifact.state, func.count())
@@ -162,16 +162,20 @@ def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int
     return {**dict.fromkeys(ArtifactState, 0), **{ArtifactState(s): n for s, n in rows}}
 
 
-def by_name(session: Session, incident_id: str, name: str) -> ArtifactView | None:
+def find_by_name(session: Session, incident_id: str, name: str) -> ArtifactView | None:
     """The file that reports call so; without a key once its bytes were pruned."""
-    query = _views(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
+    query = _select_views(
+        Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name)
+    )
     row = session.execute(query.limit(1)).one_or_none()
     return None if row is None else _view(row)
 
 
-def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[ArtifactView]]:
+def list_unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[ArtifactView]]:
     """The files of these uploads that are not read yet, in the order of their bytes."""
-    query = _views(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
+    query = _select_views(
+        Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED
+    )
     query = query.add_columns(Artifact.upload_id)
     rows = session.execute(query.order_by(Upload.id, Artifact.position, Artifact.id))
     by_upload: dict[str, list[ArtifactView]] = {}
@@ -180,9 +184,9 @@ def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[Artifa
     return by_upload
 
 
-def of_upload(session: Session, upload_id: str) -> list[ArtifactView]:
+def list_by_upload(session: Session, upload_id: str) -> list[ArtifactView]:
     """The files of an upload, in the order of their bytes."""
-    query = _views(Artifact.upload_id == upload_id).order_by(Artifact.position, Artifact.id)
+    query = _select_views(Artifact.upload_id == upload_id).order_by(Artifact.position, Artifact.id)
     return [_view(row) for row in session.execute(query)]
 
 
@@ -229,7 +233,7 @@ def set_states(
     return unread
 
 
-def other_blobs(session: Session, upload_id: str, most: int) -> list[str]:
+def list_other_blobs(session: Session, upload_id: str, most: int) -> list[str]:
     """Keys of blobs of other uploads, the newest first."""
     found = session.scalars(
         select(Upload.blob_key)
@@ -240,18 +244,22 @@ def other_blobs(session: Session, upload_id: str, most: int) -> list[str]:
     return [key for key in found if key is not None]
 
 
-def given_up(session: Session, incident_id: str) -> list[tuple[str, str]]:
+def list_given_up(session: Session, incident_id: str) -> list[tuple[str, str]]:
     """(name in reports, reason) of the files that we failed to read by a mistake of ours."""
-    query = _views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+    query = _select_views(
+        Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED
+    )
     query = query.join(Work, Work.key == Upload.id).add_columns(Work.last_error)
     query = query.where(Work.kind == WorkKind.PARSE, Work.state == WorkState.QUARANTINED)
     rows = session.execute(query.order_by(Artifact.filename, Artifact.id))
     return [(_view(row[:-1]).name, f"triage failed over it: {row[-1]}") for row in rows]
 
 
-def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
+def list_quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
     """(name in reports, reason) of the files that no reader has got through."""
-    query = _views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
+    query = _select_views(
+        Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED
+    )
     query = query.outerjoin(Digest, Digest.artifact_id == Artifact.id)
     query = query.where(Digest.artifact_id.is_(None)).order_by(Artifact.filename, Artifact.id)
     files = [_view(row) for row in session.execute(query)]

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from models import Digest, Evidence
 from triage.domain.evidence import EvidenceRole
 from triage.domain.states import ArtifactState
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 
 if TYPE_CHECKING:
     from triage.report import DatedRow
@@ -78,7 +78,7 @@ class EvidenceClass(NamedTuple):
     signature: str
 
 
-def classes_of(session: Session, incident_id: str) -> dict[EvidenceClass, int]:
+def count_classes(session: Session, incident_id: str) -> dict[EvidenceClass, int]:
     """How many rows of each class an incident has, noise aside; at most 500 classes."""
     query = (
         select(Evidence.kind, Evidence.code, Evidence.signature, func.count())
@@ -110,25 +110,25 @@ def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]
     session.execute(delete(Evidence).where(Evidence.artifact_id.in_(ids)))
     # By the tables, not the mapped classes: nothing is to be kept in the session.
     session.execute(_DIGESTS.insert(), extracts)
-    rows = [row for one in readings for row in _columns_of(incident_id, one)]
+    rows = [row for one in readings for row in _list_columns(incident_id, one)]
     if rows:
         session.execute(_ROWS.insert(), rows)
 
 
-def _columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
+def _list_columns(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
     for ordinal, row in enumerate(reading.rows[:_MAX_ROWS]):
         yield {
             "incident_id": incident_id,
             "artifact_id": reading.artifact_id,
             "ordinal": ordinal,
             **{column: row.get(column) for column in COLUMNS},
-            **{column: _bounded(row.get(column)) for column in _NUMBERS},
-            "at": _parsed(row.get("at")),
+            **{column: _bound_value(row.get(column)) for column in _NUMBERS},
+            "at": _parse_time(row.get("at")),
             "extra": {k: v for k, v in row.items() if k not in COLUMNS},
         }
 
 
-def extracts_of(
+def read_extracts(
     session: Session, incident_id: str, *, without: Container[str] = ()
 ) -> Iterator[bytes]:
     """Packed extracts of all artifacts of an incident but those, in the order of ids."""
@@ -146,7 +146,7 @@ def extracts_of(
         last = page[-1].artifact_id
 
 
-def redate(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> int:
+def update_dates(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> int:
     """Times and places that only the whole incident tells, for rows that are there already.
 
     How many of them changed. Where one line gave several rows, they are taken in order.
@@ -162,7 +162,7 @@ def redate(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> i
         if not same:
             continue
         row = same.pop(0) if len(same) > 1 else same[0]
-        placed = [_parsed(row.at), row.node, row.rank, row.gpu]
+        placed = [_parse_time(row.at), row.node, row.rank, row.gpu]
         if placed != stored:
             changes.append({"of_row": row_id, **dict(zip(_PLACED, placed, strict=True))})
     if changes:
@@ -170,7 +170,7 @@ def redate(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> i
     return len(changes)
 
 
-def of_incident(
+def list_by_incident(
     session: Session,
     incident_id: str,
     *,
@@ -186,10 +186,10 @@ def of_incident(
         if value is not None:
             query = query.where(getattr(Evidence, column) == value)
     rows = session.scalars(query.order_by(Evidence.id).limit(limit))
-    return [(row.id, wire(row)) for row in rows]
+    return [(row.id, make_wire_row(row)) for row in rows]
 
 
-def of_artifact(session: Session, artifact_id: str, limit: int = 50) -> list[dict[str, Any]]:
+def list_by_artifact(session: Session, artifact_id: str, limit: int = 50) -> list[dict[str, Any]]:
     """Rows of ``triage parse`` of one file, in the order in which they were read."""
     rows = session.scalars(
         select(Evidence)
@@ -197,23 +197,23 @@ def of_artifact(session: Session, artifact_id: str, limit: int = 50) -> list[dic
         .order_by(Evidence.ordinal)
         .limit(limit)
     )
-    return [wire(row) for row in rows]
+    return [make_wire_row(row) for row in rows]
 
 
-def wire(row: Evidence) -> dict[str, Any]:
+def make_wire_row(row: Evidence) -> dict[str, Any]:
     """A row of the table as ``triage parse`` prints it."""
     named = {column: getattr(row, column) for column in COLUMNS}
-    return {**named, "at": iso_utc(row.at), **row.extra}
+    return {**named, "at": format_iso_utc(row.at), **row.extra}
 
 
-def _bounded(value: object) -> object:
+def _bound_value(value: object) -> object:
     """A number out of a log can be longer than any column."""
     if isinstance(value, int) and not -_MOST_INT <= value <= _MOST_INT:
         return _MOST_INT if value > 0 else -_MOST_INT
     return value
 
 
-def _parsed(at: object) -> datetime | None:
+def _parse_time(at: object) -> datetime | None:
     if isinstance(at, datetime):
         return at
     return datetime.fromisoformat(at).astimezone(UTC) if isinstance(at, str) else None

@@ -26,7 +26,7 @@ def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> in
             if not rows:
                 return changed
             for incident_id, artifact_id, extract in rows:
-                new = _changed_by(change, extract)
+                new = _apply_change(change, extract)
                 if new != extract:
                     of_file = Digest.artifact_id == artifact_id
                     this = update(Digest).where(Digest.incident_id == incident_id, of_file)
@@ -35,7 +35,7 @@ def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> in
             after = (incident_id, artifact_id)
 
 
-def _changed_by(change: Callable[[bytes], bytes], extract: bytes) -> bytes:
+def _apply_change(change: Callable[[bytes], bytes], extract: bytes) -> bytes:
     try:
         return change(extract)
     except ArtifactError:

@@ -14,7 +14,7 @@ _AT_ONCE: Final = 1000
 _TAINTED: Final = "set apart: token "
 
 
-def reason_of(key_id: str) -> str:
+def make_reason(key_id: str) -> str:
     """Why a file of this token is set apart."""
     return f"{_TAINTED}{key_id} is no longer believed"
 
@@ -24,26 +24,26 @@ def is_believed() -> ColumnElement[bool]:
     return or_(Artifact.reason.is_(None), ~Artifact.reason.startswith(_TAINTED, autoescape=True))
 
 
-def _of_key(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+def _build_key_conditions(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
     by_key: list[ColumnElement[bool]] = [Upload.key_id == key_id]
     return by_key if since is None else [*by_key, Upload.created_at >= since]
 
 
-def num_brought(session: Session, key_id: str, since: datetime | None) -> tuple[int, int]:
+def count_brought(session: Session, key_id: str, since: datetime | None) -> tuple[int, int]:
     """How many uploads and files a token has brought."""
-    uploads = select(func.count()).select_from(Upload).where(*_of_key(key_id, since))
+    uploads = select(func.count()).select_from(Upload).where(*_build_key_conditions(key_id, since))
     files = (
         select(func.count())
         .select_from(Artifact)
         .join(Upload, Artifact.upload_id == Upload.id)
-        .where(*_of_key(key_id, since))
+        .where(*_build_key_conditions(key_id, since))
     )
     return session.scalar(uploads) or 0, session.scalar(files) or 0
 
 
-def incidents_of(session: Session, key_id: str, since: datetime | None) -> list[str]:
+def list_incidents(session: Session, key_id: str, since: datetime | None) -> list[str]:
     """The incidents that a token has brought files of, in the order of ids."""
-    found = select(Upload.incident_id).where(*_of_key(key_id, since)).distinct()
+    found = select(Upload.incident_id).where(*_build_key_conditions(key_id, since)).distinct()
     return list(session.scalars(found.order_by(Upload.incident_id)))
 
 
@@ -55,21 +55,21 @@ def set_apart(session: Session, incident_id: str, key_id: str, since: datetime |
     ids = session.scalars(
         select(Artifact.id)
         .join(Upload, Artifact.upload_id == Upload.id)
-        .where(Artifact.incident_id == incident_id, *_of_key(key_id, since))
+        .where(Artifact.incident_id == incident_id, *_build_key_conditions(key_id, since))
         # What has no bytes was refused, or is a job.json, whose facts are set apart by themselves.
         .where(Artifact.state != ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)
     ).all()
     for start in range(0, len(ids), _AT_ONCE):
         part = ids[start : start + _AT_ONCE]
         of_part = Artifact.id.in_(part)
-        state = {"state": str(ArtifactState.QUARANTINED), "reason": reason_of(key_id)}
+        state = {"state": str(ArtifactState.QUARANTINED), "reason": make_reason(key_id)}
         session.execute(update(Artifact).where(of_part).values(**state))
         session.execute(delete(Digest).where(Digest.artifact_id.in_(part)))
         session.execute(delete(Evidence).where(Evidence.artifact_id.in_(part)))
     return len(ids)
 
 
-def identities_apart(session: Session, incident_id: str) -> set[str]:
+def list_identities_apart(session: Session, incident_id: str) -> set[str]:
     """The files of an incident that were set apart with their token."""
     apart = select(Artifact.identity).where(Artifact.incident_id == incident_id, ~is_believed())
     return set(session.scalars(apart.where(Artifact.state == ArtifactState.QUARANTINED)))
@@ -80,7 +80,7 @@ def put_back(session: Session, incident_id: str, key_id: str) -> tuple[int, Sequ
     apart = (
         (Artifact.incident_id == incident_id)
         & (Artifact.state == ArtifactState.QUARANTINED)
-        & (Artifact.reason == reason_of(key_id))
+        & (Artifact.reason == make_reason(key_id))
     )
     uploads = session.scalars(
         select(Artifact.upload_id).where(apart).distinct().order_by(Artifact.upload_id)

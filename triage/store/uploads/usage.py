@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from models import Upload
 
 
-def bytes_since(session: Session, since: datetime) -> dict[str, int]:
+def sum_bytes_since(session: Session, since: datetime) -> dict[str, int]:
     """Stored bytes of uploads since then, by the id of the token; "" where there was none."""
     rows = session.execute(
         select(Upload.key_id, func.sum(Upload.stored_bytes))

@@ -12,11 +12,11 @@ from triage.domain.states import DeliveryState, WorkState
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView, WorkView
 from triage.store.work import table as work
-from triage.store.work.beats import num_beating, silent
-from triage.store.work.waiting import num_waiting
+from triage.store.work.beats import count_beating, list_silent
+from triage.store.work.waiting import count_waiting
 
 
-def newest_work(session: Session, limit: int = 100) -> list[WorkView]:
+def list_newest_work(session: Session, limit: int = 100) -> list[WorkView]:
     """Work that is not done: what was given up first, then what runs, then what waits."""
     order = case({str(WorkState.QUARANTINED): 0, str(WorkState.RUNNING): 1}, value=Work.state)
     rows = session.scalars(
@@ -28,7 +28,7 @@ def newest_work(session: Session, limit: int = 100) -> list[WorkView]:
     return [work.view(row) for row in rows]
 
 
-def num_by_state(session: Session) -> Mapping[WorkState, int]:
+def count_by_state(session: Session) -> Mapping[WorkState, int]:
     """How many rows stand where; done ones are not counted."""
     rows = session.execute(
         select(Work.state, func.count()).where(Work.state != WorkState.DONE).group_by(Work.state)
@@ -37,7 +37,9 @@ def num_by_state(session: Session) -> Mapping[WorkState, int]:
     return {**found, **{WorkState(state): number for state, number in rows}}
 
 
-def messages(session: Session, limit: int = 100) -> list[tuple[DeliveryView, SubscriptionView]]:
+def list_messages(
+    session: Session, limit: int = 100
+) -> list[tuple[DeliveryView, SubscriptionView]]:
     """Messages with their receivers: those that failed or wait first, then the newest."""
     order = case(
         {str(DeliveryState.FAILED): 0, str(DeliveryState.PENDING): 0}, value=Delivery.state
@@ -54,14 +56,14 @@ def messages(session: Session, limit: int = 100) -> list[tuple[DeliveryView, Sub
     ]
 
 
-def num_messages(session: Session) -> Mapping[DeliveryState, int]:
+def count_messages(session: Session) -> Mapping[DeliveryState, int]:
     """How many messages stand where."""
     rows = session.execute(select(Delivery.state, func.count()).group_by(Delivery.state))
     found = dict.fromkeys(DeliveryState, 0)
     return {**found, **{DeliveryState(state): number for state, number in rows}}
 
 
-def counts(session: Session, now: datetime) -> dict[str, Any]:
+def summarize_work(session: Session, now: datetime) -> dict[str, Any]:
     """Rows by state, and how long the oldest due work has been waiting, in seconds."""
     oldest = session.scalar(
         select(func.min(Work.not_before)).where(
@@ -72,9 +74,9 @@ def counts(session: Session, now: datetime) -> dict[str, Any]:
         select(Work.kind, Work.state, func.count()).group_by(Work.kind, Work.state)
     )
     return {
-        "incidents": _by_state(session, Incident.state),
-        "artifacts": _by_state(session, Artifact.state),
-        "deliveries": _by_state(session, Delivery.state),
+        "incidents": _count_column_by_state(session, Incident.state),
+        "artifacts": _count_column_by_state(session, Artifact.state),
+        "deliveries": _count_column_by_state(session, Delivery.state),
         "work": {(kind, state): number for kind, state, number in work},
         "failing_subscriptions": session.scalar(
             select(func.count())
@@ -82,13 +84,16 @@ def counts(session: Session, now: datetime) -> dict[str, Any]:
             .where(Subscription.failing_since.is_not(None), Subscription.disabled_at.is_(None))
         )
         or 0,
-        "workers": {"beating": num_beating(session, now), "silent": len(silent(session, now))},
-        "work_waiting": {one.part: one.number for one in num_waiting(session)},
+        "workers": {
+            "beating": count_beating(session, now),
+            "silent": len(list_silent(session, now)),
+        },
+        "work_waiting": {one.part: one.number for one in count_waiting(session)},
         "oldest_due_s": 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
     }
 
 
-def _by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
+def _count_column_by_state(session: Session, column: Any) -> dict[str, int]:  # noqa: ANN401 - a column of text
     return {
         str(state): number
         for state, number in session.execute(select(column, func.count()).group_by(column))

@@ -31,7 +31,7 @@ class SilentProcess:
         return f"{self.name} has not been heard for {self.seconds:.0f} s"
 
 
-def beat(session: Session, name: str, now: datetime) -> None:
+def note_beat(session: Session, name: str, now: datetime) -> None:
     """The process ``name`` goes round; who was silent for an hour is forgotten."""
     session.execute(delete(WorkerBeat).where(WorkerBeat.seen_at < now - _FORGOTTEN_AFTER))
     insert_missing(session, WorkerBeat, [{"name": name, "seen_at": now}])
@@ -44,7 +44,7 @@ def forget(session: Session, names: Sequence[str]) -> None:
     session.execute(delete(WorkerBeat).where(WorkerBeat.name.in_(names)))
 
 
-def names_at(session: Session, host: str) -> list[str]:
+def list_names(session: Session, host: str) -> list[str]:
     """The processes of this machine."""
     return list(
         session.scalars(
@@ -53,7 +53,7 @@ def names_at(session: Session, host: str) -> list[str]:
     )
 
 
-def silent(session: Session, now: datetime) -> list[SilentProcess]:
+def list_silent(session: Session, now: datetime) -> list[SilentProcess]:
     """Those that have been silent for longer than a minute, and for less than an hour."""
     rows = session.scalars(
         select(WorkerBeat)
@@ -65,7 +65,7 @@ def silent(session: Session, now: datetime) -> list[SilentProcess]:
     return [SilentProcess(row.name, (now - row.seen_at).total_seconds()) for row in rows]
 
 
-def num_beating(session: Session, now: datetime) -> int:
+def count_beating(session: Session, now: datetime) -> int:
     """How many go round."""
     return len(
         session.scalars(

@@ -60,7 +60,7 @@ def enqueue_upload(
     asked = {"of_job": job_fk, "step": step, "entry": max(1, step - _FEW_JOBS)}
     turn, front = session.execute(_TAKE_TURN, asked).one()
     session.execute(
-        _INSERT, new_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
+        _INSERT, make_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
     )
     wake_after_commit(session, WorkKind.PARSE)
     return (turn - front) // step if front > FIRST else 0
@@ -72,7 +72,7 @@ def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:
         session.execute(_YIELD, {"of_incident": incident_id, "num_jobs": num_jobs})
 
 
-def new_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:
+def make_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:
     """The columns of a row that nobody has claimed yet, due now."""
     return {
         "kind": str(kind),

@@ -26,7 +26,7 @@ _DUE: Final = (
 )
 
 
-def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
+def reclaim_lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
     """Rows whose worker was not heard of in time wait again; those that are given up now.
 
     Twice as many workers may be lost over one as tries may fail: of an upload that has cost one,
@@ -52,7 +52,7 @@ def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
     return quarantined
 
 
-def any_lost(session: Session, now: datetime) -> bool:
+def has_lost(session: Session, now: datetime) -> bool:
     """Whether a lease has run out; asked before anything is locked."""
     return (
         session.scalar(
@@ -62,7 +62,7 @@ def any_lost(session: Session, now: datetime) -> bool:
     )
 
 
-def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
+def has_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
     """Whether something of these kinds has been due since before then."""
     return (
         session.scalar(
@@ -75,7 +75,9 @@ def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bo
     )
 
 
-def due(session: Session, now: datetime, kinds: Collection[WorkKind], limit: int) -> list[WorkKind]:
+def list_due(
+    session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
+) -> list[WorkKind]:
     """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
     asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
     return [WorkKind(kind) for kind in session.scalars(_DUE, asked)]

@@ -25,7 +25,7 @@ from triage.store.database.engine import wake_after_commit
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
 from triage.store.views import WorkView, view_of
-from triage.store.work.fair_queue import FIRST, new_row
+from triage.store.work.fair_queue import FIRST, make_row
 
 # While a row is held, nothing has asked for it again yet.
 _NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -83,7 +83,7 @@ def _insert_or_reopen(
     found = select(Work).where(Work.kind == kind, Work.key == key)
     row = lock_rows(session, found).one_or_none()
     if row is None:
-        new = new_row(kind, key, now) | {"not_before": at}
+        new = make_row(kind, key, now) | {"not_before": at}
         row_id = insert_or_none(session, Work, new, Work.id)
         if row_id is not None:
             return row_id
@@ -171,9 +171,9 @@ def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
     return view(row)
 
 
-def renew(session: Session, row_id: int, owner: str, until: datetime) -> bool:
+def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> bool:
     """Keep a row; False when somebody else was given it in the meantime."""
-    return _changed(session, _held(row_id, owner).values(lease_until=until))
+    return _is_changed(session, _update_held(row_id, owner).values(lease_until=until))
 
 
 def finish(
@@ -192,7 +192,7 @@ def finish_all(
     again_at: datetime | None = None,
 ) -> bool:
     """As :func:`finish`; where one of them was lost, none is finished."""
-    rows = mine(session, works, owner)
+    rows = list_held(session, works, owner)
     if len(rows) < len(works):
         return False
     asked = {work.id: work.generation for work in works}
@@ -215,7 +215,7 @@ def fail(
     session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
 ) -> bool:
     """Not done: to be tried again later, or quarantined; True when it is quarantined."""
-    rows = mine(session, [work], owner)
+    rows = list_held(session, [work], owner)
     if not rows:
         return False
     row = rows[0]
@@ -253,7 +253,7 @@ def expire_owner(session: Session, prefix: str, now: datetime) -> int:
     )
 
 
-def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
+def list_held(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
     """The rows, held, that this owner still has."""
     hold_incidents(session, [work.key for work in works if work.kind is WorkKind.ANALYSE])
     found = select(Work).where(
@@ -289,13 +289,13 @@ def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
     return False
 
 
-def _held(row_id: int, owner: str) -> Update:
+def _update_held(row_id: int, owner: str) -> Update:
     return update(Work).where(
         Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING
     )
 
 
-def _changed(session: Session, statement: Update) -> bool:
+def _is_changed(session: Session, statement: Update) -> bool:
     return _count(session, statement) > 0
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from models import Artifact, Upload, Work
 from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.views import WorkView
-from triage.store.work.table import mine
+from triage.store.work.table import list_held
 
 # Seconds until our surroundings are asked again, doubled each time up to half a minute: what
 # waits is done some minutes after they are back.
@@ -40,7 +40,7 @@ def put_off(
     """Not done, because ``part`` of our surroundings is not there: tried again as often as it
     takes, and no try is counted. Rows that were lost before stay as they are.
     """
-    for row in mine(session, works, owner):
+    for row in list_held(session, works, owner):
         row.waits += 1
         row.tries -= 1  # that of this claim
         row.waiting_for = part
@@ -69,7 +69,7 @@ def release(session: Session, part: str, now: datetime) -> None:
     )
 
 
-def num_waiting(session: Session) -> list[WaitingFor]:
+def count_waiting(session: Session) -> list[WaitingFor]:
     """Pieces of work that wait, by what they wait for."""
     rows = session.execute(
         select(Work.waiting_for, func.count(), func.min(Work.waiting_since))
@@ -78,10 +78,10 @@ def num_waiting(session: Session) -> list[WaitingFor]:
         .group_by(Work.waiting_for)
         .order_by(Work.waiting_for)
     )
-    return [_found(*row) for row in rows]
+    return [_make_waiting(*row) for row in rows]
 
 
-def of_incident(session: Session, incident_id: str) -> list[WaitingFor]:
+def count_by_incident(session: Session, incident_id: str) -> list[WaitingFor]:
     """Files of an incident that wait to be read, by what they wait for."""
     rows = session.execute(
         select(Work.waiting_for, func.count(), func.min(Work.waiting_since))
@@ -93,10 +93,10 @@ def of_incident(session: Session, incident_id: str) -> list[WaitingFor]:
         .group_by(Work.waiting_for)
         .order_by(Work.waiting_for)
     )
-    return [_found(*row) for row in rows]
+    return [_make_waiting(*row) for row in rows]
 
 
-def _found(part: str | None, number: int, since: datetime | None) -> WaitingFor:
+def _make_waiting(part: str | None, number: int, since: datetime | None) -> WaitingFor:
     assert part is not None
     assert since is not None
     return WaitingFor(part, number, since)

@@ -19,7 +19,7 @@ class WorkerActivity:
     last_at: datetime | None
 
 
-def heard(session: Session, now: datetime) -> WorkerActivity:
+def read_activity(session: Session, now: datetime) -> WorkerActivity:
     """Who holds work now, and when anybody last took or finished some."""
     held = list(
         session.execute(

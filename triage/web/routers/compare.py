@@ -8,18 +8,18 @@ from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
+from triage.api.access import Scope, get_caller
 from triage.api.requests.values import IncidentRef
 from triage.api.state import state_of
 from triage.render.comparison import compare
 from triage.render.data import wire
-from triage.render.words.moments import TimelineRow, timeline_rows
+from triage.render.words.moments import TimelineRow, build_timeline_rows
 from triage.store.incidents import incidents, revisions
 from triage.store.uploads import evidence
 from triage.store.uploads.evidence import EvidenceClass
 from triage.store.views import IncidentView
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
+from triage.web.blank_filters import drop_blanks
 from triage.web.incident_lookup import find_incident
 from triage.web.pages import page
 from triage.web.route import page_router
@@ -51,30 +51,30 @@ class _Side:
         }
 
 
-def _side_of(request: Request, session: Session, incident_id: str) -> _Side:
+def _build_side(request: Request, session: Session, incident_id: str) -> _Side:
     incident = find_incident(request, session, incident_id)
-    revision = revisions.newest(session, incident.id)
-    classes = evidence.classes_of(session, incident.id)
+    revision = revisions.find_newest(session, incident.id)
+    classes = evidence.count_classes(session, incident.id)
     if revision is None:
         return _Side(incident, None, (), classes)
     answer = revision.reported()
-    return _Side(incident, wire.report(answer), timeline_rows(answer)[:_MOST], classes)
+    return _Side(incident, wire.report(answer), build_timeline_rows(answer)[:_MOST], classes)
 
 
-@router.get("/compare", name="page_compare", dependencies=[Depends(without_blanks("a", "b"))])
+@router.get("/compare", name="page_compare", dependencies=[Depends(drop_blanks("a", "b"))])
 def compare_page(request: Request, a: _Incident = None, b: _Incident = None) -> Response:
     """Both, or a choice where one is not named yet."""
     with state_of(request).context.database.reading() as session:
-        sides = [_side_of(request, session, one) for one in (a, b) if one is not None]
-        cluster = caller_of(request).cluster
-        choices = incidents.listing(session, cluster=cluster, limit=_PICKED_FROM)
+        sides = [_build_side(request, session, one) for one in (a, b) if one is not None]
+        cluster = get_caller(request).cluster
+        choices = incidents.list_incidents(session, cluster=cluster, limit=_PICKED_FROM)
     values: dict[str, Any] = {"sides": sides, "choices": choices, "a": a or "", "b": b or ""}
     if len(sides) == 2:
-        values |= _compared(*sides)
+        values |= _compare_sides(*sides)
     return page(request, "compare.html", both=len(sides) == 2, **values)
 
 
-def _compared(a: _Side, b: _Side) -> dict[str, Any]:
+def _compare_sides(a: _Side, b: _Side) -> dict[str, Any]:
     reports = None if a.report is None or b.report is None else compare(a.report, b.report)
     mine, theirs = a.names(), b.names()
     classes = sorted({*a.classes, *b.classes}, key=lambda one: (str(one.kind), one.code or 0))

@@ -8,16 +8,21 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from triage.api.access import Scope
-from triage.api.requests.cursors import after_id, after_time, id_cursor, time_cursor
-from triage.api.requests.values import Cursor, Name, RowKind, known_query
+from triage.api.requests.cursors import (
+    make_id_cursor,
+    make_time_cursor,
+    parse_id_cursor,
+    parse_time_cursor,
+)
+from triage.api.requests.values import Cursor, Name, RowKind, check_query
 from triage.api.state import state_of
 from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
 from triage.store.uploads import artifacts, evidence
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
-from triage.web.filters import kept
-from triage.web.incident_lookup import incident_of_page
+from triage.web.blank_filters import drop_blanks
+from triage.web.filters import encode_kept_filters
+from triage.web.incident_lookup import find_page_incident
 from triage.web.pages import page
 from triage.web.route import page_router
 
@@ -28,17 +33,17 @@ _FILES = 200
 _ANY = "any"
 
 
-def _role_name(text: str) -> str:
+def _parse_role_name(text: str) -> str:
     if text not in {*Role, _ANY}:
         raise ValueError(f"give one of {', '.join(Role)}, {_ANY}")
     return text
 
 
-EvidenceRole = Annotated[str, Query(), BeforeValidator(_role_name)]
+EvidenceRole = Annotated[str, Query(), BeforeValidator(_parse_role_name)]
 EvidenceKind = Annotated[RowKind | None, Query()]
 
 
-def rows_of(
+def collect_evidence_values(
     request: Request,
     incident_id: str,
     role: str,
@@ -48,10 +53,10 @@ def rows_of(
 ) -> dict[str, Any]:
     """The values that the template of evidence shows."""
     with state_of(request).context.database.reading() as session:
-        rows = evidence.of_incident(
+        rows = evidence.list_by_incident(
             session,
             incident_id,
-            after=after_id("evidence", cursor),
+            after=parse_id_cursor("evidence", cursor),
             limit=_ROWS + 1,
             role=None if role == _ANY else role,
             node=node,
@@ -60,7 +65,7 @@ def rows_of(
     shown = rows[:_ROWS]
     return {
         "rows": [row for _, row in shown],
-        "more": id_cursor("evidence", shown[-1][0]) if rows[_ROWS:] else None,
+        "more": make_id_cursor("evidence", shown[-1][0]) if rows[_ROWS:] else None,
         "first": cursor is None,
         "asked": {"role": role, "node": node or "", "kind": kind or ""},
         "kinds": [*Kind, "fr"],
@@ -71,7 +76,7 @@ def rows_of(
 @router.get(
     "/{id}/evidence",
     name="page_evidence",
-    dependencies=[Depends(without_blanks("role", "node", "kind"))],
+    dependencies=[Depends(drop_blanks("role", "node", "kind"))],
 )
 def evidence_part(
     request: Request,
@@ -82,25 +87,27 @@ def evidence_part(
     cursor: Cursor = None,
 ) -> Response:
     """The table alone, for the script that puts it into the page."""
-    incident = incident_of_page(request, id)
-    rows = rows_of(request, incident.id, role, node, kind, cursor)
+    incident = find_page_incident(request, id)
+    rows = collect_evidence_values(request, incident.id, role, node, kind, cursor)
     # The part has an address of its own, the page with it another one: people share that.
-    whole = f"/incidents/{quote(incident.id)}?{kept(rows['asked'])}#evidence"
+    whole = f"/incidents/{quote(incident.id)}?{encode_kept_filters(rows['asked'])}#evidence"
     return page(
         request, "_evidence.html", headers={"HX-Replace-Url": whole}, incident=incident, **rows
     )
 
 
-@router.get("/{id}/files", name="page_files", dependencies=[Depends(known_query("cursor"))])
+@router.get("/{id}/files", name="page_files", dependencies=[Depends(check_query("cursor"))])
 def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa: A002
     """The files that came in, with the state of each."""
-    incident = incident_of_page(request, id)
-    after = after_time("artifacts", cursor)
+    incident = find_page_incident(request, id)
+    after = parse_time_cursor("artifacts", cursor)
     with state_of(request).context.database.reading() as session:
-        rows = artifacts.of_incident(session, incident.id, after=after, limit=_FILES + 1)
-        in_states = artifacts.num_in_states(session, incident.id)
+        rows = artifacts.list_by_incident(session, incident.id, after=after, limit=_FILES + 1)
+        in_states = artifacts.count_by_state(session, incident.id)
     shown = rows[:_FILES]
-    more = time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[_FILES:] else None
+    more = (
+        make_time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[_FILES:] else None
+    )
     return page(
         request,
         "files.html",

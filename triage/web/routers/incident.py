@@ -10,30 +10,34 @@ from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope, actor_of
-from triage.api.answers.json import tagged
+from triage.api.access import Scope, get_actor
+from triage.api.answers.json import make_tagged_response
 from triage.api.description.described import BINARY
-from triage.api.requests.values import Cursor, Name, known_query
+from triage.api.requests.values import Cursor, Name, check_query
 from triage.api.state import state_of
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
-from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
-from triage.render.words.test_groups import why_test_groups
+from triage.render.words.next_step import (
+    cordon_commands,
+    describe_next_step,
+    list_inspection_commands,
+)
+from triage.render.words.test_groups import explain_test_groups
 from triage.services.incidents.pictures import Pictures, PictureStore
-from triage.services.incidents.repeats import Repeat, repeats_of
+from triage.services.incidents.repeats import Repeat, list_repeats
 from triage.services.incidents.resolve import resolve
 from triage.store.incidents import revisions
 from triage.store.incidents.revisions import RevisionHead
 from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
-from triage.store.work.waiting import WaitingFor, of_incident
+from triage.store.work.waiting import WaitingFor, count_by_incident
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
-from triage.web.forms import optional, read_form
-from triage.web.incident_lookup import find_incident, incident_of_page
+from triage.web.blank_filters import drop_blanks
+from triage.web.forms import get_optional_name, read_form
+from triage.web.incident_lookup import find_incident, find_page_incident
 from triage.web.pages import page
 from triage.web.route import page_router
-from triage.web.routers.evidence import EvidenceKind, EvidenceRole, rows_of
+from triage.web.routers.evidence import EvidenceKind, EvidenceRole, collect_evidence_values
 
 router = page_router("/incidents", admit(Scope.READ))
 _SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
@@ -86,11 +90,11 @@ class _ShownIncident:
         return self.incident.state not in _SETTLED and not self.chosen
 
 
-def _shown_incident(request: Request, incident_id: str, number: int | None) -> _ShownIncident:
+def _load_shown_incident(request: Request, incident_id: str, number: int | None) -> _ShownIncident:
     """The incident with the answer of revision ``number``, the newest for None."""
     with state_of(request).context.database.reading() as session:
         incident = find_incident(request, session, incident_id)
-        history = revisions.history(session, incident.id)
+        history = revisions.list_revisions(session, incident.id)
         shown = history[0] if history and number is None else None
         if number is not None:
             shown = next((made for made in history if made.number == number), None)
@@ -99,24 +103,26 @@ def _shown_incident(request: Request, incident_id: str, number: int | None) -> _
                     f"the incident has no revision {number}, or no longer among its newest",
                     hint="leave revision= out",
                 )
-        pictures = None if shown is None else _drawn(request, session, incident.id, shown.number)
+        pictures = (
+            None if shown is None else _draw_pictures(request, session, incident.id, shown.number)
+        )
         return _ShownIncident(
             incident,
             shown,
             pictures,
-            artifacts.num_in_states(session, incident.id),
+            artifacts.count_by_state(session, incident.id),
             history,
-            [] if shown is None else repeats_of(session, incident.id),
-            of_incident(session, incident.id) if incident.num_artifacts else [],
+            [] if shown is None else list_repeats(session, incident.id),
+            count_by_incident(session, incident.id) if incident.num_artifacts else [],
             chosen=number is not None and number != incident.revision,
         )
 
 
-def _drawn(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
+def _draw_pictures(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
     """The pictures of an answer. Raises :class:`NotFound` where it went away just now."""
 
     def load() -> bytes:
-        revision = revisions.at(session, incident_id, number)
+        revision = revisions.find_revision(session, incident_id, number)
         if revision is None:
             raise NotFound("the answer went away", hint="open the page again")
         return revision.answer
@@ -125,7 +131,7 @@ def _drawn(request: Request, session: Session, incident_id: str, number: int) ->
     return pictures.of(incident_id, number, load)
 
 
-def _live_part(seen: _ShownIncident) -> dict[str, Any]:
+def _collect_live_values(seen: _ShownIncident) -> dict[str, Any]:
     """The values of the part of the page that is live."""
     answer = None if seen.pictures is None else seen.pictures.answer
     return {
@@ -133,17 +139,17 @@ def _live_part(seen: _ShownIncident) -> dict[str, Any]:
         "incident": seen.incident,
         "answer": answer,
         "pictures": seen.pictures,
-        "step": "" if answer is None else next_step(answer),
+        "step": "" if answer is None else describe_next_step(answer),
         "commands": () if answer is None else cordon_commands(answer),
-        "looks": () if answer is None else inspection_commands(answer),
-        "why_test": None if answer is None else why_test_groups(answer),
+        "looks": () if answer is None else list_inspection_commands(answer),
+        "why_test": None if answer is None else explain_test_groups(answer),
     }
 
 
 @router.get(
     "/{id}",
     name="page_incident",
-    dependencies=[Depends(without_blanks("revision", "role", "node", "kind"))],
+    dependencies=[Depends(drop_blanks("revision", "role", "node", "kind"))],
 )
 def incident_page(
     request: Request,
@@ -155,49 +161,49 @@ def incident_page(
     cursor: Cursor = None,
 ) -> Response:
     """The whole page; ``revision`` shows an earlier answer."""
-    shown = _shown_incident(request, id, revision)
-    rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
+    shown = _load_shown_incident(request, id, revision)
+    rows = collect_evidence_values(request, shown.incident.id, role, node, kind, cursor)
     acts = request.app.state.acts_of_incident(state_of(request).context, shown.incident.id)
-    return page(request, "incident.html", acts=acts, **_live_part(shown), **rows)
+    return page(request, "incident.html", acts=acts, **_collect_live_values(shown), **rows)
 
 
-@router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])
+@router.get("/{id}/answer", name="page_answer", dependencies=[Depends(check_query())])
 def incident_answer(request: Request, id: str) -> Response:  # noqa: A002
     """The part that changes while files come in; a page asks again until it has settled."""
-    shown = _shown_incident(request, id, None)
-    return page(request, "_answer.html", tag=shown.tag, **_live_part(shown))
+    shown = _load_shown_incident(request, id, None)
+    return page(request, "_answer.html", tag=shown.tag, **_collect_live_values(shown))
 
 
-@router.get("/{id}/grid", name="page_grid", dependencies=[Depends(known_query("revision"))])
+@router.get("/{id}/grid", name="page_grid", dependencies=[Depends(check_query("revision"))])
 def incident_grid(
     request: Request,
     id: str,  # noqa: A002
     revision: Annotated[int, Query(ge=1, le=1 << 30)],
 ) -> Response:
     """The cells of the rank grid, as ``services.incidents.pictures.grid_bytes`` writes them."""
-    shown = _shown_incident(request, id, revision)
+    shown = _load_shown_incident(request, id, revision)
     if shown.pictures is None or not shown.pictures.has_grid:
         raise Conflict("this answer has no ranks to draw", hint="no dump could be read")
-    answer = tagged(request, shown.pictures.grid, BINARY)
+    answer = make_tagged_response(request, shown.pictures.grid, BINARY)
     answer.headers["Content-Encoding"] = "gzip"
     return answer
 
 
-@router.post("/{id}/resolution", name="page_resolved", dependencies=[Depends(known_query())])
+@router.post("/{id}/resolution", name="page_resolved", dependencies=[Depends(check_query())])
 async def resolved(request: Request, id: str) -> Response:  # noqa: A002
     """A person says what it turned out to be."""
     fields = await read_form(request)
-    node, note = optional(fields, "node"), fields.get("note", "").strip() or None
+    node, note = get_optional_name(fields, "node"), fields.get("note", "").strip() or None
 
     def work() -> str:
-        incident_id = incident_of_page(request, id).id
+        incident_id = find_page_incident(request, id).id
         resolve(
             state_of(request).context,
             incident_id,
             fields.get("category", ""),
             node,
             note,
-            actor_of(request),
+            get_actor(request),
         )
         return incident_id
 

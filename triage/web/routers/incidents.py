@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.requests.cursors import after_time, time_cursor
+from triage.api.access import Scope, get_caller
+from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
 from triage.api.requests.values import CategoryName, Cursor, Name, StateName
 from triage.api.state import state_of
 from triage.store.incidents import incidents
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
+from triage.web.blank_filters import drop_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
@@ -26,7 +26,7 @@ def home() -> Response:
     return RedirectResponse("/incidents", 303)
 
 
-@router.get("/incidents", name="page_incidents", dependencies=[Depends(without_blanks(*_FILTERS))])
+@router.get("/incidents", name="page_incidents", dependencies=[Depends(drop_blanks(*_FILTERS))])
 def incident_list(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
@@ -37,10 +37,10 @@ def incident_list(
     cursor: Cursor = None,
 ) -> Response:
     """The newest first."""
-    before = after_time("incidents", cursor)
-    of_cluster = caller_of(request).asks(cluster)
+    before = parse_time_cursor("incidents", cursor)
+    of_cluster = get_caller(request).asks(cluster)
     with state_of(request).context.database.reading() as session:
-        rows = incidents.listing(
+        rows = incidents.list_incidents(
             session,
             job_id=job_id,
             cluster=of_cluster,
@@ -62,7 +62,9 @@ def incident_list(
         request,
         "incidents.html",
         rows=shown,
-        more=time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[_ROWS:] else None,
+        more=make_time_cursor("incidents", shown[-1].created_at, shown[-1].id)
+        if rows[_ROWS:]
+        else None,
         first=cursor is None,
         asked={name: value or "" for name, value in filters.items()},
     )

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from triage.api.access import Scope, check_local
 from triage.api.state import state_of
 from triage.services.sessions import log_in, log_out
-from triage.web.access import check_origin, forget_cookie, identify, secret_of, set_cookie
+from triage.web.access import check_origin, forget_cookie, get_secret, identify, set_cookie
 from triage.web.forms import read_form
 from triage.web.pages import page
 from triage.web.route import page_router
@@ -60,7 +60,7 @@ async def logged_out(request: Request) -> Response:
     """The session is over, here and in the database."""
     request.scope["triage.visitor"] = await identify(request, Scope.READ)
     await read_form(request)
-    secret = secret_of(request)
+    secret = get_secret(request)
     if secret is not None:
         await to_thread.run_sync(log_out, state_of(request).context, secret)
     answer = RedirectResponse("/login", 303, headers={"Cache-Control": "no-store"})

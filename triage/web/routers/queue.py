@@ -8,19 +8,19 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope, actor_of, caller_of
-from triage.api.requests.values import known_query, one_id
+from triage.api.access import Scope, get_actor, get_caller
+from triage.api.requests.values import check_id, check_query
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, Refusal
 from triage.services.context import Context
 from triage.services.notifications.subscribe import resend
-from triage.services.retention.ownership import owner_of
+from triage.services.retention.ownership import find_owner
 from triage.store.uploads import artifacts
 from triage.store.views import WorkView
 from triage.store.work import backlog
-from triage.web.access import admit, visitor_of
+from triage.web.access import admit, get_visitor
 from triage.web.forms import read_form
 from triage.web.pages import page
 from triage.web.route import page_router
@@ -30,49 +30,52 @@ _ROWS = 100
 
 
 @router.get(
-    "", name="page_queue", dependencies=[Depends(admit(Scope.READ)), Depends(known_query())]
+    "", name="page_queue", dependencies=[Depends(admit(Scope.READ)), Depends(check_query())]
 )
 def queue(request: Request) -> Response:
     """Work with its age, tries and last error; messages to those who may see receivers."""
-    if caller_of(request).cluster is not None:
+    if get_caller(request).cluster is not None:
         raise NotAllowed(
             "the queue is of all clusters, and the token is bound to one",
             hint="log in with a token that is not bound",
         )
-    visitor = visitor_of(request)
+    visitor = get_visitor(request)
     is_admin = visitor is not None and visitor.may(Scope.ADMIN)
-    now = utc_now()
+    now = read_utc_now()
     with state_of(request).context.database.reading() as session:
-        rows = backlog.newest_work(session, _ROWS)
+        rows = backlog.list_newest_work(session, _ROWS)
         uploads = {
             row.key: of[0]
             for row in rows
             if row.kind is WorkKind.PARSE and (of := artifacts.upload_of(session, row.key))
         }
         values: dict[str, Any] = {
-            "work": [(row, _incident_of(row, uploads), _stands(row, now)) for row in rows],
-            "num_by_state": backlog.num_by_state(session),
-            "messages": backlog.messages(session, _ROWS) if is_admin else [],
-            "num_messages": backlog.num_messages(session),
+            "work": [
+                (row, _find_work_incident(row, uploads), _describe_work_state(row, now))
+                for row in rows
+            ],
+            "num_by_state": backlog.count_by_state(session),
+            "messages": backlog.list_messages(session, _ROWS) if is_admin else [],
+            "num_messages": backlog.count_messages(session),
         }
-    strange = _strange_store(state_of(request).context)
+    strange = _describe_store_doubt(state_of(request).context)
     return page(request, "queue.html", tells=is_admin, now=now, strange=strange, **values)
 
 
-def _strange_store(ctx: Context) -> str:
+def _describe_store_doubt(ctx: Context) -> str:
     """Why nothing is deleted from the blob store; empty where it is ours, or is away."""
     try:
-        return owner_of(ctx).words
+        return find_owner(ctx).words
     except Refusal:
         return ""
 
 
-def _incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
+def _find_work_incident(row: WorkView, uploads: dict[str, str]) -> str | None:
     """The incident that this work is for, where it is for one."""
     return row.key if row.kind is WorkKind.ANALYSE else uploads.get(row.key)
 
 
-def _stands(row: WorkView, now: datetime) -> str:
+def _describe_work_state(row: WorkView, now: datetime) -> str:
     """``waiting`` for a worker, ``later`` where its time has not come, else its state."""
     if row.state == "waiting":
         return "waiting" if row.not_before <= now else "later"
@@ -82,12 +85,12 @@ def _stands(row: WorkView, now: datetime) -> str:
 @router.post(
     "/deliveries/{id}/resend",
     name="page_resend",
-    dependencies=[Depends(admit(Scope.ADMIN)), Depends(known_query())],
+    dependencies=[Depends(admit(Scope.ADMIN)), Depends(check_query())],
 )
 async def send_again(request: Request, id: str) -> Response:  # noqa: A002
     """The same message under the same id, at once."""
     await read_form(request)
-    delivery_id = one_id(id, "delivery", "")
-    ctx, actor = state_of(request).context, actor_of(request)
+    delivery_id = check_id(id, "delivery", "")
+    ctx, actor = state_of(request).context, get_actor(request)
     await to_thread.run_sync(resend, ctx, delivery_id, actor)
     return RedirectResponse(f"/queue#{quote(delivery_id)}", 303)

@@ -8,13 +8,13 @@ from starlette.responses import Response, StreamingResponse
 
 from triage.api.access import Scope
 from triage.api.description.described import BINARY
-from triage.api.requests.values import FileName, known_query
+from triage.api.requests.values import FileName, check_query
 from triage.api.state import state_of
 from triage.domain.file_kind import FileKind
-from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
+from triage.services.uploads.raw_file import find_stored_file, read_lines_around, read_pieces
 from triage.store.uploads import evidence
 from triage.web.access import admit
-from triage.web.incident_lookup import incident_of_page
+from triage.web.incident_lookup import find_page_incident
 from triage.web.pages import page
 from triage.web.route import page_router
 
@@ -23,7 +23,7 @@ _AROUND = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@router.get("/{id}/raw", name="page_raw", dependencies=[Depends(known_query("file", "line"))])
+@router.get("/{id}/raw", name="page_raw", dependencies=[Depends(check_query("file", "line"))])
 def raw(
     request: Request,
     id: str,  # noqa: A002
@@ -31,14 +31,14 @@ def raw(
     line: Annotated[int, Query(ge=1, le=1 << 40)] = 1,
 ) -> Response:
     """The lines around one, which is marked; of a dump, what it came down to."""
-    incident = incident_of_page(request, id)
+    incident = find_page_incident(request, id)
     ctx = state_of(request).context
-    stored = stored_file(ctx, incident.id, file)
+    stored = find_stored_file(ctx, incident.id, file)
     if stored.kind == FileKind.FLIGHT_RECORDER:
         with ctx.database.reading() as session:
-            rows = evidence.of_artifact(session, stored.id)
+            rows = evidence.list_by_artifact(session, stored.id)
         return page(request, "dump.html", incident=incident, file=stored, rows=rows)
-    window = lines_around(ctx, stored, line, _AROUND)
+    window = read_lines_around(ctx, stored, line, _AROUND)
     return page(
         request,
         "raw.html",
@@ -51,19 +51,19 @@ def raw(
     )
 
 
-@router.get("/{id}/raw/bytes", name="page_bytes", dependencies=[Depends(known_query("file"))])
+@router.get("/{id}/raw/bytes", name="page_bytes", dependencies=[Depends(check_query("file"))])
 def raw_bytes(
     request: Request,
     id: str,  # noqa: A002
     file: Annotated[FileName, Query()],
 ) -> Response:
     """The whole file, to be saved: never as something that a browser would draw."""
-    incident = incident_of_page(request, id)
+    incident = find_page_incident(request, id)
     ctx = state_of(request).context
-    stored = stored_file(ctx, incident.id, file)
+    stored = find_stored_file(ctx, incident.id, file)
     name = _UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
         "Cache-Control": "private, no-cache",
     }
-    return StreamingResponse(pieces_of(ctx, stored), media_type=BINARY, headers=headers)
+    return StreamingResponse(read_pieces(ctx, stored), media_type=BINARY, headers=headers)

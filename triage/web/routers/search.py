@@ -6,21 +6,21 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.requests.cursors import after_id, id_cursor
+from triage.api.access import Scope, get_caller
+from triage.api.requests.cursors import make_id_cursor, parse_id_cursor
 from triage.api.requests.values import Cursor, Name
 from triage.api.routers.search import SEARCH, Words
 from triage.api.state import state_of
 from triage.services.search import LEAST_TEXT, search
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
+from triage.web.blank_filters import drop_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
 router = page_router("", admit(Scope.READ))
 
 
-@router.get("/search", name="page_search", dependencies=[Depends(without_blanks("q", "cluster"))])
+@router.get("/search", name="page_search", dependencies=[Depends(drop_blanks("q", "cluster"))])
 def search_page(
     request: Request,
     q: Words | None = None,
@@ -31,7 +31,11 @@ def search_page(
     found, older = None, None
     if q is not None:
         found, older = search(
-            state_of(request).context, q, caller_of(request), cluster, after_id(SEARCH, cursor)
+            state_of(request).context,
+            q,
+            get_caller(request),
+            cluster,
+            parse_id_cursor(SEARCH, cursor),
         )
     hits = () if found is None else found.hits
     return page(
@@ -42,6 +46,6 @@ def search_page(
         q=q or "",
         asked={"q": q or "", "cluster": cluster or ""},
         first=cursor is None,
-        more=None if older is None else id_cursor(SEARCH, older),
+        more=None if older is None else make_id_cursor(SEARCH, older),
         least=LEAST_TEXT,
     )

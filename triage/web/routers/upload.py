@@ -12,25 +12,25 @@ from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
 from triage.api.answers.problems import answer_refusal
 from triage.api.requests.body import UploadBody
-from triage.api.requests.values import Name, known_query
+from triage.api.requests.values import Name, check_query
 from triage.api.requests.values import name as checked_name
-from triage.api.routers.uploads import within
+from triage.api.routers.uploads import take_in_turn
 from triage.api.state import state_of
 from triage.errors import Refusal, Unprocessable
 from triage.services.context import Context
-from triage.services.uploads.by_hand import Chosen, new_job_id, settle_now, take_chosen
+from triage.services.uploads.by_hand import Chosen, make_job_id, settle_now, take_chosen
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.web.access import CSRF_FIELD, admit, check_csrf
-from triage.web.multipart import Part, boundary_of, parts_of
+from triage.web.multipart import Part, iterate_parts, parse_boundary
 from triage.web.pages import page
 from triage.web.route import page_router
 
-router = page_router("/upload", admit(Scope.INGEST), known_query("job_id", "cluster"))
+router = page_router("/upload", admit(Scope.INGEST), check_query("job_id", "cluster"))
 _MAX_FIELD_BYTES = 4096
 _CSRF_HEADER = "x-triage-word"
 # Bytes of the form itself, beside those of its files.
@@ -44,7 +44,7 @@ def upload_form(
     cluster: Annotated[Name | None, Query()] = None,
 ) -> Response:
     """The form; ``job_id`` and ``cluster`` are filled in, and a bound token's cluster is fixed."""
-    bound = caller_of(request).cluster
+    bound = get_caller(request).cluster
     return page(
         request,
         "upload.html",
@@ -59,14 +59,15 @@ def upload_form(
 async def uploaded(request: Request) -> Response:
     """The form as a browser without our script sends it; to the incident, when all is in."""
     ctx = state_of(request).context
-    boundary = boundary_of(request.headers.get("content-type", ""))
+    boundary = parse_boundary(request.headers.get("content-type", ""))
     body = UploadBody(request, ctx.settings.max_bundle_bytes + _FORM_BYTES)
-    chosen = await within(
+    chosen = await take_in_turn(
         state_of(request), body, partial(_take_form, request, ctx, body, boundary)
     )
     if chosen.incident_id is None:
         raise Unprocessable(
-            _why_nothing(chosen), hint="choose dumps, kernel logs and job logs, or a tar of them"
+            _explain_nothing_taken(chosen),
+            hint="choose dumps, kernel logs and job logs, or a tar of them",
         )
     if any(outcome.state == "refused" for outcome in chosen.outcomes):
         return page(request, "uploaded.html", chosen=chosen)
@@ -84,8 +85,8 @@ async def uploaded_bundle(
         check_csrf(request, request.headers.get(_CSRF_HEADER))
         ctx = state_of(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
-        target = Target(job_id or new_job_id(), cluster=cluster, caller=caller_of(request))
-        taken = await within(
+        target = Target(job_id or make_job_id(), cluster=cluster, caller=get_caller(request))
+        taken = await take_in_turn(
             state_of(request), body, partial(take_bundle, ctx, target, body.read, None)
         )
         await to_thread.run_sync(settle_now, ctx, taken.incident_id)
@@ -96,7 +97,7 @@ async def uploaded_bundle(
         for member in taken.members
         if member.status >= 400
     ]
-    return as_json(
+    return make_json_response(
         {
             "incident": f"/incidents/{quote(taken.incident_id)}",
             "num_files": len(taken.members),
@@ -107,11 +108,11 @@ async def uploaded_bundle(
 
 def _take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -> Chosen:
     """The files of the form, one after the other. Raises :class:`Refusal` for the form itself."""
-    chosen = Chosen(new_job_id(), caller=caller_of(request))
+    chosen = Chosen(make_job_id(), caller=get_caller(request))
     signed = False
-    for part in parts_of(body, boundary):
+    for part in iterate_parts(body, boundary):
         if part.filename is None:
-            signed = _field_of(request, part, chosen) or signed
+            signed = _take_form_field(request, part, chosen) or signed
             continue
         if not signed:  # the page has it before the files
             check_csrf(request, None)
@@ -122,7 +123,7 @@ def _take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) 
     return chosen
 
 
-def _field_of(request: Request, part: Part, chosen: Chosen) -> bool:
+def _take_form_field(request: Request, part: Part, chosen: Chosen) -> bool:
     """Take a field in; whether it was the one that signs the form."""
     text = part.text(_MAX_FIELD_BYTES).strip()
     if part.name == CSRF_FIELD:
@@ -137,7 +138,7 @@ def _field_of(request: Request, part: Part, chosen: Chosen) -> bool:
     return False
 
 
-def _why_nothing(chosen: Chosen) -> str:
+def _explain_nothing_taken(chosen: Chosen) -> str:
     refused = [outcome for outcome in chosen.outcomes if outcome.reason]
     if not refused:
         return "no file was chosen"

@@ -14,8 +14,8 @@ from triage.actions.schedulers.kubernetes import (
     TAINT,
     Conflicted,
     KubernetesScheduler,
-    others_of,
-    scheduler_from,
+    describe_foreign_cordon,
+    open_kubernetes_scheduler,
 )
 from triage.settings import Settings
 
@@ -132,9 +132,9 @@ def test_who_cordoned_is_known_by_the_record_of_writers():
         wrote("kubectl-cordon", "2026-11-25T08:00:00Z", cordon, "f:taints"),
     ]
     found = {"metadata": {"managedFields": writers}}
-    assert others_of(found) == ("cordoned at 2026-11-25T08:00:00Z", "kubectl-cordon")
+    assert describe_foreign_cordon(found) == ("cordoned at 2026-11-25T08:00:00Z", "kubectl-cordon")
     for odd in (None, "x", [7, None], [wrote(None, None, cordon)], [{"fieldsV1": []}]):
-        assert others_of({"metadata": {"managedFields": odd}}) == ("cordoned", "")
+        assert describe_foreign_cordon({"metadata": {"managedFields": odd}}) == ("cordoned", "")
 
 
 def test_a_quarantine_of_nvsentinel_is_left(scheduler: KubernetesScheduler, kube: Kube, node: str):
@@ -221,7 +221,7 @@ def test_two_actuators_act_once(kube: Kube, node: str, tmp_path):
     errors: list[Exception] = []
 
     def act(incident: int) -> None:
-        mine = scheduler_from(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))
+        mine = open_kubernetes_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))
         ready.wait()
         try:
             mine.drain(node, f"triage:inc_{incident}:gpu_hbm:0.97")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from triage.analysis.live.detectors.disagreement import disagreements
+from triage.analysis.live.detectors.disagreement import find_disagreements
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.process import Process
 
@@ -18,7 +18,7 @@ USUAL = {"allgather": 10, "allreduce": 20}
 
 
 def test_names_the_rank_with_more_of_one_and_fewer_of_another() -> None:
-    (found,) = disagreements(
+    (found,) = find_disagreements(
         [communicator(USUAL, USUAL, {"allgather": 11, "allreduce": 19}, USUAL)]
     )
 
@@ -27,8 +27,12 @@ def test_names_the_rank_with_more_of_one_and_fewer_of_another() -> None:
 
 
 def test_who_is_behind_in_all_does_not_disagree() -> None:
-    assert not list(disagreements([communicator(USUAL, {"allgather": 9, "allreduce": 18}, USUAL)]))
+    assert not list(
+        find_disagreements([communicator(USUAL, {"allgather": 9, "allreduce": 18}, USUAL)])
+    )
 
 
 def test_who_is_behind_in_one_does_not_disagree() -> None:
-    assert not list(disagreements([communicator(USUAL, {"allgather": 10, "allreduce": 19}, USUAL)]))
+    assert not list(
+        find_disagreements([communicator(USUAL, {"allgather": 10, "allreduce": 19}, USUAL)])
+    )

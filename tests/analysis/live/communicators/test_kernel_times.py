@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from triage.analysis.live.detectors.shortest_kernel import late_members, times_by_member
+from triage.analysis.live.detectors.shortest_kernel import collect_times, find_late_members
 from triage.domain.live.communicator import Communicator
 
 KEY = (0x1F, "allreduce")
@@ -22,7 +22,7 @@ def kernels(lateness, operations=12, base=1500.0, noise=20.0, link=0.0):
 
 
 def test_the_last_one_is_late_by_what_the_others_spin():
-    late = late_members(KEY, kernels([0, 0, 4000, 0]))
+    late = find_late_members(KEY, kernels([0, 0, 4000, 0]))
     assert late is not None
     assert (late.ranks, late.num_operations, late.late_share) == ((2,), 12, 1.0)
     assert late.late_us == pytest.approx(4000, rel=0.02)
@@ -46,7 +46,7 @@ def test_the_last_one_is_late_by_what_the_others_spin():
     ],
 )
 def test_nobody_stands_out(times):
-    assert late_members(KEY, times) is None
+    assert find_late_members(KEY, times) is None
 
 
 def test_another_one_each_time_is_no_straggler():
@@ -54,19 +54,19 @@ def test_another_one_each_time_is_no_straggler():
     for number in range(16):
         for rank in range(4):
             times[rank][number] = 1500.0 if rank == number % 4 else 6000.0
-    assert late_members(KEY, times) is None
+    assert find_late_members(KEY, times) is None
 
 
 def test_late_once_is_not_late_each_time():
     times = kernels([0, 0, 0, 0], noise=200)
     times[1][5] = 10.0
-    assert late_members(KEY, times) is None
+    assert find_late_members(KEY, times) is None
 
 
 def test_a_whole_node_may_be_late_together():
     times = kernels([0] * 12 + [3000] * 6)
-    assert late_members(KEY, times) is None
-    late = late_members(KEY, times, most=6)
+    assert find_late_members(KEY, times) is None
+    late = find_late_members(KEY, times, most=6)
     assert late is not None
     assert late.ranks == tuple(range(12, 18))
 
@@ -75,14 +75,14 @@ def test_numbers_that_are_missing_are_left_out():
     times = kernels([0, 0, 4000, 0], operations=20)
     for rank in range(4):
         del times[rank][rank + 3]
-    late = late_members(KEY, times)
+    late = find_late_members(KEY, times)
     assert late is not None
     assert (late.ranks, late.num_operations) == ((2,), 16)
 
 
 def test_rooted_calls_are_not_compared():
     one = Communicator(1, 4, (), function="broadcast", durations_us={0: (5.0,)}, numbers={0: (1,)})
-    assert times_by_member([one]) == {}
+    assert collect_times([one]) == {}
 
 
 def test_two_looks_at_one_process_count_once():
@@ -90,4 +90,4 @@ def test_two_looks_at_one_process_count_once():
         Communicator(1, 4, (), function="allreduce", durations_us={0: (5.0, 6.0)}, numbers=numbers)
         for numbers in ({0: (1, 2)}, {0: (2, 3)})
     ]
-    assert times_by_member(parts) == {(1, "allreduce"): {0: {1: 5.0, 2: 5.0, 3: 6.0}}}
+    assert collect_times(parts) == {(1, "allreduce"): {0: {1: 5.0, 2: 5.0, 3: 6.0}}}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.live.communicators.rounds import RoundMovement, latest_round
+from triage.analysis.live.communicators.rounds import RoundMovement, find_latest_round
 from triage.domain.evidence import Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
@@ -46,7 +46,7 @@ def test_the_last_look_is_compared_with_the_one_before(
     looks: list[Look], movement: RoundMovement
 ) -> None:
     for order in (looks, looks[::-1]):
-        found = latest_round(order)
+        found = find_latest_round(order)
         assert found is not None
         assert found.movement is movement
 
@@ -54,7 +54,7 @@ def test_the_last_look_is_compared_with_the_one_before(
 def test_files_of_single_ranks_are_one_round() -> None:
     looks = [look(f"poll{n}/rank{r}", [5], first=r) for n in (9, 10) for r in range(3)]
 
-    found = latest_round(looks)
+    found = find_latest_round(looks)
 
     assert found is not None
     assert found.movement is RoundMovement.FROZEN
@@ -64,4 +64,4 @@ def test_files_of_single_ranks_are_one_round() -> None:
 
 
 def test_nothing_to_compare_is_no_round() -> None:
-    assert latest_round([Look("a", Tool.RAS)]) is None
+    assert find_latest_round([Look("a", Tool.RAS)]) is None

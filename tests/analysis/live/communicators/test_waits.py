@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.spent import spent_s
 from triage.analysis.live.communicators.levels import Identity
-from triage.analysis.live.communicators.waits import MAX_ENDS, EndOfWaits, waits_of
+from triage.analysis.live.communicators.waits import MAX_ENDS, EndOfWaits, find_waits
 from triage.domain.live.communicator import (
     Communicator,
     CommunicatorRank,
@@ -34,7 +34,7 @@ def identity_of(place: Communicator, one: CommunicatorRank) -> Identity:
 def waits(
     communicators: Sequence[Communicator], waiting: Sequence[Waiting] = ()
 ) -> tuple[EndOfWaits, ...]:
-    return waits_of(communicators, identity_of, waiting)
+    return find_waits(communicators, identity_of, waiting)
 
 
 def ends(*communicators: Communicator) -> list[tuple[Identity, int]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.stacks import DEVICE, HALL, LOADER, MEET, REDUCE, case_of, look
-from triage.analysis.live.registry import claims_of_looks
+from triage.analysis.live.registry import find_look_claims
 from triage.domain.finding import Finding
 
 BARRIER = REDUCE.replace("all_reduce", "barrier").replace("step (train.py:24)", "end (epoch.py:19)")
@@ -13,7 +13,7 @@ def claims(stacks: list[str], *, looks: int = 2, world: int | None = None) -> li
     every = [
         look(stacks, f"{number}/stacks.txt", at_s=100 + 60 * number) for number in range(looks)
     ]
-    return claims_of_looks(case_of(*every, world=world))
+    return find_look_claims(case_of(*every, world=world))
 
 
 def odd(text: str, rank: int, count: int = 8) -> list[str]:
@@ -62,4 +62,4 @@ def test_who_stands_outside_a_wait_is_named_first() -> None:
 
 def test_a_job_that_moves_says_nothing() -> None:
     looks = [look(odd(BARRIER, 6), "a/s.txt", at_s=100), look([HALL] * 8, "b/s.txt", at_s=160)]
-    assert claims_of_looks(case_of(*looks)) == []
+    assert find_look_claims(case_of(*looks)) == []

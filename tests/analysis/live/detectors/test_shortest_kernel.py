@@ -8,7 +8,7 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Role, VerdictKind
-from triage.parsers.live.inspector import looks_of_inspector
+from triage.parsers.live.inspector import read_inspector
 from triage.report import analyze
 
 
@@ -34,7 +34,7 @@ def log(rank, times, *, name="default_pg", comm="0x1f", size=4, host=None, pid=N
 
 
 def found(logs):
-    looks = [one for name, text in sorted(logs.items()) for one in looks_of_inspector(text, name)]
+    looks = [one for name, text in sorted(logs.items()) for one in read_inspector(text, name)]
     return list(ShortestKernel().run(LiveCase(looks, JobPlacement())))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
+from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
 from triage.domain.live.look import GpuSample
 
 SPINS, IDLE, WORKS, UNCLEAR = GpuActivity
@@ -33,9 +33,9 @@ def test_what_a_gpu_does(load, memory, power, limit, does):
     sample = GpuSample(
         "n1", 0, utilisation_percent=load, memory_percent=memory, power_w=power, power_limit_w=limit
     )
-    assert activity_of(sample) is does
+    assert classify_activity(sample) is does
 
 
 def test_what_it_drew_at_work_stands_for_the_limit():
     sample = GpuSample("n1", 0, utilisation_percent=100, power_w=232, most_power_w=650)
-    assert activity_of(sample) is SPINS
+    assert classify_activity(sample) is SPINS

@@ -7,7 +7,7 @@ import pytest
 import triage
 from tests.support.stack_texts import LOADER, REDUCE, Frame, py_spy_text
 from tests.support.stacks import DEVICE, case_of, frames, look, thread
-from triage.analysis.live.registry import claims_of_looks
+from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.program_points import ProgramPoint as P
 from triage.analysis.live.stacks.program_points import point_of
 from triage.domain.live.launchers import is_helper
@@ -50,7 +50,7 @@ def test_a_thread_that_trains_speaks_for_its_rank(main: str, name: str | None) -
     case = case_of(look(at(0), "a/stacks.txt", at_s=100), look(at(1), "b/stacks.txt", at_s=160))
     points = {one.rank: one.point for one in case.picture.ranks}
     assert points == {rank: P.DATA if rank == 3 else P.COLLECTIVE for rank in range(8)}
-    assert claims_of_looks(case)[0].ranks == (3,)
+    assert find_look_claims(case)[0].ranks == (3,)
 
 
 def test_a_main_thread_of_the_job_speaks_for_itself() -> None:
@@ -98,9 +98,9 @@ def test_native_stacks_name_who_waits_for_a_lock() -> None:
         for rank in range(8)
     ]
     case = case_of(look(stacks, "a/x.txt", at_s=100), look(stacks, "b/x.txt", at_s=160))
-    assert claims_of_looks(case)[0].ranks == (2,)
+    assert find_look_claims(case)[0].ranks == (2,)
     alike = [native(rank, "sem_clockwait", "PyThread_acquire_lock_timed") for rank in range(8)]
-    assert not [one for one in claims_of_looks(case_of(look(alike))) if one.ranks]
+    assert not [one for one in find_look_claims(case_of(look(alike))) if one.ranks]
 
 
 HELPERS: dict[str, tuple[str, list[Frame]]] = {

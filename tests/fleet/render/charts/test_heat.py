@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.charts.heat import as_table, node_table, rack_table, sentences
+from triage.fleet.render.charts.heat import (
+    as_table,
+    describe_heat,
+    render_node_table,
+    render_rack_table,
+)
 from triage.fleet.render.page.html import render
-from triage.statistics.daily_cycle import daily_cycle
+from triage.statistics.daily_cycle import fit_daily_cycle
 
 HOURS = np.arange(24 * 28)
 
@@ -19,8 +24,8 @@ def telemetry(amplitude=0.0075, **more):
     step = 10 * (1 + wave + chance.normal(0, 0.003, len(HOURS)))
     by_hour = [float(step[hour::24].mean() / step.mean()) for hour in range(24)]
     swing = {
-        "step_time": daily_cycle(HOURS, step).to_dict(),
-        "inlet": daily_cycle(HOURS, step).to_dict(),
+        "step_time": fit_daily_cycle(HOURS, step).to_dict(),
+        "inlet": fit_daily_cycle(HOURS, step).to_dict(),
         "agreement": None,
         "step_by_hour": by_hour,
     }
@@ -33,22 +38,22 @@ def rack(name, ahead, trend=0.0):
 
 
 def test_a_swing_is_told_peak_to_peak_with_its_hour():
-    [sentence] = sentences(telemetry())
+    [sentence] = describe_heat(telemetry())
 
     assert sentence.startswith("Step time swings by 1.5 % (1.4 to 1.6) over the day")
     assert "longest around 13:0" in sentence or "longest around 12:5" in sentence
 
 
 def test_noise_is_no_swing():
-    [sentence] = sentences(telemetry(0.0))
+    [sentence] = describe_heat(telemetry(0.0))
 
     assert sentence.startswith("No daily swing of step time is told from noise")
 
 
 def test_without_step_time_there_is_nothing():
     for nothing in ({}, {"daily_swing": None}):
-        assert sentences(nothing) == []
-        assert rack_table(nothing) == node_table(nothing) == ""
+        assert describe_heat(nothing) == []
+        assert render_rack_table(nothing) == render_node_table(nothing) == ""
 
 
 def test_the_table_has_a_row_an_hour():
@@ -68,7 +73,7 @@ def test_the_table_has_a_row_an_hour():
     ids=["alike", "warmer", "warming"],
 )
 def test_a_rack_is_named_where_it_is_warmer_than_the_others(racks, named):
-    markup = rack_table({"racks": racks})
+    markup = render_rack_table({"racks": racks})
 
     assert [name for name in ("r1", "r2") if f">{name}<" in markup] == named
 
@@ -78,7 +83,7 @@ def test_nodes_with_something_to_tell_come_by_name():
         {"node": "n1<b>", "telemetry_days": 3.0, "throttled_hours": 12.5, "gpu_temp_max_c": 91.0},
         {"node": "n2", "telemetry_days": 3.0, "throttled_hours": 0.0, "ecc_growth": 0.0},
     ]
-    markup = node_table({"nodes": rows, "num_nodes": 2})
+    markup = render_node_table({"nodes": rows, "num_nodes": 2})
 
     assert "n1&lt;b&gt;" in markup
     assert "91" in markup

@@ -9,9 +9,9 @@ from triage.fleet.render.charts.leaves import (
     Leaf,
     as_svg,
     as_table,
-    counts_of,
-    leaves_of,
-    legend,
+    count_grades,
+    group_by_leaf,
+    render_grades_legend,
 )
 
 
@@ -22,7 +22,7 @@ def squares(svg, grade):
 
 def test_every_node_is_one_square_of_its_standing():
     _, standings = fleets.with_lemons()
-    svg = as_svg(leaves_of(standings))
+    svg = as_svg(group_by_leaf(standings))
 
     for grade, number in standings["counts"].items():
         assert squares(svg, grade) == number, grade
@@ -30,7 +30,7 @@ def test_every_node_is_one_square_of_its_standing():
 
 
 def test_an_accused_leaf_is_outlined_and_named_as_that():
-    leaves = leaves_of(fleets.with_lemons()[1])
+    leaves = group_by_leaf(fleets.with_lemons()[1])
 
     assert [leaf.name for leaf in leaves if leaf.accused] == ["leaf001"]
     assert as_svg(leaves).count('class="leaf accused"') == 1
@@ -45,7 +45,7 @@ def mapped(rows):
 
 def test_leaves_and_nodes_stand_in_the_order_of_their_numbers():
     standings = mapped((f"n{n}", "normal", f"leaf{n % 11}") for n in range(40, 0, -1))
-    leaves = leaves_of(standings)
+    leaves = group_by_leaf(standings)
 
     assert [leaf.name for leaf in leaves] == [f"leaf{number}" for number in range(11)]
     assert [name for name, _ in leaves[0].nodes] == ["n11", "n22", "n33"]
@@ -53,7 +53,7 @@ def test_leaves_and_nodes_stand_in_the_order_of_their_numbers():
 
 def test_nodes_of_no_known_leaf_come_last_in_a_box_of_their_own():
     standings = mapped([("a", "watch", None), ("b", "watch", "leaf1")])
-    leaves = leaves_of(standings)
+    leaves = group_by_leaf(standings)
 
     assert [leaf.name for leaf in leaves] == ["leaf1", None]
     assert "no leaf known" in as_svg(leaves)
@@ -63,15 +63,15 @@ def test_nodes_that_are_not_told_stand_in_their_leaf_without_a_name():
     told = mapped([("a", "lemon", "x"), ("b", "normal", "x"), ("c", "normal", None)])
     some = {**told, "nodes": told["nodes"][:1]}
 
-    assert [leaf.nodes for leaf in leaves_of(some)] == [
+    assert [leaf.nodes for leaf in group_by_leaf(some)] == [
         (("a", "lemon"), ("", "normal")),
         (("", "normal"),),
     ]
-    assert "lemon a" in as_svg(leaves_of(some))
+    assert "lemon a" in as_svg(group_by_leaf(some))
 
 
 def test_without_an_inventory_there_is_no_map():
-    assert leaves_of(fleets.one_stop()[1]) == ()
+    assert group_by_leaf(fleets.one_stop()[1]) == ()
     assert as_svg(()) == ""
 
 
@@ -79,11 +79,11 @@ def test_too_many_nodes_are_a_sentence():
     leaf = Leaf("leaf1", tuple((f"n{n}", "normal") for n in range(MAX_NODES + 1)))
 
     assert "too many to draw" in as_svg((leaf,))
-    assert "20,001" in legend(counts_of((leaf,)))
+    assert "20,001" in render_grades_legend(count_grades((leaf,)))
 
 
 def test_hostile_names_are_words_in_the_map():
-    svg = as_svg(leaves_of(fleets.hostile()[1]))
+    svg = as_svg(group_by_leaf(fleets.hostile()[1]))
 
     assert "<img" not in svg
     assert "\x1b" not in svg

@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from triage.fleet.render.charts.plan import cost_table
-from triage.statistics.away.cost import costs
+from triage.fleet.render.charts.plan import render_cost_table
+from triage.statistics.away.cost import compute_spares_costs
 from triage.statistics.away.methods import Law
-from triage.statistics.away.steps import Away, away
+from triage.statistics.away.steps import Away, cut_outages
 
 
 def drawn(seen: Away, spares: int, gpus_per_node: int | None = None) -> str:
-    rows = costs(seen, Law(seen.share), spares, gpus_per_node=gpus_per_node)
-    return str(cost_table([row.to_dict() for row in rows]))
+    rows = compute_spares_costs(seen, Law(seen.share), spares, gpus_per_node=gpus_per_node)
+    return str(render_cost_table([row.to_dict() for row in rows]))
 
 
 def test_costs_have_gpu_hours_only_where_a_node_is_known_to_have_gpus() -> None:
-    seen = away(np.array([0.0, 5.0]), np.array([10.0, 10.0]), 10.0)
+    seen = cut_outages(np.array([0.0, 5.0]), np.array([10.0, 10.0]), 10.0)
 
     assert "GPU-hours short" not in drawn(seen, 2)
     assert "1,080" in drawn(seen, 2)
@@ -23,4 +23,4 @@ def test_costs_have_gpu_hours_only_where_a_node_is_known_to_have_gpus() -> None:
 
 
 def test_no_spare_needs_no_table() -> None:
-    assert drawn(away(np.empty(0), np.empty(0), 10.0), 0) == ""
+    assert drawn(cut_outages(np.empty(0), np.empty(0), 10.0), 0) == ""

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from triage.fleet.render.charts.chart import clock, decades, linear
+from triage.fleet.render.charts.chart import make_decade_scale, make_linear_scale, make_time_scale
 
 MANY = 12
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [5.0], [1, 2, 3], [0.001, 0.002], [1e9, 3], [-4, 4]])
 def test_a_linear_scale_holds_its_values_between_its_ends(values):
-    scale = linear(values, 60, 600)
+    scale = make_linear_scale(values, 60, 600)
 
     assert 2 <= len(scale.ticks) <= MANY
     assert all(scale.low <= one <= scale.high for one in values)
@@ -19,7 +19,7 @@ def test_a_linear_scale_holds_its_values_between_its_ends(values):
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [7.0], [8, 1e6], [0.003, 0.004], [1e-9, 1e9]])
-@pytest.mark.parametrize("make", [decades, clock])
+@pytest.mark.parametrize("make", [make_decade_scale, make_time_scale])
 def test_a_logarithmic_scale_holds_its_values_between_its_ends(make, values):
     scale = make(values, 300, 20)
 
@@ -31,15 +31,15 @@ def test_a_logarithmic_scale_holds_its_values_between_its_ends(make, values):
 
 
 def test_equal_ratios_are_equal_ways_on_a_logarithmic_scale():
-    scale = decades([1, 10_000], 0, 400)
+    scale = make_decade_scale([1, 10_000], 0, 400)
 
     assert scale.at(100) - scale.at(10) == pytest.approx(scale.at(1000) - scale.at(100))
 
 
 def test_a_clock_has_the_times_that_people_name():
-    assert 24.0 in clock([0.1, 1000], 300, 20).ticks
-    assert clock([4, 11], 300, 20).ticks == (3.0, 6.0, 12.0)
+    assert 24.0 in make_time_scale([0.1, 1000], 300, 20).ticks
+    assert make_time_scale([4, 11], 300, 20).ticks == (3.0, 6.0, 12.0)
 
 
 def test_what_is_no_number_is_no_end_of_a_scale():
-    assert math.isfinite(linear([1.0, math.inf, math.nan], 0, 1).high)
+    assert math.isfinite(make_linear_scale([1.0, math.inf, math.nan], 0, 1).high)

@@ -6,7 +6,7 @@ from tests.fleet.render import fleets
 from tests.render.page.test_html import OURS, Page
 from triage.fleet.render.page.html import POLICY, render
 from triage.fleet.render.page.nodes import as_table
-from triage.fleet.render.sentences import answers
+from triage.fleet.render.sentences import list_headlines
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]
 MORE = {"figure", "figcaption"}
@@ -56,7 +56,7 @@ def test_answers_come_first_then_whom_to_take_out():
     report, standings = fleets.with_lemons()
     text = Page(render(report, standings)).text
 
-    first = answers(report, standings)[0].text
+    first = list_headlines(report, standings)[0].text
     order = [first, "lemons to take out", "Nodes that stand out", "Leaf switches",
              "How often jobs stop", "What fails", "How long a job of any size runs",
              "Checkpoints and effective time", "Spare nodes", "What this rests on"]  # fmt: skip

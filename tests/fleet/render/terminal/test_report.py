@@ -5,10 +5,10 @@ import re
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.sentences import TO_BEGIN, answers
+from triage.fleet.render.sentences import TO_BEGIN, list_headlines
 from triage.fleet.render.terminal.report import render
-from triage.fleet.render.terminal.table import as_lines
-from triage.render.words.clean import cells
+from triage.fleet.render.terminal.table import format_table_lines
+from triage.render.words.clean import count_cells
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]
 
@@ -21,7 +21,7 @@ def test_no_line_is_wider_than_asked_for(name, width):
     # Commands to paste are not broken by us.
     commands = {f"  {one}" for one in TO_BEGIN}
     lines = [line for line in text.splitlines() if line not in commands or width >= 80]
-    assert max(map(cells, lines)) <= width
+    assert max(map(count_cells, lines)) <= width
     assert text.endswith("\n")
 
 
@@ -58,7 +58,7 @@ def test_the_answers_come_first():
     report, standings = fleets.llama3()
     text = " ".join(render(report, standings, width=400).split())
 
-    places = [text.index(one.text) for one in answers(report, standings)]
+    places = [text.index(one.text) for one in list_headlines(report, standings)]
     assert places == sorted(places)
     assert places[-1] < text.index("Over time")
 
@@ -95,9 +95,9 @@ def test_hostile_names_are_written_out():
 
 def test_a_table_gives_way_in_its_words_first_and_leaves_blank_columns_out():
     rows = [("x" * 50, "1,234", ""), ("y", "5", "")]
-    lines = [line.text for line in as_lines(("name", "#number", "note"), rows, 30)]
+    lines = [line.text for line in format_table_lines(("name", "#number", "note"), rows, 30)]
 
     assert lines[0].split() == ["name", "number"]
-    assert all(cells(line) <= 30 for line in lines)
+    assert all(count_cells(line) <= 30 for line in lines)
     assert lines[1].endswith("1,234")
-    assert as_lines(("name",), [], 30) == []
+    assert format_table_lines(("name",), [], 30) == []

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.terminal.standings import standing_lines
-from triage.render.words.clean import cells
+from triage.fleet.render.terminal.standings import format_standing_lines
+from triage.render.words.clean import count_cells
 
 
 def told(rows, **options):
-    return [line.text for line in standing_lines(rows, **options)]
+    return [line.text for line in format_standing_lines(rows, **options)]
 
 
 def graded(*grades):
@@ -49,4 +49,4 @@ def test_nobody_is_a_sentence(rows, wanted, first):
 def test_no_line_is_wider_than_asked_for(width):
     rows = graded("lemon", "watch", "normal", "unknown")
 
-    assert max(map(cells, told(rows, width=width))) <= width
+    assert max(map(count_cells, told(rows, width=width))) <= width

@@ -21,7 +21,7 @@ from tests.fleet.services.fleets import (
     told,
 )
 from triage.errors import Forbidden, TooLarge, UnknownFormat, Unprocessable, UsageError
-from triage.fleet.services.exposure.imports import import_upload, zone_of
+from triage.fleet.services.exposure.imports import import_upload, parse_zone
 from triage.services.context import Context
 
 SACCT = (
@@ -152,20 +152,20 @@ def test_a_body_may_be_packed_and_may_not_grow_beyond_bounds(ctx: Context) -> No
     packed = gzip.compress(SACCT.encode())
     for encoding in ("gzip", None):
         found = import_upload(
-            ctx, io.BytesIO(packed).read, encoding, zone=zone_of("UTC"), cluster=""
+            ctx, io.BytesIO(packed).read, encoding, zone=parse_zone("UTC"), cluster=""
         )
         assert found.rows == 2
     bomb = gzip.compress(HEADER.encode() + b"\n" + b" " * (64 << 20))
     with pytest.raises(TooLarge):
-        import_upload(ctx, io.BytesIO(bomb).read, "gzip", zone=zone_of("UTC"), cluster="")
+        import_upload(ctx, io.BytesIO(bomb).read, "gzip", zone=parse_zone("UTC"), cluster="")
     with pytest.raises(Unprocessable):
-        import_upload(ctx, io.BytesIO(packed[:-9]).read, "gzip", zone=zone_of("UTC"), cluster="")
+        import_upload(ctx, io.BytesIO(packed[:-9]).read, "gzip", zone=parse_zone("UTC"), cluster="")
 
 
 def test_a_zone_that_is_none_is_refused() -> None:
     for name in ("Mars/Olympus", "../../etc/passwd", "", "\0"):
         with pytest.raises(UsageError, match="no zone"):
-            zone_of(name)
+            parse_zone(name)
 
 
 def test_many_who_import_the_same_at_once_keep_it_once(ctx: Context) -> None:
@@ -184,7 +184,7 @@ def test_a_request_has_so_many_rows_and_those_before_are_kept(ctx: Context) -> N
         text = "\n".join([HEADER, *[row(str(k), 0, 1) for k in range(number)]])
         packed = gzip.compress(text.encode())
         return import_upload(
-            ctx, io.BytesIO(packed).read, "gzip", zone=zone_of("UTC"), cluster="", most_rows=5
+            ctx, io.BytesIO(packed).read, "gzip", zone=parse_zone("UTC"), cluster="", most_rows=5
         ).rows
 
     assert send(5) == 5

@@ -19,7 +19,7 @@ from tests.fleet.services.fleets import (
 )
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.services.exposure.job_ended import end_from, ended
+from triage.fleet.services.exposure.job_ended import end_from, keep_job_end
 from triage.services.context import Context
 
 NOW = at(500)
@@ -32,7 +32,7 @@ def ctx(request, tmp_path) -> Iterator[Context]:
 
 
 def end(ctx: Context, job_id: object = "1", **body: object) -> dict:
-    return ended(ctx, end_from({"job_id": job_id, "cluster": "a", **body}, NOW)).to_dict()
+    return keep_job_end(ctx, end_from({"job_id": job_id, "cluster": "a", **body}, NOW)).to_dict()
 
 
 def test_a_job_that_ended_is_a_run_and_no_incident(ctx: Context) -> None:
@@ -94,9 +94,9 @@ def test_what_is_wrong_is_named(body: dict, where: str) -> None:
 
 
 def test_a_start_that_slurm_does_not_know_refuses_no_failure(ctx: Context) -> None:
-    from triage.services.hooks.job_failed import failure_from
+    from triage.services.hooks.job_failed import parse_failure
 
-    assert "started_at" not in failure_from({"job_id": 1, "SLURM_JOB_START_TIME": "0"}).facts
+    assert "started_at" not in parse_failure({"job_id": 1, "SLURM_JOB_START_TIME": "0"}).facts
     assert end(ctx, SLURM_JOB_START_TIME="0", ended_at=stamp(3))["run"] == "unknown"
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.fleet.services.fleets import service_on
 from tests.formats.health import samples
 from triage.domain.health import Outcome
-from triage.fleet.services.health.bandwidth import median_without, slow_ones
-from triage.fleet.services.health.due_list import newest_results
+from triage.fleet.services.health.bandwidth import compute_median_without, find_slow_nodes
+from triage.fleet.services.health.due_list import map_newest_results
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.services.context import Context
 
@@ -35,7 +35,7 @@ def outcomes(ctx: Context, cluster: str = "a") -> dict[str, tuple[Outcome, str]]
     with ctx.database.reading() as session:
         return {
             node: (one.outcome, one.detail)
-            for node, found in newest_results(session, cluster=cluster).items()
+            for node, found in map_newest_results(session, cluster=cluster).items()
             for one in found
             if one.check == "nccl.busbw"
         }
@@ -147,7 +147,7 @@ def test_what_its_own_report_says_stands(ctx: Context) -> None:
     ],
 )
 def test_only_what_stands_out_is_slow(values, slow) -> None:
-    assert set(slow_ones(dict(enumerate(values)))) == slow  # type: ignore[arg-type]
+    assert set(find_slow_nodes(dict(enumerate(values)))) == slow  # type: ignore[arg-type]
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=12), st.integers(0, 11))
@@ -155,4 +155,4 @@ def test_the_median_of_the_others_is_theirs(values: list[float], place: int) -> 
     ordered = sorted(values)
     place %= len(ordered)
 
-    assert median_without(ordered, place) == median(ordered[:place] + ordered[place + 1 :])
+    assert compute_median_without(ordered, place) == median(ordered[:place] + ordered[place + 1 :])

@@ -12,10 +12,10 @@ import pytest
 from tests.formats.health import samples
 from triage.errors import Corrupt, Unprocessable
 from triage.fleet.services.health import long_body
-from triage.fleet.services.health.long_body import checks_in
+from triage.fleet.services.health.long_body import read_body_checks
 from triage.formats.registry import identify_checks
 from triage.sandbox import one_shot
-from triage.services.uploads.plain_body import plain_text
+from triage.services.uploads.plain_body import read_plain_text
 
 HOST = json.dumps({"node": "n0", "check": "disk", "status": "fail", "detail": "x \ud800 é",
                    "part": "sda", "category": "ssd", "at": "2026-11-21T03:04:15.5Z"})  # fmt: skip
@@ -41,8 +41,8 @@ def patient(monkeypatch) -> None:
 
 def read(text: str | bytes, node: str | None = "né/1 <b>", most: int = 16 << 20):
     data = text if isinstance(text, bytes) else text.encode()
-    body = plain_text(io.BytesIO(data).read, None, most)
-    return checks_in(body, node=node, busbw_gbps=480.0)
+    body = read_plain_text(io.BytesIO(data).read, None, most)
+    return read_body_checks(body, node=node, busbw_gbps=480.0)
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -4,7 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from triage.fleet.services.health.policy import ASKS, EVERY, STRESS, CheckTrigger, Ran, due_of
+from triage.fleet.services.health.policy import (
+    ASKS,
+    EVERY,
+    STRESS,
+    CheckTrigger,
+    Ran,
+    list_due_checks,
+)
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -29,7 +36,9 @@ def asked(ask=MEMORY, days=2.0, node="n0"):
 
 
 def due(*given, asks=(), nodes=(("a", "n0"),)):
-    return [(one.node, one.check) for one in due_of(given, asks, nodes, in_use(given), NOW)]
+    return [
+        (one.node, one.check) for one in list_due_checks(given, asks, nodes, in_use(given), NOW)
+    ]
 
 
 @pytest.mark.parametrize("family", EVERY)
@@ -72,7 +81,7 @@ def test_what_evidence_asks_for_is_due_until_it_was_run(given, wanted):
 
 
 def test_the_newest_reason_is_told():
-    found = due_of([], [asked(days=2), asked(days=5)], [("a", "n0")], {}, NOW)
+    found = list_due_checks([], [asked(days=2), asked(days=5)], [("a", "n0")], {}, NOW)
 
     assert [one.since for one in found] == [NOW - 2 * DAY]
     assert "Xid 48" in found[0].because
@@ -91,6 +100,6 @@ def test_the_order_of_what_is_known_does_not_matter():
     nodes = [("a", "n0"), ("a", "n1")]
 
     used = in_use(given)
-    forward = due_of(given, asks, nodes, used, NOW)
-    assert forward == due_of(given[::-1], asks[::-1], nodes[::-1], used, NOW)
+    forward = list_due_checks(given, asks, nodes, used, NOW)
+    assert forward == list_due_checks(given[::-1], asks[::-1], nodes[::-1], used, NOW)
     assert len(forward) > 3

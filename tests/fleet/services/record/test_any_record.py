@@ -13,8 +13,13 @@ from tests.fleet.services.fleets import answered, at, failed, row, service_on, t
 from triage.domain.category import Category, Role
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.services.answers import fleet_of, options_of, report_of, standings_of
-from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
+from triage.fleet.services.answers import (
+    build_fleet_options,
+    look_at_fleet,
+    look_at_standings,
+    report_of,
+)
+from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
 
 NODES = ["n0", "n1", "gpu-7", "né", "n 4", "0"]
@@ -59,17 +64,17 @@ def answers(ctx: Context, chance: random.Random) -> Iterator[Any]:
     if until is not None:
         since = chance.choice([since, until - timedelta(microseconds=1), until - 3660 * DAY])
     asked = {"since": since, "until": until, "cluster": chance.choice([None, "nowhere", "a", ""])}
-    options = options_of(
+    options = build_fleet_options(
         gpus=chance.choice([None, 1, 10_000_000]), cost_s=chance.choice([None, 0.001, 86_400]),
         restart_s=chance.choice([None, 0.001, 604_800]), compare_days=chance.choice([None, 0.01]),
         utc_offset_hours=chance.choice([None, -14, 14]),
     )  # fmt: skip
-    yield fleet_of(ctx, **asked, options=options).to_dict(2000)
-    yield standings_of(ctx, until=until, cluster=asked["cluster"]).to_dict()
+    yield look_at_fleet(ctx, **asked, options=options).to_dict(2000)
+    yield look_at_standings(ctx, until=until, cluster=asked["cluster"]).to_dict()
     report = report_of(ctx, **asked)
-    yield projection_facts(report, chance.choice([1, 10_000_000]), chance.choice([None, 0.001]))
-    yield checkpoint_facts(report, chance.choice([None, 1]), chance.choice([None, 86_400.0]), None)
-    yield spares_facts(report, chance.choice([None, 1_000_000]), 0.001, chance.choice([None, 0.5]))
+    yield answer_projection(report, chance.choice([1, 10_000_000]), chance.choice([None, 0.001]))
+    yield answer_checkpoint(report, chance.choice([None, 1]), chance.choice([None, 86_400.0]), None)
+    yield answer_spares(report, chance.choice([None, 1_000_000]), 0.001, chance.choice([None, 0.5]))
 
 
 def numbers_in(value: Any) -> Iterator[float]:

@@ -11,12 +11,12 @@ from tests.services.incidents.test_incident_life import find, upload, work_off
 from triage.domain.failure import Failure
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
 from triage.fleet.services import standings as standings_cache
-from triage.fleet.services.hooks import MAX_PRIORS, priors_among
-from triage.fleet.services.standings import kept_standings
+from triage.fleet.services.hooks import MAX_PRIORS, select_priors
+from triage.fleet.services.standings import get_kept_standings
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.analyse import priors_of
+from triage.services.incidents.analyse import find_priors
 from triage.services.incidents.announce import announce
 from triage.store.incidents import revisions, settling
 from triage.store.incidents.facts import STANDINGS
@@ -45,14 +45,14 @@ def answered(ctx: Context, readers: Readers, files=TIE, facts=FACTS, job_id="471
 
 def report_of(ctx: Context, incident_id: str):
     with ctx.database.reading() as session:
-        newest = revisions.newest(session, incident_id)
+        newest = revisions.find_newest(session, incident_id)
     assert newest is not None
     return wire.report(newest.reported())
 
 
 def facts_of(ctx: Context, incident_id: str):
     with ctx.database.reading() as session:
-        found = settling.progress_of(session, incident_id)
+        found = settling.find_progress(session, incident_id)
     assert found is not None
     return found.facts
 
@@ -73,7 +73,9 @@ def history(report) -> list[str]:
 def planted(ctx: Context, monkeypatch, *lemons: str) -> None:
     """From now on these nodes are the lemons of the fleet."""
     rows = tuple(Standing(one, Grade.LEMON, ("r",), strikes=5, expected=0.1) for one in lemons)
-    monkeypatch.setattr(standings_cache, "standings_of", lambda ctx, cluster: FleetStandings(rows))
+    monkeypatch.setattr(
+        standings_cache, "look_at_standings", lambda ctx, cluster: FleetStandings(rows)
+    )
     monkeypatch.setattr(standings_cache, "_of_now", standings_cache.StandingsCache(1))
 
 
@@ -116,11 +118,11 @@ def test_an_incident_is_no_history_of_its_own(ctx, readers, monkeypatch):
     planted(ctx, monkeypatch, LEMON)
     incident_id, _ = answered(ctx, readers)
     with ctx.database.reading() as session:
-        st = settling.progress_of(session, incident_id)
+        st = settling.find_progress(session, incident_id)
     asked = replace(st, facts=FACTS)
 
-    assert priors_of(ctx, replace(asked, revision=0), "a")
-    assert priors_of(ctx, replace(asked, revision=1), "a") == {}
+    assert find_priors(ctx, replace(asked, revision=0), "a")
+    assert find_priors(ctx, replace(asked, revision=1), "a") == {}
 
 
 SAID = {LEMON: Prior(Grade.LEMON, "because I say so").to_dict()}
@@ -149,7 +151,7 @@ def test_an_answer_does_not_wait_for_history(ctx, readers, monkeypatch):
     def failing(ctx, cluster):
         raise RuntimeError("the record is damaged")
 
-    monkeypatch.setattr(standings_cache, "standings_of", failing)
+    monkeypatch.setattr(standings_cache, "look_at_standings", failing)
 
     _, report = answered(ctx, readers)
 
@@ -160,14 +162,14 @@ def test_standings_are_worked_out_anew_when_they_are_old(ctx, monkeypatch):
     asked = []
     monkeypatch.setattr(
         standings_cache,
-        "standings_of",
+        "look_at_standings",
         lambda ctx, cluster: asked.append(cluster) or FleetStandings(()),
     )
 
     for cluster in ("a", "a", None, "a"):
-        kept_standings(ctx, cluster)
+        get_kept_standings(ctx, cluster)
     old = replace(ctx, settings=ctx.settings.model_copy(update={"standings_every_s": 1e-9}))
-    kept_standings(old, "a")
+    get_kept_standings(old, "a")
 
     assert asked == ["a", None, "a"]
 
@@ -177,11 +179,11 @@ def test_of_an_incident_without_a_list_of_nodes_the_worst_are_told():
         tuple(Standing(f"n{k}", Grade.WATCH, ("r",), strikes=2) for k in range(MAX_PRIORS + 9))
     )
 
-    assert len(priors_among(many, set())) == MAX_PRIORS
-    assert set(priors_among(many, {"n3", "absent"})) == {"n3"}
+    assert len(select_priors(many, set())) == MAX_PRIORS
+    assert set(select_priors(many, {"n3", "absent"})) == {"n3"}
 
 
 def test_normal_and_golden_nodes_are_not_spoken_of():
     found = FleetStandings(tuple(Standing(str(one), one, ("r",)) for one in Grade))
 
-    assert set(priors_among(found, set())) == {"lemon", "watch"}
+    assert set(select_priors(found, set())) == {"lemon", "watch"}

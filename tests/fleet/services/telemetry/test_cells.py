@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.errors import Corrupt
-from triage.fleet.services.telemetry.cells import HOUR_US, Cells, fold, join, merged
-from triage.fleet.services.telemetry.day import day_of, last_values
+from triage.fleet.services.telemetry.cells import HOUR_US, Cells, fold, join, merge_cells
+from triage.fleet.services.telemetry.day import last_values, summarize_day
 from triage.fleet.services.telemetry.pack import pack, unpack
 
 DAY = 20_000
@@ -69,28 +69,28 @@ def test_stretches_of_an_hour_add_up_from_either_side(samples, cuts, random):
         else:
             right += 1
             more = parts[right]
-        found = merged(join([found, more]), COUNTS)
+        found = merge_cells(join([found, more]), COUNTS)
 
     assert same(found, whole)
-    assert same(merged(join([found, whole]), COUNTS), whole)
+    assert same(merge_cells(join([found, whole]), COUNTS), whole)
 
 
 def test_a_stretch_between_two_that_were_told_is_taken_for_a_repeat():
     """What a time from the first to the last sample cannot tell apart."""
-    ends = merged(join([cells([1], [1]), cells([9], [9])]), COUNTS)
+    ends = merge_cells(join([cells([1], [1]), cells([9], [9])]), COUNTS)
 
-    assert same(merged(join([ends, cells([5], [5])]), COUNTS), ends)
+    assert same(merge_cells(join([ends, cells([5], [5])]), COUNTS), ends)
 
 
 def test_the_same_cell_again_is_no_news():
     one = cells([1, 5, 9], [3, 7, 9])
 
-    assert same(merged(join([one, one, one]), COUNTS), one)
-    assert same(merged(join([one, cells([5], [7])]), COUNTS), one)
+    assert same(merge_cells(join([one, one, one]), COUNTS), one)
+    assert same(merge_cells(join([one, cells([5], [7])]), COUNTS), one)
 
 
 def test_of_cells_that_overlap_in_part_nothing_is_lost():
-    found = merged(join([cells([1, 9], [3, 9]), cells([5, 20], [7, 12])]), COUNTS)
+    found = merge_cells(join([cells([1, 9], [3, 9]), cells([5, 20], [7, 12])]), COUNTS)
 
     assert (found.count[0], found.high[0], found.growth[0]) == (4, 12.0, 9.0)
 
@@ -131,19 +131,19 @@ class TestDay:
         monkeypatch.setitem(globals(), "COUNTS", np.ones(8, np.bool_))
 
     def test_growth_is_within_hours_and_between_them(self):
-        day = day_of(*self.named(("ecc_dbe_total", "", [1, 30, 100], [2, 3, 7])), {})
+        day = summarize_day(*self.named(("ecc_dbe_total", "", [1, 30, 100], [2, 3, 7])), {})
         assert day.ecc_growth == 5
 
     def test_growth_since_the_day_before_counts(self):
         names, found = self.named(("ecc_dbe_total", "", [1], [7]))
 
-        assert day_of(names, found, {names[0]: 4.0}).ecc_growth == 3
-        assert day_of(names, found, {names[0]: 9.0}).ecc_growth == 7  # it was reset
-        assert day_of(names, found, {("ecc_dbe_total", "4", ""): 4.0}).ecc_growth == 0
+        assert summarize_day(names, found, {names[0]: 4.0}).ecc_growth == 3
+        assert summarize_day(names, found, {names[0]: 9.0}).ecc_growth == 7  # it was reset
+        assert summarize_day(names, found, {("ecc_dbe_total", "4", ""): 4.0}).ecc_growth == 0
         assert last_values(names, found) == {names[0]: 7.0}
 
     def test_errors_that_two_series_tell_count_once(self):
-        day = day_of(
+        day = summarize_day(
             *self.named(
                 ("ecc_dbe_total", "aggregate", [1, 2], [2, 3]),
                 ("ecc_dbe_total", "volatile", [1, 2], [0, 1]),
@@ -153,7 +153,7 @@ class TestDay:
         assert day.ecc_growth == 1
 
     def test_links_add_up_and_discards_are_no_errors(self):
-        day = day_of(
+        day = summarize_day(
             *self.named(
                 ("nvlink_errors_crc", "0", [1, 2], [0, 1]),
                 ("nvlink_errors_replay", "1", [1, 2], [0, 2]),
@@ -165,7 +165,7 @@ class TestDay:
         assert (day.nvlink_growth, day.ib_growth, day.link_recovery_growth) == (3, 4, 0)
 
     def test_links_that_were_trained_again_count_by_themselves_too(self):
-        day = day_of(
+        day = summarize_day(
             *self.named(
                 ("nvlink_errors_recovery", "0", [1, 2], [0, 2]),
                 ("nvlink_errors_replay", "1", [1, 2], [0, 700]),
@@ -189,11 +189,11 @@ class TestDay:
     def test_throttled_time_is_reckoned_from_the_time_between_samples(
         self, minutes, values, wanted
     ):
-        day = day_of(*self.named(("slowed_down", "", minutes, values)), {})
+        day = summarize_day(*self.named(("slowed_down", "", minutes, values)), {})
         assert day.throttled_minutes == pytest.approx(wanted)
 
     def test_temperatures_are_the_hottest_gpu_and_the_mean_inlet(self):
-        day = day_of(
+        day = summarize_day(
             *self.named(
                 ("gpu_temp_c", "", [1, 2], [60, 91]), ("inlet_temp_c", "", [1, 100], [20, 24])
             ),
@@ -205,4 +205,4 @@ class TestDay:
 
     def test_a_day_without_samples_is_nothing(self):
         names, found = self.named(("gpu_temp_c", "", [], []))
-        assert day_of(names, found, {}).gpu_temp_max_c is None
+        assert summarize_day(names, found, {}).gpu_temp_max_c is None

@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 
 from tests.fleet.services.small_fleet import END, LEMON, keep_fleet
-from triage.fleet.services.answers import fleet_of, standings_of, with_counters
+from triage.fleet.services.answers import look_at_fleet, look_at_standings, with_counters
 from triage.fleet.services.record.record import record_of
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.services.context import Context
@@ -60,10 +60,10 @@ def test_a_fleet_with_few_faults_says_that_it_cannot_tell(ctx, monkeypatch):
     keep_fleet(ctx, stops=4, of_lemon=0)
     send(ctx, LEMON, [0, 9])
 
-    found = standings_of(ctx, until=END, cluster="a").precursors
+    found = look_at_standings(ctx, until=END, cluster="a").precursors
 
     assert found.num_nodes == 1
     assert "cannot be told" in found.text
-    shown = fleet_of(ctx, until=END, cluster="a").to_dict()["standings"]["precursors"]
+    shown = look_at_fleet(ctx, until=END, cluster="a").to_dict()["standings"]["precursors"]
     assert shown["text"] == found.text
     assert shown["flags"] == []

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from triage.clock import utc_now
-from triage.fleet.services.parts import hardware_of
+from triage.clock import read_utc_now
+from triage.fleet.services.parts import answer_hardware
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 
 GPUS = tuple(f"GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b1{k}" for k in range(4))
-NOW = utc_now().replace(microsecond=0)
+NOW = read_utc_now().replace(microsecond=0)
 
 
 def sample(node: str, gpu: int, uuid: str, minutes: float = 0) -> str:
@@ -25,7 +25,7 @@ def post(ctx, *lines: str) -> None:
 
 
 def kept(ctx) -> list[tuple[str, str, str]]:
-    stays = [stay for node in ("n1", "n2") for stay in hardware_of(ctx, node=node).stays]
+    stays = [stay for node in ("n1", "n2") for stay in answer_hardware(ctx, node=node).stays]
     return sorted((stay.node, stay.identity, stay.slot) for stay in stays)
 
 

@@ -9,17 +9,21 @@ import zstandard
 from sqlalchemy import select
 
 from models import Node, TelemetryDay, TelemetryPack
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.errors import TooLarge, Unprocessable
 from triage.fleet.services.telemetry import summary as telemetry_summary
 from triage.fleet.services.telemetry.day import BRAKED, SLOWED_DOWN
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.services.telemetry.pack import unpack
 from triage.fleet.services.telemetry.retention import prune_telemetry
-from triage.fleet.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
+from triage.fleet.services.telemetry.rollups import (
+    average_cluster_hours,
+    list_rack_inlets,
+    sum_node_telemetry,
+)
 from triage.fleet.store import telemetry
 
-NOW = utc_now().replace(minute=0, second=0, microsecond=0)
+NOW = read_utc_now().replace(minute=0, second=0, microsecond=0)
 BEGIN = NOW.replace(hour=0) - timedelta(days=3)
 HEADER = "at,node,gpu,gpu_temp_c,throttle_reasons,ecc_dbe_total"
 
@@ -65,7 +69,7 @@ def state(ctx):
 
 def sums(ctx, **given):
     with ctx.database.reading() as session:
-        return node_telemetry(session, NOW, **given)
+        return sum_node_telemetry(session, NOW, **given)
 
 
 def test_the_same_samples_twice_add_nothing(ctx):
@@ -190,7 +194,7 @@ def test_a_bad_line_stops_no_other(ctx):
 
 
 def test_samples_of_a_time_to_come_are_not_taken(ctx):
-    later = (utc_now() + timedelta(days=2)).isoformat()
+    later = (read_utc_now() + timedelta(days=2)).isoformat()
     found = post(ctx, table(row(0), f"{later},n3,0,99,0,0"))
 
     assert found["outside"] > 0
@@ -249,7 +253,7 @@ def test_scrapes_name_racks_and_inlets_by_them(ctx):
         text = "# TYPE inlet_temp_c gauge\n"
         post(ctx, text + "".join(scrape(day, rack, 22 + grows * (day - offset)) for day in days))
     with ctx.database.reading() as session:
-        found = {one.rack: one for one in inlet_of_racks(session, NOW)}
+        found = {one.rack: one for one in list_rack_inlets(session, NOW)}
         assert session.scalars(select(Node.rack).order_by(Node.rack)).all() == ["r1", "r2", "r3"]
 
     assert found["r3"].trend_c_per_week == pytest.approx(1.4, abs=0.01)
@@ -261,7 +265,7 @@ def test_step_times_of_a_cluster_need_no_node(ctx):
     rows = [f"{at(60 * hour + m).isoformat()},{1 + hour / 10}" for hour in range(3) for m in (1, 2)]
     post(ctx, "at,step_time_s\n" + "\n".join(rows) + "\n", cluster="c")
     with ctx.database.reading() as session:
-        hours = hours_of_cluster(session, BEGIN, NOW, cluster="c")
+        hours = average_cluster_hours(session, BEGIN, NOW, cluster="c")
 
     told = hours.num_steps > 0
     assert hours.step_s[told] == pytest.approx([1.0, 1.1, 1.2], rel=1e-6)
@@ -281,6 +285,6 @@ def test_sums_are_of_the_days_asked_for(ctx):
     post(ctx, table(row(0, errors=1), row(5, errors=3)))
     day = int(BEGIN.timestamp() // 86_400)
     with ctx.database.reading() as session:
-        assert [one.ecc_growth for one in telemetry.sums(session, day, day + 1)] == [2]
-        assert telemetry.sums(session, day + 1, day + 9) == []
-        assert telemetry.sums(session, day - 9, day) == []
+        assert [one.ecc_growth for one in telemetry.list_node_sums(session, day, day + 1)] == [2]
+        assert telemetry.list_node_sums(session, day + 1, day + 9) == []
+        assert telemetry.list_node_sums(session, day - 9, day) == []

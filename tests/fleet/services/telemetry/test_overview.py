@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.fleet.services.telemetry.hours import Hours
-from triage.fleet.services.telemetry.overview import swing_of
+from triage.fleet.services.telemetry.overview import fit_daily_swing
 
 HOUR_NS = 3_600_000_000_000
 
@@ -20,7 +20,7 @@ def hours(days: int = 28, *, swing: float = 0.01, inlet: bool = True, seed: int 
 
 
 def test_a_warm_afternoon_is_found_with_its_hour_and_its_cause() -> None:
-    found = swing_of(hours())
+    found = fit_daily_swing(hours())
 
     assert found is not None
     assert found.step_time.found is True
@@ -32,14 +32,14 @@ def test_a_warm_afternoon_is_found_with_its_hour_and_its_cause() -> None:
 
 
 def test_noise_is_no_swing() -> None:
-    found = swing_of(hours(swing=0.0))
+    found = fit_daily_swing(hours(swing=0.0))
 
     assert found is not None
     assert found.step_time.found is False
 
 
 def test_without_inlet_the_swing_stands_alone() -> None:
-    found = swing_of(hours(inlet=False))
+    found = fit_daily_swing(hours(inlet=False))
 
     assert found is not None
     assert found.agreement is None
@@ -50,7 +50,7 @@ def test_without_inlet_the_swing_stands_alone() -> None:
 def test_hours_without_a_sample_are_not_made_up() -> None:
     whole = hours(days=7)
     step = np.where(np.arange(len(whole.step_s)) % 24 == 3, np.nan, whole.step_s)
-    found = swing_of(Hours(whole.at_ns, step, whole.num_steps, whole.inlet_c))
+    found = fit_daily_swing(Hours(whole.at_ns, step, whole.num_steps, whole.inlet_c))
 
     assert found is not None
     assert found.step_by_hour[3] is None
@@ -61,7 +61,7 @@ def test_no_step_time_is_no_swing(days: int) -> None:
     whole = hours(days=days)
     none = np.full(len(whole.step_s), np.nan)
 
-    assert swing_of(Hours(whole.at_ns, none, whole.num_steps, whole.inlet_c)) is None
+    assert fit_daily_swing(Hours(whole.at_ns, none, whole.num_steps, whole.inlet_c)) is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_step_time_that_is_none_breaks_nothing(odd: list[float]) -> None:
     whole = hours(days=3)
     step = np.resize(np.array(odd), len(whole.at_ns))
 
-    found = swing_of(Hours(whole.at_ns, step, whole.num_steps, whole.inlet_c))
+    found = fit_daily_swing(Hours(whole.at_ns, step, whole.num_steps, whole.inlet_c))
 
     assert found is not None
     real = [one for one in found.step_by_hour if one is not None]

@@ -86,7 +86,7 @@ def test_a_reader_that_dies_refuses_its_file_alone(
 
 
 def test_a_slow_one_is_ended_and_none_is_left_behind() -> None:
-    with telemetry_parquet.as_text(io.BytesIO(parquet()), 1 << 33, 0.001) as found:
+    with telemetry_parquet.convert_parquet_to_text(io.BytesIO(parquet()), 1 << 33, 0.001) as found:
         with pytest.raises(Corrupt, match="reader ended before its time"):
             found.read(1 << 16)
         child = found.child

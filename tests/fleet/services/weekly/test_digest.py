@@ -12,12 +12,12 @@ from tests.services.notifications.test_outbox import Receiver, listening, send_a
 from tests.support.work import do_all
 from triage.domain.states import WorkKind
 from triage.errors import Unprocessable
-from triage.fleet.services.weekly import digest_of, due_before, enqueue_digest
+from triage.fleet.services.weekly import compute_due_before, digest_of, enqueue_digest
 from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.notify.registry import validate
 from triage.sandbox.readers import Readers
-from triage.server.work import sweeper_of
+from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.incidents.retention import prune
 from triage.services.notifications.subscribe import subscribe, unsubscribe
@@ -81,7 +81,7 @@ def test_whoever_sweeps_puts_it_in_line(ctx: Context, clock) -> None:
     with ctx.database.writing() as session:
         new = NewSubscription("sub_1", "generic", "http://127.0.0.1/x", None, [], DIGEST)
         subscriptions.add(session, new, clock.now)
-    sweeper_of(ctx).sweep()
+    make_sweeper(ctx).sweep()
 
     with ctx.database.reading() as session:
         row = session.scalars(select(Work).where(Work.key == "digest")).one()
@@ -186,7 +186,7 @@ def test_what_was_told_is_pruned_with_incidents_of_its_age(
         clock.now = DUE + timedelta(days=days)
         prune(ctx, 90, 30)
         with ctx.database.reading() as session:
-            assert len(deliveries.of_subscription(session, told.id)) == left
+            assert len(deliveries.list_by_subscription(session, told.id)) == left
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_was_told_is_pruned_with_incidents_of_its_age(
 def test_a_week_ends_when_the_settings_say(now, weekday, hour, end) -> None:
     settings = Settings(digest_weekday=weekday, digest_hour_utc=hour)
 
-    assert due_before(utc(now), settings) == utc(end)
+    assert compute_due_before(utc(now), settings) == utc(end)
 
 
 def utc(text: str) -> datetime:

@@ -7,10 +7,10 @@ from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, ReplyKind
 from triage.errors import Corrupt
 from triage.parsers.live.debug_server.debug_server_looks import (
-    counter_looks,
-    file_looks,
     page_looks,
-    refusal_looks,
+    read_counter_answer,
+    read_debug_file,
+    read_refusal_answer,
     store_looks,
 )
 
@@ -18,7 +18,7 @@ OWN = "Current thread 0x00007f0000009000 (most recent call first):\n  <no Python
 
 
 def look_at(handler: str, bodies: list[str], head: str = "", name: str = "x.txt") -> Look:
-    (look,) = file_looks(head + server_file(handler, bodies), name)
+    (look,) = read_debug_file(head + server_file(handler, bodies), name)
     return look
 
 
@@ -141,8 +141,10 @@ def test_a_store_says_who_sits_where() -> None:
 
 def test_single_answers_take_the_rank_from_the_name() -> None:
     counters = '{"pytorch.wait_counter.a":{"active_count":0,"total_calls":2}}'
-    (look,) = counter_looks(counters, "handlers/wait_counter_values_rank_3.json")
-    (refusal,) = refusal_looks("Handler a_b not found: no such thing", "handlers/a_b_rank_2.txt")
+    (look,) = read_counter_answer(counters, "handlers/wait_counter_values_rank_3.json")
+    (refusal,) = read_refusal_answer(
+        "Handler a_b not found: no such thing", "handlers/a_b_rank_2.txt"
+    )
 
     assert (look.counters[0].process.rank, look.counters[0].calls) == (3, 2)
     assert [(one.process.rank, one.handler, one.kind) for one in refusal.replies] == [
@@ -152,10 +154,10 @@ def test_single_answers_take_the_rank_from_the_name() -> None:
 
 def test_json_that_is_none_is_refused() -> None:
     with pytest.raises(Corrupt):
-        counter_looks('{"pytorch.wait_counter.a":{"active_count":' + "[" * 100_000, "x.json")
+        read_counter_answer('{"pytorch.wait_counter.a":{"active_count":' + "[" * 100_000, "x.json")
 
 
 def test_a_hundred_thousand_sections_are_read_in_one_pass() -> None:
     text = server_file("dump_traceback", ["Error: 408"] * 100_000)
 
-    assert len(file_looks(text, "stacks.txt")[0].replies) == 100_000
+    assert len(read_debug_file(text, "stacks.txt")[0].replies) == 100_000

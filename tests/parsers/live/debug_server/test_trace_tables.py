@@ -7,7 +7,7 @@ import pytest
 import triage
 from triage.domain.category import Role
 from triage.domain.live.look import Tool
-from triage.parsers.live.debug_server.trace_tables import table_looks
+from triage.parsers.live.debug_server.trace_tables import read_trace_tables
 
 HEAD = (
     "  id    group_id  pass_check      collective_seq_id    p2p_seq_id    record_id  pg_desc   "
@@ -32,7 +32,7 @@ def table(*rows: str, name: str = "NCCL") -> str:
 
 
 def came(text: str) -> list[dict[int | None, int]]:
-    (look,) = table_looks(text, "fr_trace_20260314_024210.txt")
+    (look,) = read_trace_tables(text, "fr_trace_20260314_024210.txt")
     return [
         {one.process.rank: (one.launched or {})["all"] for one in group.ranks}
         for group in look.communicators
@@ -67,7 +67,7 @@ def test_what_the_analyzer_says_changes_nothing() -> None:
     ids=["empty", "nobody came", "cut", "cut row", "one long line"],
 )
 def test_nothing_to_compare_gives_an_empty_look(text: str) -> None:
-    (look,) = table_looks(text, "a.txt")
+    (look,) = read_trace_tables(text, "a.txt")
     assert look.tool is Tool.TRACE_TABLE
     assert look.communicators == ()
     assert look.notes

@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.live.process import ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.monitor import begins_as_monitor, parse_monitor
+from triage.parsers.live.ras.monitor import is_ras_monitor, parse_monitor
 
 WHO = "Process 51306 on node 10.20.0.12 managing GPU 5"
 UNRESPONSIVE = f"[2026-03-14 02:39:58] PEER_UNRESPONSIVE: {WHO} peer not responding for 5s\n"
@@ -66,7 +66,7 @@ def test_a_stream_that_breaks_off_keeps_its_events() -> None:
     ],
 )
 def test_a_stream_is_known_by_its_first_event(text: str, ours: bool) -> None:
-    assert begins_as_monitor(text) is ours
+    assert is_ras_monitor(text) is ours
 
 
 @pytest.mark.parametrize("text", ["", "{", "nothing", "[" * 1_000_000])

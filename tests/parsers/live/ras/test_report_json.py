@@ -9,7 +9,7 @@ from tests.support.spent import spent_s
 from triage.domain.live.communicator import Presence
 from triage.domain.live.process import ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.report_json import begins_as_json, parse_json
+from triage.parsers.live.ras.report_json import is_ras_json, parse_json
 
 COUNTS = {"AllGather": 88, "AllReduce": 12}
 
@@ -134,8 +134,8 @@ def test_json_nested_deeply_is_refused_quickly() -> None:
 
 
 def test_is_known_by_its_keys() -> None:
-    assert begins_as_json(report())
-    assert begins_as_json("OK\nSERVER PROTOCOL 2\n" + report())
-    assert begins_as_json(json.dumps(json.loads(report()), sort_keys=True))
-    assert not begins_as_json('{"nccl_version": "2.29.7", "entries": []}')
-    assert not begins_as_json('{"communicators": []}')
+    assert is_ras_json(report())
+    assert is_ras_json("OK\nSERVER PROTOCOL 2\n" + report())
+    assert is_ras_json(json.dumps(json.loads(report()), sort_keys=True))
+    assert not is_ras_json('{"nccl_version": "2.29.7", "entries": []}')
+    assert not is_ras_json('{"communicators": []}')

@@ -6,7 +6,7 @@ from tests.parsers.live.ras.reports import text_report
 from triage.domain.live.communicator import Presence
 from triage.domain.live.process import Process, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.report_text import begins_as_text, parse_text
+from triage.parsers.live.ras.report_text import is_ras_text, parse_text
 
 BEHIND = """#0-0 (00aa4f19d2a87be3) MISMATCH
   Communicator ranks have different AllReduce operation counts
@@ -164,7 +164,7 @@ def test_a_report_that_is_cut_says_so_and_keeps_what_it_has() -> None:
 
 @pytest.mark.parametrize("before", ["", "OK\nSERVER PROTOCOL 2\n", "$ ncclras -v\r\n", "\n\n"])
 def test_a_report_is_known_behind_the_lines_of_its_protocol(before: str) -> None:
-    assert begins_as_text(before + text_report())
+    assert is_ras_text(before + text_report())
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_report_is_known_behind_the_lines_of_its_protocol(before: str) -> None
     ids=["a job log", "an info line", "another tool's summary", "a log that quotes one"],
 )
 def test_is_no_report(text: str) -> None:
-    assert not begins_as_text(text)
+    assert not is_ras_text(text)
 
 
 def test_ranks_that_the_communicator_cannot_have_are_left_out() -> None:

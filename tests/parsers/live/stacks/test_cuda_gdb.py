@@ -5,9 +5,9 @@ import pytest
 from triage.domain.live.look import Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.cuda_gdb import cuda_gdb_stacks
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.stack_looks import cuda_gdb_looks
+from triage.parsers.live.stacks.cuda_gdb import read_cuda_gdb_stacks
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.stack_looks import read_cuda_gdb_looks
 
 CORE = """Opening GPU coredump: /var/cores/core_1773456067_gpu-n04_4100.nvcudmp
 
@@ -23,7 +23,7 @@ ROWS = """  Kernel Parent Dev Grid Status   SMs Mask GridDim BlockDim Invocation
 
 
 def stacks(text: str) -> list[ThreadStack]:
-    return cuda_gdb_stacks(lines_of(text), UNKNOWN_PROCESS)
+    return read_cuda_gdb_stacks(split_clean_lines(text), UNKNOWN_PROCESS)
 
 
 def test_a_core_tells_host_pid_gpu_kernel_and_exception() -> None:
@@ -56,4 +56,4 @@ def test_a_core_of_another_name_tells_no_process(name: str) -> None:
 def test_threads_of_the_host_are_a_look_of_their_own() -> None:
     text = CORE + '\nThread 1 (Thread 0x7f40 (LWP 4100) "python"):\n#0  0x00007f in poll ()\n'
 
-    assert [look.tool for look in cuda_gdb_looks(text, "a.txt")] == [Tool.CUDA_GDB, Tool.GDB]
+    assert [look.tool for look in read_cuda_gdb_looks(text, "a.txt")] == [Tool.CUDA_GDB, Tool.GDB]

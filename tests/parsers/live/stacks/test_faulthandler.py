@@ -5,15 +5,15 @@ import pytest
 from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text
 from triage.domain.live.process import UNKNOWN_PROCESS
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.stack_looks import faulthandler_looks
+from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.stack_looks import read_faulthandler_looks
 
 OTHER = 'Thread 0x00007f0000001000 (most recent call first):\n  File "/w/a.py", line 3 in f\n'
 
 
 def rounds(text: str) -> list[list[ThreadStack]]:
-    return faulthandler_rounds(lines_of(text), UNKNOWN_PROCESS)
+    return read_faulthandler_rounds(split_clean_lines(text), UNKNOWN_PROCESS)
 
 
 def test_the_main_thread_is_the_last() -> None:
@@ -105,14 +105,14 @@ def test_a_fatal_error_is_of_the_current_thread() -> None:
 
 def test_of_a_cut_dump_the_last_thread_is_not_the_main_one() -> None:
     text = faulthandler_text()
-    look = faulthandler_looks(text[: text.index("in main")], "rank_3.txt")[0]
+    look = read_faulthandler_looks(text[: text.index("in main")], "rank_3.txt")[0]
 
     assert [one.is_main for one in look.stacks] == [False, False]
     assert look.partial
 
 
 def test_of_very_many_dumps_the_last_are_kept() -> None:
-    looks = faulthandler_looks(OTHER * 2000 + faulthandler_text(), "rank_3.txt")
+    looks = read_faulthandler_looks(OTHER * 2000 + faulthandler_text(), "rank_3.txt")
 
     assert len(looks) < 1000
     assert looks[-1].stacks[-1].is_main
@@ -120,7 +120,7 @@ def test_of_very_many_dumps_the_last_are_kept() -> None:
 
 
 def test_the_rank_is_in_the_name() -> None:
-    look = faulthandler_looks(faulthandler_text(), "stacks/rank_3.txt")[0]
+    look = read_faulthandler_looks(faulthandler_text(), "stacks/rank_3.txt")[0]
 
     assert {one.process.rank for one in look.stacks} == {3}
 

@@ -4,9 +4,9 @@ import pytest
 
 from triage.domain.live.process import UNKNOWN_PROCESS
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.gdb import bare_name, gdb_stacks
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.stack_looks import gdb_looks
+from triage.parsers.live.stacks.gdb import read_gdb_stacks, strip_arguments
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.stack_looks import read_gdb_looks
 
 PROCESS = """[New LWP 4142]
 [Thread debugging using libthread_db enabled]
@@ -24,7 +24,7 @@ Thread 1 (Thread 0x7f40d13f7740 (LWP 4100) "python"):
 
 
 def stacks(text: str) -> list[ThreadStack]:
-    return gdb_stacks(lines_of(text), UNKNOWN_PROCESS)
+    return read_gdb_stacks(split_clean_lines(text), UNKNOWN_PROCESS)
 
 
 def test_thread_1_is_the_main_one_and_tells_the_pid() -> None:
@@ -107,7 +107,7 @@ def test_waiting_for_the_gil_is_a_frame() -> None:
     ],
 )
 def test_a_name_comes_without_parameters(call: str, name: str) -> None:
-    assert bare_name(call) == name
+    assert strip_arguments(call) == name
 
 
 def test_a_frame_of_a_megabyte_is_cut_in_time() -> None:
@@ -119,4 +119,4 @@ def test_a_frame_of_a_megabyte_is_cut_in_time() -> None:
 
 
 def test_the_rank_is_in_the_name() -> None:
-    assert gdb_looks(PROCESS, "gdb/rank_6.txt")[0].stacks[0].process.rank == 6
+    assert read_gdb_looks(PROCESS, "gdb/rank_6.txt")[0].stacks[0].process.rank == 6

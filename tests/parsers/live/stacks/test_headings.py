@@ -4,7 +4,11 @@ import pytest
 
 from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text, py_spy_text
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
-from triage.parsers.live.stacks.stack_looks import faulthandler_looks, process_of, py_spy_looks
+from triage.parsers.live.stacks.stack_looks import (
+    process_of,
+    read_faulthandler_looks,
+    read_py_spy_looks,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,7 @@ def one_file(heading: str, *, twice: bool = False) -> str:
 @pytest.mark.parametrize("twice", [False, True])
 def test_one_file_of_all_ranks_whose_pids_are_alike_on_two_nodes(twice: bool) -> None:
     text = one_file("=== rank {rank} host {host} pid {pid} ===", twice=twice)
-    looks = py_spy_looks(text, "all.txt")
+    looks = read_py_spy_looks(text, "all.txt")
     assert len(looks) == 1 + twice
     for look in looks:
         ranks = [one.process.rank for one in look.stacks if one.is_main]
@@ -73,14 +77,14 @@ def test_one_file_of_all_ranks_whose_pids_are_alike_on_two_nodes(twice: bool) ->
 
 
 def test_headings_without_a_rank_still_part_nodes() -> None:
-    (look,) = py_spy_looks(one_file("### node {host} pid {pid} ###"), "all.txt")
+    (look,) = read_py_spy_looks(one_file("### node {host} pid {pid} ###"), "all.txt")
     homes = {(one.process.host, one.process.pid) for one in look.stacks}
     assert len(homes) == 4
 
 
 def test_lines_keep_their_numbers() -> None:
     text = one_file("## rank {rank} host {host}")
-    (look,) = py_spy_looks(text, "all.txt")
+    (look,) = read_py_spy_looks(text, "all.txt")
     for one in look.stacks:
         assert text.split("\n")[(one.line or 0) - 1].startswith("Thread ")
 
@@ -89,13 +93,13 @@ def test_dumps_of_faulthandler_below_headings_are_one_look() -> None:
     text = "".join(
         f"##### rank {rank} host gpu-{rank // 2} #####\n{faulthandler_text()}" for rank in range(4)
     )
-    (look,) = faulthandler_looks(text, "all.txt")
+    (look,) = read_faulthandler_looks(text, "all.txt")
     assert [one.process.rank for one in look.stacks if one.is_main] == [0, 1, 2, 3]
-    assert len(faulthandler_looks(text * 2, "all.txt")) == 2
+    assert len(read_faulthandler_looks(text * 2, "all.txt")) == 2
 
 
 def test_a_file_without_headings_is_read_as_before() -> None:
-    (look,) = py_spy_looks("2026-04-24 16:10:55\n" + py_spy_text(70), "rank_3.txt")
+    (look,) = read_py_spy_looks("2026-04-24 16:10:55\n" + py_spy_text(70), "rank_3.txt")
     assert {one.process for one in look.stacks} == {
         Process(rank=3, pid=70, command="python pretrain.py")
     }

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text
 from triage.domain.live.look import Look
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader, LogBounds
 from triage.parsers.logs.source import stream_of
 
@@ -19,7 +19,7 @@ SMALL = LogBounds(chunk=700, line=512, context=256)
 def looks(text: str, name: str = "job.log", bounds: LogBounds = DEFAULT_BOUNDS) -> Sequence[Look]:
     stream = stream_of(io.BytesIO(text.encode()), name)
     assert stream is not None
-    return LineReader(standard(), bounds, templates=False).read(stream).looks
+    return LineReader(get_standard(), bounds, templates=False).read(stream).looks
 
 
 def of_rank(rank: int, text: str) -> list[str]:

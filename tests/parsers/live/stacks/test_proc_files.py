@@ -4,9 +4,9 @@ import pytest
 
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.proc_files import proc_stacks
-from triage.parsers.live.stacks.stack_looks import proc_looks
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.proc_files import read_proc_stacks
+from triage.parsers.live.stacks.stack_looks import read_proc_looks
 
 STATUS = (
     "Name:\tpython\nUmask:\t0022\nState:\tD (disk sleep)\nTgid:\t4100\nPid:\t4100\nPPid:\t4000\n"
@@ -19,7 +19,7 @@ FRAMES = (
 
 
 def stacks(text: str, name: str = "x.txt") -> list[ThreadStack]:
-    return proc_stacks(lines_of(text), UNKNOWN_PROCESS, name)
+    return read_proc_stacks(split_clean_lines(text), UNKNOWN_PROCESS, name)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,6 @@ def test_a_file_alone_takes_the_pid_from_its_path() -> None:
 
 
 def test_the_parent_of_a_rank_does_not_make_it_a_worker() -> None:
-    (look,) = proc_looks(f"== status\n{STATUS}", "proc/rank_2.txt")
+    (look,) = read_proc_looks(f"== status\n{STATUS}", "proc/rank_2.txt")
 
     assert look.stacks[0].process == Process(rank=2, pid=4100, parent_pid=4000)

@@ -5,13 +5,13 @@ import pytest
 from tests.support.stack_texts import LOADER, py_spy_text
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.py_spy import py_spy_stacks
-from triage.parsers.live.stacks.stack_looks import py_spy_looks
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.py_spy import read_py_spy
+from triage.parsers.live.stacks.stack_looks import read_py_spy_looks
 
 
 def stacks(text: str, process: Process = UNKNOWN_PROCESS) -> list[ThreadStack]:
-    return py_spy_stacks(lines_of(text), process)
+    return read_py_spy(split_clean_lines(text), process)
 
 
 def test_a_dump_is_its_threads_innermost_frame_first() -> None:
@@ -98,7 +98,7 @@ def test_colours_are_taken_off() -> None:
 
 def test_a_worker_has_the_rank_of_its_parent() -> None:
     text = py_spy_text(4100, LOADER) + "\n" + "-" * 80 + "\n" + py_spy_text(4200, parent=4100)
-    look = py_spy_looks(text, "rank_5.txt")[0]
+    look = read_py_spy_looks(text, "rank_5.txt")[0]
 
     assert [(one.process.rank, one.process.pid, one.process.parent_pid) for one in look.stacks] == [
         (5, 4100, None), (5, 4100, None), (5, 4200, 4100), (5, 4200, 4100),
@@ -108,30 +108,30 @@ def test_a_worker_has_the_rank_of_its_parent() -> None:
 def test_a_launcher_above_gets_no_rank() -> None:
     launcher = py_spy_text(4000, command="/opt/bin/python -m torch.distributed.run train.py")
     text = launcher + "\n" + py_spy_text(4100, parent=4000)
-    look = py_spy_looks(text, "rank_5.txt")[0]
+    look = read_py_spy_looks(text, "rank_5.txt")[0]
 
     assert {one.process.pid: one.process.rank for one in look.stacks} == {4000: None, 4100: 5}
 
 
 def test_the_name_says_nothing_of_unrelated_processes() -> None:
-    look = py_spy_looks(py_spy_text(4100) + "\n" + py_spy_text(4300), "stacks_3.txt")[0]
+    look = read_py_spy_looks(py_spy_text(4100) + "\n" + py_spy_text(4300), "stacks_3.txt")[0]
 
     assert {one.process.rank for one in look.stacks} == {None}
 
 
 def test_a_rank_may_stand_in_the_command() -> None:
     text = py_spy_text(4100, command="python t.py --local_rank=1 --rank 9") + py_spy_text(4300)
-    look = py_spy_looks(text, "all.txt")[0]
+    look = read_py_spy_looks(text, "all.txt")[0]
 
     assert {one.process.pid: one.process.rank for one in look.stacks} == {4100: 9, 4300: None}
 
 
 def test_a_number_that_is_the_pid_is_no_rank() -> None:
-    assert py_spy_looks(py_spy_text(4100), "4100.txt")[0].stacks[0].process.rank is None
+    assert read_py_spy_looks(py_spy_text(4100), "4100.txt")[0].stacks[0].process.rank is None
 
 
 def test_dumps_behind_one_another_are_looks_of_their_own() -> None:
-    first, second = py_spy_looks(py_spy_text(4100, LOADER) + py_spy_text(4100), "rank_1.txt")
+    first, second = read_py_spy_looks(py_spy_text(4100, LOADER) + py_spy_text(4100), "rank_1.txt")
 
     assert first.stacks[0].frames[0].function == "Queue.get"
     assert second.stacks[0].frames[0].function == "all_reduce"
@@ -139,7 +139,7 @@ def test_dumps_behind_one_another_are_looks_of_their_own() -> None:
 
 def test_of_a_cut_dump_the_whole_frames_are_kept() -> None:
     text = py_spy_text(4100)
-    look = py_spy_looks(text[: text.index("pretrain.py:38")], "rank_1.txt")[0]
+    look = read_py_spy_looks(text[: text.index("pretrain.py:38")], "rank_1.txt")[0]
 
     assert [frame.function for frame in look.stacks[0].frames] == ["all_reduce", "train_step"]
     assert look.partial
@@ -148,7 +148,7 @@ def test_of_a_cut_dump_the_whole_frames_are_kept() -> None:
 def test_ten_thousand_threads_and_a_frame_of_a_megabyte_are_read() -> None:
     threads = "".join(f'Thread {n} (idle): "w"\n    f (a.py:1)\n' for n in range(10_000, 20_000))
     text = py_spy_text(4100) + threads + "    " + "std::vector<" * 90_000 + "> (libx.so)\n"
-    look = py_spy_looks(text, "rank_1.txt")[0]
+    look = read_py_spy_looks(text, "rank_1.txt")[0]
 
     assert len(look.stacks) == 10_002
     assert len(look.stacks[-1].frames[-1].function) < 500

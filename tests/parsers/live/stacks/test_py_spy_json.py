@@ -8,8 +8,8 @@ import pytest
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame
 from triage.errors import Corrupt
-from triage.parsers.live.stacks.py_spy_json import py_spy_json_stacks
-from triage.parsers.live.stacks.stack_looks import py_spy_json_looks
+from triage.parsers.live.stacks.py_spy_json import read_py_spy_json
+from triage.parsers.live.stacks.stack_looks import read_py_spy_json_looks
 
 
 def thread(**changed: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def thread(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_thread_is_read() -> None:
-    ((one,), whole) = py_spy_json_stacks(json.dumps([thread()], indent=1))
+    ((one,), whole) = read_py_spy_json(json.dumps([thread()], indent=1))
 
     assert whole
     assert one.process == Process(pid=4100)
@@ -37,7 +37,7 @@ def test_a_thread_is_read() -> None:
 def test_sub_processes_tell_command_and_parent() -> None:
     info = {"pid": 4200, "command_line": "python w.py", "parent": {"pid": 4100}}
     text = json.dumps([thread(), thread(pid=4200, os_thread_id=4200, process_info=info)])
-    (look,) = py_spy_json_looks(text, "rank_3.json")
+    (look,) = read_py_spy_json_looks(text, "rank_3.json")
 
     assert [one.process for one in look.stacks] == [
         Process(rank=3, pid=4100),
@@ -47,14 +47,14 @@ def test_sub_processes_tell_command_and_parent() -> None:
 
 def test_of_a_cut_file_the_whole_threads_are_kept() -> None:
     text = json.dumps([thread(), thread(os_thread_id=4101, thread_name="w")])
-    (look,) = py_spy_json_looks(text[:-40], "rank_3.json")
+    (look,) = read_py_spy_json_looks(text[:-40], "rank_3.json")
 
     assert [one.thread_name for one in look.stacks] == ["MainThread"]
     assert look.partial
 
 
 def test_arrays_behind_one_another_are_looks_of_their_own() -> None:
-    assert len(py_spy_json_looks(json.dumps([thread()]) * 2, "a.json")) == 2
+    assert len(read_py_spy_json_looks(json.dumps([thread()]) * 2, "a.json")) == 2
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_arrays_behind_one_another_are_looks_of_their_own() -> None:
 )
 def test_json_that_is_none_of_it_is_refused(text: str) -> None:
     with pytest.raises(Corrupt):
-        py_spy_json_looks(text, "a.json")
+        read_py_spy_json_looks(text, "a.json")
 
 
 def test_values_of_other_types_are_passed_over() -> None:
     odd = thread(pid="4100", os_thread_id=-3, active="no", owns_gil=1, thread_name=7)
     odd["frames"] = [None, {"name": 5, "line": 1 << 70}]
-    ((one,), _) = py_spy_json_stacks(json.dumps([odd]))
+    ((one,), _) = read_py_spy_json(json.dumps([odd]))
 
     assert (one.process.pid, one.active, one.owns_gil, one.thread_name) == (None, None, None, None)
     assert one.frames == (StackFrame("", "", None, True),)

@@ -4,7 +4,7 @@ import pytest
 
 from triage.domain.live.look import Tool
 from triage.domain.live.stack import StackFrame
-from triage.parsers.live.stacks.stack_looks import python_traceback_looks
+from triage.parsers.live.stacks.stack_looks import read_python_traceback_looks
 
 FRAMES = (
     '  File "/w/train.py", line 43, in <module>\n    main()\n  File "/w/data.py", line 3, in read\n'
@@ -23,7 +23,7 @@ FRAMES = (
 def test_a_thread_is_turned_innermost_first(
     header: str, thread: int | None, name: str | None, main: bool | None
 ) -> None:
-    (look,) = python_traceback_looks(f"{header}\n{FRAMES}", "rank_1.txt")
+    (look,) = read_python_traceback_looks(f"{header}\n{FRAMES}", "rank_1.txt")
     (one,) = look.stacks
 
     assert look.tool is Tool.TRACEBACK
@@ -38,4 +38,4 @@ def test_a_thread_is_turned_innermost_first(
 def test_a_thread_seen_again_begins_a_look() -> None:
     text = f"# Thread 7 (MainThread)\n{FRAMES}\n# Thread 8 (w)\n{FRAMES}\n"
 
-    assert [len(look.stacks) for look in python_traceback_looks(text * 2, "a.txt")] == [2, 2]
+    assert [len(look.stacks) for look in read_python_traceback_looks(text * 2, "a.txt")] == [2, 2]

@@ -33,7 +33,8 @@ class RestOfCommunicator:
 class Levels:
     """The members of one communicator by how many ``operation`` they have issued.
 
-    ``identities``, ``counts`` and ``_members`` are in the order of the counts, the lowest first;
+    ``identities``, ``counts`` and ``_list_members`` are in the order of the counts, the lowest
+    first;
     there are at least two different counts. ``completed`` is whether completions are counted.
     ``weights`` is for how many ranks each stands.
     """
@@ -47,34 +48,34 @@ class Levels:
     completed: bool = False
 
 
-def levels_of(communicators: Iterable[Communicator], identity_of: IdentityOf) -> Iterator[Levels]:
+def find_levels(communicators: Iterable[Communicator], identity_of: IdentityOf) -> Iterator[Levels]:
     """What members of each communicator differ in; nothing where all are alike."""
     for communicator in communicators:
-        for name, by_rank in _compared(communicator).items():
+        for name, by_rank in _collect_compared(communicator).items():
             if len(set(by_rank.values())) > 1:
-                yield _ordered(communicator, name, by_rank, identity_of, completed=False)
-        if not _any_launched(communicator):
-            for name, by_rank in _counts_by_name(communicator, completed=True).items():
+                yield _order_levels(communicator, name, by_rank, identity_of, completed=False)
+        if not _is_any_launched(communicator):
+            for name, by_rank in _count_by_name(communicator, completed=True).items():
                 if len(set(by_rank.values())) > 1:
-                    yield _ordered(communicator, name, by_rank, identity_of, completed=True)
+                    yield _order_levels(communicator, name, by_rank, identity_of, completed=True)
 
 
 _REST: Final = -1
 """The rank under which the members that a tool does not list stand."""
 
 
-def _compared(communicator: Communicator) -> dict[str, dict[int, int]]:
+def _collect_compared(communicator: Communicator) -> dict[str, dict[int, int]]:
     """What is compared -> rank -> how far it came."""
-    found = _counts_by_name(communicator, completed=False)
+    found = _count_by_name(communicator, completed=False)
     silent = {one.rank for one in communicator.ranks if one.presence in _SILENT}
     if silent:
         others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
-        if _num_unlisted(communicator) > 0:
+        if _count_unlisted(communicator) > 0:
             others[_REST] = 1
         found[ABSENT] = {**others, **dict.fromkeys(silent, 0)}
     begun = {
         one.rank: int(one.status != "init")
-        for one in _members(communicator)
+        for one in _list_members(communicator)
         if one.status in ("init", "running") and one.presence is Presence.ANSWERED
     }
     if begun:
@@ -82,18 +83,18 @@ def _compared(communicator: Communicator) -> dict[str, dict[int, int]]:
     return found
 
 
-def _any_launched(communicator: Communicator) -> bool:
+def _is_any_launched(communicator: Communicator) -> bool:
     """Whether members differ in what they launched: then that is why they complete less."""
     return any(
         len(set(by_rank.values())) > 1
-        for by_rank in _counts_by_name(communicator, completed=False).values()
+        for by_rank in _count_by_name(communicator, completed=False).values()
     )
 
 
-def _counts_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
+def _count_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
     """Operation -> rank -> how many it launched, or completed."""
     found: dict[str, dict[int, int]] = {}
-    for member in _members(communicator):
+    for member in _list_members(communicator):
         counts: Mapping[str, int] | None = member.completed if completed else member.launched
         if counts and member.presence not in _SILENT:
             for name, count in counts.items():
@@ -101,19 +102,19 @@ def _counts_by_name(communicator: Communicator, *, completed: bool) -> dict[str,
     return found
 
 
-def _members(communicator: Communicator) -> Iterator[CommunicatorRank]:
+def _list_members(communicator: Communicator) -> Iterator[CommunicatorRank]:
     """The listed members, then all others as one."""
     yield from communicator.ranks
     if communicator.rest is not None:
         yield communicator.rest
 
 
-def _num_unlisted(communicator: Communicator) -> int:
+def _count_unlisted(communicator: Communicator) -> int:
     """How many members a tool speaks of together."""
     return 0 if communicator.rest is None else communicator.size - len(communicator.ranks)
 
 
-def _ordered(
+def _order_levels(
     communicator: Communicator,
     name: str,
     by_rank: Mapping[int, int],
@@ -137,6 +138,6 @@ def _ordered(
         ),
         tuple(by_rank[rank] for rank in ranks),
         tuple(listed),
-        tuple(max(_num_unlisted(communicator), 1) if member is rest else 1 for member in listed),
+        tuple(max(_count_unlisted(communicator), 1) if member is rest else 1 for member in listed),
         completed,
     )

@@ -69,11 +69,11 @@ def _put_together(parts: Sequence[Communicator]) -> Communicator:
     )
 
 
-def latest_round(looks: Sequence[Look]) -> Round | None:
+def find_latest_round(looks: Sequence[Look]) -> Round | None:
     """The last round of ``looks`` (of one tool and one job), compared with the one before it; None
     where no look holds a communicator.
     """
-    rounds = _in_rounds([look for look in looks if look.communicators])
+    rounds = _split_into_rounds([look for look in looks if look.communicators])
     if not rounds:
         return None
     last, counts = rounds[-1]
@@ -92,12 +92,14 @@ def latest_round(looks: Sequence[Look]) -> Round | None:
     return Round(tuple(last))
 
 
-def _in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
+def _split_into_rounds(
+    looks: Iterable[Look],
+) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
     """The rounds and their counters, the earliest first. The k-th look at a rank is of round k."""
     seen: Counter[tuple[int, int]] = Counter()
     rounds: dict[int, tuple[list[Look], dict[tuple[int, int, str], int]]] = {}
-    for look in sorted(looks, key=in_order):
-        counts = _counts_of(look)
+    for look in sorted(looks, key=get_order_key):
+        counts = _collect_counts(look)
         ranks = {(one.hash, member.rank) for one in look.communicators for member in one.ranks}
         ranks |= {(one.hash, -1) for one in look.communicators if one.rest is not None}
         number = max((seen[rank] for rank in ranks), default=0)
@@ -105,10 +107,10 @@ def _in_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], dict[tuple[int, 
         members, known = rounds.setdefault(number, ([], {}))
         members.append(look)
         known.update(counts)
-    return _by_progress([rounds[number] for number in sorted(rounds)])
+    return _split_by_progress([rounds[number] for number in sorted(rounds)])
 
 
-def _by_progress(
+def _split_by_progress(
     rounds: list[tuple[list[Look], dict[tuple[int, int, str], int]]],
 ) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
     """Rounds without clocks by their counters, which only grow."""
@@ -118,14 +120,14 @@ def _by_progress(
     return sorted(rounds, key=lambda one: sum(one[1][key] for key in common))
 
 
-def in_order(look: Look) -> tuple[int, list[tuple[int, str]]]:
+def get_order_key(look: Look) -> tuple[int, list[tuple[int, str]]]:
     """The time of a look, else the order of its name, in which ``poll-10`` follows ``poll-9``."""
     parts = _NUMBERS.split(look.artifact)
     named = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
     return (look.stamp.wall_ns or 0, named)
 
 
-def _counts_of(look: Look) -> dict[tuple[int, int, str], int]:
+def _collect_counts(look: Look) -> dict[tuple[int, int, str], int]:
     """(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
     found: dict[tuple[int, int, str], int] = {}
     for one in look.communicators:

@@ -15,7 +15,7 @@ from triage.analysis.live.communicators.levels import (
     IdentityOf,
     Levels,
     RestOfCommunicator,
-    levels_of,
+    find_levels,
 )
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting
 
@@ -88,7 +88,7 @@ class _Graph:
         )
 
 
-def waits_of(
+def find_waits(
     communicators: Iterable[Communicator], identity_of: IdentityOf, waiting: Sequence[Waiting] = ()
 ) -> tuple[EndOfWaits, ...]:
     """The ends of waits at one moment, 32 at most, those with most waiting ranks first.
@@ -97,7 +97,7 @@ def waits_of(
     flight that a tool saw. Ranks that wait in a circle, or behind one, have no end.
     """
     communicators = list(communicators)
-    graph = _Graph(list(levels_of(communicators, identity_of)))
+    graph = _Graph(list(find_levels(communicators, identity_of)))
     devices = _add_waiting(graph, communicators, identity_of, waiting)
     identities = graph.at.keys() | graph.peers.keys() | graph.waits_for_peer | devices
     ends = [
@@ -105,14 +105,14 @@ def waits_of(
         for identity in identities
         if (graph.is_waited_for(identity) or identity in devices) and not graph.waits(identity)
     ]
-    lags = {identity: _lags_of(graph, identity) for identity in ends}
+    lags = {identity: _find_lags(graph, identity) for identity in ends}
     most = {end: max((lag.ahead for lag in lags[end]), default=0) for end in ends}
     ends.sort(key=lambda end: (-most[end], repr(end)))
     found = [
         EndOfWaits(
             identity,
             lags[identity],
-            sum(graph.weights.get(one, 1) for one in _waiting_behind(graph, identity)),
+            sum(graph.weights.get(one, 1) for one in _collect_waiting_behind(graph, identity)),
         )
         for identity in ends[:MAX_ENDS]
     ]
@@ -153,7 +153,7 @@ def _add_waiting(
     return devices
 
 
-def _lags_of(graph: _Graph, identity: Identity) -> tuple[Lag, ...]:
+def _find_lags(graph: _Graph, identity: Identity) -> tuple[Lag, ...]:
     """What a member is behind in; that in which most others are ahead first."""
     if isinstance(identity, RestOfCommunicator):
         return ()
@@ -171,7 +171,7 @@ def _lags_of(graph: _Graph, identity: Identity) -> tuple[Lag, ...]:
     return tuple(found)
 
 
-def _waiting_behind(graph: _Graph, *ends: Identity) -> set[Identity]:
+def _collect_waiting_behind(graph: _Graph, *ends: Identity) -> set[Identity]:
     """All that wait for ``ends``, or behind others that do; each group is walked once."""
     seen: set[Identity] = set(ends)
     todo = list(ends)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.levels import Identity
-from triage.analysis.placement.world_ranks import ProcessKey, process_key, world_ranks
+from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, process_key
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
@@ -45,7 +45,7 @@ class MembersOfJob:
             return None if home is None else home == node
 
         world = self.case.world_size or fleet.world_size
-        return world_ranks(self.looks, world, agrees).by_process
+        return find_world_ranks(self.looks, world, agrees).by_process
 
     def rank_of(self, process: Process, look: Look) -> int | None:
         """The global rank of a process; None where nothing says it."""
@@ -75,7 +75,7 @@ class MembersOfJob:
     def words(self, process: Process, look: Look) -> str:
         """``rank 5 (gpu-n01, pid 48206, GPU 5)``, as far as it is known."""
         rank = self.rank_of(process, look)
-        parts = [self.node_of(process, look), *machine_words(process)]
+        parts = [self.node_of(process, look), *describe_machine(process)]
         inside = ", ".join(part for part in parts if part)
         return (
             f"{'a process' if rank is None else f'rank {rank}'}{f' ({inside})' if inside else ''}"
@@ -99,7 +99,7 @@ class MembersOfJob:
         return list(dict.fromkeys(ranks)), list(dict.fromkeys(nodes))
 
 
-def machine_words(process: Process) -> list[str]:
+def describe_machine(process: Process) -> list[str]:
     """The pid and the GPU of a process."""
     words = []
     if process.pid is not None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.jobs import looks_move
-from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
-from triage.analysis.live.stacks.odd_waits import odd_waits
+from triage.analysis.live.jobs import are_looks_moving
+from triage.analysis.live.stacks.grouping import StackClass, group_stacks, split
+from triage.analysis.live.stacks.odd_waits import find_odd_waits
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.words import frame_text
+from triage.analysis.live.stacks.words import describe_frame
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -53,19 +53,19 @@ class AlikeStacks:
         telling = picture.telling
         waiting, outside = split(picture)
         if (
-            looks_move(case)
+            are_looks_moving(case)
             or outside
-            or odd_waits(picture)
+            or find_odd_waits(picture)
             or len(telling) < _LEAST
             or len(waiting) < len(telling)
         ):
             return
-        classes = classes_of(telling)
+        classes = group_stacks(telling)
         twice = all(one.stands for one in classes)
         meets = all(one.point in _MEETS for one in classes)
         count = len(telling)
         places = " or ".join(_place_text(one) for one in classes[:_MAX_PLACES])
-        absent = _num_absent(case, picture)
+        absent = _count_absent(case, picture)
         those = "none of these hosts" if absent else "no host"
         summary = f"all {count} ranks wait {places}: {those} is at fault"
         if len(classes) > 1:
@@ -85,7 +85,7 @@ class AlikeStacks:
             strength=_SOME_ABSENT if absent else alike,
             role=Role.POSSIBLE,
             summary=summary,
-            because=tuple(_reasons(classes, twice=twice)),
+            because=tuple(_list_reasons(classes, twice=twice)),
             explained_by=_EXPLAINED_BY,
             of_looks=True,
             of_a_moment=not twice,
@@ -104,18 +104,18 @@ _AT: Final = {
 
 def _place_text(one: StackClass) -> str:
     line = one.example.found.told_by
-    at = f" at {frame_text(line)}" if line is not None else ""
+    at = f" at {describe_frame(line)}" if line is not None else ""
     return f"{_AT.get(one.point, 'at one line')}{at}"
 
 
-def _num_absent(case: LiveCase, picture: StackPicture) -> int:
+def _count_absent(case: LiveCase, picture: StackPicture) -> int:
     """Of how many ranks of the job there is no stack; where no rank is known, by processes."""
     world = case.world_size or case.fleet.world_size or 0
     seen = {one.rank for one in picture.ranks}
     return max(world - (len(picture.ranks) if None in seen else len(seen)), 0)
 
 
-def _reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+def _list_reasons(classes: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
     looked = " in both looks" if twice else ""
     for one in classes[:_MAX_PLACES]:
         text = f"{len(one.stacks)} ranks wait{looked} {_place_text(one)}"

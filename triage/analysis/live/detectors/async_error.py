@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.levels import Identity
-from triage.analysis.live.communicators.who import MembersOfJob, machine_words
+from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -60,7 +60,7 @@ class AsyncError:
         look = members.look_of(member)
         ranks, nodes = members.places([(member.process, look)])
         error = member.error or ""
-        inside = ", ".join(machine_words(member.process))
+        inside = ", ".join(describe_machine(member.process))
         category = _CATEGORIES.get(error.lower(), Category.NCCL_TIMEOUT)
         return Finding(
             detector=self.name,

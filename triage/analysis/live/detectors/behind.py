@@ -10,8 +10,8 @@ from typing import Final
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.levels import ABSENT, INIT
 from triage.analysis.live.communicators.rounds import Round, RoundMovement
-from triage.analysis.live.communicators.waits import EndOfWaits, Lag, waits_of
-from triage.analysis.live.communicators.who import MembersOfJob, machine_words
+from triage.analysis.live.communicators.waits import EndOfWaits, Lag, find_waits
+from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.detectors.operations import name_of
 from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
@@ -56,11 +56,13 @@ class Behind:
             return
         members = MembersOfJob(case, found.looks)
         waiting = [one for look in found.looks for one in look.waiting]
-        waits = waits_of(found.communicators, members.identity_of, waiting)
-        ends = [end for end in waits if _counted_lags(end)]
+        waits = find_waits(found.communicators, members.identity_of, waiting)
+        ends = [end for end in waits if _list_counted_lags(end)]
         if not ends:
             return
-        alike = _behind_own_group([end for end in ends if end.waiting >= _ALIKE * ends[0].waiting])
+        alike = _select_behind_own_group(
+            [end for end in ends if end.waiting >= _ALIKE * ends[0].waiting]
+        )
         homes = [(end.lags[0].member.process, members.look_of(end.lags[0].member)) for end in alike]
         nodes = {members.node_of(process, look) for process, look in homes}
         one_node = len(nodes) == 1 and None not in nodes
@@ -78,17 +80,17 @@ class Behind:
         tie: bool,
     ) -> Finding:
         """The claim on the ranks of ``ends``; of a ``tie`` one of them is meant."""
-        strength = _strength_of(found, stopped=case.stopped)
-        lags = [_counted_lags(end) for end in ends]
+        strength = _rate_strength(found, stopped=case.stopped)
+        lags = [_list_counted_lags(end) for end in ends]
         places = [(one[0].member.process, members.look_of(one[0].member)) for one in lags]
         ranks, nodes = members.places(places)
         convicts = strength > _ONE_LOOK and not tie and bool(ranks or nodes)
         first = lags[0][0]
         is_named = any(members.places(places[:1]))
-        inside = ", ".join(machine_words(first.member.process)) if len(ends) == 1 else ""
+        inside = ", ".join(describe_machine(first.member.process)) if len(ends) == 1 else ""
         inside = f" ({inside})" if inside and is_named else ""
         text = "is behind its peers" if len(ends) == 1 or tie else "are behind their peers"
-        summary = members.naming(f"{text}{inside}: it {_lag_words(first)}", places[0])
+        summary = members.naming(f"{text}{inside}: it {_describe_lag(first)}", places[0])
         return Finding(
             detector=self.name,
             of_looks=True,
@@ -116,27 +118,27 @@ class Behind:
             for lag in own[:each]:
                 look = members.look_of(lag.member)
                 who = members.words(lag.member.process, look)
-                text = f"{who} {_lag_words(lag)}{looks}"
+                text = f"{who} {_describe_lag(lag)}{looks}"
                 yield Because(self.name, text, look.artifact, lag.member.line)
 
 
-def _counted_lags(end: EndOfWaits) -> list[Lag]:
+def _list_counted_lags(end: EndOfWaits) -> list[Lag]:
     """What an end is behind in, but for that it does not answer: that is another claim."""
     silent = any(lag.operation == ABSENT for lag in end.lags)
     return [] if silent else list(end.lags)
 
 
-def _behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
+def _select_behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
     """Of ends for which about as many wait, those that are behind in most communicators.
 
     A pipeline stage that waits for a receive, which no tool counts, is behind together: in its data
     groups, and not in its tensor groups. The rank that stands is behind in its own group too.
     """
-    spread = [len({lag.communicator.hash for lag in _counted_lags(end)}) for end in ends]
+    spread = [len({lag.communicator.hash for lag in _list_counted_lags(end)}) for end in ends]
     return [end for end, count in zip(ends, spread, strict=True) if count == max(spread)]
 
 
-def _lag_words(lag: Lag) -> str:
+def _describe_lag(lag: Lag) -> str:
     """``launched 88201 AllGather, its 7 peers 88202``."""
     several = f"its {lag.ahead} peers" if lag.ahead != 1 else "its peer"
     if lag.operation == INIT:
@@ -148,7 +150,7 @@ def _lag_words(lag: Lag) -> str:
     return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
 
 
-def _strength_of(found: Round, *, stopped: bool) -> float:
+def _rate_strength(found: Round, *, stopped: bool) -> float:
     """What a round is worth: two looks that agree are a hang."""
     if found.movement is RoundMovement.FROZEN:
         return _FROZEN if found.dated or stopped else _FROZEN_UNDATED

@@ -41,15 +41,15 @@ class _Disagreement:
     odd_behind: str
 
 
-def disagreements(communicators: Iterable[Communicator]) -> Iterator[_Disagreement]:
+def find_disagreements(communicators: Iterable[Communicator]) -> Iterator[_Disagreement]:
     """The communicators whose members issued different operations."""
     for communicator in communicators:
-        found = _disagreement_in(communicator)
+        found = _find_disagreement(communicator)
         if found is not None:
             yield found
 
 
-def _disagreement_in(communicator: Communicator) -> _Disagreement | None:
+def _find_disagreement(communicator: Communicator) -> _Disagreement | None:
     """The smallest set of members that contradicts the largest; None where all fit.
 
     Of members that a tool does not list it tells what they have in common: they count as one set,
@@ -60,10 +60,10 @@ def _disagreement_in(communicator: Communicator) -> _Disagreement | None:
     alike: dict[tuple[tuple[str, int], ...], list[CommunicatorRank]] = defaultdict(list)
     for member in communicator.ranks:
         if member.launched is not None:
-            alike[_counted({**common, **member.launched})].append(member)
+            alike[_sort_counts({**common, **member.launched})].append(member)
     sizes = {counts: len(members) for counts, members in alike.items()}
     if common:
-        key = _counted(common)
+        key = _sort_counts(common)
         unlisted = max(communicator.size - len(communicator.ranks), 1)
         sizes[key] = sizes.get(key, 0) + unlisted
     if len(sizes) < 2:
@@ -71,17 +71,17 @@ def _disagreement_in(communicator: Communicator) -> _Disagreement | None:
     most = max(sizes, key=lambda counts: (sizes[counts], counts))
     usual = dict(most)
     for counts in sorted(alike, key=lambda one: (sizes[one], one)):
-        names = _contradiction(dict(counts), usual)
+        names = _find_contradiction(dict(counts), usual)
         if counts != most and names is not None and sizes[counts] == len(alike[counts]):
             return _Disagreement(communicator, tuple(alike[counts]), sizes[most], usual, *names)
     return None
 
 
-def _counted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def _sort_counts(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items()))
 
 
-def _contradiction(odd: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, str] | None:
+def _find_contradiction(odd: Mapping[str, int], usual: Mapping[str, int]) -> tuple[str, str] | None:
     """An operation of which ``odd`` has more, and one of which it has fewer."""
     names = sorted(odd.keys() & usual.keys())
     ahead = [name for name in names if odd[name] > usual[name]]
@@ -104,7 +104,7 @@ class Disagree:
         found = own_round(case, self.tool)
         if found is None or found.movement is RoundMovement.MOVED:
             return
-        every = list(disagreements(found.communicators))
+        every = list(find_disagreements(found.communicators))
         if not every:
             return
         worst = min(
@@ -141,8 +141,8 @@ class Disagree:
                 Because(
                     self.name,
                     f"{members.words(who.process, members.look_of(who))} launched"
-                    f" {_counts_words({**one.usual, **(who.launched or {})}, one)}, others"
-                    f" {_counts_words(one.usual, one)}",
+                    f" {_describe_counts({**one.usual, **(who.launched or {})}, one)}, others"
+                    f" {_describe_counts(one.usual, one)}",
                     members.look_of(who).artifact,
                     who.line,
                 )
@@ -153,7 +153,7 @@ class Disagree:
         )
 
 
-def _counts_words(counts: Mapping[str, int], one: _Disagreement) -> str:
+def _describe_counts(counts: Mapping[str, int], one: _Disagreement) -> str:
     """``11 AllGather and 19 AllReduce``."""
     names = (one.odd_ahead, one.odd_behind)
     return " and ".join(f"{counts.get(name, 0)} {name_of(name)}" for name in names)

@@ -12,7 +12,7 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.stacks.grouping import split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.live.stacks.words import where_text, who
+from triage.analysis.live.stacks.words import describe_where, describe_who
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -46,20 +46,20 @@ class HeldProcess:
             if stack.point in _CATEGORIES:
                 by_point[stack.point].append(stack)
         for point, stacks in by_point.items():
-            yield _finding_of(point, stacks)
+            yield _make_finding(point, stacks)
 
 
-def _finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
+def _make_finding(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
     """The claim on the ranks, else the node, of processes that are held alike."""
     nodes = tuple(sorted({one.node for one in stacks if one.node is not None}))
     shared = point is ProgramPoint.STORAGE and len(nodes) > 1
     ranks = () if shared else tuple(one.rank for one in stacks if one.rank is not None)
     named = () if ranks or shared else nodes
-    summary = f"stopped {where_text(stacks[0])}"
+    summary = f"stopped {describe_where(stacks[0])}"
     if not (ranks or named):
         count = len(stacks)
-        subject = who(stacks[0]) if count == 1 else f"{count} processes"
-        summary = f"{subject} stopped {where_text(stacks[0])}"
+        subject = describe_who(stacks[0]) if count == 1 else f"{count} processes"
+        summary = f"{subject} stopped {describe_where(stacks[0])}"
     return Finding(
         detector=_NAME,
         kind=VerdictKind.CRASH if point is ProgramPoint.GONE else VerdictKind.HANG,
@@ -70,7 +70,9 @@ def _finding_of(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
         summary=summary,
         because=tuple(
-            Because(_NAME, f"{who(one)} stands {where_text(one)}", one.artifact, one.line)
+            Because(
+                _NAME, f"{describe_who(one)} stands {describe_where(one)}", one.artifact, one.line
+            )
             for one in stacks[:_MAX_REASONS]
         ),
         explained_by=ANY_CAUSE,

@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.gpus.gpu_activity import GpuActivity
-from triage.analysis.live.gpus.two_samples import GpuOfJob, gpus_of
+from triage.analysis.live.gpus.two_samples import GpuOfJob, list_gpus
 from triage.domain.category import ANY_CAUSE, HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -43,7 +43,7 @@ class OddGpu:
         """The findings on ``case``."""
         if not any(look.gpus for look in case.looks):
             return
-        gpus = _in_the_job(gpus_of(case), case)
+        gpus = _select_job_gpus(list_gpus(case), case)
         spinning = [one for one in gpus if one.does is GpuActivity.SPINS]
         if len(spinning) < _LEAST_SPINNING or any(one.moved for one in gpus):
             return
@@ -53,14 +53,14 @@ class OddGpu:
             return
         if not odd:
             if all(one.twice for one in gpus):
-                yield _all_spin(spinning)
+                yield _make_all_spin(spinning)
             return
-        if len(odd) > _allowed(odd, len(gpus)) or _on_each_node(odd, gpus):
+        if len(odd) > _compute_allowed(odd, len(gpus)) or _on_each_node(odd, gpus):
             return
-        yield _finding_of(odd, spinning)
+        yield _make_finding(odd, spinning)
 
 
-def _in_the_job(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
+def _select_job_gpus(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
     """Without nodes that idle whole, where nothing says that they are the job's."""
     if case.fleet.seated:
         return list(gpus)
@@ -68,7 +68,7 @@ def _in_the_job(gpus: Sequence[GpuOfJob], case: LiveCase) -> list[GpuOfJob]:
     return [one for one in gpus if one.node in active]
 
 
-def _allowed(odd: Sequence[GpuOfJob], total: int) -> float:
+def _compute_allowed(odd: Sequence[GpuOfJob], total: int) -> float:
     """How many GPUs may be odd: few, or those of one node."""
     if len({one.node for one in odd}) == 1 and odd[0].rank is not None:
         return max(1.0, _OF_ONE_NODE * total)
@@ -81,7 +81,7 @@ def _on_each_node(odd: Sequence[GpuOfJob], gpus: Sequence[GpuOfJob]) -> bool:
     return len(nodes) > 1 and nodes == {one.node for one in gpus}
 
 
-def _finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding:
+def _make_finding(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Finding:
     """The claim that the others wait for the odd ones."""
     twice = all(one.twice for one in (*odd, *spinning))
     ranks = tuple(sorted(one.rank for one in odd if one.rank is not None))[:_MAX_NAMED]
@@ -105,7 +105,7 @@ def _finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Findin
         strength=_TWO_LOOKS if twice else _ONE_LOOK,
         role=Role.POSSIBLE,
         summary=summary,
-        because=tuple(_reasons(odd, spinning, twice=twice)),
+        because=tuple(_list_reasons(odd, spinning, twice=twice)),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=not twice,
@@ -113,15 +113,15 @@ def _finding_of(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Findin
     )
 
 
-def _reasons(
+def _list_reasons(
     odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob], *, twice: bool
 ) -> Iterator[Because]:
     looked = " in two looks" if twice else ""
     for one in odd[:_MAX_REASONS]:
-        text = f"{_place_text(one)}{looked}: {_measured_text(one)}"
+        text = f"{_place_text(one)}{looked}: {_describe_measures(one)}"
         yield Because(_NAME, text, one.artifact, one.sample.line)
     example = spinning[0]
-    text = f"{len(spinning)} others spin: {_place_text(example)} {_measured_text(example)}"
+    text = f"{len(spinning)} others spin: {_place_text(example)} {_describe_measures(example)}"
     yield Because(_NAME, text, example.artifact, example.sample.line)
 
 
@@ -130,7 +130,7 @@ def _place_text(one: GpuOfJob) -> str:
     return f"{one.name}{'' if one.node is None else f' of {one.node}'}{rank}"
 
 
-def _measured_text(one: GpuOfJob) -> str:
+def _describe_measures(one: GpuOfJob) -> str:
     """``0 % utilisation, 0 % memory traffic, 119 W``."""
     sample = one.sample
     parts = [f"{sample.utilisation_percent or 0:.0f} % utilisation"]
@@ -141,10 +141,10 @@ def _measured_text(one: GpuOfJob) -> str:
     return ", ".join(parts)
 
 
-def _all_spin(spinning: Sequence[GpuOfJob]) -> Finding:
+def _make_all_spin(spinning: Sequence[GpuOfJob]) -> Finding:
     """Nobody's device: all wait in kernels."""
     example = spinning[0]
-    text = f"all {len(spinning)} GPUs spin in two looks: {_measured_text(example)}"
+    text = f"all {len(spinning)} GPUs spin in two looks: {_describe_measures(example)}"
     return Finding(
         detector=_NAME,
         kind=VerdictKind.HANG,

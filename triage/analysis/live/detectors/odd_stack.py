@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.jobs import counters_move
+from triage.analysis.live.jobs import are_counters_moving
 from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
-from triage.analysis.live.stacks.words import frame_text, where_text, who
+from triage.analysis.live.stacks.words import describe_frame, describe_where, describe_who
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -62,21 +62,21 @@ class OddStack:
             return
         stuck = [one for one in outside if not _is_busy(one)]
         if not stuck:
-            yield from _busy_ones(outside, waiting, case.ranks_asleep)
+            yield from _find_busy_ranks(outside, waiting, case.ranks_asleep)
             return
         if case.hosts_move:
-            yield from _slow_ones(stuck, waiting, _HOSTS_WOKE, _SLOW)
+            yield from _find_slow_ranks(stuck, waiting, _HOSTS_WOKE, _SLOW)
             return
-        if counters_move(case):
-            yield from _slow_ones(stuck, waiting, _COUNTERS_MOVED, _MAYBE_SLOW)
+        if are_counters_moving(case):
+            yield from _find_slow_ranks(stuck, waiting, _COUNTERS_MOVED, _MAYBE_SLOW)
             return
         firm = [one for one in stuck if one.point not in _WEAK]
         named = firm or stuck
         for one in named:
-            yield _finding_of(one, waiting, others=len(named) - 1)
+            yield _make_finding(one, waiting, others=len(named) - 1)
         for one in stuck:
             if one not in named:
-                yield _finding_of(one, waiting, others=len(stuck) - 1, possible=True)
+                yield _make_finding(one, waiting, others=len(stuck) - 1, possible=True)
 
 
 # Beside a rank that stands in a loader or a lock, these are more likely on their way.
@@ -88,7 +88,7 @@ def _is_busy(one: StackClass) -> bool:
     return all(moved is StackMovement.BUSY for moved in one.movement)
 
 
-def _strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
+def _rate_strength(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
     """What the claim is worth, by how many wait, how often they were looked at, and for what."""
     twice = one.stands
     of_many = _TWO_LOOKS_OF_MANY if twice else _ONE_LOOK_OF_MANY
@@ -108,11 +108,11 @@ def _strength_of(one: StackClass, waiting: Sequence[RankStack], *, others: int) 
 _SHARED: Final = "look at the storage or service that they use"
 
 
-def _finding_of(
+def _make_finding(
     one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
 ) -> Finding:
     """The claim that the others wait for the ranks of a class."""
-    strength = _strength_of(one, waiting, others=others)
+    strength = _rate_strength(one, waiting, others=others)
     if possible:
         strength = min(strength, 0.35)
     is_many = len(one.ranks) > _MAX_RANKS and len(one.nodes) > 1
@@ -122,7 +122,7 @@ def _finding_of(
     nodes = () if ranks or shared else one.nodes
     convicts = strength >= 0.5 and bool(ranks or nodes) and not possible
     count = len(waiting)
-    where = where_text(one.example)
+    where = describe_where(one.example)
     while_others = f"while {count} other rank{' waits' if count == 1 else 's wait'}"
     summary = f"stopped {where}"
     if shared:
@@ -132,7 +132,7 @@ def _finding_of(
         )
     advice = _SHARED if shared else ""
     if not (shared or ranks or nodes):
-        summary = f"{who(one.example)} stopped {where} {while_others}"
+        summary = f"{describe_who(one.example)} stopped {where} {while_others}"
         advice = "find out which rank that process is: by its node, or by names such as rank_3.txt"
     return Finding(
         detector=_NAME,
@@ -143,7 +143,7 @@ def _finding_of(
         strength=round(strength, 3),
         role=Role.CULPRIT if convicts else Role.POSSIBLE,
         summary=summary,
-        because=tuple(_reasons(one, waiting)),
+        because=tuple(_list_reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         of_looks=True,
         of_a_moment=not one.stands,
@@ -151,7 +151,7 @@ def _finding_of(
     )
 
 
-def _reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
+def _list_reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]:
     """The line at which each rank stands, and where the others wait."""
     twice = " in two looks" if one.stands else ""
     for stack in one.stacks[:_MAX_REASONS]:
@@ -159,7 +159,9 @@ def _reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]
         artifact, line = (stack.artifact, stack.line)
         if inside is not None:
             artifact, line = inside.artifact, inside.line
-        yield Because(_NAME, f"{who(stack)} stands{twice} {where_text(stack)}", artifact, line)
+        yield Because(
+            _NAME, f"{describe_who(stack)} stands{twice} {describe_where(stack)}", artifact, line
+        )
         if stack.point is ProgramPoint.DATA and inside is None:
             yield Because(
                 _NAME,
@@ -171,12 +173,12 @@ def _reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Because]
     if waiting:
         witness = waiting[0]
         frame = witness.found.told_by
-        at = f", {who(witness)} at {frame_text(frame)}" if frame is not None else ""
+        at = f", {describe_who(witness)} at {describe_frame(frame)}" if frame is not None else ""
         text = f"{len(waiting)} other ranks wait{at}" if len(waiting) > 1 else f"one waits{at}"
         yield Because(_NAME, text, witness.artifact, witness.line)
 
 
-def _slow_ones(
+def _find_slow_ranks(
     stuck: Sequence[StackClass], waiting: Sequence[RankStack], why: str, strength: float
 ) -> Iterator[Finding]:
     """Ranks at one place in two looks, in a job that goes on: they are late each time."""
@@ -191,9 +193,10 @@ def _slow_ones(
         nodes=() if one.ranks else one.nodes,
         strength=strength,
         role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
-        summary=f"is slow and does not hang: seen twice {where_text(one.example)}, while all go on",
+        summary=f"is slow and does not hang: seen twice {describe_where(one.example)}, while"
+        f" all go on",
         because=(
-            *_reasons(one, waiting),
+            *_list_reasons(one, waiting),
             Because(_NAME, why),
         ),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
@@ -201,7 +204,7 @@ def _slow_ones(
     )
 
 
-def _busy_ones(
+def _find_busy_ranks(
     outside: Sequence[StackClass], waiting: Sequence[RankStack], asleep: frozenset[int]
 ) -> Iterator[Finding]:
     """Ranks that work on while the others stand: slow at most, since they move.
@@ -220,8 +223,8 @@ def _busy_ones(
         nodes=() if one.ranks else one.nodes,
         strength=_ALONE_AT_WORK if alone else 0.45,
         role=Role.CULPRIT if alone else Role.POSSIBLE,
-        summary=f"moved between two looks, {where_text(one.example)}, while the others stood",
-        because=tuple(_reasons(one, waiting)),
+        summary=f"moved between two looks, {describe_where(one.example)}, while the others stood",
+        because=tuple(_list_reasons(one, waiting)),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
         of_looks=True,
     )

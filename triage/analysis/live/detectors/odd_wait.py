@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.jobs import looks_move
+from triage.analysis.live.jobs import are_looks_moving
 from triage.analysis.live.stacks.grouping import StackClass
-from triage.analysis.live.stacks.odd_waits import odd_waits
+from triage.analysis.live.stacks.odd_waits import find_odd_waits
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.words import where_text, who
+from triage.analysis.live.stacks.words import describe_where, describe_who
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -36,9 +36,9 @@ class OddWait:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The finding on ``case``."""
-        if looks_move(case):
+        if are_looks_moving(case):
             return
-        classes = odd_waits(case.picture)
+        classes = find_odd_waits(case.picture)
         if not classes:
             return
         usual, *odd = classes
@@ -49,7 +49,7 @@ class OddWait:
         ranks = tuple(sorted(rank for one in odd for rank in one.ranks))
         nodes = () if ranks else tuple(sorted({node for one in odd for node in one.nodes}))
         example = odd[0].example
-        where = f"waits {where_text(example)}, and not where the others do"
+        where = f"waits {describe_where(example)}, and not where the others do"
         both = all(one.point is ProgramPoint.COLLECTIVE for one in classes)
         yield Finding(
             detector=_NAME,
@@ -59,8 +59,8 @@ class OddWait:
             nodes=nodes,
             strength=strength,
             role=Role.POSSIBLE,
-            summary=where if ranks or nodes else f"{who(example)} {where}",
-            because=tuple(_reasons(usual, odd, twice=twice)),
+            summary=where if ranks or nodes else f"{describe_who(example)} {where}",
+            because=tuple(_list_reasons(usual, odd, twice=twice)),
             explained_by=ANY_CAUSE,
             of_looks=True,
             of_a_moment=not twice,
@@ -69,12 +69,14 @@ class OddWait:
         )
 
 
-def _reasons(usual: StackClass, odd: Sequence[StackClass], *, twice: bool) -> Iterator[Because]:
+def _list_reasons(
+    usual: StackClass, odd: Sequence[StackClass], *, twice: bool
+) -> Iterator[Because]:
     looked = " in two looks" if twice else ""
     for one in odd:
         for stack in one.stacks[:_MAX_REASONS]:
-            text = f"{who(stack)} waits{looked} {where_text(stack)}"
+            text = f"{describe_who(stack)} waits{looked} {describe_where(stack)}"
             yield Because(_NAME, text, stack.artifact, stack.line)
     stack = usual.example
-    text = f"{len(usual.stacks)} others wait{looked} {where_text(stack)}"
+    text = f"{len(usual.stacks)} others wait{looked} {describe_where(stack)}"
     yield Because(_NAME, text, stack.artifact, stack.line)

@@ -29,12 +29,12 @@ class SetUp:
         found = own_round(case, Tool.RAS)
         if found is None or found.movement is RoundMovement.MOVED:
             return
-        stuck = [one for one in found.communicators if 2 * _num_in_set_up(one) >= one.size > 1]
+        stuck = [one for one in found.communicators if 2 * _count_in_set_up(one) >= one.size > 1]
         if not stuck:
             return
-        worst = max(stuck, key=lambda one: (_num_in_set_up(one), one.hash))
+        worst = max(stuck, key=lambda one: (_count_in_set_up(one), one.hash))
         frozen = found.movement is RoundMovement.FROZEN or case.stopped
-        count = _num_in_set_up(worst)
+        count = _count_in_set_up(worst)
         text = f"{count} of {worst.size} ranks have not finished the set-up of a communicator"
         yield Finding(
             detector=self.name,
@@ -59,7 +59,7 @@ class SetUp:
         )
 
 
-def _num_in_set_up(communicator: Communicator) -> int:
+def _count_in_set_up(communicator: Communicator) -> int:
     """How many ranks of a communicator are in its set-up."""
     count = sum(one.status == "init" for one in communicator.ranks)
     rest = communicator.rest

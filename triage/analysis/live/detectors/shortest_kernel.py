@@ -53,12 +53,13 @@ class ShortestKernel:
         looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
         if not looks:
             return
-        places = _places_of(case, looks)
-        times = times_by_member(one for look in looks for one in look.communicators)
+        places = _map_members(case, looks)
+        times = collect_times(one for look in looks for one in look.communicators)
         late = [
             found
             for key in sorted(times)
-            if (found := late_members(key, times[key], _most_of(key[0], places))) is not None
+            if (found := find_late_members(key, times[key], _count_most_late(key[0], places)))
+            is not None
         ]
         named: set[tuple[int | None, str | None]] = set()
         origins = [one for one in late if not _follows(one, late, places)]
@@ -70,13 +71,13 @@ class ShortestKernel:
                 who = (place.rank, place.node if place.rank is None else None)
                 if who not in named and who != (None, None):
                     named.add(who)
-                    yield _finding_of(one, place)
+                    yield _make_finding(one, place)
 
 
 _Places = Mapping[tuple[int, int], _MemberPlace]
 
 
-def _places_of(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _MemberPlace]:
+def _map_members(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _MemberPlace]:
     """(communicator, rank in it) -> who that is, as a process is known in any communicator."""
     worlds: dict[tuple[str | None, int | None], int] = {}
     members: list[tuple[int, int, Process, Look, int | None]] = []
@@ -98,7 +99,7 @@ def _places_of(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _
     return found
 
 
-def _most_of(key: int, places: _Places) -> int:
+def _count_most_late(key: int, places: _Places) -> int:
     """How many members may be late together: all of one node, where they are less than half."""
     nodes: dict[str, int] = {}
     size = 0
@@ -149,7 +150,7 @@ class _LateMembers:
     own_us: float
 
 
-def times_by_member(communicators: Iterable[Communicator]) -> dict[tuple[int, str], _Times]:
+def collect_times(communicators: Iterable[Communicator]) -> dict[tuple[int, str], _Times]:
     """(communicator, function) -> rank -> operation -> us; what came twice counts once."""
     found: dict[tuple[int, str], _Times] = {}
     for one in communicators:
@@ -161,7 +162,7 @@ def times_by_member(communicators: Iterable[Communicator]) -> dict[tuple[int, st
     return found
 
 
-def late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMembers | None:
+def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMembers | None:
     """Who is late in one communicator; None where nobody stands out.
 
     ``times`` is rank -> operation -> us. At most a quarter of the members, or ``most``, are late.
@@ -173,11 +174,11 @@ def late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMem
     if len(common) < _LEAST_OPERATIONS:
         return None
     usual = {rank: median(times[rank][number] for number in common) for rank in members}
-    late = _behind_the_gap(usual, max(most, int(len(members) * _MAX_SHARE)))
+    late = _select_behind_gap(usual, max(most, int(len(members) * _MAX_SHARE)))
     if not late:
         return None
     rest = [rank for rank in members if rank not in late]
-    gaps = _gaps_of(times, common, late, rest)
+    gaps = _measure_gaps(times, common, late, rest)
     gap_us = median(gaps)
     waited_us = median(usual[rank] for rank in rest)
     held = sum(gap > 0 for gap in gaps) / len(gaps)
@@ -189,7 +190,7 @@ def late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMem
     )
 
 
-def _behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
+def _select_behind_gap(usual: Mapping[int, float], most: int) -> list[int]:
     """The members below the widest gap between usual times, at most ``most``; none where the
     times of the others differ among themselves as much.
     """
@@ -203,7 +204,7 @@ def _behind_the_gap(usual: Mapping[int, float], most: int) -> list[int]:
     return sorted(ordered[: place + 1])
 
 
-def _gaps_of(
+def _measure_gaps(
     times: _Times, common: Iterable[int], late: Sequence[int], rest: Sequence[int]
 ) -> list[float]:
     """For each operation, by how much the shortest of the others' kernels is longer than the
@@ -233,7 +234,7 @@ def _follows(one: _LateMembers, late: Sequence[_LateMembers], places: _Places) -
     return False
 
 
-def _finding_of(one: _LateMembers, place: _MemberPlace) -> Finding:
+def _make_finding(one: _LateMembers, place: _MemberPlace) -> Finding:
     """The claim that one rank comes last."""
     late_ms = one.late_us / 1000
     text = (

@@ -17,12 +17,12 @@ from enum import StrEnum
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.stacks.words import frame_text, line_of
+from triage.analysis.live.stacks.words import describe_frame, get_line
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
-from triage.domain.natural import natural
+from triage.domain.natural import make_natural_key
 from triage.domain.report import Because
 
 _NAME: Final = "debug_server.silent"
@@ -146,7 +146,7 @@ class SilentProcess:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
-        asked = _asked_of(case)
+        asked = _list_asked(case)
         silent = [one for one in asked if one.silence is not None]
         answering = sum(one.ever_answered for one in asked)
         dumb = sum(one.is_dumb for one in silent)
@@ -156,10 +156,10 @@ class SilentProcess:
         if not late and (not answering or dumb > _MAX_SHARE * len(asked)):
             return
         for one in silent:
-            yield _finding_of(one, case, answering, late=one in late)
+            yield _make_finding(one, case, answering, late=one in late)
 
 
-def _asked_of(case: LiveCase) -> list[_Asked]:
+def _list_asked(case: LiveCase) -> list[_Asked]:
     """Every process that was asked anything, by rank; launchers are not."""
     found: dict[tuple[object, ...], _Asked] = {}
     for order, look in enumerate(case.looks):
@@ -172,14 +172,14 @@ def _asked_of(case: LiveCase) -> list[_Asked]:
             one.replies[reply.handler].append((order, reply, look.artifact))
     for one in found.values():
         for replies in one.replies.values():
-            replies.sort(key=lambda asked: _in_time(asked[0], case))
+            replies.sort(key=lambda asked: _get_time_key(asked[0], case))
     ordered = sorted(found.items(), key=lambda item: [str(part).zfill(8) for part in item[0]])
     return [one for _, one in ordered]
 
 
-def _in_time(order: int, case: LiveCase) -> tuple[object, ...]:
+def _get_time_key(order: int, case: LiveCase) -> tuple[object, ...]:
     look = case.looks[order]
-    return (look.stamp.wall_ns or 0, natural(look.artifact))
+    return (look.stamp.wall_ns or 0, make_natural_key(look.artifact))
 
 
 # Not answered in a second look either.
@@ -196,7 +196,7 @@ _LATE: Final = 0.45
 _OF_TWO: Final = 0.7
 
 
-def _finding_of(one: _Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
+def _make_finding(one: _Asked, case: LiveCase, answering: int, *, late: bool) -> Finding:
     """The claim on one process."""
     silence = one.silence or _Silence.UNCLEAR
     again = _AGAIN if one.times_silent > 1 else 0.0
@@ -214,24 +214,22 @@ def _finding_of(one: _Asked, case: LiveCase, answering: int, *, late: bool) -> F
         nodes=nodes,
         strength=strength,
         role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
-        summary=_NO_PROCESS
-        if one.has_no_process
-        else _summary_of(silence, _line_beside(one, case)),
-        because=tuple(_reasons(one, silence, late=late)),
+        summary=_NO_PROCESS if one.has_no_process else _summarize(silence, _find_line(one, case)),
+        because=tuple(_list_reasons(one, silence, late=late)),
         explained_by=ANY_CAUSE,
         of_looks=True,
     )
 
 
-def _line_beside(one: _Asked, case: LiveCase) -> str | None:
+def _find_line(one: _Asked, case: LiveCase) -> str | None:
     """The line at which py-spy shows a process that could not answer by itself."""
     for stack in case.picture.ranks:
         if stack.rank is not None and stack.rank == one.rank and stack.found.told_by is not None:
-            return line_of(stack) or frame_text(stack.found.told_by)
+            return get_line(stack) or describe_frame(stack.found.told_by)
     return None
 
 
-def _summary_of(silence: _Silence, line: str | None) -> str:
+def _summarize(silence: _Silence, line: str | None) -> str:
     """The clause about the rank."""
     if silence is _Silence.HOLDS_THE_LOCK:
         at = f" in {line}" if line is not None else ""
@@ -246,7 +244,7 @@ def _summary_of(silence: _Silence, line: str | None) -> str:
     )
 
 
-def _reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Because]:
+def _list_reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Because]:
     """What it was asked, and what came back."""
     words = {
         ReplyKind.ANSWERED: "answered",

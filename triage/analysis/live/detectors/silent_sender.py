@@ -41,14 +41,14 @@ class SilentSender:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The findings on ``case``."""
-        picture = _transfers_of(case.looks)
+        picture = _collect_transfers(case.looks)
         if picture.moved:
             return
         if not picture.ends:
-            yield from _direction_alone(case, picture)
+            yield from _find_direction_alone(case, picture)
         elif len(picture.ends) <= _MAX_ENDS:
             for end in picture.ends:
-                yield _finding_of(case, end, picture)
+                yield _make_finding(case, end, picture)
 
 
 # A receive that got nothing waits for its sender; a send without a buffer for its receiver; a step
@@ -97,14 +97,14 @@ class _WaitsOfMember:
     changed: bool = False
 
 
-def _signs(waits: Iterable[tuple[Waiting, Look]]) -> frozenset[tuple[object, ...]]:
+def _collect_signs(waits: Iterable[tuple[Waiting, Look]]) -> frozenset[tuple[object, ...]]:
     """What is the same as long as nothing moves."""
     return frozenset((one.operation, one.reason, one.peer) for one, _ in waits)
 
 
-def _transfers_of(looks: Sequence[Look]) -> _TransferPicture:
+def _collect_transfers(looks: Sequence[Look]) -> _TransferPicture:
     """The ends of all waits that the last look at each member shows."""
-    members = _by_member([look for look in looks if look.tool in _TOOLS])
+    members = _group_by_member([look for look in looks if look.tool in _TOOLS])
     waits = [pair for member in sorted(members) for pair in members[member].last]
     if not waits:
         return _TransferPicture()
@@ -139,7 +139,7 @@ def _last_of(
     return members[member].last if member in members else []
 
 
-def _by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
+def _group_by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
     """The members that tools looked at, in the order of time, else of the names of files."""
     shown: dict[tuple[Tool, _MemberKey], list[list[tuple[Waiting, Look]]]] = {}
     for look in sorted(looks, key=lambda one: (one.stamp.wall_ns or 0, one.artifact)):
@@ -156,11 +156,11 @@ def _by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
         member.last += rounds[-1]
         if len(rounds) > 1:
             member.twice = True
-            member.changed |= _signs(rounds[-1]) != _signs(rounds[-2])
+            member.changed |= _collect_signs(rounds[-1]) != _collect_signs(rounds[-2])
     return found
 
 
-def _finding_of(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture) -> Finding:
+def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture) -> Finding:
     """The claim on one end."""
     rank, node = _place_of(case, end.member)
     if end.seen:
@@ -188,7 +188,7 @@ def _finding_of(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture)
         strength=strength,
         role=Role.CULPRIT if strength >= _TWO_LOOKS and named else Role.POSSIBLE,
         summary=what if named else f"{who} {what}",
-        because=tuple(_reasons(end)),
+        because=tuple(_list_reasons(end)),
         explained_by=ANY_CAUSE,
         of_looks=True,
         of_a_moment=not picture.stands,
@@ -196,7 +196,7 @@ def _finding_of(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture)
     )
 
 
-def _reasons(end: _EndOfTransfers) -> Iterator[Because]:
+def _list_reasons(end: _EndOfTransfers) -> Iterator[Because]:
     for one, look in end.waiting[:_MAX_REASONS]:
         text = (
             f"rank {one.rank} of communicator {one.hash:x} waits for rank {one.peer} of it:"
@@ -207,21 +207,23 @@ def _reasons(end: _EndOfTransfers) -> Iterator[Because]:
         yield Because(_NAME, f"its own {one.operation} waits for its GPU", look.artifact, one.line)
 
 
-def _direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator[Finding]:
+def _find_direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator[Finding]:
     """What transfers wait for where no peer is waited for: a hint on nobody."""
     if picture.on_wire:
         one, look = picture.on_wire[0]
         more = len(picture.on_wire) - 1
         summary = (
-            f"{_words(case, one, look)} waits for the wire to rank {one.peer} of its communicator"
-            f" ({one.operation}){_and_more(more)}"
+            f"{_describe_waiting(case, one, look)} waits for the wire to rank {one.peer} of its"
+            f" communicator"
+            f" ({one.operation}){_count_more(more)}"
         )
         advice = "look at the network between both, and at the peer's proxy thread"
     elif picture.on_device:
         one, look = picture.on_device[0]
         more = len(picture.on_device) - 1
         summary = (
-            f"{_words(case, one, look)} waits for its own GPU ({one.operation}){_and_more(more)}"
+            f"{_describe_waiting(case, one, look)} waits for its own GPU"
+            f" ({one.operation}){_count_more(more)}"
         )
         advice = "look at what runs on that GPU, and at what its peers' transfers wait for"
     else:
@@ -242,11 +244,11 @@ def _direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator[Find
     )
 
 
-def _and_more(count: int) -> str:
+def _count_more(count: int) -> str:
     return f", and {count} more transfers do" if count > 0 else ""
 
 
-def _words(case: LiveCase, one: Waiting, look: Look) -> str:
+def _describe_waiting(case: LiveCase, one: Waiting, look: Look) -> str:
     """Who waits, as far as it is known."""
     rank = case.rank_of(one.process, look)
     if rank is None:
@@ -258,7 +260,7 @@ def _words(case: LiveCase, one: Waiting, look: Look) -> str:
 
 def _place_of(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | None]:
     """The global rank and the node of a member, as any tool knows it."""
-    for process, look in _processes_of(case.looks, member):
+    for process, look in _list_processes(case.looks, member):
         rank = case.rank_of(process, look)
         node = case.node_of(process, look)
         if rank is not None or (node is not None and case.is_a_node(node)):
@@ -270,7 +272,7 @@ def _place_of(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | Non
     return None, None
 
 
-def _processes_of(looks: Sequence[Look], member: _MemberKey) -> Iterator[tuple[Process, Look]]:
+def _list_processes(looks: Sequence[Look], member: _MemberKey) -> Iterator[tuple[Process, Look]]:
     for look in looks:
         for one in look.communicators:
             if one.hash == member[0]:

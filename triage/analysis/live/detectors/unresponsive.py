@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement, in_order
-from triage.analysis.live.communicators.who import MembersOfJob, machine_words
+from triage.analysis.live.communicators.rounds import RoundMovement, get_order_key
+from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.jobs import own_looks, own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -61,9 +61,9 @@ class Unresponsive:
         found = own_round(case, Tool.RAS)
         moved = found is not None and found.movement is RoundMovement.MOVED
         members = MembersOfJob(case, looks)
-        silent = [one for one in _silent_processes(looks) if one.dead or not moved]
-        answered = _answering(looks)
-        total = _num_processes(case, looks, silent, answered)
+        silent = [one for one in _find_silent_processes(looks) if one.dead or not moved]
+        answered = _find_answering(looks)
+        total = _count_processes(case, looks, silent, answered)
         if not silent or (total is not None and len(silent) > _MAX_SHARE * total):
             return
         by_node: dict[str, list[_UnreachedProcess]] = defaultdict(list)
@@ -95,7 +95,7 @@ class Unresponsive:
                 f" network is gone ({len(ones)} processes are {state})"
             )
         elif len(ones) == 1:
-            inside = ", ".join([*machine_words(ones[0].process), state])
+            inside = ", ".join([*describe_machine(ones[0].process), state])
             text = f"does not answer NCCL RAS ({inside}): its process is gone, stopped or cut off"
         else:
             text = (
@@ -112,7 +112,7 @@ class Unresponsive:
             nodes=tuple(nodes),
             strength=strength,
             role=Role.CULPRIT if num_nodes == 1 else Role.POSSIBLE,
-            summary=text if ranks or nodes else f"{_subject_of(members, ones)} {text}",
+            summary=text if ranks or nodes else f"{_name_subject(members, ones)} {text}",
             advice="look whether the process and its node are there, and at their kernel log",
             because=tuple(
                 Because(
@@ -126,7 +126,7 @@ class Unresponsive:
         )
 
 
-def _subject_of(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> str:
+def _name_subject(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> str:
     """Who does not answer, where no rank and no node of the job is known for it."""
     first = ones[0]
     if len(ones) == 1:
@@ -137,10 +137,10 @@ def _subject_of(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> str
 _ProcessId = tuple[str | None, int | None]
 
 
-def _silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
+def _find_silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
     """The processes whose last word in all looks is that they do not answer, by host and pid."""
     last: dict[_ProcessId, _UnreachedProcess] = {}
-    for look in sorted(looks, key=in_order):
+    for look in sorted(looks, key=get_order_key):
         for communicator in look.communicators:
             for member in communicator.ranks:
                 if member.presence is Presence.ANSWERED and look.stamp.wall_ns is not None:
@@ -154,7 +154,7 @@ def _silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
     return [last[key] for key in sorted(last, key=repr)]
 
 
-def _answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process, Look]]:
+def _find_answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process, Look]]:
     """The processes that gave data of themselves, by host and pid."""
     return {
         (member.process.host, member.process.pid): (member.process, look)
@@ -165,7 +165,7 @@ def _answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process, Look
     }
 
 
-def _num_processes(
+def _count_processes(
     case: LiveCase,
     looks: Sequence[Look],
     silent: Sequence[_UnreachedProcess],

@@ -17,15 +17,15 @@ from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
     TelemetryPlacement,
-    panels_of,
-    part_of,
-    window,
+    build_panels,
+    cut_window,
+    identify_part,
 )
 from triage.domain.arrays import F32, Flags
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.progress import IdleGpus
 from triage.parsers.telemetry.file import TelemetryFile
-from triage.parsers.telemetry.grid import coarser
+from triage.parsers.telemetry.grid import coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
 
 # Fewer GPUs that are busy at one time tell of no job that waits.
@@ -47,14 +47,14 @@ _SHOWN: Final = (
 _Columns = Mapping[Metric, F32]
 
 
-def looks_of_telemetry(
+def make_looks_of_telemetry(
     files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
 ) -> list[Look]:
     """Two looks at all GPUs; none where fewer than 3 GPUs were ever busy together, or were so in
     one sample. ``nodes`` are those of the job.
     """
     found = _loads_of(files, placement, nodes)
-    return [] if found is None else _looks_at(*found)
+    return [] if found is None else _make_last_busy_looks(*found)
 
 
 def idle_gpus(
@@ -86,7 +86,7 @@ def _loads_of(
     files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
 ) -> tuple[Panels, Panel, Flags] | None:
     """What is known of all GPUs, their load, and where it was measured; None without a load."""
-    told = [one for file in files if (one := _of_gpus(file)) is not None]
+    told = [one for file in files if (one := _select_gpu_series(file)) is not None]
     if not told:
         return None
     places = TelemetryPlacement(
@@ -95,12 +95,12 @@ def _loads_of(
     end_ns = max(file.grid.end_ns for file in told if file.grid is not None)
     named = any(key.node for file in told if file.grid is not None for key in file.grid.series)
     nodes = nodes if named else ()
-    panels = panels_of(told, end_ns, places, nodes)
+    panels = build_panels(told, end_ns, places, nodes)
     load = panels.get(Metric.UTILISATION_PERCENT)
-    return None if load is None else (panels, load, _measured(told, load, places, nodes))
+    return None if load is None else (panels, load, _flag_measured(told, load, places, nodes))
 
 
-def _measured(
+def _flag_measured(
     files: Sequence[TelemetryFile],
     load: Panel,
     places: TelemetryPlacement,
@@ -112,16 +112,16 @@ def _measured(
     for file in files:
         if file.grid is None:
             continue
-        cells, _ = window(coarser(file.grid, load.width_ns), load.start_ns, found.shape[1])
+        cells, _ = cut_window(coarsen_grid(file.grid, load.width_ns), load.start_ns, found.shape[1])
         for index, key in enumerate(file.grid.series):
-            part = part_of(key, places, nodes)
+            part = identify_part(key, places, nodes)
             row = None if part is None else row_of.get(part)
             if key.metric is Metric.UTILISATION_PERCENT and row is not None:
                 found[row] |= ~np.isnan(cells[index])
     return found
 
 
-def _of_gpus(file: TelemetryFile) -> TelemetryFile | None:
+def _select_gpu_series(file: TelemetryFile) -> TelemetryFile | None:
     """The series of a file that say what GPUs do; one without a node stands for its file's."""
     grid = file.grid
     if grid is None or not any(key.metric is Metric.UTILISATION_PERCENT for key in grid.series):
@@ -134,7 +134,7 @@ def _of_gpus(file: TelemetryFile) -> TelemetryFile | None:
     return replace(file, grid=replace(grid, series=series, value=grid.value[rows]))
 
 
-def _looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
+def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Look]:
     """The last two moments at which GPUs were busy, each measured by itself; ``known`` says where
     ``load`` was.
     """
@@ -167,11 +167,11 @@ def _looks_at(panels: Panels, load: Panel, known: Flags) -> list[Look]:
     return [
         look
         for column in (first, last)
-        for look in _looks_of_files(panels, parts, column, shown, most)
+        for look in _make_looks_of_files(panels, parts, column, shown, most)
     ]
 
 
-def _looks_of_files(
+def _make_looks_of_files(
     panels: Panels, parts: Sequence[PanelPart], column: int, shown: _Columns, most: F32
 ) -> list[Look]:
     """One look for each file that tells of GPUs in one stretch of time."""
@@ -193,7 +193,7 @@ def _sample_of(
 
     def value(metric: Metric) -> float | None:
         values = shown.get(metric)
-        return None if values is None else _finite(values[row, column])
+        return None if values is None else _get_finite(values[row, column])
 
     return GpuSample(
         node=None if part.node.startswith(_NO_NODE) else part.node,
@@ -206,9 +206,9 @@ def _sample_of(
         power_limit_w=value(Metric.POWER_LIMIT_W),
         sm_clock_mhz=value(Metric.SM_CLOCK_MHZ),
         at_ns=at_ns,
-        most_power_w=_finite(most[row]),
+        most_power_w=_get_finite(most[row]),
     )
 
 
-def _finite(value: float) -> float | None:
+def _get_finite(value: float) -> float | None:
     return None if np.isnan(value) else float(value)

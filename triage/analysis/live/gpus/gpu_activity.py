@@ -30,10 +30,10 @@ class GpuActivity(StrEnum):
     UNCLEAR = "unclear"
 
 
-def activity_of(sample: GpuSample) -> GpuActivity:
+def classify_activity(sample: GpuSample) -> GpuActivity:
     """What one sample shows; unclear where load and power do not go together."""
     load, memory = sample.utilisation_percent, sample.memory_percent
-    share = _power_share(sample)
+    share = _compute_power_share(sample)
     if load is None:
         return GpuActivity.UNCLEAR
     at_work = (memory or 0.0) >= _BUSY_MEMORY or (share or 0.0) >= _WORK_POWER
@@ -49,7 +49,7 @@ def activity_of(sample: GpuSample) -> GpuActivity:
     return GpuActivity.SPINS if spins else GpuActivity.UNCLEAR
 
 
-def _power_share(sample: GpuSample) -> float | None:
+def _compute_power_share(sample: GpuSample) -> float | None:
     """The power as a share of the limit, else of what it drew at work; None where neither is
     known.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, activity_of
+from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
 from triage.domain.live.look import GpuSample, Look
 
 # Samples that are nearer than this are one look.
@@ -51,7 +51,7 @@ class _PlacedSample:
         return (self.at_ns or 0, self.artifact, self.sample.line or 0)
 
 
-def gpus_of(case: LiveCase) -> list[GpuOfJob]:
+def list_gpus(case: LiveCase) -> list[GpuOfJob]:
     """The GPUs that looks tell of, by node and number; those that are known not to be the job's
     are left out.
     """
@@ -60,11 +60,11 @@ def gpus_of(case: LiveCase) -> list[GpuOfJob]:
         for sample in look.gpus:
             placed = _PlacedSample(
                 sample,
-                _node_of(case, look, sample),
+                _find_node(case, look, sample),
                 look.artifact,
                 sample.at_ns or look.stamp.wall_ns,
             )
-            by_gpu[_key_of(placed)].append(placed)
+            by_gpu[_make_key(placed)].append(placed)
     numbers: dict[tuple[str | None, str | None], tuple[str, ...]] = {
         (one.node, one.sample.bus_id): key
         for key, samples in by_gpu.items()
@@ -75,16 +75,16 @@ def gpus_of(case: LiveCase) -> list[GpuOfJob]:
         same = numbers.get((by_gpu[key][0].node, by_gpu[key][0].sample.bus_id))
         if same is not None:  # another tool says the number of this address
             by_gpu[same] += by_gpu.pop(key)
-    places = _places_by_address(by_gpu)
+    places = _order_addresses(by_gpu)
     found = [
-        _gpu_of(case, sorted(samples, key=lambda one: one.order), places)
+        _make_gpu(case, sorted(samples, key=lambda one: one.order), places)
         for samples in by_gpu.values()
     ]
     ours = [one for one in found if _is_of_job(case, one)]
-    return sorted(ours, key=lambda one: (one.node or "", _key_of_sample(one.sample)))
+    return sorted(ours, key=lambda one: (one.node or "", _make_sample_key(one.sample)))
 
 
-def _places_by_address(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
+def _order_addresses(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
     """Node -> the addresses of its GPUs in their order, which is that of local ranks."""
     found: dict[str, list[str]] = defaultdict(list)
     for node, _, address in sorted(keys):
@@ -93,31 +93,31 @@ def _places_by_address(keys: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
     return found
 
 
-def _node_of(case: LiveCase, look: Look, sample: GpuSample) -> str | None:
+def _find_node(case: LiveCase, look: Look, sample: GpuSample) -> str | None:
     named = sample.node or look.node or case.homes.of(look.artifact)
     return None if named is None else case.fleet.node_of_address(named) or named
 
 
-def _key_of(one: _PlacedSample) -> tuple[str, ...]:
-    return (one.node or "", *_key_of_sample(one.sample))
+def _make_key(one: _PlacedSample) -> tuple[str, ...]:
+    return (one.node or "", *_make_sample_key(one.sample))
 
 
-def _key_of_sample(sample: GpuSample) -> tuple[str, ...]:
+def _make_sample_key(sample: GpuSample) -> tuple[str, ...]:
     """What tells a GPU of a node from others; a table says it in one way throughout."""
     index = "" if sample.index is None else f"{sample.index:05d}"
     return (index, "" if index else sample.bus_id or sample.uuid or "")
 
 
-def _gpu_of(
+def _make_gpu(
     case: LiveCase, samples: list[_PlacedSample], places: Mapping[str, list[str]]
 ) -> GpuOfJob:
     """One GPU by its samples, the last at the end."""
     last = samples[-1]
     index = next((one.sample.index for one in samples if one.sample.index is not None), None)
     sample = replace(last.sample, index=index)
-    does = activity_of(sample)
+    does = classify_activity(sample)
     before = next((one for one in reversed(samples[:-1]) if _is_apart(one, last)), None)
-    same = before is not None and activity_of(before.sample) is does
+    same = before is not None and classify_activity(before.sample) is does
     return GpuOfJob(
         last.node,
         _rank_of(case, last.node, sample, places),

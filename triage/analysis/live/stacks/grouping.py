@@ -46,14 +46,14 @@ class StackClass:
         return all(moved is StackMovement.SAME for moved in self.movement)
 
 
-def classes_of(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackClass]:
+def group_stacks(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackClass]:
     """The classes of ``pairs``, the largest first.
 
     Two ranks at neighbouring lines of one function, outside any wait, are of one class.
     """
     groups: dict[tuple[object, ...], list[tuple[RankStack, StackMovement]]] = defaultdict(list)
     for stack, moved in pairs:
-        groups[_key_of(stack)].append((stack, moved))
+        groups[_make_key(stack)].append((stack, moved))
     found = [
         StackClass(
             members[0][0].point,
@@ -65,7 +65,7 @@ def classes_of(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackCl
     return sorted(found, key=lambda one: (-len(one.stacks), one.ranks, str(one.point)))
 
 
-def _key_of(stack: RankStack) -> tuple[object, ...]:
+def _make_key(stack: RankStack) -> tuple[object, ...]:
     if stack.waits:
         return stack.place
     line = stack.worker.found.told_by if stack.worker is not None else stack.found.told_by
@@ -78,7 +78,7 @@ def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
     """The stacks that wait, and the classes that do not; a crowd at one line waits."""
     telling = picture.telling
     waiting = [stack for stack, _ in telling if stack.waits]
-    classes = classes_of([pair for pair in telling if not pair[0].waits])
+    classes = group_stacks([pair for pair in telling if not pair[0].waits])
     if classes and classes[0].point in _CROWDED:
         crowd = classes[0]
         size = len(crowd.stacks)

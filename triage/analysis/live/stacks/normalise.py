@@ -52,10 +52,10 @@ def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
     """The frames of the program, innermost first; the same object for equal stacks."""
     kept: list[StackFrame] = []
     for frame in frames[:MAX_FRAMES]:
-        if frame.native and _BETWEEN.match(called(frame)):
+        if frame.native and _BETWEEN.match(get_bare_name(frame)):
             continue
         kept.append(frame)
-        if called(frame) == "_worker_loop":
+        if get_bare_name(frame) == "_worker_loop":
             return tuple(kept)
     modules = [
         place
@@ -76,13 +76,13 @@ def _name_of(function: str, native: bool) -> str:
     return text.partition("(")[0].strip()[:_MAX_NAME]
 
 
-def called(frame: StackFrame) -> str:
+def get_bare_name(frame: StackFrame) -> str:
     """The bare name of what is called: ``get`` of ``Queue.get``, a C++ name without arguments."""
     return _name_of(frame.function, frame.native)
 
 
 @lru_cache(maxsize=65_536)
-def short_file(filename: str) -> str:
+def shorten_file(filename: str) -> str:
     """The path below the folder that modules are searched in: ``torch/utils/data/worker.py``."""
     text = filename[-1024:].replace("\\", "/")
     for root in (_SITE, _STDLIB):
@@ -94,7 +94,7 @@ def short_file(filename: str) -> str:
 def _is_library_file(filename: str) -> bool:
     if _SITE.match(filename) or _STDLIB.match(filename) or filename.startswith("<frozen"):
         return True
-    short = short_file(filename)
+    short = shorten_file(filename)
     if short.startswith("/"):
         return False
     first = short.partition("/")[0]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from triage.analysis.live.stacks.grouping import StackClass, classes_of, split
+from triage.analysis.live.stacks.grouping import StackClass, group_stacks, split
 from triage.analysis.live.stacks.picture import StackPicture
 
 # From so many ranks at one place on, one at another place is odd.
@@ -11,7 +11,7 @@ _LEAST_USUAL: Final = 3
 _MAX_SHARE: Final = 1 / 8
 
 
-def odd_waits(picture: StackPicture) -> list[StackClass]:
+def find_odd_waits(picture: StackPicture) -> list[StackClass]:
     """The class of nearly all ranks, then those of the few others; empty where there are none, or
     where any rank stands outside a wait.
     """
@@ -19,7 +19,7 @@ def odd_waits(picture: StackPicture) -> list[StackClass]:
     waiting, outside = split(picture)
     if outside or len(waiting) < len(telling):
         return []
-    classes = classes_of(telling)
+    classes = group_stacks(telling)
     if len(classes) < 2 or any(not stack.waits for one in classes for stack in one.stacks):
         return []
     usual = len(classes[0].stacks)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from triage.analysis.live.stacks.normalise import called, is_library, short_file
+from triage.analysis.live.stacks.normalise import get_bare_name, is_library, shorten_file
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     Worker,
@@ -87,7 +87,7 @@ class StackPicture:
 NO_STACKS: Final = StackPicture()
 
 
-def picture_of(looks: Sequence[Look], names: ProcessNames) -> StackPicture:
+def build_picture(looks: Sequence[Look], names: ProcessNames) -> StackPicture:
     """The picture that ``looks`` show; empty where they hold no stack."""
     gathered = _Gathered()
     for order, look in enumerate(looks):
@@ -107,12 +107,12 @@ class _Gathered:
     def add(self, order: int, look: Look, names: ProcessNames) -> None:
         """The processes of one look."""
         pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
-        for process, threads in _by_process(look.stacks):
+        for process, threads in _group_by_process(look.stacks):
             node = names.node_of(process, look)
-            if _launches(process, threads):
+            if _is_launcher(process, threads):
                 self.launchers.add((node, process.pid))
                 continue
-            if _helps(process, threads):
+            if _is_helper(process, threads):
                 continue
             parent = process.parent_pid
             if is_worker(threads):
@@ -127,17 +127,19 @@ class _Gathered:
                 threads, rank=rank, node=node, tool=look.tool, artifact=look.artifact
             )
             if stack is not None:
-                self.seen[_key_of(rank, node, process.pid, look.artifact)].append((order, stack))
+                self.seen[_make_process_key(rank, node, process.pid, look.artifact)].append(
+                    (order, stack)
+                )
 
     def picture(self, looks: Sequence[Look]) -> StackPicture:
         """One stack of each rank; processes of no known rank count where no rank is known."""
         known = {key: stacks for key, stacks in self.seen.items() if key[0] == "rank"}
         chosen: list[tuple[RankStack, StackMovement]] = []
         for stacks in (known or self.seen).values():
-            two = last_two(_best_tool(stacks), looks)
+            two = last_two(_choose_best_tool(stacks), looks)
             two = [(order, self.with_worker(order, stack)) for order, stack in two]
             pair = made_whole([stack for _, stack in two])
-            chosen.append((_refined(pair[-1], stacks), movement_of(pair)))
+            chosen.append((_refine_stack(pair[-1], stacks), movement_of(pair)))
         chosen.sort(key=lambda pair: _sort_key(pair[0]))
         return StackPicture(
             tuple(stack for stack, _ in chosen),
@@ -157,14 +159,16 @@ class _Gathered:
         return replace(stack, worker=workers[0]) if workers else stack
 
 
-def _key_of(rank: int | None, node: str | None, pid: int | None, artifact: str) -> _ProcessKey:
+def _make_process_key(
+    rank: int | None, node: str | None, pid: int | None, artifact: str
+) -> _ProcessKey:
     """What tells one process from another: processes of two nodes may have one pid."""
     if rank is not None:
         return ("rank", rank)
     return (node, pid, artifact if node is None or pid is None else "")
 
 
-def _by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:
+def _group_by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:
     """Threads by process, in the order of the file. A process that comes back after another one,
     or whose main thread comes twice, is a dump of its own.
     """
@@ -186,7 +190,7 @@ def _sort_key(stack: RankStack) -> tuple[object, ...]:
     return (rank, stack.node or "", stack.pid or 0, stack.artifact)
 
 
-def _best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
+def _choose_best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
     """The stacks of the one tool that says most of this process."""
     by_tool: dict[Tool, list[tuple[int, RankStack]]] = defaultdict(list)
     for order, stack in stacks:
@@ -199,7 +203,7 @@ def _best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankS
     return by_tool[min(by_tool, key=worth)]
 
 
-def _refined(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankStack:
+def _refine_stack(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) -> RankStack:
     """The newest stack, with what the kernel or a debugger says of the same process: that it is
     held in a file system, stopped or gone, which no Python frame shows.
     """
@@ -223,7 +227,7 @@ _LOOPS: Final = re.compile(
 _WORKS_FOR_A_RANK: Final = "torch/distributed/"
 
 
-def _helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
+def _is_helper(process: Process, threads: Sequence[ThreadStack]) -> bool:
     """Whether a process is a helper, by its command line or by the loop that its main thread is in
     without any code of the job inside.
     """
@@ -236,13 +240,13 @@ def _helps(process: Process, threads: Sequence[ThreadStack]) -> bool:
     if loop is None:
         return False
     return all(
-        is_library(frame) and not short_file(frame.filename).startswith(_WORKS_FOR_A_RANK)
+        is_library(frame) and not shorten_file(frame.filename).startswith(_WORKS_FOR_A_RANK)
         for frame in main.frames[:loop]
     )
 
 
 def _is_loop(frame: StackFrame) -> bool:
-    return _LOOPS.match(f"{short_file(frame.filename)} {called(frame)}") is not None
+    return _LOOPS.match(f"{shorten_file(frame.filename)} {get_bare_name(frame)}") is not None
 
 
 # Files in which the agents of torchrun, of spawn and of Ray wait for what they started.
@@ -259,12 +263,12 @@ _AGENTS: Final = (
 _OF_A_RANK: Final = frozenset({"_wrap", "record", "wrapper"})
 
 
-def _launches(process: Process, threads: Sequence[ThreadStack]) -> bool:
+def _is_launcher(process: Process, threads: Sequence[ThreadStack]) -> bool:
     """Whether a process is a launcher, by its command line or by where its main thread waits."""
     if is_launcher(process.command):
         return True
     return any(
-        short_file(frame.filename).startswith(_AGENTS) and called(frame) not in _OF_A_RANK
+        shorten_file(frame.filename).startswith(_AGENTS) and get_bare_name(frame) not in _OF_A_RANK
         for thread in threads
         if thread.is_main is not False
         for frame in thread.frames

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import called, is_library, short_file
+from triage.analysis.live.stacks.normalise import get_bare_name, is_library, shorten_file
 from triage.domain.live.stack import StackFrame
 
 
@@ -230,7 +230,7 @@ def point_of(frames: Sequence[StackFrame]) -> PointFound:
     reached_own = False
     for at, frame in enumerate(frames):
         reached_own = reached_own or (not is_library(frame) and frame.function != "<module>")
-        rule = _rule_of(frame)
+        rule = _find_rule(frame)
         if rule is None:
             continue
         if not rule.inner:
@@ -240,29 +240,29 @@ def point_of(frames: Sequence[StackFrame]) -> PointFound:
     if inner is not None:
         return PointFound(inner[0], inner[1], own or frames[inner[1]])
     if own is None and all(frame.native for frame in frames):
-        return _held_by_python(frames) or PointFound(ProgramPoint.UNKNOWN, None, frames[0])
-    dispatches = _DISPATCHES.match(short_file(frames[0].filename)) is not None
+        return _find_python_call(frames) or PointFound(ProgramPoint.UNKNOWN, None, frames[0])
+    dispatches = _DISPATCHES.match(shorten_file(frames[0].filename)) is not None
     point = ProgramPoint.DISPATCH if dispatches else ProgramPoint.CODE
     return PointFound(point, None, own or frames[0])
 
 
-def _held_by_python(frames: Sequence[StackFrame]) -> PointFound | None:
+def _find_python_call(frames: Sequence[StackFrame]) -> PointFound | None:
     """What a thread of which no frame of Python is shown waits for in a call of Python's own."""
     for at, frame in enumerate(frames):
         for rule in _OF_PYTHON:
-            if rule.fits(called(frame), ""):
+            if rule.fits(get_bare_name(frame), ""):
                 return PointFound(rule.point, at, frame)
     return None
 
 
-def _rule_of(frame: StackFrame) -> _PointRule | None:
+def _find_rule(frame: StackFrame) -> _PointRule | None:
     """The first rule that a frame fits."""
-    return _rule_for(frame.function, frame.filename, frame.native)
+    return _match_rule(frame.function, frame.filename, frame.native)
 
 
 # Thousands of ranks have the same few hundred frames.
 @lru_cache(maxsize=65_536)
-def _rule_for(function: str, filename: str, is_native: bool) -> _PointRule | None:
-    name, file = called(StackFrame(function, native=is_native)), short_file(filename)
+def _match_rule(function: str, filename: str, is_native: bool) -> _PointRule | None:
+    name, file = get_bare_name(StackFrame(function, native=is_native)), shorten_file(filename)
     rules = _NATIVE_RULES if is_native else _PYTHON_RULES
     return next((rule for rule in rules if rule.fits(name, file)), None)

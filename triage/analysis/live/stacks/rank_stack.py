@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import called, is_library, own_frames, short_file
+from triage.analysis.live.stacks.normalise import (
+    get_bare_name,
+    is_library,
+    own_frames,
+    shorten_file,
+)
 from triage.analysis.live.stacks.program_points import (
     KERNEL_STORAGE,
     VAGUE,
@@ -132,7 +137,7 @@ def _says_nothing(thread: ThreadStack) -> bool:
     if own is None:
         return any(not one.native for one in frames)
     return any(
-        short_file(one.filename).endswith(_FOR_A_THREAD.get(called(one), "\0"))
+        shorten_file(one.filename).endswith(_FOR_A_THREAD.get(get_bare_name(one), "\0"))
         for one in frames[:own]
     )
 
@@ -172,7 +177,7 @@ def _deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
     if main is not None and _says_nothing(main):
         main = _training_thread(threads, main) or main
     if main is None or not any(
-        called(frame) == "_engine_run_backward" for frame in main.frames[:4]
+        get_bare_name(frame) == "_engine_run_backward" for frame in main.frames[:4]
     ):
         return main
     for thread in threads:
@@ -185,7 +190,7 @@ def _deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
 def is_worker(threads: Sequence[ThreadStack]) -> bool:
     """Whether the threads are of a worker of a data loader."""
     main = main_thread(threads)
-    return main is not None and any(called(frame) == _OF_A_WORKER for frame in main.frames)
+    return main is not None and any(get_bare_name(frame) == _OF_A_WORKER for frame in main.frames)
 
 
 def worker_of(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
@@ -194,9 +199,13 @@ def worker_of(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
     if main is None:
         return None
     frames = own_frames(main.frames)
-    fetches = next((at for at, one in enumerate(frames) if called(one) == "fetch"), None)
+    fetches = next((at for at, one in enumerate(frames) if get_bare_name(one) == "fetch"), None)
     found = point_of(frames[:fetches] if fetches is not None else frames)
-    if fetches is None and found.told_by is not None and called(found.told_by) == _OF_A_WORKER:
+    if (
+        fetches is None
+        and found.told_by is not None
+        and get_bare_name(found.told_by) == _OF_A_WORKER
+    ):
         return None
     if fetches is None and any("queues.py" in one.filename for one in frames[:8]):
         return None  # it waits for its next index, or for room in the queue of results
@@ -259,8 +268,10 @@ def _with_state(stack: RankStack) -> RankStack:
 
 def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
     """The frame of the file system that a process is held in."""
-    in_storage = [frame for frame in frames if KERNEL_STORAGE.match(called(frame))]
+    in_storage = [frame for frame in frames if KERNEL_STORAGE.match(get_bare_name(frame))]
     named = (
-        frame for frame in in_storage if not called(frame).startswith(("rpc_", "_", "io_", "folio"))
+        frame
+        for frame in in_storage
+        if not get_bare_name(frame).startswith(("rpc_", "_", "io_", "folio"))
     )
     return next(named, in_storage[0] if in_storage else None)

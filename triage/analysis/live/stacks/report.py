@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from triage.analysis.live.stacks.grouping import StackClass, classes_of
+from triage.analysis.live.stacks.grouping import StackClass, group_stacks
 from triage.analysis.live.stacks.picture import StackPicture
-from triage.analysis.live.stacks.words import frame_text, line_of
+from triage.analysis.live.stacks.words import describe_frame, get_line
 from triage.domain.report import StandingRanks
 
 # Classes that are told, and frames of each: a fleet has few places to stand at.
@@ -16,7 +16,7 @@ _MAX_FRAMES: Final = 48
 def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
     """The largest classes, frames from the outside to the inside."""
     pairs = list(zip(picture.ranks, picture.movement, strict=True))
-    return tuple(_ranks_told(one) for one in classes_of(pairs)[:_MAX_CLASSES])
+    return tuple(_ranks_told(one) for one in group_stacks(pairs)[:_MAX_CLASSES])
 
 
 def _ranks_told(one: StackClass) -> StandingRanks:
@@ -26,7 +26,7 @@ def _ranks_told(one: StackClass) -> StandingRanks:
         frames=tuple(_frames_of(one)),
         state=str(one.point),
         seen_twice=one.stands,
-        stands_at=line_of(one.example),
+        stands_at=get_line(one.example),
     )
 
 
@@ -38,7 +38,7 @@ def _frames_of(one: StackClass) -> Sequence[str]:
         frames += reversed(stack.worker.frames)
     elif stack.holder:
         frames += reversed(stack.holder)
-    texts = [frame_text(frame) for frame in frames]
+    texts = [describe_frame(frame) for frame in frames]
     if len(texts) > _MAX_FRAMES:
         left = len(texts) - _MAX_FRAMES + 1
         texts[_MAX_FRAMES // 2 : _MAX_FRAMES // 2 + left] = [f"... {left} more ..."]

@@ -10,10 +10,10 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import called
+from triage.analysis.live.stacks.normalise import get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.look import Look, Tool
-from triage.domain.natural import natural
+from triage.domain.natural import make_natural_key
 
 # Stacks that one program takes of one process within this are one look, ns.
 _ONE_LOOK_NS: Final = 1_000_000_000
@@ -48,7 +48,7 @@ def last_two(
 def _in_time(pair: tuple[int, RankStack], looks: Sequence[Look]) -> tuple[object, ...]:
     order, stack = pair
     at_ns = looks[order].stamp.wall_ns
-    return (at_ns or 0, natural(stack.artifact), stack.line or 0)
+    return (at_ns or 0, make_natural_key(stack.artifact), stack.line or 0)
 
 
 def _is_another_look(
@@ -114,7 +114,7 @@ def _tells_nothing(before: RankStack, now: RankStack) -> bool:
     """
     if not (before.is_main and now.is_main) or Tool.TRACEBACK in (before.tool, now.tool):
         return False
-    ends = [called(stack.frames[-1]) in _ROOTS for stack in (before, now) if stack.frames]
+    ends = [get_bare_name(stack.frames[-1]) in _ROOTS for stack in (before, now) if stack.frames]
     return len(set(ends)) > 1
 
 

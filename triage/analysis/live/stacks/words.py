@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import is_library, short_file
+from triage.analysis.live.stacks.normalise import is_library, shorten_file
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
@@ -38,13 +38,13 @@ _WORDS: Final = {
 _MAX_NAME: Final = 80
 
 
-def frame_text(frame: StackFrame) -> str:
+def describe_frame(frame: StackFrame) -> str:
     """``read_shard (train.py:18)``: the function, and the last parts of its file."""
     name = " ".join(frame.function.split())
     name = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
     if not frame.filename:
         return name
-    parts = short_file(frame.filename).split("/")
+    parts = shorten_file(frame.filename).split("/")
     # A file of the job's own by its name; of a library, below the library.
     file = "/".join(parts[-3:]) if is_library(frame) else "/".join(parts[-2:])
     if len(parts) > 2 and parts[0] == "":
@@ -52,24 +52,24 @@ def frame_text(frame: StackFrame) -> str:
     return f"{name} ({file}{'' if frame.line is None else f':{frame.line}'})"
 
 
-def _innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
+def _get_innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
     own = next((one for one in frames if not is_library(one)), None)
     return own or (frames[0] if frames else None)
 
 
-def line_of(stack: RankStack) -> str | None:
+def get_line(stack: RankStack) -> str | None:
     """The line to look at; None where the stack shows none."""
     frame = stack.found.told_by
     if stack.worker is not None:
         frame = stack.worker.found.told_by or frame
     elif stack.holder:
-        frame = _innermost(stack.holder)
-    return None if frame is None else frame_text(frame)
+        frame = _get_innermost(stack.holder)
+    return None if frame is None else describe_frame(frame)
 
 
-def where_text(stack: RankStack) -> str:
+def describe_where(stack: RankStack) -> str:
     """What a rank is in, behind the word ``stopped``."""
-    line = line_of(stack) or "an unknown place"
+    line = get_line(stack) or "an unknown place"
     if stack.worker is not None:
         what = _WORKERS.get(stack.worker.found.point, "")
         return f"in {line}{what} of a data-loader worker, for which it waits"
@@ -88,7 +88,7 @@ _WORKERS: Final = {
 }
 
 
-def who(stack: RankStack) -> str:
+def describe_who(stack: RankStack) -> str:
     """``rank 3``, or its process where no rank is known."""
     if stack.rank is not None:
         return f"rank {stack.rank}"

@@ -7,19 +7,24 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json, page_of_rows
-from triage.api.description.described import BINARY, binary_body
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.description.described import BINARY, describe_binary_body
 from triage.api.description.shapes import page
 from triage.api.requests.body import UploadBody
-from triage.api.requests.cursors import after_words, words_cursor
+from triage.api.requests.cursors import make_words_cursor, parse_words_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
-from triage.api.routers.uploads import coding, within
+from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.fleet.api.values import BusBandwidth, CheckState, ClusterName, NodeName, OfCluster
-from triage.fleet.services.health.due_list import CheckRow, Position, checks_from, position_of
+from triage.fleet.services.health.due_list import (
+    CheckRow,
+    Position,
+    get_list_position,
+    iterate_check_rows,
+)
 from triage.fleet.services.health.ingest import CheckTarget, TakenChecks, take_checks
 from triage.formats.health.check_format import MAX_BYTES
 
@@ -32,7 +37,7 @@ reading = Routes("/v1/fleet", "fleet", Scope.READ)
     "/checks",
     "Send results of checks of nodes",
     {200: ("What was read, and what was news.", TakenChecks)},
-    body=binary_body(
+    body=describe_binary_body(
         "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz,"
         " .bz2 are fine.",
         BINARY,
@@ -54,12 +59,12 @@ async def send_checks(
     content; the same results again change nothing.
     """
     state = state_of(request)
-    target = CheckTarget(node, at, cluster or "", busbw_gbps, caller_of(request))
+    target = CheckTarget(node, at, cluster or "", busbw_gbps, get_caller(request))
     body = UploadBody(request, MAX_BYTES)
-    taken = await within(
-        state, body, partial(take_checks, state.context, target, body.read, coding(request))
+    taken = await take_in_turn(
+        state, body, partial(take_checks, state.context, target, body.read, get_coding(request))
     )
-    return as_json(taken.to_dict(), 200)
+    return make_json_response(taken.to_dict(), 200)
 
 
 @reading.get(
@@ -79,13 +84,17 @@ def list_checks(
     """The newest result of each check of each part, and what is due: by its age, or because
     evidence asks for it.
     """
-    words = after_words("checks", cursor, len(Position._fields))
+    words = parse_words_cursor("checks", cursor, len(Position._fields))
     after = None if words is None else Position(*words)
     with state_of(request).context.database.reading() as session:
-        checks = checks_from(
-            session, utc_now(), cluster=cluster, node=node, state=state, after=after
+        checks = iterate_check_rows(
+            session, read_utc_now(), cluster=cluster, node=node, state=state, after=after
         )
         rows = list(islice(checks, limit + 1))
     return page_of_rows(
-        request, rows, limit, lambda row: words_cursor("checks", position_of(row)), lambda row: row
+        request,
+        rows,
+        limit,
+        lambda row: make_words_cursor("checks", get_list_position(row)),
+        lambda row: row,
     )

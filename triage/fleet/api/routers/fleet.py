@@ -8,12 +8,12 @@ import orjson
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import JSON, tagged
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import JSON, make_tagged_response
 from triage.api.description.shapes import AnswerShape
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.domain.wire import iso_utc
+from triage.domain.wire import format_iso_utc
 from triage.fleet.api.shapes import CAUSES, FLEET, MTTI, PARTS
 from triage.fleet.api.values import (
     ClusterName,
@@ -26,7 +26,13 @@ from triage.fleet.api.values import (
     Until,
     UtcOffset,
 )
-from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
+from triage.fleet.services.answers import (
+    build_fleet_options,
+    determine_fleet_period,
+    look_at_fleet,
+    look_at_standings,
+    report_of,
+)
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
@@ -48,12 +54,12 @@ def fleet_report(
 
     Planned interruptions are counted apart and are in no rate.
     """
-    answer = fleet_of(
+    answer = look_at_fleet(
         state_of(request).context,
         since=since,
         until=until,
         cluster=cluster,
-        options=options_of(
+        options=build_fleet_options(
             gpus=gpus,
             cost_s=cost_s,
             restart_s=restart_s,
@@ -61,8 +67,8 @@ def fleet_report(
             utc_offset_hours=utc_offset_hours,
         ),
     )
-    clusters = tuple(filter(caller_of(request).sees, answer.clusters))
-    return as_answer(request, replace(answer, clusters=clusters).to_dict(top))
+    clusters = tuple(filter(get_caller(request).sees, answer.clusters))
+    return make_json_answer(request, replace(answer, clusters=clusters).to_dict(top))
 
 
 @routes.get(
@@ -79,7 +85,7 @@ def fleet_causes(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    return as_answer(request, _part_of(report, CAUSES))
+    return make_json_answer(request, _select_part(report, CAUSES))
 
 
 @routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
@@ -92,7 +98,7 @@ def fleet_mtti(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    return as_answer(request, _part_of(report, MTTI))
+    return make_json_answer(request, _select_part(report, MTTI))
 
 
 @routes.get(
@@ -100,12 +106,12 @@ def fleet_mtti(
 )
 def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
     """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
-    end = period_of(None, until).until
-    found = standings_of(state_of(request).context, until=end, cluster=cluster)
-    return as_answer(
+    end = determine_fleet_period(None, until).until
+    found = look_at_standings(state_of(request).context, until=end, cluster=cluster)
+    return make_json_answer(
         request,
         {
-            "until": iso_utc(end),
+            "until": format_iso_utc(end),
             "cluster": cluster,
             "parts": [part.to_dict() for part in found.parts],
             "notes": list(found.notes),
@@ -113,11 +119,11 @@ def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = No
     )
 
 
-def _part_of(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
+def _select_part(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
     """The answers of a report that a part of it holds."""
     return {key: report[key] for key in part.hints}
 
 
-def as_answer(request: Request, value: Mapping[str, Any]) -> Response:
+def make_json_answer(request: Request, value: Mapping[str, Any]) -> Response:
     """JSON with an ETag: the same question is often asked again."""
-    return tagged(request, orjson.dumps(value), JSON)
+    return make_tagged_response(request, orjson.dumps(value), JSON)

@@ -9,10 +9,10 @@ from triage.api.access import Scope
 from triage.api.requests.values import Limit, Name
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.fleet.api.routers.fleet import as_answer
+from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import HARDWARE
 from triage.fleet.api.values import ClusterName
-from triage.fleet.services.parts import hardware_of
+from triage.fleet.services.parts import answer_hardware
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
@@ -36,7 +36,7 @@ def fleet_hardware(
     """The stays of a part in nodes, by the identity that its maker gave it, or of all parts of a
     node. One of `identity` and `node` is needed.
     """
-    found = hardware_of(
+    found = answer_hardware(
         state_of(request).context, identity=identity, node=node, cluster=cluster, limit=limit
     )
-    return as_answer(request, found.to_dict())
+    return make_json_answer(request, found.to_dict())

@@ -7,12 +7,12 @@ from typing import Annotated, TypeVar
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, binary_body
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.described import BINARY, describe_binary_body
 from triage.api.requests.body import UploadBody
 from triage.api.requests.values import Name
-from triage.api.routers.uploads import coding, within
+from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
@@ -20,10 +20,10 @@ from triage.fleet.parsers.rows import DAY_ZERO
 from triage.fleet.services.exposure.imports import (
     MOST_ROWS,
     Imported,
-    day_of,
     import_upload,
-    names_of,
-    zone_of,
+    parse_day_zero,
+    parse_node_names,
+    parse_zone,
 )
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
     "/import",
     "Send runs, outages, repairs or an inventory",
     {200: ("What became of its rows.", Imported)},
-    body=binary_body(
+    body=describe_binary_body(
         "The export, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz, .bz2 are fine.",
         BINARY,
         "text/csv",
@@ -62,27 +62,27 @@ async def import_rows(
     and one that cannot be read stops no other.
     """
     state = state_of(request)
-    own_zone = _value_in("zone", zone_of, zone or "UTC")
-    first_day = _value_in("day_zero", day_of, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
-    known = _value_in("nodes", names_of, nodes or "")
+    own_zone = _parse_query_value("zone", parse_zone, zone or "UTC")
+    first_day = _parse_query_value("day_zero", parse_day_zero, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
+    known = _parse_query_value("nodes", parse_node_names, nodes or "")
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     take = partial(
         import_upload,
         state.context,
         body.read,
-        coding(request),
+        get_coding(request),
         zone=own_zone,
         cluster=cluster or "",
         day_zero=first_day,
         nodes=known,
         most_rows=MOST_ROWS,
-        caller=caller_of(request),
+        caller=get_caller(request),
     )
-    taken = await within(state, body, take)
-    return as_json(taken.to_dict(), 200)
+    taken = await take_in_turn(state, body, take)
+    return make_json_response(taken.to_dict(), 200)
 
 
-def _value_in(name: str, read: Callable[[str], T], text: str) -> T:
+def _parse_query_value(name: str, read: Callable[[str], T], text: str) -> T:
     """A value of the query. Raises :class:`Unprocessable`, which names its place."""
     try:
         return read(text)

@@ -4,16 +4,16 @@ from anyio import to_thread
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.described import json_body
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.described import describe_json_body
 from triage.api.requests.body import read_whole
-from triage.api.requests.idempotency import Keeper, once
-from triage.api.requests.strict_json import object_from
+from triage.api.requests.idempotency import Keeper, answer_once
+from triage.api.requests.strict_json import parse_object
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.clock import utc_now
-from triage.fleet.services.exposure.job_ended import EndedJob, end_from, ended
+from triage.clock import read_utc_now
+from triage.fleet.services.exposure.job_ended import EndedJob, end_from, keep_job_end
 
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
@@ -22,7 +22,7 @@ routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
     "/job-ended",
     "A job has ended",
     {202: ("What became of its run.", EndedJob)},
-    body=json_body("JobEnded"),
+    body=describe_json_body("JobEnded"),
     repeatable=True,
 )
 async def job_ended(request: Request) -> Response:
@@ -35,7 +35,7 @@ async def job_ended(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(_keeper: Keeper) -> Response:
-        end = end_from(object_from(body), utc_now(), caller_of(request))
-        return as_json(ended(state.context, end).to_dict(), 202)
+        end = end_from(parse_object(body), read_utc_now(), get_caller(request))
+        return make_json_response(keep_job_end(state.context, end).to_dict(), 202)
 
-    return await to_thread.run_sync(once, request, body, act)
+    return await to_thread.run_sync(answer_once, request, body, act)

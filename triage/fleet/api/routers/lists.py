@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.answers import suspect_forms
-from triage.api.answers.json import JSON, page, page_of_rows, tagged
+from triage.api.answers.json import JSON, make_tagged_response, page, page_of_rows
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import page as page_shape
-from triage.api.requests.accept import chosen
-from triage.api.requests.cursors import after_time, foreign, time_cursor
+from triage.api.requests.accept import choose_type
+from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
 from triage.api.requests.values import Cursor, Limit, Name
 from triage.api.routes import Routes
 from triage.api.state import state_of
@@ -21,8 +21,8 @@ from triage.domain.standing import Standing
 from triage.errors import Conflict
 from triage.fleet.api import forms as fleet_forms
 from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
-from triage.fleet.services.answers import period_of
-from triage.fleet.services.standings import listed_standings
+from triage.fleet.services.answers import determine_fleet_period
+from triage.fleet.services.standings import get_listed_standings
 from triage.fleet.store.runs import RunView, list_runs
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
@@ -49,18 +49,20 @@ def fleet_nodes(
 
     As `text/csv`, `application/x-ndjson` and `text/markdown` it is the whole list, without pages.
     """
-    form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
-    seen = after_time("standings", cursor)
-    end = period_of(None, until).until if seen is None else seen[0]
+    form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
+    seen = parse_time_cursor("standings", cursor)
+    end = determine_fleet_period(None, until).until if seen is None else seen[0]
     ctx = state_of(request).context
-    found = listed_standings(ctx, end, cluster, following=seen is not None)
+    found = get_listed_standings(ctx, end, cluster, following=seen is not None)
     rows = [one for one in found.nodes if standing is None or one.grade == standing]
     if form != JSON:
-        return tagged(request, _shown(form, [one.to_dict() for one in rows]), form, vary=True)
-    start = 0 if seen is None else _behind(rows, seen[1])
+        return make_tagged_response(
+            request, _encode_rows(form, [one.to_dict() for one in rows]), form, vary=True
+        )
+    start = 0 if seen is None else _find_list_start(rows, seen[1])
     kept = rows[start : start + limit]
     more = rows[start + limit :]
-    following = time_cursor("standings", end, _name_of(kept[-1])) if more else None
+    following = make_time_cursor("standings", end, _name_of(kept[-1])) if more else None
     return page(request, [one.to_dict() for one in kept], following)
 
 
@@ -69,7 +71,7 @@ def _name_of(one: Standing) -> str:
     return hashlib.sha256(one.node.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def _behind(rows: Sequence[Standing], seen: str) -> int:
+def _find_list_start(rows: Sequence[Standing], seen: str) -> int:
     """Where the list goes on. Raises :class:`Conflict` where the row before is gone."""
     for place, one in enumerate(rows):
         if _name_of(one) == seen:
@@ -79,12 +81,12 @@ def _behind(rows: Sequence[Standing], seen: str) -> int:
     )
 
 
-def _shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
+def _encode_rows(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     if form == suspect_forms.CSV:
-        return fleet_forms.as_csv(rows)
+        return fleet_forms.encode_csv(rows)
     if form == suspect_forms.MARKDOWN:
-        return fleet_forms.as_markdown(rows)
-    return suspect_forms.as_ndjson(rows)
+        return fleet_forms.encode_markdown(rows)
+    return suspect_forms.write_ndjson(rows)
 
 
 @routes.get(
@@ -106,7 +108,7 @@ def fleet_runs(
     """Runs that lie within the time at least in part, the newest start first; all of them where
     no time is given.
     """
-    seen = after_time("runs", cursor)
+    seen = parse_time_cursor("runs", cursor)
     with state_of(request).context.database.reading() as session:
         rows = list_runs(
             session,
@@ -120,7 +122,7 @@ def fleet_runs(
         )
 
     def cursor_of(row: RunView) -> str:
-        return time_cursor("runs", row.started_at, str(row.id))
+        return make_time_cursor("runs", row.started_at, str(row.id))
 
     return page_of_rows(request, rows, limit, cursor_of, RunView.to_dict)
 
@@ -128,5 +130,5 @@ def fleet_runs(
 def _number_in(row_id: str) -> int:
     """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
     if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
-        raise foreign()
+        raise make_foreign_refusal()
     return int(row_id)

@@ -9,7 +9,7 @@ from triage.api.access import Scope
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable
-from triage.fleet.api.routers.fleet import as_answer
+from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import CHECKPOINT, PROJECTION, SPARES
 from triage.fleet.api.values import (
     ClusterName,
@@ -24,7 +24,7 @@ from triage.fleet.api.values import (
     Until,
 )
 from triage.fleet.services.answers import report_of
-from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
+from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
@@ -51,7 +51,7 @@ def fleet_projection(
             _NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
         )
     report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
-    return as_answer(request, projection_facts(report, gpus, hours))
+    return make_json_answer(request, answer_projection(report, gpus, hours))
 
 
 @routes.get(
@@ -72,7 +72,7 @@ def fleet_checkpoint(
 ) -> Response:
     """Young's and Daly's intervals for a job of `gpus` (the usual one where not given)."""
     report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
-    return as_answer(request, checkpoint_facts(report, gpus, cost_s, restart_s))
+    return make_json_answer(request, answer_checkpoint(report, gpus, cost_s, restart_s))
 
 
 @routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True, refuses=(404,))
@@ -92,4 +92,4 @@ def fleet_spares(
     `costs` weighs node-days of spares against what is short without them.
     """
     report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
-    return as_answer(request, spares_facts(report, nodes, repair_days, confidence))
+    return make_json_answer(request, answer_spares(report, nodes, repair_days, confidence))

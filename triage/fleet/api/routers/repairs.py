@@ -6,11 +6,11 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.fleet.api.routers.fleet import as_answer
+from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import REPAIRS
 from triage.fleet.api.values import ClusterName, Until
-from triage.fleet.services.answers import period_of
-from triage.fleet.services.repairs import repairs_of
+from triage.fleet.services.answers import determine_fleet_period
+from triage.fleet.services.repairs import answer_repairs
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
@@ -28,6 +28,6 @@ def fleet_repairs(request: Request, until: Until = None, cluster: ClusterName = 
     It rests on the outages and notes of repairs of the two years before `until`. What was said on
     the day of each return is held against what came (`judged`).
     """
-    end = period_of(None, until).until
-    found = repairs_of(state_of(request).context, until=end, cluster=cluster)
-    return as_answer(request, found.to_dict())
+    end = determine_fleet_period(None, until).until
+    found = answer_repairs(state_of(request).context, until=end, cluster=cluster)
+    return make_json_answer(request, found.to_dict())

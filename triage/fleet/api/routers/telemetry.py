@@ -5,11 +5,11 @@ from functools import partial
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, binary_body
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import make_json_response
+from triage.api.description.described import BINARY, describe_binary_body
 from triage.api.requests.body import UploadBody
-from triage.api.routers.uploads import coding, within
+from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.fleet.api.values import NodeName, OfCluster
@@ -23,7 +23,7 @@ routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
     "/telemetry",
     "Send telemetry of nodes",
     {200: ("What was read, and what was news.", TakenTelemetry)},
-    body=binary_body(
+    body=describe_binary_body(
         "The samples, byte for byte. Content-Encoding gzip or zstd, .gz, .zst, .xz, .bz2 are fine.",
         BINARY,
         "text/plain",
@@ -40,9 +40,9 @@ async def send_telemetry(
     a table, or Parquet. Known by its content; the same samples again change nothing.
     """
     state = state_of(request)
-    target = TelemetryTarget(node, cluster or "", caller_of(request))
+    target = TelemetryTarget(node, cluster or "", get_caller(request))
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
-    taken = await within(
-        state, body, partial(take_telemetry, state.context, target, body.read, coding(request))
+    taken = await take_in_turn(
+        state, body, partial(take_telemetry, state.context, target, body.read, get_coding(request))
     )
-    return as_json(taken.to_dict(), 200)
+    return make_json_response(taken.to_dict(), 200)

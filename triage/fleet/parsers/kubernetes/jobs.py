@@ -19,7 +19,7 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
-from triage.fleet.parsers.json_document import listed, sub, text
+from triage.fleet.parsers.json_document import get_child_object, get_text_value, list_child_objects
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
     Options,
@@ -27,10 +27,10 @@ from triage.fleet.parsers.rows import (
     Row,
     RowError,
     Unread,
-    how_it_ended,
+    determine_ending,
     name_in,
-    short,
-    time_in,
+    parse_row_time,
+    shorten_foreign_text,
 )
 
 GPU: Final = "nvidia.com/gpu"
@@ -62,11 +62,11 @@ class _JobObjects:
     """Jobs that it is made of."""
 
 
-def job_rows(items: Iterable[tuple[int, _Json]], options: Options) -> Iterator[Row]:
+def iterate_job_rows(items: Iterable[tuple[int, _Json]], options: Options) -> Iterator[Row]:
     """The runs of the objects of a list, each with its place."""
     found: dict[tuple[str, str, str], _JobObjects] = {}
     for place, item in items:
-        owner = _owner_of(item)
+        owner = _find_owner(item)
         if owner is None:
             yield _NO_JOB
         elif item.get("kind") == "Pod":
@@ -80,33 +80,34 @@ def job_rows(items: Iterable[tuple[int, _Json]], options: Options) -> Iterator[R
         try:
             yield _run_of(f"{namespace}/{name}" if namespace else name, one, options)
         except RowError as error:
-            yield Unread(one.place, f"{short(name)}: {error}")
+            yield Unread(one.place, f"{shorten_foreign_text(name)}: {error}")
 
 
-def _owner_of(item: _Json) -> tuple[str, str, str] | None:
+def _find_owner(item: _Json) -> tuple[str, str, str] | None:
     """(kind, namespace, name) of the run that an object is of; None for what is of none."""
-    metadata = sub(item, "metadata")
-    namespace = text(metadata.get("namespace"))
-    labels = sub(metadata, "labels")
+    metadata = get_child_object(item, "metadata")
+    namespace = get_text_value(metadata.get("namespace"))
+    labels = get_child_object(metadata, "labels")
     for kind, names in OWNERS.items():
-        if item.get("kind") == kind and text(metadata.get("name")):
-            return kind, namespace, text(metadata.get("name"))
+        if item.get("kind") == kind and get_text_value(metadata.get("name")):
+            return kind, namespace, get_text_value(metadata.get("name"))
         for name in names:
-            if item.get("kind") != kind and text(labels.get(name)):
-                return kind, namespace, text(labels.get(name))
+            if item.get("kind") != kind and get_text_value(labels.get(name)):
+                return kind, namespace, get_text_value(labels.get(name))
     return None
 
 
 def _run_of(job_id: str, found: _JobObjects, options: Options) -> Row:
     """The run. Raises :class:`RowError`."""
-    status = sub(found.job or {}, "status")
-    pods = [sub(pod, "status") for pod in found.pods]
-    started = [*pods, *(sub(part, "status") for part in found.parts)]
+    status = get_child_object(found.job or {}, "status")
+    pods = [get_child_object(pod, "status") for pod in found.pods]
+    started = [*pods, *(get_child_object(part, "status") for part in found.parts)]
     # A JobSet does not say when it started; what it is made of does.
-    start = _at(status.get("startTime"), "startTime") or min(
-        (when for one in started if (when := _at(one.get("startTime"), "startTime"))), default=None
+    start = _parse_at(status.get("startTime"), "startTime") or min(
+        (when for one in started if (when := _parse_at(one.get("startTime"), "startTime"))),
+        default=None,
     )
-    word, state, end = _ending_of(found.job, status, pods)
+    word, state, end = _determine_ending(found.job, status, pods)
     if start is None:
         return _NEVER_STARTED
     if options.last is not None and max(start, end or start) > options.last:
@@ -117,17 +118,19 @@ def _run_of(job_id: str, found: _JobObjects, options: Options) -> Row:
         {
             name_in(node, "a node")
             for pod in found.pods
-            if (node := text(sub(pod, "spec").get("nodeName")))
+            if (node := get_text_value(get_child_object(pod, "spec").get("nodeName")))
         }
     )
-    gpus = sum(_gpus_of(sub(pod, "spec")) for pod in found.pods)
+    gpus = sum(_count_pod_gpus(get_child_object(pod, "spec")) for pod in found.pods)
     return Run(
         job_id=name_in(job_id, "the job"),
         started_at=start,
         ended_at=end,
-        ending=how_it_ended(state, word, end),
+        ending=determine_ending(state, word, end),
         num_nodes=len(nodes),
-        num_gpus=min(gpus or _gpus_wanted(sub(found.job or {}, "spec")), MAX_GPUS),
+        num_gpus=min(
+            gpus or _count_wanted_gpus(get_child_object(found.job or {}, "spec")), MAX_GPUS
+        ),
         nodes=tuple(nodes),
         cluster=options.cluster,
         cause=state.cause,
@@ -135,20 +138,20 @@ def _run_of(job_id: str, found: _JobObjects, options: Options) -> Row:
     )
 
 
-def _ending_of(
+def _determine_ending(
     job: _Json | None, status: _Json, pods: Sequence[_Json]
 ) -> tuple[str, JobState, datetime | None]:
     """How and when it ended: what the job says, else what all of its pods say."""
-    for condition in listed(status, "conditions"):
+    for condition in list_child_objects(status, "conditions"):
         if condition.get("status") == "True" and condition.get("type") in _ENDED:
-            word = text(condition.get("type"))
-            reason = state_of(text(condition.get("reason")))
+            word = get_text_value(condition.get("type"))
+            reason = state_of(get_text_value(condition.get("reason")))
             state = reason or state_of(word) or JobState(Ending.UNKNOWN)
-            end = _at(status.get("completionTime"), "completionTime")
+            end = _parse_at(status.get("completionTime"), "completionTime")
             return (
                 word,
                 _with_pods(state, pods),
-                end or _at(condition.get("lastTransitionTime"), "lastTransitionTime"),
+                end or _parse_at(condition.get("lastTransitionTime"), "lastTransitionTime"),
             )
     if job is not None:
         return "running", JobState(Ending.RUNNING), None
@@ -165,7 +168,7 @@ def _with_pods(state: JobState, pods: Sequence[_Json]) -> JobState:
     """A failure as the pods explain it: preempted ones were planned, others out of memory."""
     if state.ending != Ending.UNEXPECTED:
         return state
-    said = {word for pod in pods for word in _words_of(pod)}
+    said = {word for pod in pods for word in _iterate_reasons(pod)}
     if Ending.PLANNED in {known.ending for word in said if (known := state_of(word))}:
         return JobState(Ending.PLANNED)
     if "OOMKilled" in said:
@@ -173,13 +176,15 @@ def _with_pods(state: JobState, pods: Sequence[_Json]) -> JobState:
     return state
 
 
-def _words_of(pod: _Json) -> Iterator[str]:
-    yield text(pod.get("reason"))
-    for condition in listed(pod, "conditions"):
+def _iterate_reasons(pod: _Json) -> Iterator[str]:
+    yield get_text_value(pod.get("reason"))
+    for condition in list_child_objects(pod, "conditions"):
         if condition.get("type") == "DisruptionTarget":
-            yield text(condition.get("reason"))
-    for container in listed(pod, "containerStatuses"):
-        yield text(sub(sub(container, "state"), "terminated").get("reason"))
+            yield get_text_value(condition.get("reason"))
+    for container in list_child_objects(pod, "containerStatuses"):
+        yield get_text_value(
+            get_child_object(get_child_object(container, "state"), "terminated").get("reason")
+        )
 
 
 def _end_of_pod(pod: _Json) -> datetime | None:
@@ -187,31 +192,43 @@ def _end_of_pod(pod: _Json) -> datetime | None:
     if pod.get("phase") not in ("Succeeded", "Failed"):
         return None
     ends = [
-        _at(sub(sub(one, "state"), "terminated").get("finishedAt"), "finishedAt")
-        for one in listed(pod, "containerStatuses")
+        _parse_at(
+            get_child_object(get_child_object(one, "state"), "terminated").get("finishedAt"),
+            "finishedAt",
+        )
+        for one in list_child_objects(pod, "containerStatuses")
     ]
     return max((end for end in ends if end is not None), default=None)
 
 
-def _gpus_of(pod_spec: _Json) -> int:
+def _count_pod_gpus(pod_spec: _Json) -> int:
     """GPUs of all containers of a pod."""
     total = 0
-    for container in listed(pod_spec, "containers"):
-        resources = sub(container, "resources")
-        total += _number(sub(resources, "limits").get(GPU) or sub(resources, "requests").get(GPU))
+    for container in list_child_objects(pod_spec, "containers"):
+        resources = get_child_object(container, "resources")
+        total += _number(
+            get_child_object(resources, "limits").get(GPU)
+            or get_child_object(resources, "requests").get(GPU)
+        )
     return total
 
 
-def _gpus_wanted(spec: _Json) -> int:
+def _count_wanted_gpus(spec: _Json) -> int:
     """GPUs that the templates of a job ask for."""
-    total = _number(spec.get("parallelism", 1)) * _gpus_of(sub(sub(spec, "template"), "spec"))
-    for replica in sub(spec, "pytorchReplicaSpecs").values():
+    total = _number(spec.get("parallelism", 1)) * _count_pod_gpus(
+        get_child_object(get_child_object(spec, "template"), "spec")
+    )
+    for replica in get_child_object(spec, "pytorchReplicaSpecs").values():
         if isinstance(replica, dict):
             pods = _number(replica.get("replicas", 1))
-            total += pods * _gpus_of(sub(sub(replica, "template"), "spec"))
-    for replicated in listed(spec, "replicatedJobs"):
+            total += pods * _count_pod_gpus(
+                get_child_object(get_child_object(replica, "template"), "spec")
+            )
+    for replicated in list_child_objects(spec, "replicatedJobs"):
         jobs = _number(replicated.get("replicas", 1))
-        total += jobs * _gpus_wanted(sub(sub(replicated, "template"), "spec"))
+        total += jobs * _count_wanted_gpus(
+            get_child_object(get_child_object(replicated, "template"), "spec")
+        )
     return total
 
 
@@ -221,6 +238,6 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value <= MAX_GPUS else 0
 
 
-def _at(value: object, what: str, options: Options = ANY_TIME) -> datetime | None:
+def _parse_at(value: object, what: str, options: Options = ANY_TIME) -> datetime | None:
 
-    return time_in(value, what, options) if isinstance(value, str) else None
+    return parse_row_time(value, what, options) if isinstance(value, str) else None

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from triage.fleet.domain.exposure import NodeFacts
-from triage.fleet.parsers.json_document import listed, sub, text
+from triage.fleet.parsers.json_document import get_child_object, get_text_value, list_child_objects
 from triage.fleet.parsers.node_changes import NodeChange, StateChange
 from triage.fleet.parsers.rows import (
     MAX_REASON,
@@ -27,7 +27,7 @@ from triage.fleet.parsers.rows import (
     RowError,
     Unread,
     name_in,
-    time_in,
+    parse_row_time,
 )
 
 _PRODUCT: Final = "nvidia.com/gpu.product"
@@ -42,16 +42,16 @@ _SINCE_WHEN: Final = Passed("nodes that are cordoned, without a time since when"
 _READY: Final = "Ready"
 
 
-def node_facts(place: int, node: Mapping[str, Any], options: Options) -> Iterator[Row]:
+def iterate_node_facts(place: int, node: Mapping[str, Any], options: Options) -> Iterator[Row]:
     """What the labels of a node say."""
-    labels = sub(sub(node, "metadata"), "labels")
+    labels = get_child_object(get_child_object(node, "metadata"), "labels")
     role = "control-plane" if any(name in labels for name in _CONTROL_PLANE) else None
-    generation, leaf = text(labels.get(_PRODUCT)), text(labels.get(_LEAF))
+    generation, leaf = get_text_value(labels.get(_PRODUCT)), get_text_value(labels.get(_LEAF))
     if not (generation or leaf or role):
         return
     try:
         yield NodeFacts(
-            name_in(text(sub(node, "metadata").get("name")), "the name"),
+            name_in(get_text_value(get_child_object(node, "metadata").get("name")), "the name"),
             generation=name_in(generation, _PRODUCT) if generation else None,
             leaf_switch=name_in(leaf, _LEAF) if leaf else None,
             cluster=options.cluster,
@@ -61,17 +61,20 @@ def node_facts(place: int, node: Mapping[str, Any], options: Options) -> Iterato
         yield Unread(place, str(error))
 
 
-def node_changes(
+def iterate_node_changes(
     place: int, node: Mapping[str, Any], options: Options, *, came_back: bool
 ) -> Iterator[NodeChange | Row]:
     """Since when a node is out and why; ``came_back`` asks when it became ready again."""
     try:
-        name = name_in(text(sub(node, "metadata").get("name")), "the name")
-        found = [*_ready_changes(name, node, options), *_taint_changes(name, node, options)]
+        name = name_in(get_text_value(get_child_object(node, "metadata").get("name")), "the name")
+        found = [
+            *_iterate_ready_changes(name, node, options),
+            *_iterate_taint_changes(name, node, options),
+        ]
     except RowError as error:
         yield Unread(place, str(error))
         return
-    cordoned = bool(sub(node, "spec").get("unschedulable"))
+    cordoned = bool(get_child_object(node, "spec").get("unschedulable"))
     out = [change for change in found if change.change is not StateChange.UP]
     if cordoned and not any(change.change is StateChange.DRAIN for change in out):
         yield _SINCE_WHEN
@@ -80,32 +83,40 @@ def node_changes(
     yield from found if came_back else out
 
 
-def _ready_changes(name: str, node: Mapping[str, Any], options: Options) -> Iterator[NodeChange]:
-    conditions = listed(sub(node, "status"), "conditions")
+def _iterate_ready_changes(
+    name: str, node: Mapping[str, Any], options: Options
+) -> Iterator[NodeChange]:
+    conditions = list_child_objects(get_child_object(node, "status"), "conditions")
     for ready in conditions:
         if ready.get("type") != _READY:
             continue
-        at = time_in(text(ready.get("lastTransitionTime")), "lastTransitionTime", options)
+        at = parse_row_time(
+            get_text_value(ready.get("lastTransitionTime")), "lastTransitionTime", options
+        )
         if at is None:
             return
         if ready.get("status") == "True":
             yield NodeChange(at, StateChange.UP, name, "")
             return
-        yield NodeChange(at, StateChange.DOWN, name, _words_of(ready))
+        yield NodeChange(at, StateChange.DOWN, name, _describe_condition(ready))
         for other in conditions:
             if other.get("status") == "True" and other is not ready:
-                yield NodeChange(at, StateChange.REASON, name, _words_of(other))
+                yield NodeChange(at, StateChange.REASON, name, _describe_condition(other))
 
 
-def _taint_changes(name: str, node: Mapping[str, Any], options: Options) -> Iterator[NodeChange]:
-    for taint in listed(sub(node, "spec"), "taints"):
+def _iterate_taint_changes(
+    name: str, node: Mapping[str, Any], options: Options
+) -> Iterator[NodeChange]:
+    for taint in list_child_objects(get_child_object(node, "spec"), "taints"):
         if taint.get("key") in _CORDONED:
-            at = time_in(text(taint.get("timeAdded")), "timeAdded", options)
+            at = parse_row_time(get_text_value(taint.get("timeAdded")), "timeAdded", options)
             if at is not None:
-                yield NodeChange(at, StateChange.DRAIN, name, text(taint.get("value"))[:MAX_REASON])
+                yield NodeChange(
+                    at, StateChange.DRAIN, name, get_text_value(taint.get("value"))[:MAX_REASON]
+                )
 
 
-def _words_of(condition: Mapping[str, Any]) -> str:
+def _describe_condition(condition: Mapping[str, Any]) -> str:
     """Reason and message: ``NodeStatusUnknown: Kubelet stopped posting node status``."""
-    parts = (text(condition.get("reason")), text(condition.get("message")))
+    parts = (get_text_value(condition.get("reason")), get_text_value(condition.get("message")))
     return ": ".join(part for part in parts if part)[:MAX_REASON]

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Final
 
 from triage.fleet.parsers.lines import Line
-from triage.fleet.parsers.node_changes import NodeChange, StateChange, joined
+from triage.fleet.parsers.node_changes import NodeChange, StateChange, join_changes
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     Options,
@@ -27,9 +27,9 @@ from triage.fleet.parsers.rows import (
     Row,
     RowError,
     Unread,
-    hosts_in,
-    short,
-    time_in,
+    parse_host_list,
+    parse_row_time,
+    shorten_foreign_text,
 )
 from triage.fleet.parsers.slurm.node_state import is_drained, is_node_state, is_out
 
@@ -63,10 +63,10 @@ def is_controller_log(line: str) -> bool:
 
 def log_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
     """The outages of a log. Raises :class:`Forbidden` where it tells of too many changes."""
-    return joined(_changes_in(lines, options), options)
+    return join_changes(_iterate_changes(lines, options), options)
 
 
-def _changes_in(lines: Iterable[Line], options: Options) -> Iterator[NodeChange | Row]:
+def _iterate_changes(lines: Iterable[Line], options: Options) -> Iterator[NodeChange | Row]:
     num_others = 0
     for number, text in lines:
         if text is None:
@@ -77,22 +77,22 @@ def _changes_in(lines: Iterable[Line], options: Options) -> Iterator[NodeChange 
             yield Unread(number, "it tells of a node, and its time has no year or no place")
         else:
             try:
-                at = time_in(stamped[1] or stamped[2], "the time", options)
+                at = parse_row_time(stamped[1] or stamped[2], "the time", options)
                 if at is not None:
-                    yield from _changes_of(at, stamped[3])
+                    yield from _iterate_message_changes(at, stamped[3])
             except RowError as error:
                 yield Unread(number, str(error))
     if num_others:
         yield Passed(_OTHER, num_others)
 
 
-def _changes_of(at: datetime, message: str) -> Iterator[NodeChange | Row]:
+def _iterate_message_changes(at: datetime, message: str) -> Iterator[NodeChange | Row]:
     """What one message says. Raises :class:`RowError`."""
     if found := REASON.search(message):
         change, nodes, reason = StateChange.REASON, found[1], found[2]
     elif found := _STATE.search(message):
         if not is_node_state(found[2]):
-            raise RowError(f"the state {short(found[2])} is not known")
+            raise RowError(f"the state {shorten_foreign_text(found[2])} is not known")
         change, nodes, reason = _change_to(found[2]), found[1], ""
     elif found := _SILENT.search(message):
         change, nodes, reason = StateChange.DOWN, found[1], "Not responding"
@@ -107,7 +107,7 @@ def _changes_of(at: datetime, message: str) -> Iterator[NodeChange | Row]:
     else:
         yield Passed(_OTHER)
         return
-    for node in hosts_in(nodes):
+    for node in parse_host_list(nodes):
         yield NodeChange(at, change, node, reason.strip()[:MAX_REASON])
 
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from triage.fleet.domain.exposure import NodeFacts
 from triage.fleet.parsers.lines import Line
-from triage.fleet.parsers.node_changes import outage_for_reasons
+from triage.fleet.parsers.node_changes import make_outage_for_reasons
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     Options,
@@ -28,8 +28,8 @@ from triage.fleet.parsers.rows import (
     RowError,
     Unread,
     name_in,
-    short,
-    time_in,
+    parse_row_time,
+    shorten_foreign_text,
 )
 from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
 
@@ -50,45 +50,45 @@ def is_node_list(line: str) -> bool:
     return line.startswith(_BEGIN)
 
 
-def node_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
+def iterate_node_rows(lines: Iterable[Line], options: Options) -> Iterator[Row]:
     """Facts and outages, node by node."""
     begin, block = 0, ""
     for number, text in lines:
         if text is None:
             yield Unread(number, "the line is too long")
         elif text.startswith(_BEGIN):
-            yield from _rows_of(begin, block, options)
+            yield from _iterate_block_rows(begin, block, options)
             begin, block = number, text[:_MOST_CHARS]
         elif len(block) < _MOST_CHARS:
             block = f"{block} {text.strip()}"
-    yield from _rows_of(begin, block, options)
+    yield from _iterate_block_rows(begin, block, options)
 
 
-def _rows_of(number: int, block: str, options: Options) -> Iterator[Row]:
+def _iterate_block_rows(number: int, block: str, options: Options) -> Iterator[Row]:
     if not block:
         return
     try:
-        yield from _node_of(block, options)
+        yield from _parse_node(block, options)
     except RowError as error:
         yield Unread(number, str(error))
 
 
-def _node_of(block: str, options: Options) -> Iterator[Row]:
+def _parse_node(block: str, options: Options) -> Iterator[Row]:
     """What is said of one node. Raises :class:`RowError`."""
     node = name_in(block[len(_BEGIN) :].partition(" ")[0], "NodeName")
     found = _STATE.search(block)
     if found is None or not is_node_state(found[1]):
-        raise RowError(f"the state {short(found[1] if found else '')} is not known")
+        raise RowError(f"the state {shorten_foreign_text(found[1] if found else '')} is not known")
     if typed := _TYPE.match(block, block.find("Gres=") % len(block)):
         yield NodeFacts(node, generation=typed[1], cluster=options.cluster)
     if not is_out(found[1]):
         yield _IN_SERVICE
         return
     reason = REASON.match(block, block.find("Reason=") % len(block))
-    since = None if reason is None else time_in(reason[2], "the time of its reason", options)
+    since = None if reason is None else parse_row_time(reason[2], "the time of its reason", options)
     if reason is None or since is None:
         yield _SINCE_WHEN
         return
     reasons = [reason[1].strip()[:MAX_REASON] or found[1]]
-    outage = outage_for_reasons(node, since, None, reasons, options.cluster)
+    outage = make_outage_for_reasons(node, since, None, reasons, options.cluster)
     yield replace(outage, planned=outage.planned or is_maintenance(found[1]))

@@ -29,20 +29,20 @@ _MOST_CHARS: Final = 200
 _MARKS: Final = "*~#!%$@^-+"
 
 
-def _words(state: str) -> frozenset[str]:
+def _split_state(state: str) -> frozenset[str]:
     """The base and the flags of a state, without marks; none of what is no state by its length."""
-    return _parted(state) if len(state) <= _MOST_CHARS else frozenset()
+    return _split_words(state) if len(state) <= _MOST_CHARS else frozenset()
 
 
 @lru_cache(maxsize=256)
-def _parted(state: str) -> frozenset[str]:
+def _split_words(state: str) -> frozenset[str]:
     parts = _PARTED.split(state.strip().upper())
     return frozenset(part.strip(_MARKS) for part in parts) - {""}
 
 
 def is_node_state(state: str) -> bool:
     """Whether Slurm has words like these; a state that it cuts (``DRAIN+``) is one."""
-    found = _words(state)
+    found = _split_state(state)
     return bool(found) and found <= DOWN | DRAIN | MAINTENANCE | _WELL
 
 
@@ -52,17 +52,17 @@ def is_out(state: str) -> bool:
     >>> is_out("IDLE+DRAIN"), is_out("DOWN*"), is_out("IDLE+POWERED_DOWN"), is_out("MIXED+PLANNED")
     (True, True, False, False)
     """
-    found = _words(state)
+    found = _split_state(state)
     # $ is a mark of a maintenance reservation.
     return bool(found & (DOWN | DRAIN | MAINTENANCE)) or "$" in state
 
 
 def is_drained(state: str) -> bool:
     """Whether it was drained: it comes back when somebody says so, not when it answers."""
-    return bool(_words(state) & DRAIN)
+    return bool(_split_state(state) & DRAIN)
 
 
 def is_maintenance(state: str) -> bool:
     """Whether it is out for maintenance, and for nothing else."""
-    found = _words(state)
+    found = _split_state(state)
     return ("$" in state or bool(found & MAINTENANCE)) and not found & (DOWN | DRAIN)

@@ -8,10 +8,18 @@ from typing import Final
 
 from triage.domain.counts import count
 from triage.domain.llama3 import LLAMA3_UNEXPECTED
-from triage.fleet.render.charts.chart import RIGHT, Scale, framed, linear, rect, text, ticks_below
-from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, share
-from triage.render.pictures.markup import Html, constant, el, join
+from triage.fleet.render.charts.chart import (
+    RIGHT,
+    Scale,
+    draw_rect,
+    draw_ticks_below,
+    draw_words,
+    make_chart_svg,
+    make_linear_scale,
+)
+from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.words import Wire, format_share
+from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
 _ROW: Final = 24
 _LEFT: Final = 236
@@ -21,16 +29,16 @@ _FOOT: Final = 26
 _MAX_NAMED: Final = 4
 
 
-def shown_rows(report: Wire) -> list[Wire]:
+def select_shown_rows(report: Wire) -> list[Wire]:
     """The rows with a count on either side, the most frequent here first."""
     rows = [row for row in report["mix"]["rows"] if row["count"] or row["llama3_count"]]
     return sorted(rows, key=lambda row: (-row["count"], -row["llama3_count"]))
 
 
-def summary(report: Wire) -> str:
+def summarize_causes(report: Wire) -> str:
     """Whether the mix differs, in one sentence."""
     mix = report["mix"]
-    different = [row["row"] for row in shown_rows(report) if row["differs"]]
+    different = [row["row"] for row in select_shown_rows(report) if row["differs"]]
     if mix["p_value"] is None:
         return "Too few were triaged to tell whether the mix differs from Llama 3's."
     if different:
@@ -44,23 +52,24 @@ def summary(report: Wire) -> str:
 
 def as_svg(report: Wire) -> Html:
     """Bars of shares, ours filled with a whisker, Llama 3's outlined; nothing without a cause."""
-    rows = shown_rows(report)
+    rows = select_shown_rows(report)
     if not report["mix"]["count"]:
-        return constant("")
+        return trust_markup("")
     ends = [row["share"]["high"] or 0.0 for row in rows] + [row["llama3_share"] for row in rows]
-    scale = linear(ends, _LEFT, RIGHT)
+    scale = make_linear_scale(ends, _LEFT, RIGHT)
     floor = _TOP + _ROW * len(rows)
-    return framed(
+    return make_chart_svg(
         "Causes of interruptions, this fleet beside Llama 3",
-        f"{summary(report)} Filled bars are this fleet with 95 % intervals, outlined ones Llama 3.",
-        ticks_below(scale, lambda share: f"{100 * share:g} %", floor, _TOP),
-        *(_bars(row, _TOP + _ROW * place, scale) for place, row in enumerate(rows)),
+        f"{summarize_causes(report)} Filled bars are this fleet with 95 % intervals, outlined"
+        f" ones Llama 3.",
+        draw_ticks_below(scale, lambda share: f"{100 * share:g} %", floor, _TOP),
+        *(_draw_bars(row, _TOP + _ROW * place, scale) for place, row in enumerate(rows)),
         height=floor + _FOOT,
         name="causes",
     )
 
 
-def _bars(row: Wire, top: float, scale: Scale) -> Html:
+def _draw_bars(row: Wire, top: float, scale: Scale) -> Html:
     middle = top + _ROW / 2
     mine = row["share"]
     low, high = scale.at(mine["low"] or 0.0), scale.at(mine["high"] or 0.0)
@@ -68,10 +77,10 @@ def _bars(row: Wire, top: float, scale: Scale) -> Html:
     name = f"{row['row']} *" if row["differs"] else row["row"]
     return join(
         (
-            text(_LEFT - 10, middle + 4, name, "strong" if row["differs"] else "", "end"),
-            rect(_LEFT, top + 4, scale.at(mine["value"] or 0.0) - _LEFT, 10, "bar"),
-            rect(_LEFT, top + 15, scale.at(row["llama3_share"]) - _LEFT, 5, "bar theirs"),
-            el("path", {"class": "whisker", "d": whisker}) if row["count"] else None,
+            draw_words(_LEFT - 10, middle + 4, name, "strong" if row["differs"] else "", "end"),
+            draw_rect(_LEFT, top + 4, scale.at(mine["value"] or 0.0) - _LEFT, 10, "bar"),
+            draw_rect(_LEFT, top + 15, scale.at(row["llama3_share"]) - _LEFT, 5, "bar theirs"),
+            make_element("path", {"class": "whisker", "d": whisker}) if row["count"] else None,
         )
     )
 
@@ -84,25 +93,25 @@ def as_table(report: Wire) -> Html:
             row["row"],
             row["parent"],
             f"{row['count']:,}",
-            share(row["share"]["value"]),
-            _interval(row["share"]),
+            format_share(row["share"]["value"]),
+            _format_interval(row["share"]),
             f"{row['llama3_count']:,}",
-            share(row["llama3_share"]),
-            el("span", {"class": "differs"}, "differs") if row["differs"] else "",
+            format_share(row["llama3_share"]),
+            make_element("span", {"class": "differs"}, "differs") if row["differs"] else "",
         )
-        for row in shown_rows(report)
+        for row in select_shown_rows(report)
     )
     theirs = f"#Llama 3, of {LLAMA3_UNEXPECTED}"
     head = ("Cause", "Part", "#Here", "#Share", "#95 %", theirs, "#Their share", "")
-    made = table("Unexpected interruptions by cause", head, rows, name="causes")
+    made = render_rows_table("Unexpected interruptions by cause", head, rows, name="causes")
     without = mix["without_row"]
     if not without:
         return made
     more = f"{count(without, 'interruption')} more without a cause that the table has a row for."
-    return join((made, el("p", {"class": "soft"}, more)))
+    return join((made, make_element("p", {"class": "soft"}, more)))
 
 
-def _interval(estimate: Wire) -> str:
+def _format_interval(estimate: Wire) -> str:
     low, high = estimate["low"], estimate["high"]
     if low is None or high is None:
         return ""

@@ -1,7 +1,7 @@
 """A chart as inline SVG: frame, grid, ticks, lines, bands; colours come from the style sheet.
 
 Each chart has a title and a description, and stands beside a table that says the same. Places
-are numbers of ours; only words come from the record, and ``el`` escapes them.
+are numbers of ours; only words come from the record, and ``make_element`` escapes them.
 """
 
 import math
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.render.pictures.markup import Html, constant, el, join
-from triage.render.words.clean import cut, one_line
+from triage.render.pictures.markup import Html, join, make_element, trust_markup
+from triage.render.words.clean import cut, format_one_line
 
 # A chart with more ticks than this is a ruler.
 _MOST_TICKS: Final = 7
@@ -53,7 +53,7 @@ class Scale:
         return round(self.start + part * (self.end - self.start), 1)
 
 
-def linear(values: Sequence[float], start: float, end: float) -> Scale:
+def make_linear_scale(values: Sequence[float], start: float, end: float) -> Scale:
     """A scale from zero over ``values``, whose ends are ticks."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(0.0, *known), max(known)
@@ -65,10 +65,10 @@ def linear(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(ticks[0], ticks[-1], start, end, ticks)
 
 
-def decades(values: Sequence[float], start: float, end: float) -> Scale:
+def make_decade_scale(values: Sequence[float], start: float, end: float) -> Scale:
     """A logarithmic scale over the ``values`` above zero; its ends are 1, 2 or 5 times a ten."""
     known = [value for value in values if 0 < value < math.inf] or [1.0, 10.0]
-    low, high = _rounded_down(min(known)), _rounded_up(max(known))
+    low, high = _round_down(min(known)), _round_up(max(known))
     if high <= low:
         low, high = low / 2, high * 2
     tens = math.log10(high / low)
@@ -85,7 +85,7 @@ def decades(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(low, high, start, end, ticks, is_log=True)
 
 
-def clock(values: Sequence[float], start: float, end: float) -> Scale:
+def make_time_scale(values: Sequence[float], start: float, end: float) -> Scale:
     """A logarithmic scale of times in hours, from seconds to years."""
     known = [value for value in values if _FINE[0] <= value <= _FINE[-1]] or [1.0, 24.0]
     low = max(tick for tick in _FINE if tick <= min(known) * 1.001)
@@ -104,12 +104,12 @@ def _step(least: float) -> float:
     return next((step * ten for step in _STEPS if step * ten >= least * 0.999), 10 * ten)
 
 
-def _rounded_down(value: float) -> float:
+def _round_down(value: float) -> float:
     ten = 10.0 ** math.floor(math.log10(value) + 1e-9)
     return max((step * ten for step in (1.0, 2.0, 5.0) if step * ten <= value * 1.001), default=ten)
 
 
-def _rounded_up(value: float) -> float:
+def _round_up(value: float) -> float:
     ten = 10.0 ** math.floor(math.log10(value) + 1e-9)
     return min(step * ten for step in (1.0, 2.0, 5.0, 10.0) if step * ten >= value * 0.999)
 
@@ -121,7 +121,7 @@ BOTTOM: Final = 44
 """How much lies below the plot: words of the ticks, and the name of their scale."""
 _MAX_WORD: Final = 60
 
-HATCH: Final = constant(
+HATCH: Final = trust_markup(
     '<defs><pattern id="fleet-hatch" width="7" height="7" patternUnits="userSpaceOnUse">'
     '<path class="hatch-ground" d="M0 0h7v7h-7z"/>'
     '<path class="hatched" d="M-1 1L1 -1M0 7L7 0M6 8L8 6"/></pattern></defs>'
@@ -131,7 +131,7 @@ HATCH: Final = constant(
 Point = tuple[float, float]
 
 
-def framed(
+def make_chart_svg(
     title: str,
     desc: str,
     *drawn: str | None,
@@ -140,7 +140,7 @@ def framed(
     name: str = "",
 ) -> Html:
     """The SVG element; ``name`` is a class beside ``chart``."""
-    return el(
+    return make_element(
         "svg",
         {
             "class": f"chart {name}".strip(),
@@ -150,77 +150,83 @@ def framed(
             "width": width,
             "height": height,
         },
-        el("title", None, title),
-        el("desc", None, desc),
+        make_element("title", None, title),
+        make_element("desc", None, desc),
         *drawn,
     )
 
 
-def ticks_below(
+def draw_ticks_below(
     scale: Scale, worded: Callable[[float], str], floor: float, top: float = TOP, name: str = ""
 ) -> Html:
     """Upright grid lines with their words under the floor, and the name of the scale."""
     marks = [
         join(
             (
-                el("path", {"class": "tick", "d": f"M{scale.at(tick):g} {top:g}V{floor:g}"}),
-                text(scale.at(tick), floor + 16, worded(tick), "soft", "middle"),
+                make_element(
+                    "path", {"class": "tick", "d": f"M{scale.at(tick):g} {top:g}V{floor:g}"}
+                ),
+                draw_words(scale.at(tick), floor + 16, worded(tick), "soft", "middle"),
             )
         )
         for tick in scale.ticks
     ]
     middle = (scale.start + scale.end) / 2
-    return join((*marks, text(middle, floor + 34, name, "name", "middle") if name else None))
+    return join((*marks, draw_words(middle, floor + 34, name, "name", "middle") if name else None))
 
 
-def ticks_beside(scale: Scale, worded: Callable[[float], str], name: str) -> Html:
+def draw_ticks_beside(scale: Scale, worded: Callable[[float], str], name: str) -> Html:
     """Level grid lines with their words on the left; the scale's name stands over them."""
     marks = [
         join(
             (
-                el("path", {"class": "tick", "d": f"M{LEFT} {scale.at(tick):g}H{RIGHT}"}),
-                text(LEFT - 8, scale.at(tick) + 4, worded(tick), "soft", "end"),
+                make_element("path", {"class": "tick", "d": f"M{LEFT} {scale.at(tick):g}H{RIGHT}"}),
+                draw_words(LEFT - 8, scale.at(tick) + 4, worded(tick), "soft", "end"),
             )
         )
         for tick in scale.ticks
     ]
-    return join((*marks, text(LEFT, scale.end - 8, name, "name")))
+    return join((*marks, draw_words(LEFT, scale.end - 8, name, "name")))
 
 
-def level_line(y: float) -> Html:
+def draw_level_line(y: float) -> Html:
     """The mean as a dotted line across the whole plot."""
-    return line([(LEFT, y), (RIGHT, y)], "mean")
+    return draw_line([(LEFT, y), (RIGHT, y)], "mean")
 
 
-def dot(x: float, y: float, name: str = "dot") -> Html:
+def draw_dot(x: float, y: float, name: str = "dot") -> Html:
     """A round mark."""
-    return el("circle", {"class": name, "cx": x, "cy": y, "r": 4})
+    return make_element("circle", {"class": name, "cx": x, "cy": y, "r": 4})
 
 
-def line(points: Sequence[Point], name: str) -> Html:
+def draw_line(points: Sequence[Point], name: str) -> Html:
     """A line through the points; nothing for fewer than two."""
     if len(points) < 2:
-        return constant("")
+        return trust_markup("")
     drawn = "L".join(f"{x:g} {y:g}" for x, y in points)
-    return el("path", {"class": f"line {name}", "d": f"M{drawn}"})
+    return make_element("path", {"class": f"line {name}", "d": f"M{drawn}"})
 
 
-def area(lower: Sequence[Point], upper: Sequence[Point], name: str) -> Html:
+def draw_area(lower: Sequence[Point], upper: Sequence[Point], name: str) -> Html:
     """The band between two lines, both from left to right."""
     if len(lower) < 2 or len(upper) < 2:
-        return constant("")
+        return trust_markup("")
     around = "L".join(f"{x:g} {y:g}" for x, y in (*upper, *reversed(lower)))
-    return el("path", {"class": f"area {name}", "d": f"M{around}z"})
+    return make_element("path", {"class": f"area {name}", "d": f"M{around}z"})
 
 
-def rect(x: float, y: float, width: float, height: float, name: str) -> Html:
+def draw_rect(x: float, y: float, width: float, height: float, name: str) -> Html:
     """A box; one that would have no size is left out."""
     if width <= 0 or height <= 0:
-        return constant("")
-    return el("path", {"class": name, "d": f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z"})
+        return trust_markup("")
+    return make_element(
+        "path", {"class": name, "d": f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z"}
+    )
 
 
-def text(x: float, y: float, words: str, name: str = "", anchor: str = "start") -> Html:
+def draw_words(x: float, y: float, words: str, name: str = "", anchor: str = "start") -> Html:
     """Words at a place, cut where they would fill the picture."""
-    shown = cut(one_line(words), _MAX_WORD)
-    return el("text", {"class": name or None, "x": x, "y": y, "text-anchor": anchor}, shown)
+    shown = cut(format_one_line(words), _MAX_WORD)
+    return make_element(
+        "text", {"class": name or None, "x": x, "y": y, "text-anchor": anchor}, shown
+    )

@@ -8,9 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import Wire, clock, figure, share, with_interval
-from triage.render.pictures.markup import Html, constant
+from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.words import (
+    Wire,
+    format_figure,
+    format_hour_of_day,
+    format_share,
+    with_interval,
+)
+from triage.render.pictures.markup import Html, trust_markup
 
 _MAX_ROWS: Final = 20
 # Warmer than the median rack by less is the place of a sensor.
@@ -19,7 +25,7 @@ _WARM_C: Final = 1.0
 _CLEAR: Final = 0.05
 
 
-def sentences(telemetry: Wire) -> list[str]:
+def describe_heat(telemetry: Wire) -> list[str]:
     """What the swing is, and whether inlet temperature goes with it."""
     swing = telemetry.get("daily_swing")
     if swing is None:
@@ -29,13 +35,17 @@ def sentences(telemetry: Wire) -> list[str]:
         return [f"Daily swing of step time {note}." for note in step["notes"][:1]]
     amplitude, peak = step["amplitude"], step["peak_hour"]["value"]
     if not step["found"]:
-        most = "" if amplitude["high"] is None else f"; it is below {share(2 * amplitude['high'])}"
+        most = (
+            ""
+            if amplitude["high"] is None
+            else f"; it is below {format_share(2 * amplitude['high'])}"
+        )
         return [f"No daily swing of step time is told from noise{most}, peak to peak."]
     keys = ("value", "low", "high")
     both = {key: None if amplitude[key] is None else 2 * amplitude[key] for key in keys}
     found = [
-        f"Step time swings by {with_interval(both, share)} over the day, peak to peak; it is"
-        f" longest around {clock(peak)} UTC."
+        f"Step time swings by {with_interval(both, format_share)} over the day, peak to peak; it is"
+        f" longest around {format_hour_of_day(peak)} UTC."
     ]
     agreement = swing["agreement"]
     if agreement is not None and agreement["correlation"]["value"] is not None:
@@ -56,10 +66,10 @@ def as_table(telemetry: Wire) -> Html:
         (f"{hour:02d}:00", "" if step is None else f"{100 * (step - 1):+.2f} %")
         for hour, step in enumerate(_step_by_hour(telemetry))
     )
-    return table("Step time by hour, UTC", ("Hour", "#Beside the mean"), rows)
+    return render_rows_table("Step time by hour, UTC", ("Hour", "#Beside the mean"), rows)
 
 
-def rack_table(telemetry: Wire) -> Html:
+def render_rack_table(telemetry: Wire) -> Html:
     """Racks whose inlet is warmer than that of others, or grows warmer; nothing without one."""
     racks = [rack for rack in telemetry.get("racks", ()) if rack["ahead_c"] is not None]
     racks.sort(key=lambda rack: (-rack["ahead_c"], rack["rack"]))
@@ -67,7 +77,7 @@ def rack_table(telemetry: Wire) -> Html:
         rack for rack in racks if rack["ahead_c"] >= _WARM_C or (rack["trend_c_per_week"] or 0) > 1
     ]
     if not warm:
-        return constant("")
+        return trust_markup("")
     rows = (
         (
             rack["rack"],
@@ -79,28 +89,28 @@ def rack_table(telemetry: Wire) -> Html:
         for rack in warm[:_MAX_ROWS]
     )
     head = ("Rack", "#Nodes", "#Inlet, C", "#Beside the median rack", "#Grows a week")
-    return table("Warm racks", head, rows, left_out=len(warm) - _MAX_ROWS)
+    return render_rows_table("Warm racks", head, rows, left_out=len(warm) - _MAX_ROWS)
 
 
-def node_table(telemetry: Wire, named: Callable[[str], Html] | None = None) -> Html:
+def render_node_table(telemetry: Wire, named: Callable[[str], Html] | None = None) -> Html:
     """Nodes that were throttled or braked, or whose counters grew; nothing without one."""
     shown = [node for node in telemetry.get("nodes", ()) if any(map(node.get, _COLUMNS))]
     if not shown:
-        return constant("")
+        return trust_markup("")
     rows = (
         (
             named(node["node"]) if named else node["node"],
-            *(figure(node[key]) if node.get(key) else "" for key in _COLUMNS),
+            *(format_figure(node[key]) if node.get(key) else "" for key in _COLUMNS),
             "" if node.get("gpu_temp_max_c") is None else f"{node['gpu_temp_max_c']:.0f}",
         )
         for node in shown[:_MAX_ROWS]
     )
     head = ("Node", *(f"#{word}" for word in _COLUMNS.values()), "#Hottest GPU, C")
     caption = f"Nodes by heat and errors, of {count(telemetry['num_nodes'], 'node')} measured"
-    return table(caption, head, rows, left_out=len(shown) - _MAX_ROWS)
+    return render_rows_table(caption, head, rows, left_out=len(shown) - _MAX_ROWS)
 
 
-def stops_by_hour(report: Wire) -> str:
+def describe_stops_by_hour(report: Wire) -> str:
     """Whether an hour stands out."""
     hours = report["hours_of_day"]
     peak = hours["peak_hour"]
@@ -108,25 +118,30 @@ def stops_by_hour(report: Wire) -> str:
         return "Too few interruptions to tell one hour from another."
     if hours["p_value"] >= _CLEAR or peak["value"] is None:
         return f"No hour of the day stands out (Rayleigh test, p = {hours['p_value']:.2g})."
-    span = f" ({clock(peak['low'])} to {clock(peak['high'])})" if peak["low"] is not None else ""
+    span = (
+        f" ({format_hour_of_day(peak['low'])} to {format_hour_of_day(peak['high'])})"
+        if peak["low"] is not None
+        else ""
+    )
     return (
-        f"Interruptions gather around {clock(peak['value'])}{span}, {_zone(report)}:"
+        f"Interruptions gather around {format_hour_of_day(peak['value'])}{span},"
+        f" {_format_zone(report)}:"
         f" Rayleigh test, p = {hours['p_value']:.2g}."
     )
 
 
-def stops_table(report: Wire) -> Html:
+def render_stops_table(report: Wire) -> Html:
     """The hours as rows."""
     counts = report["hours_of_day"]["counts"]
     total = sum(counts)
     rows = (
-        (f"{hour:02d}:00", f"{number:,}", share(number / total if total else None))
+        (f"{hour:02d}:00", f"{number:,}", format_share(number / total if total else None))
         for hour, number in enumerate(counts)
     )
-    return table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
+    return render_rows_table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
 
 
-def _zone(report: Wire) -> str:
+def _format_zone(report: Wire) -> str:
     offset = report["options"]["utc_offset_hours"]
     return f"UTC{offset:+g} h" if offset else "UTC"
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.counts import count
-from triage.domain.natural import natural
-from triage.fleet.render.charts.chart import framed, rect, text
-from triage.fleet.render.charts.table import table
+from triage.domain.natural import make_natural_key
+from triage.fleet.render.charts.chart import draw_rect, draw_words, make_chart_svg
+from triage.fleet.render.charts.table import render_rows_table
 from triage.fleet.render.words import Wire
-from triage.render.pictures.markup import Html, constant, el, join
-from triage.render.words.clean import cut, one_line
+from triage.render.pictures.markup import Html, join, make_element, trust_markup
+from triage.render.words.clean import cut, format_one_line
 from triage.render.words.ranges import condense_names
 
 CELL: Final = 12
@@ -40,7 +40,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 _Corner = tuple[float, float]
 
 
-def cells_of(corners: Mapping[str, Sequence[_Corner]]) -> Html:
+def draw_grade_cells(corners: Mapping[str, Sequence[_Corner]]) -> Html:
     """Squares by grade, one path each with its signs over it: thousands stay small."""
     side = CELL - 1
     drawn: list[Html] = []
@@ -49,42 +49,46 @@ def cells_of(corners: Mapping[str, Sequence[_Corner]]) -> Html:
         if not places:
             continue
         squares = "".join(f"M{x:g} {y:g}h{side}v{side}h-{side}z" for x, y in places)
-        drawn.append(el("path", {"class": grade, "d": squares}))
+        drawn.append(make_element("path", {"class": grade, "d": squares}))
         sign = _SIGNS.get(grade)
         if sign:
             marks = "".join(f"M{x - 0.5:g} {y - 0.5:g}{sign}" for x, y in places)
-            drawn.append(el("path", {"class": f"cross {grade}-sign", "d": marks}))
+            drawn.append(make_element("path", {"class": f"cross {grade}-sign", "d": marks}))
     return join(drawn)
 
 
-def _swatch(grade: str) -> Html:
+def _draw_swatch(grade: str) -> Html:
     """The square of a grade, for legends and tables; a screen reader passes it over."""
-    return el(
+    return make_element(
         "svg",
         {"class": "chart", "width": CELL + 2, "height": CELL + 2, "aria-hidden": "true"},
-        cells_of({grade: ((1.5, 1.5),)}),
+        draw_grade_cells({grade: ((1.5, 1.5),)}),
     )
 
 
-def known_grade(grade: str) -> str:
+def normalize_grade(grade: str) -> str:
     """The grade, or ``unknown`` for a word that is none."""
     return grade if grade in WORDS else "unknown"
 
 
-def legend(counts: Mapping[str, int]) -> Html:
+def render_grades_legend(counts: Mapping[str, int]) -> Html:
     """The grades that occur, what they mean, and how many nodes are of each."""
     items = (
-        el("li", None, _swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})")
+        make_element(
+            "li", None, _draw_swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})"
+        )
         for grade in WORDS
         if counts.get(grade)
     )
-    return el("ul", {"class": "keys"}, join(items))
+    return make_element("ul", {"class": "keys"}, join(items))
 
 
-def grade_word(grade: str) -> Html:
+def render_grade_word(grade: str) -> Html:
     """The word with its square."""
-    known = known_grade(grade)
-    return el("span", {"class": constant(f"grade {known}")}, _swatch(known), known)
+    known = normalize_grade(grade)
+    return make_element(
+        "span", {"class": trust_markup(f"grade {known}")}, _draw_swatch(known), known
+    )
 
 
 MAX_NODES: Final = 20_000
@@ -119,7 +123,7 @@ class Leaf:
         return self.name or "no leaf known"
 
 
-def leaves_of(standings: Wire) -> tuple[Leaf, ...]:
+def group_by_leaf(standings: Wire) -> tuple[Leaf, ...]:
     """The leaves of ``triage.standings/1`` by name; those of no leaf last.
 
     Nodes that ``standings`` does not list have no name; the counts of their leaf give them.
@@ -135,11 +139,11 @@ def leaves_of(standings: Wire) -> tuple[Leaf, ...]:
             nodes[row["leaf_switch"]].append((row["node"], row["grade"]))
     for leaf in standings["leaves"]:
         of_leaf = nodes[leaf["leaf_switch"]]
-        of_leaf.sort(key=lambda node: natural(node[0]))
+        of_leaf.sort(key=lambda node: make_natural_key(node[0]))
         listed = Counter(grade for _, grade in of_leaf)
         for grade, number in leaf["counts"].items():
             of_leaf += [("", grade)] * (number - listed[grade])
-    order = sorted(nodes, key=lambda name: (name is None, natural(name or "")))
+    order = sorted(nodes, key=lambda name: (name is None, make_natural_key(name or "")))
     return tuple(
         Leaf(name, tuple(nodes[name]), accused.get(name) if name else None) for name in order
     )
@@ -149,9 +153,11 @@ def as_svg(leaves: Sequence[Leaf]) -> Html:
     """The map; a sentence instead where it would hold too many squares."""
     total = sum(len(leaf.nodes) for leaf in leaves)
     if total > MAX_NODES:
-        return el("p", None, f"{count(total, 'node')} are too many to draw; the table has them.")
+        return make_element(
+            "p", None, f"{count(total, 'node')} are too many to draw; the table has them."
+        )
     if not leaves:
-        return constant("")
+        return trust_markup("")
     most = max(len(leaf.nodes) for leaf in leaves)
     wide = min(_MAX_WIDE, max(4, -(-most // 4)))
     tall = [-(-len(leaf.nodes) // wide) for leaf in leaves]
@@ -162,13 +168,14 @@ def as_svg(leaves: Sequence[Leaf]) -> Html:
     for first in range(0, len(leaves), across):
         height = max(tall[first : first + across]) * _PITCH + 2 * _PAD
         for place, leaf in enumerate(leaves[first : first + across]):
-            drawn.append(_box(leaf, 2.0 + place * (box + _GAP), top, wide, (box, height)))
+            drawn.append(_draw_box(leaf, 2.0 + place * (box + _GAP), top, wide, (box, height)))
         top += height + _HEAD + _GAP
     named = sum(leaf.name is not None for leaf in leaves)
     outlined = sum(leaf.accused is not None for leaf in leaves)
-    return framed(
+    return make_chart_svg(
         f"{count(total, 'node')} behind {count(named, 'leaf switch', 'leaf switches')}",
-        f"{_by_grade(leaves)}. {count(outlined, 'box', 'boxes')} outlined: the switch is accused.",
+        f"{_format_grade_counts(leaves)}. {count(outlined, 'box', 'boxes')} outlined: the"
+        f" switch is accused.",
         join(drawn),
         width=min(across, len(leaves)) * (box + _GAP) - _GAP + 4,
         height=top,
@@ -176,7 +183,7 @@ def as_svg(leaves: Sequence[Leaf]) -> Html:
     )
 
 
-def counts_of(leaves: Sequence[Leaf]) -> Counter[str]:
+def count_grades(leaves: Sequence[Leaf]) -> Counter[str]:
     """How many nodes are of each grade."""
     return Counter(grade for leaf in leaves for _, grade in leaf.nodes)
 
@@ -192,51 +199,55 @@ def as_table(leaves: Sequence[Leaf]) -> Html:
             f"{leaf.num('lemon'):,}",
             f"{leaf.num('watch'):,}",
             "itself accused" if leaf.accused else "",
-            _names(leaf),
+            _list_names(leaf),
         )
         for leaf in shown[:_MAX_ROWS]
     )
     if not shown:
-        return el("p", None, "No leaf has a node that stands out.")
+        return make_element("p", None, "No leaf has a node that stands out.")
     head = ("Leaf switch", "#Nodes", "#Lemons", "#Watched", "Switch", "Which")
-    return table("Leaves with nodes that stand out", head, rows, left_out=len(shown) - _MAX_ROWS)
+    return render_rows_table(
+        "Leaves with nodes that stand out", head, rows, left_out=len(shown) - _MAX_ROWS
+    )
 
 
-def _box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) -> Html:
+def _draw_box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) -> Html:
     corners: dict[str, list[tuple[float, float]]] = {}
     first = top + _HEAD + _PAD
     for place, (_, grade) in enumerate(leaf.nodes):
         row, column = divmod(place, wide)
         corner = (left + _PAD + column * _PITCH, first + row * _PITCH)
         corners.setdefault(grade, []).append(corner)
-    name = cut(one_line(leaf.label), _NAME_CELLS)
+    name = cut(format_one_line(leaf.label), _NAME_CELLS)
     accused = " accused" if leaf.accused else ""
-    return el(
+    return make_element(
         "g",
         None,
-        el("title", None, _tip(leaf)),
-        text(left + 1, top + 12, f"{name}{' !' if accused else ''}", accused.strip()),
-        rect(left, top + _HEAD, size[0], size[1], f"leaf{accused}"),
-        cells_of(corners),
+        make_element("title", None, _compose_tip(leaf)),
+        draw_words(left + 1, top + 12, f"{name}{' !' if accused else ''}", accused.strip()),
+        draw_rect(left, top + _HEAD, size[0], size[1], f"leaf{accused}"),
+        draw_grade_cells(corners),
     )
 
 
-def _tip(leaf: Leaf) -> str:
+def _compose_tip(leaf: Leaf) -> str:
     words = [f"{leaf.label}: {count(len(leaf.nodes), 'node')}"]
-    words += [names for names in (_names(leaf), leaf.accused) if names]
-    return cut(one_line("; ".join(words)), _MAX_TIP)
+    words += [names for names in (_list_names(leaf), leaf.accused) if names]
+    return cut(format_one_line("; ".join(words)), _MAX_TIP)
 
 
-def _names(leaf: Leaf) -> str:
+def _list_names(leaf: Leaf) -> str:
     """``lemon n3, n7; watch n9``."""
     parts = []
     for grade in ("lemon", "watch"):
         names = [name for name, of_node in leaf.nodes if of_node == grade and name]
         if names:
-            parts.append(f"{grade} {condense_names(map(one_line, names), max_chars=_MAX_NAMES)}")
+            parts.append(
+                f"{grade} {condense_names(map(format_one_line, names), max_chars=_MAX_NAMES)}"
+            )
     return "; ".join(parts)
 
 
-def _by_grade(leaves: Sequence[Leaf]) -> str:
-    counts = counts_of(leaves)
+def _format_grade_counts(leaves: Sequence[Leaf]) -> str:
+    counts = count_grades(leaves)
     return ", ".join(f"{counts[grade]:,} {grade}" for grade in WORDS if counts[grade])

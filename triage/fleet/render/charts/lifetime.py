@@ -15,24 +15,24 @@ from triage.fleet.render.charts.chart import (
     TOP,
     Point,
     Scale,
-    area,
-    framed,
-    line,
-    linear,
-    ticks_below,
-    ticks_beside,
+    draw_area,
+    draw_line,
+    draw_ticks_below,
+    draw_ticks_beside,
+    make_chart_svg,
+    make_linear_scale,
 )
-from triage.fleet.render.charts.table import table
+from triage.fleet.render.charts.table import render_rows_table
 from triage.fleet.render.words import (
     Wire,
-    by_unit,
-    duration,
-    figure,
-    hours,
+    format_by_unit,
+    format_duration,
+    format_figure,
+    format_hours,
     mark,
     with_interval,
 )
-from triage.render.pictures.markup import Html, constant
+from triage.render.pictures.markup import Html, trust_markup
 
 _DAY_H = 24.0
 _POINTS = 60
@@ -46,28 +46,28 @@ def as_svg(report: Wire) -> Html:
     times, alive = curve["times"], curve["alive"]
     shown = max(2, sum(share >= _TAIL for share in alive))
     if len(times) < 2:
-        return constant("")
+        return trust_markup("")
     last = times[:shown][-1]
     unit_h, word = (_DAY_H, "days") if last > 4 * _DAY_H else (1.0, "hours")
     floor = HEIGHT - BOTTOM
-    x = linear([0.0, last / unit_h], LEFT, RIGHT)
+    x = make_linear_scale([0.0, last / unit_h], LEFT, RIGHT)
     y = Scale(0.0, 1.0, floor, TOP, (0.0, 0.25, 0.5, 0.75, 1.0))
 
     def steps(heights: Sequence[float | None]) -> list[Point]:
-        return _steps([time / unit_h for time in times[:shown]], heights[:shown], x, y)
+        return _compute_steps([time / unit_h for time in times[:shown]], heights[:shown], x, y)
 
-    return framed(
+    return make_chart_svg(
         "Share of times between interruptions that last longer",
-        f"Half of them are over after {duration(curve['median'])}.",
-        ticks_below(x, lambda time: f"{time:g}", floor, name=f"{word} without a stop"),
-        ticks_beside(y, lambda share: f"{100 * share:g} %", "Still undisturbed"),
-        area(steps(curve["low"]), steps(curve["high"]), "band"),
-        line(_steady(report, unit_h, x, y), "theirs"),
-        line(steps(alive), "curve"),
+        f"Half of them are over after {format_duration(curve['median'])}.",
+        draw_ticks_below(x, lambda time: f"{time:g}", floor, name=f"{word} without a stop"),
+        draw_ticks_beside(y, lambda share: f"{100 * share:g} %", "Still undisturbed"),
+        draw_area(steps(curve["low"]), steps(curve["high"]), "band"),
+        draw_line(_compute_steady(report, unit_h, x, y), "theirs"),
+        draw_line(steps(alive), "curve"),
     )
 
 
-def _steps(
+def _compute_steps(
     times: Sequence[float], heights: Sequence[float | None], x: Scale, y: Scale
 ) -> list[Point]:
     """A line that starts at 1, is level until each time, then steps down."""
@@ -79,7 +79,7 @@ def _steps(
     return points
 
 
-def _steady(report: Wire, unit_h: float, x: Scale, y: Scale) -> list[Point]:
+def _compute_steady(report: Wire, unit_h: float, x: Scale, y: Scale) -> list[Point]:
     """exp(-t / mean), the survival curve of gaps at one steady rate."""
     mean = report["rates"]["calendar_mtti"]["value"]
     if not mean:
@@ -88,12 +88,12 @@ def _steady(report: Wire, unit_h: float, x: Scale, y: Scale) -> list[Point]:
     return [(x.at(time), y.at(math.exp(-time * unit_h / mean))) for time in times]
 
 
-def sentences(report: Wire) -> list[str]:
+def describe_lifetime(report: Wire) -> list[str]:
     """What curve and shape say."""
     median, weibull = report["gaps"]["curve"]["median"]["value"], report["gaps"]["weibull"]
     found = []
     if median is not None:
-        found.append(f"Half of the times between two stops are over after {hours(median)}.")
+        found.append(f"Half of the times between two stops are over after {format_hours(median)}.")
     shape = with_interval(weibull["shape"])
     if weibull["reading"] == "constant rate":
         found.append(f"Weibull shape {shape}: a stop is as likely at any time.")
@@ -104,7 +104,8 @@ def sentences(report: Wire) -> list[str]:
     index = report["dispersion"]["index"]
     if report["dispersion"]["clustered"]:
         found.append(
-            f"Stops come in clusters: daily counts vary {figure(index)} times as much as chance"
+            f"Stops come in clusters: daily counts vary {format_figure(index)} times as much as"
+            f" chance"
             " gives, and all intervals are widened for it."
         )
     return found
@@ -118,15 +119,17 @@ def as_table(report: Wire) -> Html:
         points = zip(curve["times"], curve["alive"], strict=True)
         time = next((time for time, share in points if share <= wanted), None)
         if time is not None:
-            rows.append((f"{100 * wanted:g} %", hours(time)))
-    return table("Times between interruptions", ("Share that lasts longer", "#Than"), rows)
+            rows.append((f"{100 * wanted:g} %", format_hours(time)))
+    return render_rows_table(
+        "Times between interruptions", ("Share that lasts longer", "#Than"), rows
+    )
 
 
-def chances(report: Wire) -> Html:
+def render_chances(report: Wire) -> Html:
     """How likely the reference job is to run for some times without an interruption."""
-    rows = [(mark(row["hours"]), by_unit(row["probability"])) for row in report["survival"]]
+    rows = [(mark(row["hours"]), format_by_unit(row["probability"])) for row in report["survival"]]
     if not rows:
-        return constant("")
+        return trust_markup("")
     size = report["survival"][0]["num_gpus"]
     caption = f"A job of {size:,} GPUs runs undisturbed for"
-    return table(caption, ("Time", "#Probability"), rows)
+    return render_rows_table(caption, ("Time", "#Probability"), rows)

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.table import details, table
+from triage.fleet.render.charts.table import render_details, render_rows_table
 from triage.fleet.render.words import (
     Wire,
-    by_unit,
-    duration,
-    figure,
-    hours,
+    format_by_unit,
+    format_duration,
+    format_figure,
+    format_hours,
+    format_per_cent,
+    format_seconds,
+    format_share,
     mark,
-    per_cent,
-    seconds,
-    share,
     with_interval,
 )
-from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
 BASIS: Final[Mapping[str, str]] = {
     "forecast": "forecast: outages in bursts, batches and as long as on record",
@@ -39,100 +39,106 @@ MEASURED: Final = frozenset({"forecast", "record", "outages"})
 _DAY_H: Final = 24.0
 
 
-def checkpoint_table(report: Wire) -> Html:
+def render_checkpoint_table(report: Wire) -> Html:
     """Intervals and losses by what a checkpoint costs; the first row is that of the options."""
     rows = [
         (
             mark(row["cost_s"] / 3600),
-            duration(row["young"], 1 / 3600),
-            duration(row["daly"], 1 / 3600),
-            by_unit(row["loss_without_restart"]),
-            by_unit(row["loss"]),
+            format_duration(row["young"], 1 / 3600),
+            format_duration(row["daly"], 1 / 3600),
+            format_by_unit(row["loss_without_restart"]),
+            format_by_unit(row["loss"]),
         )
         for row in sorted(report["checkpoints"], key=lambda row: row["cost_s"])
         if row["young"]["value"] or row["young"]["low"]
     ]
     if not rows:
-        return constant("")
+        return trust_markup("")
     restarts = f"#And {mark(report['options']['restart_s'] / 3600)} restarts"
     head = ("One checkpoint takes", "#Young: every", "#Daly: every", "#Lost to both", restarts)
-    return table("How often to checkpoint", head, rows)
+    return render_rows_table("How often to checkpoint", head, rows)
 
 
-def effective_time(report: Wire) -> list[str]:
+def describe_effective_time(report: Wire) -> list[str]:
     """Effective training time, expected and measured, as sentences."""
     ettr = report["ettr"]
     sentences = []
     if ettr["expected"]["value"] is not None:
         doubt = "" if ettr["valid"] else "; so much is lost that the formula is no longer exact"
-        sentences.append(f"Effective training time expected: {by_unit(ettr['expected'])}{doubt}.")
+        sentences.append(
+            f"Effective training time expected: {format_by_unit(ettr['expected'])}{doubt}."
+        )
     measured = ettr["measured"]["share"]
     if measured["value"] is not None:
         sentences.append(
-            f"Measured over {count(measured['n'], 'run')}: {by_unit(measured)}, with"
-            f" {figure(ettr['measured']['redone_hours'], 3)} GPU-hours of work done again."
+            f"Measured over {count(measured['n'], 'run')}: {format_by_unit(measured)}, with"
+            f" {format_figure(ettr['measured']['redone_hours'], 3)} GPU-hours of work done again."
         )
     if ettr["budget_min"] is not None:
         sentences.append(
-            f"For {per_cent(ettr['wanted'])}, one interruption may cost"
-            f" {hours(ettr['budget_min'] / 60, 3)} of its job, lost work included."
+            f"For {format_per_cent(ettr['wanted'])}, one interruption may cost"
+            f" {format_hours(ettr['budget_min'] / 60, 3)} of its job, lost work included."
         )
     if ettr["longest_restart_s"] is not None:
         sentences.append(
-            f"{per_cent(ettr['wanted'])} can be had with restarts of up to"
-            f" {seconds(ettr['longest_restart_s'])}."
+            f"{format_per_cent(ettr['wanted'])} can be had with restarts of up to"
+            f" {format_seconds(ettr['longest_restart_s'])}."
         )
     elif ettr["expected"]["value"] is not None:
-        sentences.append(f"{per_cent(ettr['wanted'])} cannot be had at this checkpoint cost.")
+        sentences.append(
+            f"{format_per_cent(ettr['wanted'])} cannot be had at this checkpoint cost."
+        )
     return sentences
 
 
-def spare_table(report: Wire) -> Html:
+def render_spare_table(report: Wire) -> Html:
     """Spare nodes by what takes nodes out and how long they are away."""
     rows = [
         (
             BASIS.get(row["basis"], row["basis"]),
-            away(row),
-            figure(row["spares"]["mean_down"]),
+            describe_away(row),
+            format_figure(row["spares"]["mean_down"]),
             *(f"{row['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
             f"{row['spares']['percent']:.1f} %",
         )
         for row in report["spares"]
     ]
     if not rows:
-        return constant("")
+        return trust_markup("")
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     figures = ("#Away at once", "#95 %", "#99 %", "#99.9 %", "#99 % of the nodes")
     head = ("What takes nodes out", "#And are away for", *figures)
-    made = table(f"Spares with which {nodes} are there, at three confidences", head, rows)
+    made = render_rows_table(
+        f"Spares with which {nodes} are there, at three confidences", head, rows
+    )
     absent = report["away"]
-    own = () if absent is None else (_own_notes(absent, report), cost_table(absent["costs"]))
-    folded = () if absent is None else (_methods(absent), _groups(absent))
-    return join((made, *own, *folded, _by_availability(report)))
+    own = () if absent is None else (_own_notes(absent, report), render_cost_table(absent["costs"]))
+    folded = () if absent is None else (_render_methods(absent), _render_groups(absent))
+    return join((made, *own, *folded, _render_by_availability(report)))
 
 
-def cost_table(costs: Sequence[Wire]) -> Html:
+def render_cost_table(costs: Sequence[Wire]) -> Html:
     """Spares against what is short without them, a month of 30 days; empty without a spare."""
     if len(costs) < 2:
-        return constant("")
+        return trust_markup("")
     gpus = costs[0]["gpu_hours_short"] is not None
     rows = [
         (
             f"{row['spares']:,}",
-            share(row["in_sample"]),
-            share(row["forecast"]),
+            format_share(row["in_sample"]),
+            format_share(row["forecast"]),
             f"{row['node_days']:,.0f}",
             f"{row['idle_node_days']:,.0f}",
-            figure(row["node_hours_short"], 3),
-            *((figure(row["gpu_hours_short"], 3),) if gpus else ()),
-            hours(row["hours_short"]) if row["hours_short"] >= 1 / 60 else "none",
+            format_figure(row["node_hours_short"], 3),
+            *((format_figure(row["gpu_hours_short"], 3),) if gpus else ()),
+            format_hours(row["hours_short"]) if row["hours_short"] >= 1 / 60 else "none",
         )
         for row in costs
     ]
     shares = ("#Sufficed", "#Will suffice", "#Node-days bought", "#Of them idle")
     short = ("#Node-hours short", *(("#GPU-hours short",) if gpus else ()))
     head = ("Spares", *shares, *short, "#Time with a node short")
-    return table("What spares cost and save, a month", head, rows)
+    return render_rows_table("What spares cost and save, a month", head, rows)
 
 
 def _own_notes(absent: Wire, report: Wire) -> Html:
@@ -149,32 +155,34 @@ def _own_notes(absent: Wire, report: Wire) -> Html:
     if following is not None and following["outages"]["n"]:
         expected = with_interval(following["outages"], lambda value: f"{value:,.0f}")
         lines.append(f"Outages in the next {mark(following['days'] * _DAY_H)}: {expected}.")
-    return join(el("p", {"class": "soft"}, line) for line in lines if line)
+    return join(make_element("p", {"class": "soft"}, line) for line in lines if line)
 
 
-def _methods(absent: Wire) -> Html:
+def _render_methods(absent: Wire) -> Html:
     rows = [
         (
             _METHOD.get(row["method"], row["method"]),
             f"{row['spares']:,}",
-            "" if row["covered"] is None else share(row["covered"]),
+            "" if row["covered"] is None else format_share(row["covered"]),
         )
         for row in absent["methods"]
     ]
     head = ("Method", "#99 %", "#Covered of held-out time")
     if not absent["outages"]:
-        return constant("")
-    return details("Other methods", table("The same by other methods", head, rows))
+        return trust_markup("")
+    return render_details(
+        "Other methods", render_rows_table("The same by other methods", head, rows)
+    )
 
 
-def _groups(absent: Wire) -> Html | None:
+def _render_groups(absent: Wire) -> Html | None:
     rows = [
         (
             row["kind"],
             row["name"],
             f"{row['num_nodes']:,}",
             f"{row['outages']:,}",
-            figure(row["mean_away"]),
+            format_figure(row["mean_away"]),
             f"{row['in_sample']:,}",
             with_interval(row["forecast"], lambda value: f"{value:,.0f}"),
         )
@@ -182,46 +190,51 @@ def _groups(absent: Wire) -> Html | None:
     ]
     head = ("By", "", "#Nodes", "#Outages", "#Away at once", "#In sample", "#Forecast")
     title = "By generation, rack and cause"
-    return details(title, table("Spares at 99 % for a part of them", head, rows)) if rows else None
+    return (
+        render_details(title, render_rows_table("Spares at 99 % for a part of them", head, rows))
+        if rows
+        else None
+    )
 
 
-def away(row: Wire) -> str:
+def describe_away(row: Wire) -> str:
     """How long a node is away: days asked for as given, measured ones with the digits they bear."""
     measured = row["basis"] in MEASURED
-    return (hours if measured else mark)(row["repair_days"] * _DAY_H)
+    return (format_hours if measured else mark)(row["repair_days"] * _DAY_H)
 
 
-def _by_availability(report: Wire) -> Html | None:
+def _render_by_availability(report: Wire) -> Html | None:
     spares = report["availability"]
     if spares is None or spares["at_99"] is None:
         return None
     words = (
-        f"By availability alone ({share(spares['availability'])} of nodes in service, measured):"
+        f"By availability alone ({format_share(spares['availability'])} of nodes in service,"
+        f" measured):"
         f" {count(spares['at_99'], 'spare')} at 99 %."
     )
-    return el("p", {"class": "soft"}, words)
+    return make_element("p", {"class": "soft"}, words)
 
 
-def spare_answer(answer: Wire) -> Html:
+def render_spare_answer(answer: Wire) -> Html:
     """Spares for one plan: ``triage.fleet.report.what_if.SparesAnswer`` on the wire."""
     rows = [
         (
             BASIS.get(row["basis"], row["basis"]),
             with_interval(row["per_thousand_node_days"]),
-            figure(row["mean_down"]),
+            format_figure(row["mean_down"]),
             with_interval(row["spares"], lambda value: f"{value:,.0f}"),
         )
         for row in answer["rows"]
     ]
-    notes = join(el("p", {"class": "soft"}, note) for note in answer["notes"])
+    notes = join(make_element("p", {"class": "soft"}, note) for note in answer["notes"])
     if not rows:
         return notes
     caption = (
         f"Spares for {count(answer['num_nodes'], 'node')} that are away for"
-        f" {mark(answer['repair_days'] * _DAY_H)} each, at {per_cent(answer['confidence'])}"
+        f" {mark(answer['repair_days'] * _DAY_H)} each, at {format_per_cent(answer['confidence'])}"
     )
     head = ("What takes nodes out", "#Per 1,000 node-days", "#Away at once", "#Spares")
-    return join((table(caption, head, rows), notes, cost_table(answer["costs"])))
+    return join((render_rows_table(caption, head, rows), notes, render_cost_table(answer["costs"])))
 
 
 def limit_table(report: Wire) -> Html:
@@ -229,18 +242,18 @@ def limit_table(report: Wire) -> Html:
     rows = [
         (
             row["name"],
-            with_interval(row["useful_gpus"], _gpus),
-            with_interval(row["num_gpus"], _gpus),
+            with_interval(row["useful_gpus"], _format_gpus),
+            with_interval(row["num_gpus"], _format_gpus),
         )
         for row in report["limits"]
     ]
     if not rows:
-        return constant("")
-    wanted = per_cent(report["ettr"]["wanted"])
+        return trust_markup("")
+    wanted = format_per_cent(report["ettr"]["wanted"])
     figures = (f"#GPUs up to which {wanted} is left", "#GPUs at which saving takes all time")
     head = ("What grows, what is moved", *figures)
-    return table("How far one job can grow at this rate of failures", head, rows)
+    return render_rows_table("How far one job can grow at this rate of failures", head, rows)
 
 
-def _gpus(value: float) -> str:
+def _format_gpus(value: float) -> str:
     return f"{value / 1e6:.2g} M" if value >= 1e6 else f"{float(f'{value:.2g}'):,.0f}"

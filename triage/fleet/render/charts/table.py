@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
 _Cell = str | None
 
 
-def table(
+def render_rows_table(
     caption: str,
     head: Sequence[str],
     rows: Iterable[Sequence[_Cell]],
@@ -21,80 +21,90 @@ def table(
     """
     counts = [word.startswith("#") for word in head]
     heads = join(
-        el("th", {"scope": "col", "class": "count" if counted else None}, word.removeprefix("#"))
+        make_element(
+            "th", {"scope": "col", "class": "count" if counted else None}, word.removeprefix("#")
+        )
         if word
-        else el("td", None)
+        else make_element("td", None)
         for word, counted in zip(head, counts, strict=True)
     )
     body = join(
-        el("tr", None, join(_cell(cell, place, counts) for place, cell in enumerate(row)))
+        make_element(
+            "tr", None, join(_render_cell(cell, place, counts) for place, cell in enumerate(row))
+        )
         for row in rows
     )
-    made = el(
+    made = make_element(
         "table",
         {"class": name or None},
-        el("caption", None, caption),
-        el("thead", None, el("tr", None, heads)),
-        el("tbody", None, body),
+        make_element("caption", None, caption),
+        make_element("thead", None, make_element("tr", None, heads)),
+        make_element("tbody", None, body),
     )
-    return join((scrolled(made, caption), left_out_of("p", left_out)))
+    return join((render_scrolled(made, caption), render_left_out("p", left_out)))
 
 
-def left_out_of(tag: str, number: int) -> Html | None:
+def render_left_out(tag: str, number: int) -> Html | None:
     """How many rows are not shown, as a ``tag``; None where all are."""
     if number <= 0:
         return None
-    return el(tag, {"class": "soft"}, f"and {number:,} more; the JSON has all of them.")
+    return make_element(tag, {"class": "soft"}, f"and {number:,} more; the JSON has all of them.")
 
 
-def paragraphs(sentences: Iterable[str]) -> Html:
+def render_paragraphs(sentences: Iterable[str]) -> Html:
     """One paragraph for each sentence."""
-    return join(el("p", None, sentence) for sentence in sentences)
+    return join(make_element("p", None, sentence) for sentence in sentences)
 
 
-def facts(name: str, rows: Iterable[tuple[str, str]]) -> Html:
+def render_facts(name: str, rows: Iterable[tuple[str, str]]) -> Html:
     """A list of terms and their values, of the class ``name``."""
-    return el(
+    return make_element(
         "dl",
         {"class": name},
-        join(join((el("dt", None, term), el("dd", None, value))) for term, value in rows),
+        join(
+            join((make_element("dt", None, term), make_element("dd", None, value)))
+            for term, value in rows
+        ),
     )
 
 
-def _cell(cell: _Cell, place: int, counts: Sequence[bool]) -> Html:
+def _render_cell(cell: _Cell, place: int, counts: Sequence[bool]) -> Html:
     if place == 0:
-        return el("th", {"scope": "row"}, cell)
-    return el("td", {"class": "count" if counts[place] else None}, cell)
+        return make_element("th", {"scope": "row"}, cell)
+    return make_element("td", {"class": "count" if counts[place] else None}, cell)
 
 
-def picture(drawn: str, what: str, *beside: str | None) -> Html:
+def render_picture(drawn: str, what: str, *beside: str | None) -> Html:
     """A picture with its caption ``beside`` it; nothing where nothing was drawn."""
     if not drawn:
-        return constant("")
-    return el(
-        "figure", {"class": "picture"}, scrolled(drawn, what), el("figcaption", None, *beside)
+        return trust_markup("")
+    return make_element(
+        "figure",
+        {"class": "picture"},
+        render_scrolled(drawn, what),
+        make_element("figcaption", None, *beside),
     )
 
 
-def scrolled(content: str, what: str) -> Html:
+def render_scrolled(content: str, what: str) -> Html:
     """Content that may be wider than the screen; it scrolls by itself, by keyboard too."""
-    return el(
+    return make_element(
         "div", {"class": "scroll", "tabindex": 0, "role": "group", "aria-label": what}, content
     )
 
 
-def details(summary: str, *content: str | None) -> Html:
+def render_details(summary: str, *content: str | None) -> Html:
     """Content that opens at a press."""
-    return el("details", None, el("summary", None, summary), *content)
+    return make_element("details", None, make_element("summary", None, summary), *content)
 
 
-def section(key: str, title: str, *content: str | None) -> Html:
+def render_section(key: str, title: str, *content: str | None) -> Html:
     """A part of the page; its address is ``#key``. Nothing where there is nothing in it."""
     if not any(content):
-        return constant("")
-    return el(
+        return trust_markup("")
+    return make_element(
         "section",
-        {"id": constant(key), "aria-labelledby": constant(f"h-{key}")},
-        el("h2", {"id": constant(f"h-{key}")}, title),
+        {"id": trust_markup(key), "aria-labelledby": trust_markup(f"h-{key}")},
+        make_element("h2", {"id": trust_markup(f"h-{key}")}, title),
         *content,
     )

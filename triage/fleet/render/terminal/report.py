@@ -10,34 +10,34 @@ from typing import Final
 from triage.domain.counts import count
 from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, lifetime, projection
-from triage.fleet.render.charts.over_time import job_mtti, reference_job
-from triage.fleet.render.charts.plan import away, effective_time
-from triage.fleet.render.page.nodes import rate_text
-from triage.fleet.render.page.nodes import summary as summary_of_nodes
+from triage.fleet.render.charts.over_time import describe_reference_job, get_job_mtti
+from triage.fleet.render.charts.plan import describe_away, describe_effective_time
+from triage.fleet.render.page.nodes import format_node_rate
+from triage.fleet.render.page.nodes import summarize_standings as summary_of_nodes
 from triage.fleet.render.sentences import (
     EMPTY,
     STANDS_OUT,
     TO_BEGIN,
-    answers,
+    format_period,
     is_empty,
-    nothing_ran,
-    period_text,
+    is_without_runs,
+    list_headlines,
 )
-from triage.fleet.render.terminal.table import as_lines
+from triage.fleet.render.terminal.table import format_table_lines
 from triage.fleet.render.words import (
     Wire,
-    by_unit,
-    day_of,
-    duration,
-    figure,
-    hours,
+    format_by_unit,
+    format_duration,
+    format_figure,
+    format_hours,
+    format_share,
+    format_utc_day,
     mark,
-    share,
     with_interval,
 )
-from triage.render.terminal.text import Line, painted
+from triage.render.terminal.text import Line, paint_line
 from triage.render.terminal.wrap import wrap
-from triage.render.words.clean import one_line
+from triage.render.words.clean import format_one_line
 
 _WIDTH: Final = 80
 _TOP: Final = 10
@@ -71,44 +71,44 @@ def render(
     true, and then only ours. No figure is cut at 80 columns or more.
     """
     width = max(width, 60)
-    head = _wrapped(f"The fleet, {period_text(report)}", width, colour=_BOLD)
+    head = _wrap_text(f"The fleet, {format_period(report)}", width, colour=_BOLD)
     if is_empty(report, standings):
         commands = [Line(f"  {command}") for command in TO_BEGIN]
-        return _joined([head, [*_wrapped(EMPTY, width), *commands]], colour)
+        return _join_sections([head, [*_wrap_text(EMPTY, width), *commands]], colour)
     sections = (
         head,
-        _answers(report, standings, num_checks, width),
-        _nodes(standings, top, width),
-        _over_time(report, width),
-        _causes(report, width),
-        _projection(report, width),
-        _lifetime(report, width),
-        _checkpoints(report, width),
-        _spares(report, width),
-        _items("Counters before faults", precursors.sentences(standings), width),
-        _items("Heat", heat.sentences(report.get("telemetry") or {}), width),
-        _items("Notes", [*report["notes"], *standings["notes"]], width),
+        _format_answers(report, standings, num_checks, width),
+        _format_nodes(standings, top, width),
+        _format_over_time(report, width),
+        _format_causes(report, width),
+        _format_projection(report, width),
+        _format_lifetime(report, width),
+        _format_checkpoints(report, width),
+        _format_spares(report, width),
+        _format_items("Counters before faults", precursors.describe_precursors(standings), width),
+        _format_items("Heat", heat.describe_heat(report.get("telemetry") or {}), width),
+        _format_items("Notes", [*report["notes"], *standings["notes"]], width),
     )
-    return _joined(sections, colour)
+    return _join_sections(sections, colour)
 
 
-def _joined(sections: Sequence[Sequence[Line]], colour: bool) -> str:
-    blocks = ("\n".join(painted(line, colour) for line in lines) for lines in sections if lines)
+def _join_sections(sections: Sequence[Sequence[Line]], colour: bool) -> str:
+    blocks = ("\n".join(paint_line(line, colour) for line in lines) for lines in sections if lines)
     return "\n\n".join(blocks) + "\n"
 
 
-def _wrapped(text: str, width: int, first: str = "", colour: str = "") -> list[Line]:
+def _wrap_text(text: str, width: int, first: str = "", colour: str = "") -> list[Line]:
     """Foreign text, cleaned, in lines that begin with ``first``."""
-    return [Line(line, colour) for line in wrap(one_line(text), width, first=first)]
+    return [Line(line, colour) for line in wrap(format_one_line(text), width, first=first)]
 
 
-def _items(title: str, texts: Iterable[str], width: int) -> list[Line]:
+def _format_items(title: str, texts: Iterable[str], width: int) -> list[Line]:
     """A list under its title; nothing without an item."""
-    items = [line for text in texts for line in _wrapped(text, width, "  - ")]
+    items = [line for text in texts for line in _wrap_text(text, width, "  - ")]
     return [Line(title, _BOLD), *items] if items else []
 
 
-def _table(
+def _format_table(
     title: str,
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -118,86 +118,87 @@ def _table(
     """A table under its title, with what is to be said of it; nothing without a row."""
     if not rows:
         return []
-    items = [line for note in notes for line in _wrapped(note, width, "  - ")]
-    return [Line(title, _BOLD), *as_lines(head, rows, width), *items]
+    items = [line for note in notes for line in _wrap_text(note, width, "  - ")]
+    return [Line(title, _BOLD), *format_table_lines(head, rows, width), *items]
 
 
-def _answers(report: Wire, standings: Wire, num_checks: int, width: int) -> list[Line]:
+def _format_answers(report: Wire, standings: Wire, num_checks: int, width: int) -> list[Line]:
     lines: list[Line] = []
-    for answer in answers(report, standings, num_checks):
-        lines += _wrapped(answer.text, width, "* ", _TONES.get(answer.tone, _BOLD))
-        lines += _wrapped(answer.why, width, "  ", _DIM) if answer.why else []
+    for answer in list_headlines(report, standings, num_checks):
+        lines += _wrap_text(answer.text, width, "* ", _TONES.get(answer.tone, _BOLD))
+        lines += _wrap_text(answer.why, width, "  ", _DIM) if answer.why else []
     return lines
 
 
-def _nodes(standings: Wire, top: int, width: int) -> list[Line]:
+def _format_nodes(standings: Wire, top: int, width: int) -> list[Line]:
     shown = [row for row in standings["nodes"] if row["grade"] in STANDS_OUT]
     if not shown:
         return []
-    lines = _items("Nodes that stand out", [summary_of_nodes(standings)], width)
+    lines = _format_items("Nodes that stand out", [summary_of_nodes(standings)], width)
     for row in shown[:top]:
-        rate = rate_text(row, " per 1,000 node-days")
+        rate = format_node_rate(row, " per 1,000 node-days")
         tone = _TONES["bad" if row["grade"] == "lemon" else "may"]
-        text = f"{one_line(row['node'])}: {row['grade']}{f', {rate}' if rate else ''}"
-        lines += _wrapped(text, width, "  ", tone)
-        lines += [line for reason in row["reasons"] for line in _wrapped(reason, width, "    - ")]
+        text = f"{format_one_line(row['node'])}: {row['grade']}{f', {rate}' if rate else ''}"
+        lines += _wrap_text(text, width, "  ", tone)
+        lines += [line for reason in row["reasons"] for line in _wrap_text(reason, width, "    - ")]
     if len(shown) > top:
         more = f"and {count(len(shown) - top, 'more node')} (--top N)"
-        lines += _wrapped(more, width, "  - ")
+        lines += _wrap_text(more, width, "  - ")
     leaves = [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
     for text in leaves[:top]:
-        lines += _wrapped(text, width, "  ", _TONES["bad"])
+        lines += _wrap_text(text, width, "  ", _TONES["bad"])
     return lines
 
 
-def _over_time(report: Wire, width: int) -> list[Line]:
-    if nothing_ran(report):
+def _format_over_time(report: Wire, width: int) -> list[Line]:
+    if is_without_runs(report):
         return []
     windows = report["over_time"]
     if len(windows) < 2:
         return []
     rows = [
         (
-            f"{day_of(row['from'], with_year=False)} to {day_of(row['to'], with_year=False)}",
+            f"{format_utc_day(row['from'], with_year=False)} to"
+            f" {format_utc_day(row['to'], with_year=False)}",
             f"{row['events']:,}",
             f"{row['gpu_hours']:,.0f}",
-            duration(job_mtti(report, row)),
+            format_duration(get_job_mtti(report, row)),
         )
         for row in windows[-_MAX_WINDOWS:]
     ]
-    head = ("window", "#interruptions", "#GPU-hours", f"#{reference_job(report)} runs")
+    head = ("window", "#interruptions", "#GPU-hours", f"#{describe_reference_job(report)} runs")
     left = len(windows) - len(rows)
     more = [f"and {count(left, 'earlier window')} (--format json)"] if left else []
-    return _table("Over time", head, rows, more, width)
+    return _format_table("Over time", head, rows, more, width)
 
 
-def _causes(report: Wire, width: int) -> list[Line]:
+def _format_causes(report: Wire, width: int) -> list[Line]:
     if not report["mix"]["count"]:
         return []
     rows = [
         (
             row["row"],
             f"{row['count']:,}",
-            by_unit(row["share"]),
+            format_by_unit(row["share"]),
             f"{row['llama3_count']:,}",
-            share(row["llama3_share"]),
+            format_share(row["llama3_share"]),
             "differs" if row["differs"] else "",
         )
-        for row in causes.shown_rows(report)
+        for row in causes.select_shown_rows(report)
         if row["count"]
     ]
     head = ("cause", "#here", "#share (95 %)", "#Llama 3", "#share", "beside chance")
-    return _table("What fails", head, rows, [causes.summary(report)], width)
+    return _format_table("What fails", head, rows, [causes.summarize_causes(report)], width)
 
 
-def _projection(report: Wire, width: int) -> list[Line]:
+def _format_projection(report: Wire, width: int) -> list[Line]:
     reference = report["exposure"]["reference_gpus"]
-    shared = projection.warnings(report)
+    shared = projection.list_shared_warnings(report)
     rows = [
         (
             f"{row['num_gpus']:,}",
-            duration(row["mtti"]),
-            hours(row["software_fixed"]) if row["software_fixed"] else "",
+            format_duration(row["mtti"]),
+            format_hours(row["software_fixed"]) if row["software_fixed"] else "",
             "far from what was seen" if set(row["warnings"]).difference(shared) else "",
         )
         for row in report["projection"]
@@ -205,37 +206,41 @@ def _projection(report: Wire, width: int) -> list[Line]:
     ]
     head = ("#GPUs", "#between two interruptions", "#software as now", "beware")
     beware = [f"beware: {text}" for text in shared]
-    return _table("How long a job runs", head, rows, beware, width)
+    return _format_table("How long a job runs", head, rows, beware, width)
 
 
-def _lifetime(report: Wire, width: int) -> list[Line]:
-    rows = [(mark(row["hours"]), by_unit(row["probability"])) for row in report["survival"]]
-    title = f"How likely {reference_job(report)} is to last"
-    return _table(title, ("#time", "#probability"), rows, lifetime.sentences(report), width)
+def _format_lifetime(report: Wire, width: int) -> list[Line]:
+    rows = [(mark(row["hours"]), format_by_unit(row["probability"])) for row in report["survival"]]
+    title = f"How likely {describe_reference_job(report)} is to last"
+    return _format_table(
+        title, ("#time", "#probability"), rows, lifetime.describe_lifetime(report), width
+    )
 
 
-def _checkpoints(report: Wire, width: int) -> list[Line]:
+def _format_checkpoints(report: Wire, width: int) -> list[Line]:
     rows = [
         (
             mark(row["cost_s"] / 3600),
-            duration(row["young"], 1 / 3600),
-            by_unit(row["loss_without_restart"]),
-            by_unit(row["loss"]),
+            format_duration(row["young"], 1 / 3600),
+            format_by_unit(row["loss_without_restart"]),
+            format_by_unit(row["loss"]),
         )
         for row in sorted(report["checkpoints"], key=lambda row: float(row["cost_s"]))
         if row["young"]["value"]
     ]
     restart = mark(report["options"]["restart_s"] / 3600)
     head = ("#checkpoint", "#every (Young)", "#lost", f"#and {restart} restarts")
-    return _table("How often to checkpoint", head, rows, effective_time(report), width)
+    return _format_table(
+        "How often to checkpoint", head, rows, describe_effective_time(report), width
+    )
 
 
-def _spares(report: Wire, width: int) -> list[Line]:
+def _format_spares(report: Wire, width: int) -> list[Line]:
     rows = [
         (
             _TAKES_OUT.get(row["basis"], row["basis"]),
-            away(row),
-            figure(row["spares"]["mean_down"]),
+            describe_away(row),
+            format_figure(row["spares"]["mean_down"]),
             *(f"{row['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
         )
         for row in report["spares"]
@@ -244,10 +249,10 @@ def _spares(report: Wire, width: int) -> list[Line]:
         return []
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     head = ("what takes a node out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
-    return _table(f"Spares for {nodes}", head, rows, _own_notes(report), width)
+    return _format_table(f"Spares for {nodes}", head, rows, _own_notes(report), width)
 
 
-def _whole(value: float) -> str:
+def _format_whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
@@ -260,17 +265,19 @@ def _own_notes(report: Wire) -> list[str]:
     lines = list(said["notes"])
     if said["value"] is not None:
         lines.insert(
-            0, f"forecast at 99 %: {with_interval(said, _whole)}, by the method {absent['method']}"
+            0,
+            f"forecast at 99 %: {with_interval(said, _format_whole)}, by the method"
+            f" {absent['method']}",
         )
     row = next((row for row in absent["costs"] if row["spares"] >= absent["in_sample"]), None)
     if row is not None:
         lines.append(
             f"{count(row['spares'], 'spare')}: {row['node_days']:,.0f} node-days a month, and"
-            f" {figure(row['node_hours_short'])} node-hours short; without any"
-            f" {figure(absent['costs'][0]['node_hours_short'])}"
+            f" {format_figure(row['node_hours_short'])} node-hours short; without any"
+            f" {format_figure(absent['costs'][0]['node_hours_short'])}"
         )
     following = report["next_period"]
     if following is not None and following["outages"]["n"]:
-        expected = with_interval(following["outages"], _whole)
+        expected = with_interval(following["outages"], _format_whole)
         lines.append(f"outages in the next {mark(following['days'] * 24)}: {expected}")
     return lines

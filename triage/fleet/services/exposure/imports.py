@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, ClassVar, Final
 from zoneinfo import ZoneInfo
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
 from triage.domain.hosts import expand
@@ -28,17 +28,17 @@ from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
 from triage.fleet.services.exposure.keeper import ExposureKeeper
 from triage.fleet.store.merged_rows import Tally
-from triage.fleet.store.record import clusters
-from triage.fleet.store.record import nodes as nodes_of
-from triage.parsers.files.compression import Expansion, compression_of, unpacked
+from triage.fleet.store.record import list_node_rows as nodes_of
+from triage.fleet.store.record import map_cluster_keys
+from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.services.context import Context
-from triage.services.uploads.body import DecodedReader, PeekedReader, body_of
-from triage.services.uploads.streams import first_bytes
+from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
+from triage.services.uploads.streams import read_first_bytes
 from triage.services.uploads.take import ReceiveLimits
 from triage.store.access import audit
 
 
-def zone_of(name: str) -> tzinfo:
+def parse_zone(name: str) -> tzinfo:
     """A zone by its name. Raises :class:`UsageError` for one that is not known."""
     if name.upper() == "UTC":
         return UTC
@@ -50,7 +50,7 @@ def zone_of(name: str) -> tzinfo:
         ) from error
 
 
-def day_of(text: str) -> datetime:
+def parse_day_zero(text: str) -> datetime:
     """The day from which days are counted. Raises :class:`UsageError`."""
     try:
         return datetime.combine(date.fromisoformat(text), time(), UTC)
@@ -58,7 +58,7 @@ def day_of(text: str) -> datetime:
         raise UsageError(f"{text[:80]!r} is no day such as 2024-03-30") from error
 
 
-def names_of(hosts: str) -> frozenset[str]:
+def parse_node_names(hosts: str) -> frozenset[str]:
     """The names of a host list. Raises :class:`UsageError`."""
     try:
         return frozenset(expand(",".join(hosts.split())))
@@ -127,7 +127,7 @@ def import_upload(
     """
     bounds = ReceiveLimits().expansion(ctx.settings.max_artifact_bytes)
     try:
-        source = _plain(body_of(read, encoding, bounds), bounds)
+        source = _decompress_body(open_body(read, encoding, bounds), bounds)
         return import_exposure(
             ctx,
             source,
@@ -144,14 +144,14 @@ def import_upload(
         raise Unprocessable(str(error), hint=_HINT) from error
 
 
-def _plain(body: Body, bounds: Expansion) -> Body:
-    head = first_bytes(body, _HEAD)
+def _decompress_body(body: Body, bounds: Expansion) -> Body:
+    head = read_first_bytes(body, _HEAD)
     whole: Body = PeekedReader(head, body)
-    compression = compression_of(head)
+    compression = detect_compression(head)
     return (
         whole
         if compression is None
-        else DecodedReader(unpacked(whole, compression, bounds), "body")
+        else DecodedReader(unpack_body(whole, compression, bounds), "body")
     )
 
 
@@ -167,7 +167,8 @@ def import_exposure(
     caller: Caller | None = None,
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the
-    day from which a table counts that names none, and ``nodes`` are those that a ticket may name
+    day from which a table counts that names none, and ``list_node_rows`` are those that a ticket
+    may name
     in its text besides the ones that the cluster has.
 
     ``most_rows`` is for a process that has other things to do. Rows of another cluster than the
@@ -175,7 +176,7 @@ def import_exposure(
     are kept, has more rows, :class:`NotAllowed` for what the token is not to say, and what the
     database raises.
     """
-    now = utc_now()
+    now = read_utc_now()
     caller = caller or Caller()
     cluster = caller.check(cluster) or ""
     sparing = most_rows is not None
@@ -185,7 +186,7 @@ def import_exposure(
         last=now + _AHEAD,
         sparing=sparing,
         day_zero=day_zero,
-        nodes=lambda: nodes | _known_nodes(ctx, cluster),
+        nodes=lambda: nodes | _load_known_nodes(ctx, cluster),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
@@ -222,9 +223,9 @@ def import_exposure(
     return found
 
 
-def _known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
+def _load_known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
     """The names of all nodes of a cluster."""
     with ctx.database.reading() as session:
-        keys = clusters(session)
+        keys = map_cluster_keys(session)
         rows = nodes_of(session, [keys[cluster]]) if cluster in keys else []
         return frozenset(row.name for row in rows)

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.job import job_from_dict
+from triage.domain.job import make_job
 from triage.domain.wire import WireForm
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
@@ -25,11 +25,11 @@ from triage.services.context import Context
 from triage.services.hooks.job_failed import (
     OTHER_NAMES,
     Reader,
+    apply_other_names,
     exit_code_from,
     name_from,
-    nodes_from,
-    renamed,
-    time_from,
+    parse_nodes,
+    parse_time,
 )
 from triage.store import jobs
 from triage.store.access import audit
@@ -76,34 +76,34 @@ def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None
     Raises :class:`Unprocessable` with each wrong place, and :class:`NotAllowed` for what the
     token is not to say.
     """
-    body = renamed(raw, NAMES)
+    body = apply_other_names(raw, NAMES)
     reader = Reader(body)
     if body.get("job_id") is None:
         reader.missing("job_id")
     job_id = reader.read("job_id", name_from)
     cluster = reader.read("cluster", name_from)
-    started_at = reader.read("started_at", time_from)
-    ended_at = reader.read("ended_at", time_from)
-    nodes = reader.read("nodelist", nodes_from)
-    state = reader.read("state", _known_state)
+    started_at = reader.read("started_at", parse_time)
+    ended_at = reader.read("ended_at", parse_time)
+    nodes = reader.read("nodelist", parse_nodes)
+    state = reader.read("state", _parse_final_state)
     reader.finish()
     caller = caller or Caller()
     cluster = caller.check(cluster, job_id=job_id)
     ended_at = min(ended_at or now, now)
-    state = state or _by_exit_code(exit_code_from(body.get("exit_code")))
-    facts = job_from_dict({**body, "nodes": body.get("nodes") or nodes or []})
+    state = state or _classify_exit_code(exit_code_from(body.get("exit_code")))
+    facts = make_job({**body, "nodes": body.get("nodes") or nodes or []})
     run = run_of_job(
         job_id, cluster or "", facts, started_at=started_at, ended_at=ended_at, state=state
     )
     return End(job_id, cluster or "", ended_at, state, run, caller.key_id)
 
 
-def ended(ctx: Context, end: End) -> EndedJob:
+def keep_job_end(ctx: Context, end: End) -> EndedJob:
     """Keep the end of a job: of the run that it names, else of the one that was going on.
 
     Said twice it is the same. The answer says what became of it.
     """
-    now = utc_now()
+    now = read_utc_now()
 
     def write(session: Session) -> str:
         became = keep(session)
@@ -127,14 +127,14 @@ def ended(ctx: Context, end: End) -> EndedJob:
     return EndedJob(end.job_id, end.cluster or None, end.ended_at, end.state.ending, result, note)
 
 
-def _known_state(value: object) -> JobState:
+def _parse_final_state(value: object) -> JobState:
     state = state_of(value) if isinstance(value, str) else None
     if state is None or state.ending == Ending.RUNNING:
         raise ValueError("is no state of a job that has ended, such as COMPLETED or NODE_FAIL")
     return state
 
 
-def _by_exit_code(code: int | None) -> JobState:
+def _classify_exit_code(code: int | None) -> JobState:
     if code is None or code == _SIGTERM:
         return JobState(Ending.UNKNOWN)
     return JobState(Ending.COMPLETED if code == 0 else Ending.UNEXPECTED)

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.domain.job import Job, job_from_dict
+from triage.domain.job import Job, make_job
 from triage.fleet.domain.exposure import Ending, NodeFacts, Run
 from triage.fleet.domain.job_states import JobState, state_of
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store import runs
-from triage.services.hooks.times import moment
+from triage.services.hooks.times import parse_moment
 from triage.store import jobs
 
 _FAILED: Final = JobState(Ending.UNEXPECTED)
@@ -67,12 +67,12 @@ def tell_failure(
     A scheduler's word in ``state`` stands above our calling it a failure. Where the start is
     not told, the run of the job that was going on has ended.
     """
-    job = job_from_dict(dict(facts))
+    job = make_job(dict(facts))
     now = writer.now
     tell_places(session, writer, job, cluster)
     said = facts.get("state")
     state = (state_of(said) if isinstance(said, str) else None) or _FAILED
-    started_at = moment(facts.get("started_at"))
+    started_at = parse_moment(facts.get("started_at"))
     if max(started_at or now, failed_at or now) > now + _AHEAD:
         return
     run = run_of_job(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)

@@ -10,7 +10,7 @@ from typing import Final
 from triage.domain.caller import Caller
 from triage.errors import Forbidden, NotAllowed
 from triage.fleet.domain.exposure import ExposureRow, Outage, Run
-from triage.fleet.domain.same_outage import contradicted
+from triage.fleet.domain.same_outage import describe_contradictions
 from triage.fleet.parsers.rows import Passed, Unread
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.merged_rows import Tally
@@ -85,7 +85,7 @@ class ExposureKeeper:
                 f"outages without an end, which last until one is told: {self.num_lasting:,}"
             )
         if self.writer.contradictions:
-            notes.append(contradicted(self.writer.contradictions))
+            notes.append(describe_contradictions(self.writer.contradictions))
         return notes
 
     def finish(self) -> None:

@@ -168,8 +168,8 @@ class ExposureWriter:
             key = self.clusters[cluster]
             new = [name for name in wanted[cluster] if (key, name) not in self.nodes]
             if new:
-                jobs.saw_nodes(session, key, new, self.now)
-                found = jobs.node_keys(session, key, new)
+                jobs.note_nodes_seen(session, key, new, self.now)
+                found = jobs.find_node_keys(session, key, new)
                 self.nodes |= {(key, name): node for name, node in found.items()}
 
     def _spans_of(self, run: Run) -> bytes:
@@ -180,6 +180,6 @@ class ExposureWriter:
         if known is None:
             if len(self.sets) >= _MOST_SETS:
                 self.sets.clear()
-            known = node_sets.packed(self.nodes[cluster, name] for name in run.nodes)
+            known = node_sets.pack_keys(self.nodes[cluster, name] for name in run.nodes)
             self.sets[cluster, run.nodes] = known
         return known

@@ -39,35 +39,35 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
     All are compared again, so the order in which results come does not matter. A node that its
     own report calls slow keeps that.
     """
-    wanted = {_key_of(result.bandwidth) for result in results if result.bandwidth is not None}
+    wanted = {_make_key(result.bandwidth) for result in results if result.bandwidth is not None}
     if not wanted:
         return 0
     by_key: dict[_Key, list[stored.NodeBandwidth]] = {}
-    for row in stored.measured(session, cluster_id, _CHECK, _MOST_NODES):
-        if (key := _key_of(row.bandwidth)) in wanted:
+    for row in stored.list_bandwidths(session, cluster_id, _CHECK, _MOST_NODES):
+        if (key := _make_key(row.bandwidth)) in wanted:
             by_key.setdefault(key, []).append(row)
     changed = 0
     for rows in by_key.values():
-        usual = slow_ones({row.node: row.bandwidth.gbps for row in rows})
+        usual = find_slow_nodes({row.node: row.bandwidth.gbps for row in rows})
         for row in rows:
             outcome, detail, category = row.outcome, row.detail, row.category
             if row.node in usual and outcome is Outcome.PASS:
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
-                detail = _words(row.bandwidth, usual[row.node], len(rows) - 1)
+                detail = _describe_slow(row.bandwidth, usual[row.node], len(rows) - 1)
             if (str(outcome), detail) != row.shown:
                 stored.show(session, row.row_id, outcome, detail, category)
                 changed += 1
     return changed
 
 
-def slow_ones(gbps: Mapping[str, float]) -> dict[str, float]:
+def find_slow_nodes(gbps: Mapping[str, float]) -> dict[str, float]:
     """Node -> the median of the others, in GB/s, for those that are clearly below it."""
     if len(gbps) <= _LEAST_OTHERS:
         return {}
     ordered = sorted(gbps.values())
     found: dict[str, float] = {}
     for node, own in gbps.items():
-        middle = median_without(ordered, bisect_left(ordered, own))
+        middle = compute_median_without(ordered, bisect_left(ordered, own))
         if own >= _BELOW * middle:
             continue
         scatter = median(abs(value - middle) for name, value in gbps.items() if name != node)
@@ -76,23 +76,23 @@ def slow_ones(gbps: Mapping[str, float]) -> dict[str, float]:
     return found if len(found) <= _MOST_SLOW * len(gbps) else {}
 
 
-def median_without(ordered: Sequence[float], place: int) -> float:
+def compute_median_without(ordered: Sequence[float], place: int) -> float:
     """The median of ordered values, but for the one at ``place``."""
     count = len(ordered) - 1
     low, high = (count - 1) // 2, count // 2
     return (ordered[low + (low >= place)] + ordered[high + (high >= place)]) / 2
 
 
-def _words(own: Bandwidth, usual: float, num_others: int) -> str:
+def _describe_slow(own: Bandwidth, usual: float, num_others: int) -> str:
     return (
         f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_others} other nodes is"
-        f" {usual:.1f} GB/s ({own.test}, {_size_in(own.size_bytes)}, {own.num_ranks} ranks)"
+        f" {usual:.1f} GB/s ({own.test}, {_format_size(own.size_bytes)}, {own.num_ranks} ranks)"
     )
 
 
-def _size_in(num_bytes: int) -> str:
+def _format_size(num_bytes: int) -> str:
     return f"{num_bytes / _GIB:g} GiB" if num_bytes >= _GIB else f"{num_bytes / (1 << 20):g} MiB"
 
 
-def _key_of(one: Bandwidth) -> _Key:
+def _make_key(one: Bandwidth) -> _Key:
     return one.test, one.gpu, one.size_bytes, one.num_ranks

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy.orm import Session
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
-from triage.domain.wire import Keywords, SentAs, Time, iso_utc
+from triage.domain.wire import Keywords, SentAs, Time, format_iso_utc
 from triage.fleet.services.health.policy import (
     ASKS,
     LOOK_BACK,
@@ -22,9 +22,9 @@ from triage.fleet.services.health.policy import (
     CheckTrigger,
     Due,
     Ran,
-    due_of,
+    list_due_checks,
 )
-from triage.fleet.services.repairs import probations_at
+from triage.fleet.services.repairs import list_probations_at
 from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
@@ -80,7 +80,7 @@ class CheckRow(TypedDict):
     history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
 
 
-def checks_of(
+def list_check_rows(
     session: Session,
     now: datetime,
     *,
@@ -88,11 +88,11 @@ def checks_of(
     node: str | None = None,
     state: str | None = None,
 ) -> list[CheckRow]:
-    """All rows at once; see :func:`checks_from`."""
-    return list(checks_from(session, now, cluster=cluster, node=node, state=state))
+    """All rows at once; see :func:`iterate_check_rows`."""
+    return list(iterate_check_rows(session, now, cluster=cluster, node=node, state=state))
 
 
-def checks_from(
+def iterate_check_rows(
     session: Session,
     now: datetime,
     *,
@@ -111,21 +111,25 @@ def checks_from(
     outcomes = [outcome for outcome, word in _STATE_OF.items() if state in (None, word)]
     due = _DueChecks(session, now, cluster, node) if state in (None, _DUE) else None
     of_results = None if due else outcomes
-    for names in _nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
+    for names in _iterate_nodes_by_name(
+        session, after, cluster=cluster, node=node, outcomes=of_results
+    ):
         found: dict[str, list[CheckRow]] = {}
         if outcomes:
-            for kept in health.newest(session, cluster=cluster, nodes=names, outcomes=outcomes):
-                found.setdefault(kept.node, []).append(_row_of(kept))
+            for kept in health.list_newest_checks(
+                session, cluster=cluster, nodes=names, outcomes=outcomes
+            ):
+                found.setdefault(kept.node, []).append(_build_row(kept))
         if due:
             for row in due.of(names):
                 found.setdefault(row["node"], []).append(row)
         for name in names:
-            for row in sorted(found.get(name, ()), key=position_of):
-                if after is None or name != after.node or position_of(row) > after:
+            for row in sorted(found.get(name, ()), key=get_list_position):
+                if after is None or name != after.node or get_list_position(row) > after:
                     yield row
 
 
-def _nodes_by_name(
+def _iterate_nodes_by_name(
     session: Session,
     after: Position | None,
     *,
@@ -141,7 +145,9 @@ def _nodes_by_name(
     seen: str | None = None
     number = _FIRST_NODES
     while True:
-        names = health.nodes_from(session, first, number + 1, cluster=cluster, outcomes=outcomes)
+        names = health.list_nodes_from(
+            session, first, number + 1, cluster=cluster, outcomes=outcomes
+        )
         if new := [name for name in names if name != seen]:
             yield new
         if len(names) <= number:
@@ -155,26 +161,26 @@ def open_checks(session: Session, now: datetime, *, cluster: str | None = None) 
     return [
         row
         for state in ("failing", "due")
-        for row in checks_of(session, now, cluster=cluster, state=state)
+        for row in list_check_rows(session, now, cluster=cluster, state=state)
     ]
 
 
-def newest_results(
+def map_newest_results(
     session: Session, *, cluster: str | None = None
 ) -> Mapping[str, tuple[CheckResult, ...]]:
     """Node -> the newest result of each of its checks, as a fleet's record holds them."""
     found: dict[str, list[CheckResult]] = {}
-    for kept in health.newest(session, cluster=cluster):
+    for kept in health.list_newest_checks(session, cluster=cluster):
         found.setdefault(kept.node, []).append(kept.to_result())
     return {node: tuple(results) for node, results in found.items()}
 
 
-def position_of(row: CheckRow) -> Position:
+def get_list_position(row: CheckRow) -> Position:
     """Where a row stands in the list; no two rows stand at one place."""
     return Position(row["node"], row["check"], row["part"] or "", row["cluster"], row["state"])
 
 
-def _row_of(kept: KeptCheck) -> CheckRow:
+def _build_row(kept: KeptCheck) -> CheckRow:
     category = None if kept.category is None else str(kept.category)
     return {
         "cluster": kept.cluster,
@@ -183,7 +189,7 @@ def _row_of(kept: KeptCheck) -> CheckRow:
         "part": kept.part,
         "state": _STATE_OF[kept.outcome],
         "outcome": str(kept.outcome),
-        "at": iso_utc(kept.at),
+        "at": format_iso_utc(kept.at),
         "detail": kept.detail,
         "category": category,
         "because": "",
@@ -191,7 +197,7 @@ def _row_of(kept: KeptCheck) -> CheckRow:
     }
 
 
-def _due_row_of(due: Due) -> CheckRow:
+def _build_due_row(due: Due) -> CheckRow:
     return {
         "cluster": due.cluster,
         "node": due.node,
@@ -199,7 +205,7 @@ def _due_row_of(due: Due) -> CheckRow:
         "part": None,
         "state": _DUE,
         "outcome": None,
-        "at": iso_utc(due.since),
+        "at": format_iso_utc(due.since),
         "detail": "",
         "category": None,
         "because": due.because,
@@ -219,60 +225,72 @@ class _DueChecks:
         self.session = session
         self.now = now
         self.cluster = cluster
-        self.in_use = health.in_use(session, cluster=cluster)
+        self.in_use = health.map_checks_in_use(session, cluster=cluster)
         self.triggers: dict[str, list[CheckTrigger]] = {}
-        asked = _triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
-        for trigger in [*asked, *_triggers_of_probation(session, now, cluster, node)]:
+        asked = _list_triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
+        for trigger in [*asked, *_iterate_probation_triggers(session, now, cluster, node)]:
             self.triggers.setdefault(trigger.node, []).append(trigger)
 
     def of(self, names: Sequence[str]) -> list[CheckRow]:
         """The rows of these nodes."""
         last_runs = health.last_runs(self.session, cluster=self.cluster, nodes=names)
-        seen = health.seen_since(self.session, self.now - _SEEN_WITHIN, names, cluster=self.cluster)
+        seen = health.list_nodes_seen_since(
+            self.session, self.now - _SEEN_WITHIN, names, cluster=self.cluster
+        )
         triggers = [trigger for name in names for trigger in self.triggers.get(name, ())]
         ran = [Ran(*row) for row in last_runs]
-        return [_due_row_of(due) for due in due_of(ran, triggers, seen, self.in_use, self.now)]
+        return [
+            _build_due_row(due)
+            for due in list_due_checks(ran, triggers, seen, self.in_use, self.now)
+        ]
 
 
-def _triggers_since(
+def _list_triggers_since(
     session: Session, since: datetime, *, cluster: str | None, node: str | None
 ) -> list[CheckTrigger]:
     """The checks that evidence since then asks for."""
     codes = sorted({code for ask in ASKS for code in ask.xids})
     categories = sorted({category for ask in ASKS for category in ask.categories})
     found: list[CheckTrigger] = []
-    for seen in check_triggers.xids(session, codes, since, cluster=cluster, node=node):
+    for seen in check_triggers.list_xid_sightings(
+        session, codes, since, cluster=cluster, node=node
+    ):
         asks = (ask for ask in ASKS if seen.what in ask.xids)
-        found += _triggers_of(seen, asks, f"Xid {seen.what} at {iso_utc(seen.at)}")
-    for seen in check_triggers.errors(session, categories, since, cluster=cluster, node=node):
+        found += _iterate_triggers(seen, asks, f"Xid {seen.what} at {format_iso_utc(seen.at)}")
+    for seen in check_triggers.list_error_sightings(
+        session, categories, since, cluster=cluster, node=node
+    ):
         asks = (ask for ask in ASKS if seen.what in ask.categories)
-        found += _triggers_of(seen, asks, f"{seen.what} at {iso_utc(seen.at)}")
-    repaired = check_triggers.repairs(session, since, cluster=cluster, node=node)
-    for seen in check_triggers.convictions(session, since, cluster=cluster, node=node):
+        found += _iterate_triggers(seen, asks, f"{seen.what} at {format_iso_utc(seen.at)}")
+    repaired = check_triggers.map_last_repairs(session, since, cluster=cluster, node=node)
+    for seen in check_triggers.list_convictions(session, since, cluster=cluster, node=node):
         back = repaired.get((seen.cluster, seen.node))
         if back is None or back < seen.at:
-            words = f"the conviction for {seen.what} at {iso_utc(seen.at)}, without a repair since"
-            found += _triggers_of(seen, [STRESS], words)
+            words = (
+                f"the conviction for {seen.what} at {format_iso_utc(seen.at)}, without a"
+                f" repair since"
+            )
+            found += _iterate_triggers(seen, [STRESS], words)
     return found
 
 
-def _triggers_of_probation(
+def _iterate_probation_triggers(
     session: Session, now: datetime, cluster: str | None, node: str | None
 ) -> Iterator[CheckTrigger]:
     """The check of its cause, for each node that came back lately and is likely to fail again."""
-    back = check_triggers.repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
+    back = check_triggers.map_last_repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
     if not back:
         return
     # A name that several clusters have is printed with that of its cluster.
     names = {label: key for key in back for label in (key[1], f"{key[1]} ({key[0]})")}
-    for one in probations_at(session, now, cluster):
+    for one in list_probations_at(session, now, cluster):
         if one.node in names:
-            words = f"probation since its return at {iso_utc(one.returned_at)} ({one.cause})"
+            words = f"probation since its return at {format_iso_utc(one.returned_at)} ({one.cause})"
             ask = Ask(one.check, (one.check, *STRESS.answered_by))
             yield CheckTrigger(*names[one.node], ask, one.returned_at, words)
 
 
-def _triggers_of(
+def _iterate_triggers(
     seen: check_triggers.Sighting, asks: Iterable[Ask], words: str
 ) -> Iterator[CheckTrigger]:
     for ask in asks:
@@ -288,14 +306,14 @@ _kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
 _working_out = threading.Lock()
 
 
-def kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]:
+def get_kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]:
     """The rows of :func:`open_checks`, of a cluster or of all, at most 30 seconds old."""
     with _working_out:  # whoever comes meanwhile has use for the same ones
         kept = _kept.setdefault(ctx.database, OrderedDict())
         at, rows = kept.get(cluster, (0.0, []))
         if cluster not in kept or time.monotonic() - at > _FRESH_S:
             with ctx.database.reading() as session:
-                rows = open_checks(session, utc_now(), cluster=cluster)
+                rows = open_checks(session, read_utc_now(), cluster=cluster)
             kept[cluster] = (time.monotonic(), rows)
             while len(kept) > _MOST_CLUSTERS:
                 kept.popitem(last=False)

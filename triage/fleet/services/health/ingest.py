@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.health import CheckResult
 from triage.domain.wire import Count, WireForm
 from triage.errors import Corrupt, Place, Unprocessable
 from triage.fleet.services.health.bandwidth import hold_against_others
-from triage.fleet.services.health.long_body import checks_in
+from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
 from triage.formats.registry import CHECKS
 from triage.services.context import Context
-from triage.services.uploads.plain_body import plain_text
+from triage.services.uploads.plain_body import read_plain_text
 from triage.store import jobs
 
 # A clock that is ahead by less is a clock; a result from further ahead is dated when it came.
@@ -74,32 +74,34 @@ def take_checks(
     names = [] if target.node is None else [target.node]
     cluster = caller.check(target.cluster, nodes=names) or ""
     try:
-        checks = checks_in(
-            plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
+        checks = read_body_checks(
+            read_plain_text(read, encoding, MAX_BYTES),
+            node=target.node,
+            busbw_gbps=target.busbw_gbps,
         )
     except Corrupt as error:
-        raise _refused(
+        raise _make_refusal(
             f"cannot be read: {error}", "send the results of fewer nodes at once"
         ) from error
     if checks is None:
-        raise _refused(
+        raise _make_refusal(
             "is no result of a check that is known here",
             "it may be one of: " + ", ".join(one.name for one in CHECKS),
         )
     if not checks.results:
         first = checks.not_understood[0].why if checks.not_understood else "nothing in it"
-        raise _refused(
+        raise _make_refusal(
             f"holds no result ({checks.format}): {first}", "send all that the tool prints"
         )
-    now = utc_now()
-    checks, notes = _usable(checks, target.at, now)
+    now = read_utc_now()
+    checks, notes = _select_usable(checks, target.at, now)
     by_node: dict[str, list[CheckResult]] = {}
     for one in checks.results:
         by_node.setdefault(one.node or "", []).append(one)
     if not by_node:
-        raise _refused("does not say which node it is of", "add ?node= with the node's name")
+        raise _make_refusal("does not say which node it is of", "add ?node= with the node's name")
     if len(by_node) > _MOST_NODES:
-        raise _refused(f"names more than {_MOST_NODES:,} nodes", "send less at once")
+        raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
     caller.check(target.cluster, nodes=by_node)
     kept = _keep(ctx, cluster, by_node, now, caller.key_id)
     if kept.left_out:
@@ -140,7 +142,7 @@ def _keep(
         part = names[start : start + _NODES_AT_ONCE]
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
-            jobs.saw_nodes(session, cluster_id, part, now)
+            jobs.note_nodes_seen(session, cluster_id, part, now)
             kept = kept.plus(health.keep(session, cluster_id, results, now, key_id))
     with ctx.database.writing() as session:
         results = [one for found in by_node.values() for one in found]
@@ -148,7 +150,7 @@ def _keep(
     return kept
 
 
-def _usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:
+def _select_usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:
     """The results of nodes that can be, each with its time or that of the request."""
     notes: list[str] = []
     kept: list[CheckResult] = []
@@ -172,5 +174,5 @@ def _usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks,
     return replace(checks, results=tuple(kept), not_understood=listed), notes
 
 
-def _refused(why: str, hint: str) -> Unprocessable:
+def _make_refusal(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -18,7 +18,7 @@ from triage.formats.health.reading import Checks, NotUnderstood
 from triage.formats.registry import identify_checks
 from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.streams import first_bytes
+from triage.services.uploads.streams import read_first_bytes
 
 # `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
 _SHORT_BYTES: Final = 256 << 10
@@ -29,14 +29,14 @@ _CHILD: Final = "triage.fleet.services.health.long_body_child"
 ARTIFACT: Final = "body"
 
 
-def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Checks | None:
+def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) -> Checks | None:
     """The results in a body of bounded length; None where no format claims it.
 
     ``node`` is whose they are where the text does not say; ``busbw_gbps`` is the bus bandwidth
     in GB/s that NCCL tests are held against. Raises :class:`Corrupt` for a long one that takes
     too much, and as the body does.
     """
-    head = first_bytes(body, _SHORT_BYTES + 1)
+    head = read_first_bytes(body, _SHORT_BYTES + 1)
     format_ = identify_checks(head)
     if format_ is None:
         return None
@@ -47,10 +47,10 @@ def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Chec
     with run_child(
         _CHILD, PeekedReader(head, body), arguments=arguments, deadline_s=DEADLINE_S, died=_DIED
     ) as output:
-        return _unpacked(output)
+        return _unpack_output(output)
 
 
-def _unpacked(output: Output) -> Checks:
+def _unpack_output(output: Output) -> Checks:
     """What the child answers: what is known of the report, then a result a line."""
     lines = output.lines()
     try:
@@ -58,7 +58,7 @@ def _unpacked(output: Output) -> Checks:
         return Checks(
             artifact=ARTIFACT,
             format=told["format"],
-            results=tuple(_result_of(json.loads(line)) for line in lines),
+            results=tuple(_unpack_result(json.loads(line)) for line in lines),
             not_understood=tuple(NotUnderstood(*one) for one in told["not_understood"]),
             num_not_understood=told["num_not_understood"],
             first_line=told["first_line"],
@@ -68,7 +68,7 @@ def _unpacked(output: Output) -> Checks:
         raise Corrupt(_DIED) from error
 
 
-def packed_result(result: CheckResult) -> list[Any]:
+def pack_result(result: CheckResult) -> list[Any]:
     """A result as JSON holds it; see :func:`result_of`."""
     at = None if result.at is None else result.at.isoformat()
     rate = None if result.bandwidth is None else list(astuple(result.bandwidth))
@@ -76,7 +76,7 @@ def packed_result(result: CheckResult) -> list[Any]:
     return [*found, result.detail, result.category, result.line, rate]
 
 
-def _result_of(packed: list[Any]) -> CheckResult:
+def _unpack_result(packed: list[Any]) -> CheckResult:
     node, check, outcome, at, part, detail, category, line, rate = packed
     return CheckResult(
         node=node,

@@ -8,7 +8,7 @@ import sys
 from itertools import chain
 from typing import Any
 
-from triage.fleet.services.health.long_body import ARTIFACT, packed_result
+from triage.fleet.services.health.long_body import ARTIFACT, pack_result
 from triage.formats.registry import identify_checks
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import restrict
@@ -34,7 +34,7 @@ def main() -> int:
         "first_line": found.first_line,
         "last_line": found.last_line,
     }
-    for one in chain([about], map(packed_result, found.results)):
+    for one in chain([about], map(pack_result, found.results)):
         sys.stdout.write(json.dumps(one) + "\n")
     return 0
 

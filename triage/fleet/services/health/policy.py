@@ -86,7 +86,7 @@ class Due:
     because: str
 
 
-def due_of(
+def list_due_checks(
     ran: Sequence[Ran],
     triggers: Iterable[CheckTrigger],
     nodes: Iterable[tuple[str, str]],
@@ -98,7 +98,10 @@ def due_of(
     ``ran`` and ``triggers`` are of the ``nodes`` in question, as (cluster, node);
     ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
     """
-    found = {(due.cluster, due.node, due.check): due for due in _by_age(ran, nodes, in_use, now)}
+    found = {
+        (due.cluster, due.node, due.check): due
+        for due in _iterate_due_by_age(ran, nodes, in_use, now)
+    }
     newest: dict[tuple[str, str], list[Ran]] = {}
     for run in ran:
         newest.setdefault((run.cluster, run.node), []).append(run)
@@ -111,7 +114,7 @@ def due_of(
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
 
 
-def _by_age(
+def _iterate_due_by_age(
     ran: Sequence[Ran],
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
@@ -120,11 +123,11 @@ def _by_age(
     """Families of checks that are in use in a cluster, and too old or never run on a node."""
     last: dict[tuple[str, str, str], datetime] = {}
     for run in ran:
-        key = (run.cluster, run.node, _family_of(run.check))
+        key = (run.cluster, run.node, _get_family(run.check))
         last[key] = max(run.at, last.get(key, run.at))
     used: dict[tuple[str, str], datetime] = {}
     for (cluster, check), at in in_use.items():
-        pair = (cluster, _family_of(check))
+        pair = (cluster, _get_family(check))
         used[pair] = max(at, used.get(pair, at))
     for cluster, node in sorted({*nodes, *((key[0], key[1]) for key in last)}):
         for family, every in EVERY.items():
@@ -133,18 +136,20 @@ def _by_age(
                 continue  # nobody runs it any more
             ran_at = last.get((cluster, node, family))
             if ran_at is None:
-                because = f"never run here; other nodes have it every {days(every)}"
+                because = f"never run here; other nodes have it every {format_days(every)}"
                 yield Due(cluster, node, family, used_at, because)
             elif now - ran_at > every:
-                because = f"last run {days(now - ran_at)} ago; due every {days(every)}"
+                because = (
+                    f"last run {format_days(now - ran_at)} ago; due every {format_days(every)}"
+                )
                 yield Due(cluster, node, family, ran_at + every, because)
 
 
-def _family_of(check: str) -> str:
+def _get_family(check: str) -> str:
     return check.partition(".")[0]
 
 
-def days(span: timedelta) -> str:
+def format_days(span: timedelta) -> str:
     """``7 days``, ``1 day``, ``12.5 days``."""
     number = round(span / timedelta(days=1), 1)
     return "1 day" if number == 1 else f"{number:g} days"

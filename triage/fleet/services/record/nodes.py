@@ -30,7 +30,9 @@ class Nodes:
         return self.by_name.get(one)
 
 
-def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[int, str]) -> Nodes:
+def select_record_nodes(
+    rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[int, str]
+) -> Nodes:
     """The nodes with these keys. ``names`` are those of clusters by key."""
     same: dict[str, dict[int, NodeRow]] = {}
     for row in rows:
@@ -38,7 +40,7 @@ def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[i
     keys = set(wanted)
     found: list[tuple[str, list[NodeRow]]] = []
     for name, of_clusters in same.items():
-        for label, together in _apart(name, list(of_clusters.values()), names):
+        for label, together in _separate_nodes(name, list(of_clusters.values()), names):
             if any(row.key in keys for row in together):
                 found.append((label, together))
     found.sort(key=lambda one: one[0])
@@ -54,11 +56,11 @@ def nodes_among(rows: Sequence[NodeRow], wanted: Iterable[int], names: Mapping[i
     for name, number in num_same.items():
         if number > 1:
             del by_name[None, name]
-    merged = tuple(_one_of(together) for _, together in found)
+    merged = tuple(_merge_rows(together) for _, together in found)
     return Nodes(tuple(label for label, _ in found), merged, place, by_name)
 
 
-def _apart(
+def _separate_nodes(
     name: str, rows: list[NodeRow], clusters: Mapping[int, str]
 ) -> list[tuple[str, list[NodeRow]]]:
     """The nodes of one name, each with its rows."""
@@ -69,7 +71,7 @@ def _apart(
     return [(f"{name} ({clusters[row.cluster]})" if row in named else name, [row]) for row in rows]
 
 
-def _one_of(rows: Sequence[NodeRow]) -> NodeRow:
+def _merge_rows(rows: Sequence[NodeRow]) -> NodeRow:
     first = rows[0]
     for other in rows[1:]:
         first = first._replace(

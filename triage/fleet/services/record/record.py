@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy.orm import Session
 
-from triage.analysis.facts.part import named_by
+from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import OF_THE_NODE, Category, Role
-from triage.fleet.domain.cause import OutageCause, cause_of
-from triage.fleet.domain.repair import RepairAction, action_of
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.record.columns import (
     Accusation,
     Accusations,
@@ -27,21 +27,27 @@ from triage.fleet.record.columns import (
     OutageStretch,
     Runs,
 )
-from triage.fleet.record.next_runs import NEVER_NS, next_runs
-from triage.fleet.services.parts import moved_among
-from triage.fleet.services.record.nodes import Nodes, nodes_among
-from triage.fleet.services.record.runs import Attempt, attempts_of
-from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of
-from triage.fleet.services.record.times import ns
+from triage.fleet.record.next_runs import NEVER_NS, find_next_runs
+from triage.fleet.services.parts import find_moved_among
+from triage.fleet.services.record.nodes import Nodes, select_record_nodes
+from triage.fleet.services.record.runs import Attempt, build_attempts
+from triage.fleet.services.record.stops import (
+    CLOCKS_APART,
+    UNDATED_WITHIN,
+    Stop,
+    build_stops,
+    is_slow,
+)
+from triage.fleet.services.record.times import convert_to_epoch_ns
 from triage.fleet.store import record as fleet
-from triage.fleet.store.node_sets import unpacked
+from triage.fleet.store.node_sets import unpack_sets
 from triage.fleet.store.outages import StoredOutage
 from triage.fleet.store.record import StopRow, SuspectRow
 
 _CATEGORIES: Final = frozenset(str(one) for one in Category)
 
 
-def accusations_of(
+def build_stop_accusations(
     stops: Sequence[Stop],
     rows: Sequence[StopRow],
     suspects: Sequence[SuspectRow],
@@ -61,17 +67,17 @@ def accusations_of(
         if stop.incident_id is not None and not stop.planned:
             incident = incidents[stop.incident_id]
             mine = of_incident.get(stop.incident_id, [])
-            found += _accused_in(place, incident, mine, nodes)
+            found += _iterate_accused(place, incident, mine, nodes)
     return Accusations.of_rows(found)
 
 
-def _accused_in(
+def _iterate_accused(
     place: int, incident: StopRow, suspects: Sequence[SuspectRow], nodes: Nodes
 ) -> Iterator[Accusation]:
     named = incident.resolved_node
     if named is not None and incident.resolved_as in OF_THE_NODE:
         node = nodes.place_of(incident.cluster, named)
-        part = next((_part_of(row) for row in suspects if row.node == named), None)
+        part = next((_find_part(row) for row in suspects if row.node == named), None)
         if node is not None:
             category = Category(str(incident.resolved_as))
             yield Accusation(place, node, 1, 1.0, True, category, part)
@@ -81,12 +87,12 @@ def _accused_in(
         if node is not None and row.category in _CATEGORIES:
             convicted, category = row.role == Role.CULPRIT, Category(row.category)
             yield Accusation(
-                place, node, row.position, row.score, convicted, category, _part_of(row)
+                place, node, row.position, row.score, convicted, category, _find_part(row)
             )
 
 
-def _part_of(row: SuspectRow) -> str | None:
-    return named_by(row.row or {}).first if row.part is None else row.part or None
+def _find_part(row: SuspectRow) -> str | None:
+    return list_named_parts(row.row or {}).first if row.part is None else row.part or None
 
 
 _UNNAMED: Final = ""
@@ -100,36 +106,36 @@ def record_of(
     Where there is only one cluster that somebody named, what names none counts as of it.
     Times are aware. A cluster that nobody named yet gives a record without anything.
     """
-    names = {key: name for name, key in fleet.clusters(session).items()}
-    of = clusters_of(names, cluster)
+    names = {key: name for name, key in fleet.map_cluster_keys(session).items()}
+    of = select_cluster_keys(names, cluster)
     # A run that ended before the time can be that of an incident at its beginning.
-    rows = fleet.runs(session, of, since - UNDATED_WITHIN, until)
+    rows = fleet.list_run_rows(session, of, since - UNDATED_WITHIN, until)
     unnamed = next((key for key, name in names.items() if name == _UNNAMED), None)
-    attempts, num_cut = attempts_of(rows, unnamed)
-    told = fleet.stops(session, of, since - CLOCKS_APART)
-    suspects = fleet.suspects(session, of, since - CLOCKS_APART)
-    outages = fleet.outages(session, of, since, until)
-    known = fleet.nodes(session, of)
-    stops = [one for one in stops_of(told, attempts, unnamed) if since <= one.at < until]
+    attempts, num_cut = build_attempts(rows, unnamed)
+    told = fleet.list_stop_rows(session, of, since - CLOCKS_APART)
+    suspects = fleet.list_suspect_rows(session, of, since - CLOCKS_APART)
+    outages = fleet.list_outage_rows(session, of, since, until)
+    known = fleet.list_node_rows(session, of)
+    stops = [one for one in build_stops(told, attempts, unnamed) if since <= one.at < until]
     inside = [place for place, run in enumerate(attempts) if run.end >= since and run.start < until]
     inside.sort(key=lambda place: (attempts[place].start, attempts[place].job_id))
     kept = [attempts[place] for place in inside]
-    members_at, member_keys = unpacked([run.spans or b"" for run in kept])
+    members_at, member_keys = unpack_sets([run.spans or b"" for run in kept])
     clusters = {row.incident_id: row.cluster for row in told}
     accused = {(clusters.get(row.incident_id), row.node) for row in suspects}
     accused |= {(row.cluster, row.resolved_node) for row in told if row.resolved_node}
-    wanted = _distinct(member_keys) | {row.node_id for row in outages}
+    wanted = _collect_distinct(member_keys) | {row.node_id for row in outages}
     wanted |= {
         row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
     }
-    nodes = nodes_among(known, wanted, names)
+    nodes = select_record_nodes(known, wanted, names)
     new_place = {old: new for new, old in enumerate(inside)}
-    interruptions = _interruptions_of(stops, attempts, new_place)
-    ran = _runs_of(kept, members_at, member_keys, nodes, since, until)
-    away, num_ran_again = outages_of(outages, nodes, since, until, ran)
+    interruptions = _build_interruptions(stops, attempts, new_place)
+    ran = _build_runs(kept, members_at, member_keys, nodes, since, until)
+    away, num_ran_again = build_record_outages(outages, nodes, since, until, ran)
     return FleetRecord(
-        since_ns=ns(since),
-        until_ns=ns(until),
+        since_ns=convert_to_epoch_ns(since),
+        until_ns=convert_to_epoch_ns(until),
         nodes=nodes.names,
         generation=tuple(row.generation for row in nodes.rows),
         rack=tuple(row.rack for row in nodes.rows),
@@ -140,17 +146,17 @@ def record_of(
         role=tuple(row.role for row in nodes.rows),
         runs=ran,
         interruptions=interruptions,
-        accusations=accusations_of(stops, told, suspects, nodes),
+        accusations=build_stop_accusations(stops, told, suspects, nodes),
         outages=away,
-        signals=_signals_of(session, since, until, told, suspects, nodes),
-        gpus_per_node=_gpus_per_node_of(kept),
+        signals=_collect_signals(session, since, until, told, suspects, nodes),
+        gpus_per_node=_find_gpus_per_node(kept),
         cluster=cluster,
-        notes=tuple(_notes_of(stops, kept, num_cut, num_ran_again)),
-        moved=moved_among(session, of, until, nodes),
+        notes=tuple(_iterate_notes(stops, kept, num_cut, num_ran_again)),
+        moved=find_moved_among(session, of, until, nodes),
     )
 
 
-def clusters_of(names: Mapping[int, str], wanted: str | None) -> list[int]:
+def select_cluster_keys(names: Mapping[int, str], wanted: str | None) -> list[int]:
     """The keys of the clusters that a record is about."""
     if wanted is None:
         return sorted(names)
@@ -159,7 +165,7 @@ def clusters_of(names: Mapping[int, str], wanted: str | None) -> list[int]:
     return sorted(key for key, name in names.items() if name in (wanted, also))
 
 
-def _runs_of(
+def _build_runs(
     kept: Sequence[Attempt],
     at: npt.NDArray[np.int64],
     keys: npt.NDArray[np.int32],
@@ -168,14 +174,14 @@ def _runs_of(
     until: datetime,
 ) -> Runs:
     """The runs as columns, cut to the time; one that ended after it was not interrupted in it."""
-    start = np.array([ns(max(run.start, since)) for run in kept], np.int64)
-    end = np.array([ns(min(run.end, until)) for run in kept], np.int64)
+    start = np.array([convert_to_epoch_ns(max(run.start, since)) for run in kept], np.int64)
+    end = np.array([convert_to_epoch_ns(min(run.end, until)) for run in kept], np.int64)
     over = np.array([run.end < until for run in kept], np.bool_)
     return Runs(
         start_ns=start,
         end_ns=np.maximum(start, end),
-        num_nodes=small(run.num_nodes for run in kept),
-        num_gpus=small(run.num_gpus for run in kept),
+        num_nodes=clip_to_int32(run.num_nodes for run in kept),
+        num_gpus=clip_to_int32(run.num_gpus for run in kept),
         interrupted=np.array([run.interrupted for run in kept], np.bool_) & over,
         planned=np.array([run.planned for run in kept], np.bool_) & over,
         node_at=at,
@@ -183,22 +189,22 @@ def _runs_of(
     )
 
 
-def _interruptions_of(
+def _build_interruptions(
     stops: Sequence[Stop], attempts: Sequence[Attempt], place: Mapping[int, int]
 ) -> Interruptions:
     runs = [-1 if stop.run is None else place.get(stop.run, -1) for stop in stops]
     return Interruptions(
-        at_ns=np.array([ns(stop.at) for stop in stops], np.int64),
+        at_ns=np.array([convert_to_epoch_ns(stop.at) for stop in stops], np.int64),
         cause=tuple(stop.cause for stop in stops),
         resolved=np.array([stop.resolved for stop in stops], np.bool_),
         planned=np.array([stop.planned for stop in stops], np.bool_),
-        run=small(runs),
-        num_gpus=small(0 if s.run is None else attempts[s.run].num_gpus for s in stops),
+        run=clip_to_int32(runs),
+        num_gpus=clip_to_int32(0 if s.run is None else attempts[s.run].num_gpus for s in stops),
         incident_id=tuple(stop.incident_id for stop in stops),
     )
 
 
-def outages_of(
+def build_record_outages(
     rows: Sequence[StoredOutage], nodes: Nodes, since: datetime, until: datetime, ran: Runs
 ) -> tuple[Outages, int]:
     """Outages cut to the time. Those of one node that overlap are one: it is out only once.
@@ -207,13 +213,13 @@ def outages_of(
     begins on its node; the second value says how many did.
     """
     found: list[OutageStretch] = []
-    from_ns = np.fromiter((ns(row.from_at) for row in rows), np.int64, len(rows))
+    from_ns = np.fromiter((convert_to_epoch_ns(row.from_at) for row in rows), np.int64, len(rows))
     placed = nodes.place[np.fromiter((row.node_id for row in rows), np.int32, len(rows))]
     told = [
         _cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
     ]
     lasting = np.array([number for number, row in enumerate(rows) if row.to_at is None], np.int64)
-    again = next_runs(ran, ns(since), placed[lasting], from_ns[lasting])
+    again = find_next_runs(ran, convert_to_epoch_ns(since), placed[lasting], from_ns[lasting])
     for number, end in zip(lasting.tolist(), again.tolist(), strict=True):
         told[number] = told[number]._replace(end_ns=min(told[number].end_ns, end))
     for row in sorted(told, key=lambda row: (row.node, row.planned, row.start_ns)):
@@ -227,17 +233,17 @@ def outages_of(
 
 def _cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
     """A stored row within the time; one of a release before this has its cause in its reason."""
-    start = ns(max(row.from_at, since))
-    end = max(start, ns(until if row.to_at is None else min(row.to_at, until)))
-    cause = cause_of(row.reason) if row.cause is None else OutageCause(row.cause)
-    action = action_of(row.reason) if row.cause is None else None
+    start = convert_to_epoch_ns(max(row.from_at, since))
+    end = max(start, convert_to_epoch_ns(until if row.to_at is None else min(row.to_at, until)))
+    cause = classify_outage_cause(row.reason) if row.cause is None else OutageCause(row.cause)
+    action = classify_repair_action(row.reason) if row.cause is None else None
     if row.action is not None:
         action = RepairAction(row.action)
     planned = cause is OutageCause.MAINTENANCE if row.planned is None else row.planned
     return OutageStretch(node, start, end, row.reason, cause, action, planned)
 
 
-def _signals_of(
+def _collect_signals(
     session: Session,
     since: datetime,
     until: datetime,
@@ -247,7 +253,7 @@ def _signals_of(
 ) -> dict[str, NodeSignals]:
     """What else is known of nodes; those of which nothing is known are left out."""
     codes: dict[int, set[int]] = {}
-    for name, code in fleet.xids(session, since, until):
+    for name, code in fleet.list_node_xids(session, since, until):
         if (node := nodes.place_of(None, name)) is not None:
             codes.setdefault(node, set()).add(code)
     slow = {row.incident_id: row.cluster for row in told if is_slow(row)}
@@ -265,7 +271,7 @@ def _signals_of(
     }
 
 
-def _gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
+def _find_gpus_per_node(kept: Sequence[Attempt]) -> int | None:
     counts = Counter(
         run.num_gpus // run.num_nodes
         for run in kept
@@ -274,7 +280,7 @@ def _gpus_per_node_of(kept: Sequence[Attempt]) -> int | None:
     return min(counts, key=lambda number: (-counts[number], -number)) if counts else None
 
 
-def _notes_of(
+def _iterate_notes(
     stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int, num_ran_again: int
 ) -> Iterable[str]:
     """What was put right; what a report can see to be missing, it says itself."""
@@ -290,13 +296,13 @@ def _notes_of(
         yield f"outages without an end, ended by the next run on their node: {num_ran_again:,}"
 
 
-def _distinct(keys: npt.NDArray[np.int32]) -> set[int]:
+def _collect_distinct(keys: npt.NDArray[np.int32]) -> set[int]:
     """The different keys of millions; they are small numbers, so they need no sorting."""
     seen = np.zeros(int(keys.max(initial=0)) + 1, np.bool_)
     seen[keys] = True
     return set(np.flatnonzero(seen).tolist())
 
 
-def small(values: Iterable[int]) -> npt.NDArray[np.int32]:
+def clip_to_int32(values: Iterable[int]) -> npt.NDArray[np.int32]:
     """Numbers as a column; one that is too large is the largest."""
     return np.minimum(np.fromiter(values, np.int64), np.iinfo(np.int32).max).astype(np.int32)

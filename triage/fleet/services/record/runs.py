@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from triage.domain.category import Category
-from triage.fleet.domain.exposure import Ending, weight
+from triage.fleet.domain.exposure import Ending, weigh_ending
 from triage.fleet.store.record import RunRow
 
 # A scheduler and a hook that tell of one run do not differ by more.
@@ -42,25 +42,25 @@ class Attempt:
     planned: bool = False
 
 
-def attempts_of(rows: Sequence[RunRow], unnamed: int | None = None) -> tuple[list[Attempt], int]:
+def build_attempts(rows: Sequence[RunRow], unnamed: int | None = None) -> tuple[list[Attempt], int]:
     """The runs, by job and start, and how many were cut where the next one of the job began.
 
     A run of the cluster that nobody named (``unnamed``) is of the one that names this job.
     """
     of_jobs: dict[str, list[Attempt]] = {}
     for row in rows:
-        of_jobs.setdefault(row.job_id, []).append(_attempt_of(row))
+        of_jobs.setdefault(row.job_id, []).append(_make_attempt(row))
     found: list[Attempt] = []
     num_cut = 0
     for job_id in sorted(of_jobs):
-        for of_job in _of_clusters(of_jobs[job_id], unnamed):
-            once = _told_once(of_job)
+        for of_job in _separate_clusters(of_jobs[job_id], unnamed):
+            once = _merge_told_twice(of_job)
             num_cut += sum([_was_cut(*two) for two in pairwise(once)])
             found += once
     return found, num_cut
 
 
-def _of_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attempt]]:
+def _separate_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attempt]]:
     """The runs of one job number, those of each cluster by start."""
     named = {run.cluster for run in of_job} - {unnamed}
     if len(named) == 1:
@@ -73,7 +73,7 @@ def _of_clusters(of_job: list[Attempt], unnamed: int | None) -> list[list[Attemp
     return list(found.values())
 
 
-def _told_once(of_job: Sequence[Attempt]) -> list[Attempt]:
+def _merge_told_twice(of_job: Sequence[Attempt]) -> list[Attempt]:
     """Without those that tell of the same run by another clock."""
     found: list[Attempt] = []
     for run in of_job:
@@ -87,14 +87,14 @@ def _told_once(of_job: Sequence[Attempt]) -> list[Attempt]:
         ):
             found.append(run)
         else:
-            found[-1] = _of_two(last, run)
+            found[-1] = _merge_two(last, run)
     return found
 
 
-def _of_two(one: Attempt, other: Attempt) -> Attempt:
+def _merge_two(one: Attempt, other: Attempt) -> Attempt:
     """One run that two have told: who knows more of its end, and who knows more of its nodes."""
     first, second = sorted(
-        (one, other), key=lambda run: (weight(run.ending), not run.open), reverse=True
+        (one, other), key=lambda run: (weigh_ending(run.ending), not run.open), reverse=True
     )
     first.start = min(one.start, other.start)
     first.end = max(first.start, first.end)
@@ -114,8 +114,8 @@ def _was_cut(earlier: Attempt, later: Attempt) -> bool:
     return too_long
 
 
-def _attempt_of(row: RunRow) -> Attempt:
-    ending = _known(row.ending)
+def _make_attempt(row: RunRow) -> Attempt:
+    ending = _normalize_ending(row.ending)
     last = row.seen_at if row.ended_at is None else row.ended_at
     return Attempt(
         cluster=row.cluster,
@@ -124,7 +124,7 @@ def _attempt_of(row: RunRow) -> Attempt:
         end=max(row.started_at, last),
         open=row.ended_at is None,
         ending=ending,
-        cause=None if row.cause is None else cause_of(row.cause),
+        cause=None if row.cause is None else find_category_cause(row.cause),
         num_nodes=row.num_nodes,
         num_gpus=row.num_gpus,
         spans=row.spans,
@@ -133,12 +133,12 @@ def _attempt_of(row: RunRow) -> Attempt:
     )
 
 
-def _known(ending: str) -> Ending:
+def _normalize_ending(ending: str) -> Ending:
     """The ending; what a later release wrote and this one does not know is unknown."""
     return Ending(ending) if ending in _ENDINGS else Ending.UNKNOWN
 
 
-def cause_of(category: str | None) -> Category | None:
+def find_category_cause(category: str | None) -> Category | None:
     """The cause that a category is; None where it says that there was none to be found."""
     if category is None or category not in _CATEGORIES:
         return None
@@ -146,7 +146,7 @@ def cause_of(category: str | None) -> Category | None:
     return None if cause in (Category.NONE, Category.STRAGGLER) else cause
 
 
-def by_job(attempts: Iterable[Attempt]) -> dict[str, list[int]]:
+def group_by_job(attempts: Iterable[Attempt]) -> dict[str, list[int]]:
     """Job number to the places of its runs, of all clusters."""
     found: dict[str, list[int]] = {}
     for place, one in enumerate(attempts):

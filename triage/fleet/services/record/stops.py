@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from triage.domain.category import Category, VerdictKind
-from triage.fleet.services.record.runs import Attempt, by_job, cause_of
+from triage.fleet.services.record.runs import Attempt, find_category_cause, group_by_job
 from triage.fleet.store.record import StopRow
 
 # Two reports of one failure, by an alert and by an epilogue, are not further apart.
@@ -47,14 +47,14 @@ class Stop:
     also: int = 0
 
 
-def stops_of(
+def build_stops(
     rows: Sequence[StopRow], attempts: Sequence[Attempt], unnamed: int | None = None
 ) -> list[Stop]:
     """All stops, by time. Marks each run that an incident shows to have been interrupted.
 
     ``unnamed`` is the cluster that nobody named: what is of it can be of any.
     """
-    places = by_job(attempts)
+    places = group_by_job(attempts)
     of_run: dict[int, list[Stop]] = {}
     found: list[Stop] = []
     for row in rows:
@@ -67,17 +67,17 @@ def stops_of(
         else:
             of_run.setdefault(stop.run, []).append(stop)
     for place, run in enumerate(attempts):
-        found += _stops_of_run(place, run, of_run.get(place, []))
+        found += _list_run_stops(place, run, of_run.get(place, []))
     return sorted(found, key=lambda stop: (stop.at, stop.incident_id or ""))
 
 
-def _stops_of_run(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
+def _list_run_stops(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     for stop in told:
         if not stop.dated:
             stop.at = min(stop.at, run.end)
-    groups = _grouped(told)
+    groups = _group_told(told)
     last = groups[-1] if groups else None
-    if last is not None and _ends(run, last):
+    if last is not None and _select_ends(run, last):
         if run.open:
             run.end, run.open = max(run.start, min(run.end, last.at)), False
         run.planned = run.planned and last.cause in _STILL_PLANNED
@@ -90,7 +90,7 @@ def _stops_of_run(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     return groups
 
 
-def _grouped(told: list[Stop]) -> list[Stop]:
+def _group_told(told: list[Stop]) -> list[Stop]:
     """One stop for those that lie close together: the best founded of them, at the first time."""
     groups: list[list[Stop]] = []
     for stop in sorted(told, key=lambda stop: (stop.at, stop.incident_id or "")):
@@ -106,7 +106,7 @@ def _grouped(told: list[Stop]) -> list[Stop]:
     return found
 
 
-def _ends(run: Attempt, stop: Stop) -> bool:
+def _select_ends(run: Attempt, stop: Stop) -> bool:
     """Whether this stop is how the run ended."""
     if run.open:
         # Said to run on after the stop: the job was restarted in place.
@@ -138,16 +138,16 @@ def _run_of(
 def _is_interruption(row: StopRow) -> bool:
     if row.resolved_as is not None:
         return row.resolved_as not in _PERSON_SAYS_NOTHING
-    return _kind_of(row) not in _NO_INTERRUPTION
+    return _get_kind(row) not in _NO_INTERRUPTION
 
 
 def is_slow(row: StopRow) -> bool:
     """Whether a node was slow and nothing stopped."""
     said = row.resolved_as
-    return said == Category.STRAGGLER or (said is None and _kind_of(row) == VerdictKind.STRAGGLER)
+    return said == Category.STRAGGLER or (said is None and _get_kind(row) == VerdictKind.STRAGGLER)
 
 
-def _kind_of(row: StopRow) -> str:
+def _get_kind(row: StopRow) -> str:
     return str((row.verdict or {}).get("kind") or "")
 
 
@@ -155,17 +155,17 @@ def _stop_of(row: StopRow) -> Stop:
     verdict = row.verdict or {}
     resolved = row.resolved_as is not None
     said = row.resolved_as if resolved else verdict.get("category")
-    at = _time_in(row.key) or _time_in(verdict.get("at"))
+    at = _parse_time(row.key) or _parse_time(verdict.get("at"))
     return Stop(
         at=at or row.created_at,
-        cause=cause_of(said if isinstance(said, str) else None),
+        cause=find_category_cause(said if isinstance(said, str) else None),
         resolved=resolved,
         incident_id=row.incident_id,
         dated=at is not None,
     )
 
 
-def _time_in(text: object) -> datetime | None:
+def _parse_time(text: object) -> datetime | None:
     """The time that a key or a verdict holds; None for ``open`` and for ids."""
     if not isinstance(text, str) or not text[:1].isdigit():
         return None

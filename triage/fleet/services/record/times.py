@@ -7,6 +7,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def ns(at: datetime) -> int:
+def convert_to_epoch_ns(at: datetime) -> int:
     """Nanoseconds since the epoch."""
     return (at - _EPOCH) // _MICROSECOND * 1000

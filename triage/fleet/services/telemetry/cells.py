@@ -55,7 +55,7 @@ class Cells:
             getattr(self, one.name)[index] = getattr(cells, one.name)
 
 
-def empty(size: int = 0) -> Cells:
+def make_empty_cells(size: int = 0) -> Cells:
     """``size`` cells without a sample; their hour is -1."""
     none, zero = np.zeros((4, size), np.int64), np.zeros((6, size))
     return Cells(none[0], np.full(size, -1), *none[1:], *zero)
@@ -64,7 +64,7 @@ def empty(size: int = 0) -> Cells:
 def join(parts: Sequence[Cells]) -> Cells:
     """Several one behind the other."""
     if not parts:
-        return empty()
+        return make_empty_cells()
     return Cells(
         *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Cells))
     )
@@ -79,7 +79,7 @@ def fold(
     are numbers of samples; where it changes, a new cell begins within an hour too.
     """
     if not len(series):
-        return empty()
+        return make_empty_cells()
     hour = at_us // HOUR_US
     new = np.empty(len(series), bool)
     new[0] = True
@@ -110,7 +110,7 @@ def fold(
     )
 
 
-def merged(cells: Cells, counts: Flags) -> Cells:
+def merge_cells(cells: Cells, counts: Flags) -> Cells:
     """One cell for each series and hour, sorted by both."""
     order = np.lexsort((cells.last_us, cells.first_us, cells.hour, cells.series))
     cells = cells.take(order)
@@ -127,16 +127,16 @@ def merged(cells: Cells, counts: Flags) -> Cells:
     for turn in range(1, int(place.max()) + 1):
         at = np.flatnonzero(place == turn)
         into = group[at]
-        kept.put(into, _both(kept.take(into), cells.take(at), counts))
+        kept.put(into, _combine_overlapping(kept.take(into), cells.take(at), counts))
     return kept
 
 
-def _both(early: Cells, late: Cells, counts: Flags) -> Cells:
+def _combine_overlapping(early: Cells, late: Cells, counts: Flags) -> Cells:
     """Cells of the same series and hours, of which ``early`` began no later, as one."""
     within = late.last_us <= early.last_us
     covers = (late.first_us == early.first_us) & ~within
     overlaps = (late.first_us <= early.last_us) & ~within & ~covers
-    sums = beside(early, late, counts)
+    sums = join_consecutive(early, late, counts)
     at_least = np.maximum(np.maximum(early.growth, late.growth), sums.high - sums.low)
     at_least = np.where(counts[early.series], at_least, 0.0)
     sums = replace(sums, growth=np.where(overlaps, at_least, sums.growth))
@@ -152,7 +152,7 @@ def _both(early: Cells, late: Cells, counts: Flags) -> Cells:
     )
 
 
-def beside(early: Cells, late: Cells, counts: Flags) -> Cells:
+def join_consecutive(early: Cells, late: Cells, counts: Flags) -> Cells:
     """Cells of the same series and hours as one, where ``late`` begins after ``early`` ends."""
     between = late.first - early.last
     between = np.where(between < 0, late.first, between)

@@ -77,16 +77,16 @@ def is_counter(metric: str) -> bool:
     return metric in COUNTERS
 
 
-def day_of(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
+def summarize_day(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
     """The day of cells that are sorted by series and hour; ``before`` are the last values of the
     day before, as far as known.
     """
     metrics = np.array([metric for metric, _, _ in names] or [""])
     of = metrics[cells.series] if len(cells) else np.array([], metrics.dtype)
     sums: dict[str, float] = {}
-    for index, grown in enumerate(_growth_of_series(names, cells, before).tolist()):
+    for index, grown in enumerate(_compute_series_growth(names, cells, before).tolist()):
         column = GROWTHS.get(names[index][0])
-        if column is not None and grown and _counts_once(names, index):
+        if column is not None and grown and _is_counted_once(names, index):
             sums[column] = sums.get(column, 0.0) + grown
             if names[index][0] in _RECOVERIES:
                 sums[_RECOVERED] = sums.get(_RECOVERED, 0.0) + grown
@@ -94,21 +94,21 @@ def day_of(names: Sequence[SeriesName], cells: Cells, before: Last) -> Day:
     inlet = of == Metric.INLET_TEMP_C
     step = of == Metric.STEP_TIME_S
     mean_inlet = float(cells.total[inlet].sum() / cells.count[inlet].sum()) if inlet.any() else None
-    num_steps, step_s = _by_hour(cells, step)
+    num_steps, step_s = _average_by_hour(cells, step)
     return Day(
         num_samples=int(cells.count.sum()),
-        throttled_minutes=minutes(cells, of == SLOWED_DOWN),
-        brake_minutes=minutes(cells, of == BRAKED),
+        throttled_minutes=sum_minutes(cells, of == SLOWED_DOWN),
+        brake_minutes=sum_minutes(cells, of == BRAKED),
         gpu_temp_max_c=float(temperatures.max()) if len(temperatures) else None,
         inlet_mean_c=mean_inlet,
         step_s=step_s if step.any() else None,
         num_steps=num_steps if step.any() else None,
-        inlet_c=_by_hour(cells, inlet)[1] if inlet.any() else None,
+        inlet_c=_average_by_hour(cells, inlet)[1] if inlet.any() else None,
         **sums,
     )
 
 
-def minutes(cells: Cells, which: npt.NDArray[np.bool_]) -> float:
+def sum_minutes(cells: Cells, which: npt.NDArray[np.bool_]) -> float:
     """How long the series of 0 and 1 among ``which`` were 1, summed over them."""
     count, ones = cells.count[which], cells.total[which]
     span_s = (cells.last_us[which] - cells.first_us[which]) / 1e6
@@ -116,7 +116,7 @@ def minutes(cells: Cells, which: npt.NDArray[np.bool_]) -> float:
     return float(np.minimum(ones * hold_s, _HOUR_S).sum() / 60)
 
 
-def _by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[_Floats, _Floats]:
+def _average_by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[_Floats, _Floats]:
     """How many samples each hour of the day has, and their mean; NaN for an hour without."""
     hour = cells.hour[which] % DAY_HOURS
     count = np.bincount(hour, cells.count[which].astype(float), DAY_HOURS).astype(float)
@@ -126,7 +126,7 @@ def _by_hour(cells: Cells, which: npt.NDArray[np.bool_]) -> tuple[_Floats, _Floa
     return count, mean
 
 
-def _growth_of_series(names: Sequence[SeriesName], cells: Cells, before: Last) -> _Floats:
+def _compute_series_growth(names: Sequence[SeriesName], cells: Cells, before: Last) -> _Floats:
     """By how much each series grew over the day: within its hours and between them."""
     if not len(cells):
         return np.zeros(len(names))
@@ -144,7 +144,7 @@ def _growth_of_series(names: Sequence[SeriesName], cells: Cells, before: Last) -
     return found
 
 
-def _counts_once(names: Sequence[SeriesName], index: int) -> bool:
+def _is_counted_once(names: Sequence[SeriesName], index: int) -> bool:
     """Whether a series is not told by another one, of the same errors over a longer time."""
     metric, gpu, part = names[index]
     return part != _SINCE_LOADED or (metric, gpu, _EVER) not in names

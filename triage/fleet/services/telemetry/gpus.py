@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from triage.domain.hardware import HardwareKind, part_identity
+from triage.domain.hardware import HardwareKind, make_part_identity
 from triage.fleet.domain.exposure import PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.parsers.telemetry.tally import GpuHomes
@@ -67,7 +67,7 @@ def keep_gpus(
     A UUID that two nodes of one body have says nothing of when it was where, and is left out.
     """
     wanted: list[PartSeen] = []
-    for node, gpus in _by_node(homes, cluster).items():
+    for node, gpus in _group_by_node(homes, cluster).items():
         if len(gpus) <= _MOST_GPUS and _lately.is_new(ctx.database, (cluster, node), gpus, last_at):
             wanted += gpus
     writer = ExposureWriter(now, key_id)
@@ -80,10 +80,10 @@ def keep_gpus(
             writer.keep(session, rows, now)
 
 
-def _by_node(homes: GpuHomes, cluster: str) -> Mapping[str, frozenset[PartSeen]]:
+def _group_by_node(homes: GpuHomes, cluster: str) -> Mapping[str, frozenset[PartSeen]]:
     found: dict[str, set[PartSeen]] = {}
     for uuid, home in homes.of_uuid.items():
-        part = None if home is None else part_identity(HardwareKind.GPU, uuid, home[1])
+        part = None if home is None else make_part_identity(HardwareKind.GPU, uuid, home[1])
         if home is not None and home[0] and part is not None:
             found.setdefault(home[0], set()).add(PartSeen(home[0], part, cluster=cluster))
     return {node: frozenset(gpus) for node, gpus in found.items()}

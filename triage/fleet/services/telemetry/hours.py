@@ -29,7 +29,7 @@ class Hours:
     inlet_c: _Floats
 
 
-def hours_bytes(day: Day) -> bytes | None:
+def encode_day_hours(day: Day) -> bytes | None:
     """The hours of a day; None where it has neither step time nor inlet temperature."""
     if day.step_s is None and day.inlet_c is None:
         return None
@@ -42,8 +42,8 @@ def hours_bytes(day: Day) -> bytes | None:
     return np.asarray(rows, _KIND).tobytes()
 
 
-def hours_of(rows: Iterable[tuple[int, bytes]]) -> Hours:
-    """The mean over nodes of each hour, of (day, :func:`hours_bytes`) of any nodes and days.
+def average_hours(rows: Iterable[tuple[int, bytes]]) -> Hours:
+    """The mean over nodes of each hour, of (day, :func:`encode_day_hours`) of any nodes and days.
 
     Step time is weighted by its samples. Bytes of another length are passed over.
     """

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
 from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
 from triage.fleet.services.telemetry.gpus import keep_gpus
-from triage.fleet.services.telemetry.parquet import as_text
+from triage.fleet.services.telemetry.parquet import convert_parquet_to_text
 from triage.fleet.services.telemetry.summary import Summary
-from triage.fleet.services.telemetry.write import known_days, write_days
+from triage.fleet.services.telemetry.write import load_known_days, write_days
 from triage.fleet.store import telemetry
 from triage.formats.registry import identify_telemetry
 from triage.formats.telemetry.parquet import PARQUET
@@ -22,7 +22,7 @@ from triage.formats.telemetry.table import TABLE
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
 from triage.services.context import Context
-from triage.services.uploads.plain_body import looked_at
+from triage.services.uploads.plain_body import peek_body
 from triage.store import jobs
 
 # Clocks that are ahead by more are wrong.
@@ -85,11 +85,11 @@ def take_telemetry(
     what the token is not to say.
     """
     settings = ctx.settings
-    target = _bounded(target)
-    head, body = looked_at(read, encoding, settings.max_artifact_bytes)
+    target = _restrict_target(target)
+    head, body = peek_body(read, encoding, settings.max_artifact_bytes)
     format_ = identify_telemetry(head)
     if format_ is None:
-        raise _refused(
+        raise _make_refusal(
             "is no telemetry that is known here",
             "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, a"
             " table with a column of times, or Parquet",
@@ -99,19 +99,23 @@ def take_telemetry(
         with ExitStack() as stack:
             if format_ is PARQUET:
                 body = stack.enter_context(
-                    as_text(body, settings.parse_memory_bytes, settings.parse_deadline_s)
+                    convert_parquet_to_text(
+                        body, settings.parse_memory_bytes, settings.parse_deadline_s
+                    )
                 )
             reader = (TABLE if format_ is PARQUET else format_).reader()
             batches = reader(_Filled(body), tally, target.node)
-            summary, num_days = summarise(ctx, target, batches)
+            summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:
-        raise _refused(f"cannot be read: {error}", "check the file, and send it again") from error
+        raise _make_refusal(
+            f"cannot be read: {error}", "check the file, and send it again"
+        ) from error
     if not summary.kept and not summary.repeated:
-        raise _refused(_why_none(tally, summary), "nothing of it was kept")
-    first_at, last_at = _moment(summary.first_us), _moment(summary.last_us)
+        raise _make_refusal(_explain_no_sample(tally, summary), "nothing of it was kept")
+    first_at, last_at = _convert_moment(summary.first_us), _convert_moment(summary.last_us)
     if first_at is not None and last_at is not None:
         key_id = target.caller.key_id
-        keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, utc_now())
+        keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, read_utc_now())
     nodes = [node for node in summary.node_numbers if node]
     skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
     return TakenTelemetry(
@@ -127,22 +131,22 @@ def take_telemetry(
         first_at=first_at,
         last_at=last_at,
         skipped=tuple(skipped[:_MAX_LISTED]),
-        notes=tuple(_notes_of(tally, summary)),
+        notes=tuple(_list_notes(tally, summary)),
     )
 
 
-def _bounded(target: TelemetryTarget) -> TelemetryTarget:
+def _restrict_target(target: TelemetryTarget) -> TelemetryTarget:
     """What a request says, and what its token says where the request says nothing."""
     node = target.node or target.caller.only_node
     cluster = target.caller.check(target.cluster, nodes=[] if node is None else [node])
     return replace(target, node=node, cluster=cluster or "")
 
 
-def summarise(
+def summarize_batches(
     ctx: Context, target: TelemetryTarget, batches: Iterator[Samples]
 ) -> tuple[Summary, int]:
     """Take all batches in and write their days; how many days of nodes were written."""
-    now = utc_now()
+    now = read_utc_now()
     caller = target.caller
     with ctx.database.writing() as session:
         cluster_id = jobs.cluster_key(session, target.cluster)
@@ -150,19 +154,19 @@ def summarise(
     summary = Summary(
         since_us=int(since.timestamp() * 1e6),
         until_us=int((now + _AHEAD).timestamp() * 1e6),
-        known=lambda wanted: known_days(ctx, cluster_id, wanted),
+        known=lambda wanted: load_known_days(ctx, cluster_id, wanted),
     )
     written: set[tuple[str, int]] = set()
     for batch in batches:
         summary.add(batch)
         caller.check(target.cluster, nodes=filter(None, summary.node_numbers))
         if len(summary.node_numbers) > _MOST_NODES:
-            raise _refused(f"names more than {_MOST_NODES:,} nodes", "send less at once")
+            raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
         if summary.full:
             written |= _put(ctx, cluster_id, summary, caller.key_id, end=False)
     written |= _put(ctx, cluster_id, summary, caller.key_id, end=True)
     with ctx.database.writing() as session:
-        jobs.saw_nodes(session, cluster_id, summary.node_numbers, now)
+        jobs.note_nodes_seen(session, cluster_id, summary.node_numbers, now)
         telemetry.set_racks(session, cluster_id, summary.racks)
     return summary, len(written)
 
@@ -196,7 +200,7 @@ class _Filled:
         return filled
 
 
-def _notes_of(tally: Tally, summary: Summary) -> list[str]:
+def _list_notes(tally: Tally, summary: Summary) -> list[str]:
     found = list(tally.notes)
     if tally.zoneless:
         found.append(f"{tally.zoneless:,} times name no zone: taken for UTC")
@@ -207,7 +211,7 @@ def _notes_of(tally: Tally, summary: Summary) -> list[str]:
     return found
 
 
-def _why_none(tally: Tally, summary: Summary) -> str:
+def _explain_no_sample(tally: Tally, summary: Summary) -> str:
     if summary.outside:
         return f"has samples of times that are not kept alone ({summary.outside:,})"
     if summary.nameless:
@@ -218,9 +222,9 @@ def _why_none(tally: Tally, summary: Summary) -> str:
     return "holds no sample of a metric that is read"
 
 
-def _moment(us: int | None) -> datetime | None:
+def _convert_moment(us: int | None) -> datetime | None:
     return None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
 
 
-def _refused(why: str, hint: str) -> Unprocessable:
+def _make_refusal(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -13,12 +13,12 @@ from triage.fleet.services.telemetry.hours import Hours
 from triage.fleet.services.telemetry.rollups import (
     DAYS,
     RackInlet,
-    hours_of_cluster,
-    inlet_of_racks,
-    node_telemetry,
+    average_cluster_hours,
+    list_rack_inlets,
+    sum_node_telemetry,
 )
-from triage.statistics.autocorrelation import Agreement, agreement
-from triage.statistics.daily_cycle import DailyCycle, daily_cycle
+from triage.statistics.autocorrelation import Agreement, measure_agreement
+from triage.statistics.daily_cycle import DailyCycle, fit_daily_cycle
 
 _HOUR_NS: Final = 3_600_000_000_000
 
@@ -27,7 +27,7 @@ _HOUR_NS: Final = 3_600_000_000_000
 class DailySwing(WireForm):
     """How step time and inlet temperature go with the hour of the day.
 
-    ``agreement`` is that of the two, hour by hour; None where one of them is not known.
+    ``measure_agreement`` is that of the two, hour by hour; None where one of them is not known.
     ``step_by_hour`` is the mean step time of each of the 24 hours in UTC over the mean of all,
     null in an hour without a sample.
     """
@@ -62,31 +62,31 @@ class FleetTelemetry:
         }
 
 
-def telemetry_of(session: Session, until: datetime, cluster: str | None) -> FleetTelemetry:
+def read_fleet_telemetry(session: Session, until: datetime, cluster: str | None) -> FleetTelemetry:
     """What is stored of the 28 days before ``until``."""
     since = until - timedelta(days=DAYS)
     return FleetTelemetry(
-        nodes=node_telemetry(session, until, cluster=cluster),
-        racks=tuple(inlet_of_racks(session, until, cluster=cluster)),
-        swing=swing_of(hours_of_cluster(session, since, until, cluster=cluster)),
+        nodes=sum_node_telemetry(session, until, cluster=cluster),
+        racks=tuple(list_rack_inlets(session, until, cluster=cluster)),
+        swing=fit_daily_swing(average_cluster_hours(session, since, until, cluster=cluster)),
     )
 
 
-def swing_of(hours: Hours) -> DailySwing | None:
+def fit_daily_swing(hours: Hours) -> DailySwing | None:
     """The daily swing of these hours; None where no step time is among them."""
     if not np.isfinite(hours.step_s).any():
         return None
     at_h = hours.at_ns / _HOUR_NS
     both = np.isfinite(hours.step_s) & np.isfinite(hours.inlet_c)
     return DailySwing(
-        step_time=daily_cycle(at_h, hours.step_s),
-        inlet=daily_cycle(at_h, hours.inlet_c),
-        agreement=agreement(at_h, hours.step_s, hours.inlet_c) if both.any() else None,
-        step_by_hour=by_hour(hours),
+        step_time=fit_daily_cycle(at_h, hours.step_s),
+        inlet=fit_daily_cycle(at_h, hours.inlet_c),
+        agreement=measure_agreement(at_h, hours.step_s, hours.inlet_c) if both.any() else None,
+        step_by_hour=average_by_hour(hours),
     )
 
 
-def by_hour(hours: Hours) -> tuple[float | None, ...]:
+def average_by_hour(hours: Hours) -> tuple[float | None, ...]:
     """The mean of each hour of the day against that of all; no step takes no time, or less."""
     known = np.isfinite(hours.step_s) & (hours.step_s > 0)
     if not known.any():

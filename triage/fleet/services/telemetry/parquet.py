@@ -11,7 +11,7 @@ _DIED: Final = "a Parquet file whose reader ended before its time: give the tabl
 
 
 @contextmanager
-def as_text(body: Body, memory_bytes: int, deadline_s: float) -> Iterator[Output]:
+def convert_parquet_to_text(body: Body, memory_bytes: int, deadline_s: float) -> Iterator[Output]:
     """The file as CSV with the columns of a long table; the child is gone afterwards."""
     child = "triage.fleet.services.telemetry.parquet_child"
     with run_child(

@@ -45,14 +45,14 @@ def main() -> int:
     rows.writerow(HEADER)
     try:
         for batch in read_parquet(_Pipe(sys.stdin.buffer), Tally(), None):
-            rows.writerows(_rows_of(batch))
+            rows.writerows(_list_rows(batch))
     except ArtifactError as error:
         sys.stderr.write(str(error))
         return REFUSED
     return 0
 
 
-def _rows_of(batch: Samples) -> list[tuple[object, ...]]:
+def _list_rows(batch: Samples) -> list[tuple[object, ...]]:
     """The samples as rows under :data:`HEADER`; times in ns since the epoch."""
     columns = zip(
         batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.wire import Count, Rounded, WireForm
 from triage.fleet.services.telemetry.day import GROWTHS
-from triage.fleet.services.telemetry.hours import Hours, hours_of
+from triage.fleet.services.telemetry.hours import Hours, average_hours
 from triage.fleet.store import telemetry
 
 DAYS: Final = 28
@@ -41,7 +41,7 @@ class RackInlet(WireForm):
     trend_c_per_week: Annotated[float | None, _THREE_DECIMALS]
 
 
-def node_telemetry(
+def sum_node_telemetry(
     session: Session,
     until: datetime,
     *,
@@ -58,14 +58,14 @@ def node_telemetry(
     ``remap_growth``, ``nvlink_growth``, ``ib_growth``; ``gpu_temp_max_c`` and ``inlet_mean_c``
     where they were measured. The day that ``until`` lies in counts.
     """
-    last = _day_of(until) + 1
+    last = _count_day(until) + 1
     return {
-        one.node: _sums_of(one)
-        for one in telemetry.sums(session, last - days, last, cluster=cluster, node=node)
+        one.node: _collect_sums(one)
+        for one in telemetry.list_node_sums(session, last - days, last, cluster=cluster, node=node)
     }
 
 
-def _sums_of(one: telemetry.NodeSums) -> dict[str, float]:
+def _collect_sums(one: telemetry.NodeSums) -> dict[str, float]:
     found: dict[str, float] = {
         "telemetry_days": float(one.num_days),
         "throttled_hours": one.throttled_minutes / 60,
@@ -76,19 +76,23 @@ def _sums_of(one: telemetry.NodeSums) -> dict[str, float]:
     return found | {name: value for name, value in measured.items() if value is not None}
 
 
-def inlet_of_racks(
+def list_rack_inlets(
     session: Session, until: datetime, *, cluster: str | None = None, days: int = DAYS
 ) -> list[RackInlet]:
     """The racks whose nodes have inlet temperatures in the last ``days`` days, by name."""
-    last = _day_of(until) + 1
+    last = _count_day(until) + 1
     by_rack: dict[str, dict[int, tuple[float, int]]] = {}
-    for rack, day, mean, count in telemetry.inlets(session, last - days, last, cluster=cluster):
+    for rack, day, mean, count in telemetry.list_inlets(
+        session, last - days, last, cluster=cluster
+    ):
         by_rack.setdefault(rack, {})[day] = (mean, count)
-    usual = _median_by_day(by_rack)
-    return [_rack_inlet(rack, found, usual) for rack, found in sorted(by_rack.items())]
+    usual = _compute_median_by_day(by_rack)
+    return [_make_rack_inlet(rack, found, usual) for rack, found in sorted(by_rack.items())]
 
 
-def _median_by_day(by_rack: Mapping[str, Mapping[int, tuple[float, int]]]) -> dict[int, float]:
+def _compute_median_by_day(
+    by_rack: Mapping[str, Mapping[int, tuple[float, int]]],
+) -> dict[int, float]:
     """The median rack of each day that has two racks at least."""
     of_day: dict[int, list[float]] = {}
     for found in by_rack.values():
@@ -97,7 +101,7 @@ def _median_by_day(by_rack: Mapping[str, Mapping[int, tuple[float, int]]]) -> di
     return {day: float(np.median(means)) for day, means in of_day.items() if len(means) > 1}
 
 
-def _rack_inlet(
+def _make_rack_inlet(
     rack: str, found: Mapping[int, tuple[float, int]], usual: Mapping[int, float]
 ) -> RackInlet:
     days = sorted(found)
@@ -116,16 +120,18 @@ def _rack_inlet(
     )
 
 
-def hours_of_cluster(
+def average_cluster_hours(
     session: Session, since: datetime, until: datetime, *, cluster: str | None = None
 ) -> Hours:
     """Step time and inlet temperature by the hour, the mean over nodes: for the daily swing.
 
     Whole days in UTC, from that of ``since`` to that of ``until``.
     """
-    rows = telemetry.hours_since(session, _day_of(since), _day_of(until) + 1, cluster=cluster)
-    return hours_of(rows)
+    rows = telemetry.list_hours_since(
+        session, _count_day(since), _count_day(until) + 1, cluster=cluster
+    )
+    return average_hours(rows)
 
 
-def _day_of(at: datetime) -> int:
+def _count_day(at: datetime) -> int:
     return int(at.timestamp() // _DAY_S)

@@ -21,11 +21,11 @@ from triage.fleet.services.telemetry.cells import (
     Flags,
     Floats,
     Ints,
-    beside,
-    empty,
     fold,
     join,
-    merged,
+    join_consecutive,
+    make_empty_cells,
+    merge_cells,
 )
 from triage.fleet.services.telemetry.day import BRAKED, SLOWED_DOWN, is_counter
 from triage.fleet.services.telemetry.pack import SeriesName
@@ -76,7 +76,7 @@ class Summary:
     num_of: Counter[str] = field(default_factory=Counter)
     node_of: Ints = field(default_factory=lambda: np.zeros(256, np.int64))
     counts: Flags = field(default_factory=lambda: np.zeros(256, np.bool_))
-    open: Cells = field(default_factory=lambda: empty(256))
+    open: Cells = field(default_factory=lambda: make_empty_cells(256))
     aside: list[Cells] = field(default_factory=list)
     num_aside: int = 0
     looked_up: set[int] = field(default_factory=set)
@@ -107,7 +107,7 @@ class Summary:
             return
         if masks.any():
             series, at_us, value = _with_reasons(series, at_us, value, masks)
-        series, at_us, value = _ordered(series, at_us, value)
+        series, at_us, value = _order_samples(series, at_us, value)
         self.note_times(at_us)
         self.fold(series, at_us, value)
 
@@ -122,7 +122,7 @@ class Summary:
         self.look_up(series, at_us)
         apart = None
         if len(self.known_keys):
-            keys = _key_of(series, at_us // HOUR_US)
+            keys = _compute_key(series, at_us // HOUR_US)
             at = np.minimum(np.searchsorted(self.known_keys, keys), len(self.known_keys) - 1)
             hit = self.known_keys[at] == keys
             told = hit & (at_us >= self.known_first[at]) & (at_us <= self.known_last[at])
@@ -145,11 +145,11 @@ class Summary:
         was = self.open.take(of)
         going_on = (was.hour == cells.hour[start]) & (was.last_us < cells.first_us[start])
         if len(start) == len(cells) and going_on.all():
-            self.open.put(of, beside(was, cells, self.counts))
+            self.open.put(of, join_consecutive(was, cells, self.counts))
             return
         if going_on.any():
             more = start[going_on]
-            cells.put(more, beside(was.take(going_on), cells.take(more), self.counts))
+            cells.put(more, join_consecutive(was.take(going_on), cells.take(more), self.counts))
         left = was.take((was.hour >= 0) & ~going_on)
         last = np.append(first[1:], True)
         self.put_aside([left, cells.take(~last)])
@@ -179,7 +179,7 @@ class Summary:
         # What is written now is known from now on.
         self.looked_up.clear()
         self.known_keys = self.known_keys[:0]
-        cells = merged(join(parts), self.counts)
+        cells = merge_cells(join(parts), self.counts)
         return self.by_day(cells)
 
     def by_day(self, cells: Cells) -> list[tuple[NodeDay, list[SeriesName], Cells]]:
@@ -248,7 +248,7 @@ class Summary:
             more = len(self.counts)
             self.counts = np.concatenate([self.counts, np.zeros(more, np.bool_)])
             self.node_of = np.concatenate([self.node_of, np.zeros(more, np.int64)])
-            self.open = join([self.open, empty(more)])
+            self.open = join([self.open, make_empty_cells(more)])
         self.counts[number] = is_counter(name[0])
         self.node_of[number] = self.node_numbers.setdefault(node, len(self.node_numbers))
         return number
@@ -278,7 +278,7 @@ class Summary:
         for (node, _), names, cells in self.known(asked):
             numbers = np.array([self.numbers.get((node, name), -1) for name in names] or [-1])
             mine = cells.take(numbers[cells.series] >= 0)
-            keys.append(_key_of(numbers[mine.series], mine.hour))
+            keys.append(_compute_key(numbers[mine.series], mine.hour))
             first.append(mine.first_us)
             last.append(mine.last_us)
         joined = np.concatenate(keys)
@@ -288,7 +288,7 @@ class Summary:
         self.known_last = np.concatenate(last)[order]
 
 
-def _key_of(series: Ints, hour: Ints) -> Ints:
+def _compute_key(series: Ints, hour: Ints) -> Ints:
     """Series and hour as one number."""
     return series << 32 | hour
 
@@ -314,7 +314,7 @@ def _with_reasons(
     )
 
 
-def _ordered(series: Ints, at_us: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
+def _order_samples(series: Ints, at_us: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
     """Samples by series and time, each time of a series once: the first that was told."""
     if np.any(at_us[1:] < at_us[:-1]):
         order = np.lexsort((at_us, series))

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy.orm import Session
 
-from triage.fleet.services.telemetry.cells import Cells, join, merged
-from triage.fleet.services.telemetry.day import Day, day_of, is_counter, last_values
-from triage.fleet.services.telemetry.hours import hours_bytes
+from triage.fleet.services.telemetry.cells import Cells, join, merge_cells
+from triage.fleet.services.telemetry.day import Day, is_counter, last_values, summarize_day
+from triage.fleet.services.telemetry.hours import encode_day_hours
 from triage.fleet.services.telemetry.pack import SeriesName, pack, unpack
 from triage.fleet.services.telemetry.summary import NodeDay
 from triage.fleet.store import telemetry
@@ -23,10 +23,10 @@ _DAYS_AT_ONCE: Final = 128
 _HOURLY: Final = frozenset({"step_s", "num_steps", "inlet_c"})
 
 
-def known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list[OneDay]:
+def load_known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list[OneDay]:
     """What is stored of these days of nodes."""
     with ctx.database.reading() as session:
-        found = telemetry.packs(session, cluster_id, wanted)
+        found = telemetry.load_packs(session, cluster_id, wanted)
     return [(key, *unpack(data, key[1])) for key, data in found.items()]
 
 
@@ -48,10 +48,10 @@ def _write_some(
     session: Session, cluster_id: int, days: Sequence[OneDay], key_id: str | None
 ) -> None:
     new = {key: (names, cells) for key, names, cells in days}
-    nexts = telemetry.packs(
+    nexts = telemetry.load_packs(
         session, cluster_id, [(node, day + 1) for node, day in new if (node, day + 1) not in new]
     )
-    befores = telemetry.packs(
+    befores = telemetry.load_packs(
         session, cluster_id, [(node, day - 1) for node, day in new if (node, day - 1) not in new]
     )
     locked = telemetry.lock_days(session, cluster_id, sorted({*new, *nexts}))
@@ -59,18 +59,18 @@ def _write_some(
     for key, row in locked.items():
         parts = [] if row.cells is None else [unpack(row.cells, key[1])]
         parts += [new[key]] if key in new else []
-        whole[key] = _together(parts)
+        whole[key] = _combine_parts(parts)
     for key, data in befores.items():
         whole[key] = unpack(data, key[1])
     telemetry.store_days(
         session,
-        (_stored(key, locked[key], whole, changed=key in new) for key in sorted(locked)),
+        (_pack_day(key, locked[key], whole, changed=key in new) for key in sorted(locked)),
         {locked[key].id for key in new},
         key_id,
     )
 
 
-def _together(
+def _combine_parts(
     parts: Sequence[tuple[list[SeriesName], Cells]],
 ) -> tuple[list[SeriesName], Cells]:
     """Several of one day as one, with one name for each series, in order."""
@@ -81,10 +81,10 @@ def _together(
     for named, cells in parts:
         numbers = np.array([number[name] for name in named] or [0], np.int64)
         renamed.append(replace(cells, series=numbers[cells.series]))
-    return names, merged(join(renamed), counts)
+    return names, merge_cells(join(renamed), counts)
 
 
-def _stored(
+def _pack_day(
     key: NodeDay,
     row: LockedDay,
     whole: dict[NodeDay, tuple[list[SeriesName], Cells]],
@@ -95,12 +95,12 @@ def _stored(
     names, cells = whole[key]
     node, day = key
     before = whole.get((node, day - 1))
-    found = day_of(names, cells, {} if before is None else last_values(*before))
+    found = summarize_day(names, cells, {} if before is None else last_values(*before))
     data = pack(names, cells, day) if changed or row.cells is None else row.cells
-    return row, _columns_of(found), data
+    return row, _build_columns(found), data
 
 
-def _columns_of(day: Day) -> dict[str, Any]:
+def _build_columns(day: Day) -> dict[str, Any]:
     """The columns of a day: its numbers, and what it has by the hour in one of them."""
     numbers = (field.name for field in fields(day) if field.name not in _HOURLY)
-    return {name: getattr(day, name) for name in numbers} | {"hours": hours_bytes(day)}
+    return {name: getattr(day, name) for name in numbers} | {"hours": encode_day_hours(day)}

@@ -9,23 +9,28 @@ from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
-from triage.api.requests.values import Name, one_of
+from triage.api.access import Scope, get_caller
+from triage.api.requests.values import Name, check_one_of
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
-from triage.fleet.render.charts.leaves import WORDS, legend
+from triage.fleet.render.charts.leaves import WORDS, render_grades_legend
 from triage.fleet.render.page import nodes as fleet_nodes
 from triage.fleet.render.page import repairs as fleet_repairs
 from triage.fleet.render.page import sections as fleet_sections
-from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_answers
+from triage.fleet.render.sentences import TO_BEGIN, format_period, is_empty, plan_answers
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
-from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of
-from triage.fleet.services.health.due_list import STATES, checks_of, open_checks
-from triage.fleet.services.repairs import repairs_of
-from triage.fleet.services.standings import kept_standings
-from triage.fleet.store.record import clusters
+from triage.fleet.services.answers import (
+    build_fleet_options,
+    determine_fleet_period,
+    look_at_fleet,
+    report_of,
+)
+from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
+from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.standings import get_kept_standings
+from triage.fleet.store.record import map_cluster_keys
 from triage.fleet.web.period import (
     PERIOD,
     PRESETS,
@@ -34,14 +39,14 @@ from triage.fleet.web.period import (
     First,
     FleetDays,
     Last,
-    asked_of,
-    shown_clusters,
+    list_shown_clusters,
+    parse_fleet_days,
 )
-from triage.render.pictures.markup import Html, constant, el
+from triage.render.pictures.markup import Html, make_element, trust_markup
 from triage.statistics.projection import SIZES
 from triage.web.access import admit
-from triage.web.blank_filters import without_blanks
-from triage.web.filters import node_address
+from triage.web.blank_filters import drop_blanks
+from triage.web.filters import build_node_address
 from triage.web.pages import page
 from triage.web.route import page_router
 
@@ -62,7 +67,7 @@ def _page_number(text: Any) -> int:  # noqa: ANN401
     return int(text)
 
 
-@router.get("", name="page_fleet", dependencies=[Depends(without_blanks(*PERIOD))])
+@router.get("", name="page_fleet", dependencies=[Depends(drop_blanks(*PERIOD))])
 def fleet(
     request: Request,
     days: Days = None,
@@ -71,28 +76,33 @@ def fleet(
     cluster: Cluster = None,
 ) -> Response:
     """The answers in sentences, then what they rest on."""
-    asked = asked_of(days, first, last, cluster)
-    found = fleet_of(
-        state_of(request).context, since=asked.since(utc_now()), until=asked.until, cluster=cluster
+    asked = parse_fleet_days(days, first, last, cluster)
+    found = look_at_fleet(
+        state_of(request).context,
+        since=asked.since(read_utc_now()),
+        until=asked.until,
+        cluster=cluster,
     )
     report, standings = found.report.to_dict(), found.standings.to_dict()
     nothing = is_empty(report, standings)
     return page(
         request,
         "fleet.html",
-        **_about(asked, _own_names(request, found.clusters), report),
+        **_collect_head(asked, _own_names(request, found.clusters), report),
         nothing=nothing,
         answers=fleet_sections.answer_list(report, standings, len(found.checks)),
         overview=None
         if nothing
-        else fleet_sections.overview(report, standings, _linked, found.telemetry.to_dict(_MAX_HOT)),
+        else fleet_sections.render_overview(
+            report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)
+        ),
     )
 
 
 @router.get(
     "/nodes",
     name="page_fleet_nodes",
-    dependencies=[Depends(without_blanks("cluster", "standing", "page"))],
+    dependencies=[Depends(drop_blanks("cluster", "standing", "page"))],
 )
 def fleet_standings(
     request: Request,
@@ -102,20 +112,22 @@ def fleet_standings(
 ) -> Response:
     """How each node stands now, with its reasons; the worst first."""
     ctx = state_of(request).context
-    standings = kept_standings(ctx, cluster).to_dict()
+    standings = get_kept_standings(ctx, cluster).to_dict()
     rows = [row for row in standings["nodes"] if standing in (None, row["grade"])]
     shown = rows[(number - 1) * _ROWS : number * _ROWS]
     return page(
         request,
         "fleet_nodes.html",
-        **_about(FleetDays(cluster=cluster), _names_of(request), None),
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
         standings=standings,
-        said=fleet_nodes.summary(standings),
-        keys=legend(standings["counts"]),
-        parts=fleet_nodes.parts_list(standings),
-        places=fleet_nodes.places_list(standings),
-        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], _linked),
-        leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
+        said=fleet_nodes.summarize_standings(standings),
+        keys=render_grades_legend(standings["counts"]),
+        parts=fleet_nodes.render_parts_list(standings),
+        places=fleet_nodes.render_places_list(standings),
+        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], _link_node),
+        leaves=fleet_sections.render_leaf_section(standings)
+        if number == 1 and not standing
+        else None,
         num_rows=len(rows),
         shown=len(shown),
         number=number,
@@ -125,25 +137,21 @@ def fleet_standings(
     )
 
 
-@router.get(
-    "/repairs", name="page_fleet_repairs", dependencies=[Depends(without_blanks("cluster"))]
-)
+@router.get("/repairs", name="page_fleet_repairs", dependencies=[Depends(drop_blanks("cluster"))])
 def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     """Which repairs hold, and which nodes are on probation."""
     ctx = state_of(request).context
-    found = repairs_of(ctx, until=period_of().until, cluster=cluster).to_dict()
+    found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
     return page(
         request,
         "fleet_repairs.html",
-        **_about(FleetDays(cluster=cluster), _names_of(request), None),
-        answers=fleet_repairs.sentences(found),
-        repairs=fleet_repairs.as_page(found, _linked),
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        answers=fleet_repairs.render_repair_sentences(found),
+        repairs=fleet_repairs.render_repairs_page(found, _link_node),
     )
 
 
-@router.get(
-    "/plan", name="page_fleet_plan", dependencies=[Depends(without_blanks(*PERIOD, *_KNOBS))]
-)
+@router.get("/plan", name="page_fleet_plan", dependencies=[Depends(drop_blanks(*PERIOD, *_KNOBS))])
 def fleet_plans(
     request: Request,
     days: Days = None,
@@ -158,13 +166,13 @@ def fleet_plans(
     confidence: Confidence = None,
 ) -> Response:
     """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
-    asked = asked_of(days, first, last, cluster)
+    asked = parse_fleet_days(days, first, last, cluster)
     knobs = dict(
         zip(_KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True)
     )
     found = report_of(
         state_of(request).context,
-        since=asked.since(utc_now()),
+        since=asked.since(read_utc_now()),
         until=asked.until,
         cluster=cluster,
         options=_plan_options(gpus, cost_s, restart_s, repair_days),
@@ -181,7 +189,7 @@ def fleet_plans(
     return page(
         request,
         "fleet_plan.html",
-        **_about(asked, _names_of(request), report),
+        **_collect_head(asked, _list_cluster_names(request), report),
         nothing=nothing,
         knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
         usual={
@@ -189,7 +197,7 @@ def fleet_plans(
             "nodes": spares["num_nodes"],
             "repair_days": f"{spares['repair_days']:g}",
         },
-        answers=fleet_sections.sentences(plan_answers(report, spares)),
+        answers=fleet_sections.render_headlines(plan_answers(report, spares)),
         plan=None if nothing else fleet_sections.plan(report, spares),
     )
 
@@ -197,27 +205,27 @@ def fleet_plans(
 @router.get(
     "/checks",
     name="page_fleet_checks",
-    dependencies=[Depends(without_blanks("cluster", "node", "state", "page"))],
+    dependencies=[Depends(drop_blanks("cluster", "node", "state", "page"))],
 )
 def fleet_checks(
     request: Request,
     cluster: Cluster = None,
     node: Annotated[Name | None, Query()] = None,
-    state: Annotated[str | None, one_of(*STATES), Query()] = None,
+    state: Annotated[str | None, check_one_of(*STATES), Query()] = None,
     number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
 ) -> Response:
     """Checks that fail or are due; all others by their state."""
-    now = utc_now()
+    now = read_utc_now()
     with state_of(request).context.database.reading() as session:
         if node is None and state is None:
             rows = open_checks(session, now, cluster=cluster)
         else:
-            rows = checks_of(session, now, cluster=cluster, node=node, state=state)
+            rows = list_check_rows(session, now, cluster=cluster, node=node, state=state)
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
         request,
         "fleet_checks.html",
-        **_about(FleetDays(cluster=cluster), _names_of(request), None),
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
         rows=rows[(number - 1) * _ROWS : number * _ROWS],
         num_rows=len(rows),
         number=number,
@@ -231,7 +239,7 @@ def _plan_options(
     gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
 ) -> FleetOptions:
     """The options of a report, with the size that is asked for among those of its curve."""
-    options = options_of(gpus=gpus, cost_s=cost_s, restart_s=restart_s)
+    options = build_fleet_options(gpus=gpus, cost_s=cost_s, restart_s=restart_s)
     if gpus is not None:
         options = replace(options, sizes=tuple(sorted({*SIZES, gpus})))
     if repair_days is not None:
@@ -240,29 +248,31 @@ def _plan_options(
     return options
 
 
-def _about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
+def _collect_head(
+    asked: FleetDays, names: list[str], report: dict[str, Any] | None
+) -> dict[str, Any]:
     """What the head of every fleet page is made of."""
     return {
         "asked": asked,
         "to_begin": TO_BEGIN,
-        "clusters": shown_clusters(names, asked),
+        "clusters": list_shown_clusters(names, asked),
         "presets": [(number, word, urlencode(asked.ago(number))) for number, word in PRESETS],
-        "period": None if report is None else period_text(report),
+        "period": None if report is None else format_period(report),
         "query": urlencode(asked.query()),
         "cluster_query": urlencode({"cluster": asked.cluster}) if asked.cluster else "",
     }
 
 
-def _names_of(request: Request) -> list[str]:
+def _list_cluster_names(request: Request) -> list[str]:
     with state_of(request).context.database.reading() as session:
-        return _own_names(request, sorted(name for name in clusters(session) if name))
+        return _own_names(request, sorted(name for name in map_cluster_keys(session) if name))
 
 
 def _own_names(request: Request, names: Iterable[str]) -> list[str]:
     """The clusters that the visitor's token reaches."""
-    return [name for name in names if caller_of(request).sees(name)]
+    return [name for name in names if get_caller(request).sees(name)]
 
 
-def _linked(node: str) -> Html:
+def _link_node(node: str) -> Html:
     """A node's name as a link to its page."""
-    return el("a", {"href": constant(node_address(node))}, node)
+    return make_element("a", {"href": trust_markup(build_node_address(node))}, node)

@@ -14,20 +14,20 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, caller_of
+from triage.api.access import Scope, get_caller
 from triage.api.state import state_of
-from triage.clock import utc_now
+from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkState
-from triage.fleet.services.health.due_list import CheckRow, kept_open_checks
-from triage.fleet.services.standings import kept_standings
-from triage.fleet.store.record import clusters
+from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
+from triage.fleet.services.standings import get_kept_standings
+from triage.fleet.store.record import map_cluster_keys
 from triage.fleet.web.period import Cluster
 from triage.store.incidents import incidents, suspects
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
 from triage.web.act_rows import Acts, ListActs
-from triage.web.blank_filters import without_blanks
+from triage.web.blank_filters import drop_blanks
 from triage.web.pages import page
 from triage.web.route import page_router
 
@@ -57,35 +57,37 @@ class _Board:
         return f'"{hashlib.sha256(repr(self).encode()).hexdigest()[:32]}"'
 
 
-@router.get("", name="page_overview", dependencies=[Depends(without_blanks("cluster"))])
+@router.get("", name="page_overview", dependencies=[Depends(drop_blanks("cluster"))])
 def overview(request: Request, cluster: Cluster = None) -> Response:
     """The whole page."""
     with state_of(request).context.database.reading() as session:
-        names = [name for name in clusters(session) if name and caller_of(request).sees(name)]
-    board = _board_of(request, cluster)
-    return page(request, "overview.html", clusters=sorted(names), **_shown(board, cluster))
+        names = [
+            name for name in map_cluster_keys(session) if name and get_caller(request).sees(name)
+        ]
+    board = _load_board(request, cluster)
+    return page(request, "overview.html", clusters=sorted(names), **_collect_shown(board, cluster))
 
 
-@router.get("/board", name="page_board", dependencies=[Depends(without_blanks("cluster"))])
+@router.get("/board", name="page_board", dependencies=[Depends(drop_blanks("cluster"))])
 def board_part(request: Request, cluster: Cluster = None) -> Response:
     """The part that a page asks for again."""
-    board = _board_of(request, cluster)
-    return page(request, "_board.html", tag=board.tag, **_shown(board, cluster))
+    board = _load_board(request, cluster)
+    return page(request, "_board.html", tag=board.tag, **_collect_shown(board, cluster))
 
 
-def _shown(board: _Board, cluster: str | None) -> dict[str, Any]:
+def _collect_shown(board: _Board, cluster: str | None) -> dict[str, Any]:
     query = urlencode({"cluster": cluster} if cluster else {})
     return {"board": board, "cluster": cluster or "", "query": query, "every_s": EVERY_S}
 
 
-def _board_of(request: Request, cluster: str | None) -> _Board:
-    ctx, now = state_of(request).context, utc_now()
+def _load_board(request: Request, cluster: str | None) -> _Board:
+    ctx, now = state_of(request).context, read_utc_now()
     with ctx.database.reading() as session:
         opened = open_incidents(session, now, cluster)
-        first = suspects.foremost(session, [one.id for one in opened[:_ROWS]])
-        queue = None if caller_of(request).cluster else _queue_of(session)
-    standings = kept_standings(ctx, cluster)
-    checks = kept_open_checks(ctx, cluster)
+        first = suspects.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
+        queue = None if get_caller(request).cluster else _queue_of(session)
+    standings = get_kept_standings(ctx, cluster)
+    checks = get_kept_open_checks(ctx, cluster)
     return _Board(
         [(one, first.get(one.id)) for one in opened[:_ROWS]],
         len(opened),
@@ -102,18 +104,18 @@ def open_incidents(session: Session, now: datetime, cluster: str | None) -> list
     found = {
         one.id: one
         for state in (IncidentState.COLLECTING, IncidentState.ANALYSING)
-        for one in incidents.listing(session, cluster=cluster, state=state, limit=_MOST_READ)
+        for one in incidents.list_incidents(session, cluster=cluster, state=state, limit=_MOST_READ)
     }
     # To the minute, so that the question is the same for as long.
     since = (now - _RECENT).replace(second=0, microsecond=0)
-    for one in incidents.listing(session, cluster=cluster, since=since, limit=_MOST_READ):
+    for one in incidents.list_incidents(session, cluster=cluster, since=since, limit=_MOST_READ):
         if one.resolution is None and (one.verdict or {}).get("kind") != "healthy":
             found[one.id] = one
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
 
 
 def _queue_of(session: Session) -> dict[str, int]:
-    numbers = backlog.num_by_state(session)
+    numbers = backlog.count_by_state(session)
     return {str(state): numbers.get(state, 0) for state in (
         WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED,
     )}  # fmt: skip

@@ -17,9 +17,9 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import rank_of_name, stamp_of_name
-from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
-from triage.parsers.live.stacks.lines import lines_of, short
-from triage.parsers.live.stacks.py_spy import py_spy_stacks
+from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
+from triage.parsers.live.stacks.lines import shorten_name, split_clean_lines
+from triage.parsers.live.stacks.py_spy import read_py_spy
 
 _TOOLS: Final = {
     "dump_traceback": Tool.FAULTHANDLER,
@@ -35,14 +35,14 @@ _STORED: Final = re.compile(
 )
 
 
-def file_looks(text: str, artifact: str) -> list[Look]:
+def read_debug_file(text: str, artifact: str) -> list[Look]:
     """A periodic file: stacks, ``pyspy_dump``, ``wait_counters``, ``torchcomms_health_check``."""
-    return _looks_of(_answers_of_file(text), artifact)
+    return _build_looks(_split_file_answers(text), artifact)
 
 
 def page_looks(text: str, artifact: str) -> list[Look]:
     """A page of the frontend."""
-    return _looks_of(_answers_of_page(text), artifact)
+    return _build_looks(_split_page_answers(text), artifact)
 
 
 #     PARTIAL DATA: 2/4 workers responded
@@ -91,9 +91,9 @@ class _Answer:
     why: str = ""
 
 
-def _answers_of_file(text: str) -> list[_Answer]:
+def _split_file_answers(text: str) -> list[_Answer]:
     """The answers in one of the periodic files."""
-    marks = list(_bounded(_SECTION.finditer(text)))
+    marks = list(_limit_marks(_SECTION.finditer(text)))
     why = {int(one[1]): one[2] for one in _WHY.finditer(text[: marks[0].start() if marks else 0])}
     ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     found: list[_Answer] = []
@@ -108,14 +108,14 @@ def _answers_of_file(text: str) -> list[_Answer]:
         status = int(error[1]) if error else None
         reason = why.get(int(mark[1]), "") if error else ""
         found.append(
-            _Answer(process, handler, status, "" if error else body, line, _short_why(reason))
+            _Answer(process, handler, status, "" if error else body, line, _shorten_reason(reason))
         )
     return found
 
 
-def _answers_of_page(text: str) -> list[_Answer]:
+def _split_page_answers(text: str) -> list[_Answer]:
     """The answers in a page of the frontend, as it was sent or as a browser saved it."""
-    marks = list(_bounded(_HEADING.finditer(text)))
+    marks = list(_limit_marks(_HEADING.finditer(text)))
     ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     found: list[_Answer] = []
     line, counted = 1, 0
@@ -131,12 +131,12 @@ def _answers_of_page(text: str) -> list[_Answer]:
             body = html.unescape(body)
         process, handler = _process_of(mark[1], mark[2])
         status = int(failed[1]) if failed else None
-        reason = _short_why(body) if failed else ""
+        reason = _shorten_reason(body) if failed else ""
         found.append(_Answer(process, handler, status, "" if failed else body, line, reason))
     return found
 
 
-def _bounded(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+def _limit_marks(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
     for place, mark in enumerate(marks):
         if place >= _MAX_RANKS:
             return
@@ -151,7 +151,7 @@ def _process_of(rank: str, address: str) -> tuple[Process, str]:
     return Process(rank=int(rank), host=match["host"].strip("[]")), match["handler"] or ""
 
 
-def _short_why(text: str) -> str:
+def _shorten_reason(text: str) -> str:
     return " ".join(text[:_MAX_DETAIL].split())
 
 
@@ -164,7 +164,7 @@ def _reply_kind(status: int | None) -> ReplyKind:
     return ReplyKind.UNREACHABLE if status == 503 else ReplyKind.TOOL_FAILED
 
 
-def _looks_of(answers: Sequence[_Answer], artifact: str) -> list[Look]:
+def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
     if not answers:
         raise Corrupt("begins as the debug server prints it and holds no answer of a rank")
     found: list[Look] = []
@@ -177,40 +177,42 @@ def _looks_of(answers: Sequence[_Answer], artifact: str) -> list[Look]:
                 _TOOLS.get(handler, Tool.DEBUG_SERVER),
                 stamp or NO_STAMP,
                 None if stamp is None else "name",
-                stacks=tuple(stack for one in asked for stack in _stacks_of(one)),
+                stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
                 replies=tuple(_reply_of(one) for one in asked),
-                counters=tuple(value for one in asked for value in _counters_in(one)),
+                counters=tuple(value for one in asked for value in _read_answer_counters(one)),
             )
         )
     return found
 
 
-def _stacks_of(answer: _Answer) -> list[ThreadStack]:
+def _read_answer_stacks(answer: _Answer) -> list[ThreadStack]:
     if answer.status is not None:
         return []
     if answer.handler == "dump_traceback":
-        rounds = faulthandler_rounds(lines_of(answer.body), answer.process, answer.line)
+        rounds = read_faulthandler_rounds(
+            split_clean_lines(answer.body), answer.process, answer.line
+        )
         return rounds[-1] if rounds else []
     if answer.handler == "pyspy_dump":
-        return py_spy_stacks(lines_of(answer.body), answer.process, answer.line)
+        return read_py_spy(split_clean_lines(answer.body), answer.process, answer.line)
     return []
 
 
-def _counters_in(answer: _Answer) -> list[WaitCounter]:
+def _read_answer_counters(answer: _Answer) -> list[WaitCounter]:
     if answer.status is not None or answer.handler != "wait_counter_values":
         return []
-    return _counters_of(answer.body, answer.process)
+    return _read_process_counters(answer.body, answer.process)
 
 
 def _reply_of(answer: _Answer) -> Reply:
     """A rank's reply; of a health check what it says of itself."""
     detail = answer.why
     if answer.handler == "torchcomms_health_check" and answer.status is None:
-        detail = _health_in(answer.body)
+        detail = _read_health(answer.body)
     return Reply(answer.process, answer.handler, _reply_kind(answer.status), detail, answer.line)
 
 
-def _health_in(body: str) -> str:
+def _read_health(body: str) -> str:
     """``healthy``, ``unhealthy``, or nothing: the body is ``{"healthy": true}``."""
     try:
         value = json.loads(body[:4096])
@@ -234,17 +236,17 @@ def store_looks(text: str, artifact: str) -> list[Look]:
     return [look if stamp is None else replace(look, stamp=stamp, dated_by="name")]
 
 
-def counter_looks(text: str, artifact: str) -> list[Look]:
+def read_counter_answer(text: str, artifact: str) -> list[Look]:
     """One rank's answer of ``wait_counter_values``; the rank is in the file's name."""
     process = Process(rank=rank_of_name(artifact))
-    counters = tuple(_counters_of(text, process))
+    counters = tuple(_read_process_counters(text, process))
     if not counters:
         raise Corrupt("begins with a wait counter and is no JSON")
     reply = Reply(process, "wait_counter_values", ReplyKind.ANSWERED)
     return [Look(artifact, Tool.WAIT_COUNTERS, replies=(reply,), counters=counters)]
 
 
-def refusal_looks(text: str, artifact: str) -> list[Look]:
+def read_refusal_answer(text: str, artifact: str) -> list[Look]:
     """One rank's answer that it has no such handler, or that the handler failed."""
     match = _REFUSAL.match(text)
     if match is None:
@@ -262,7 +264,7 @@ _MAX_COUNTERS: Final = 256
 _MAX_CHARACTERS: Final = 1 << 20
 
 
-def _counters_of(body: str, process: Process) -> list[WaitCounter]:
+def _read_process_counters(body: str, process: Process) -> list[WaitCounter]:
     """The counters of one process by name; none where the body is not whole."""
     if len(body) > _MAX_CHARACTERS:
         return []
@@ -279,7 +281,7 @@ def _counters_of(body: str, process: Process) -> list[WaitCounter]:
                 _number(value, key)
                 for key in ("active_count", "total_calls", "total_time_us", "max_time_us")
             ]
-            found.append(WaitCounter(process, short(name.removeprefix(_PREFIX)), *numbers))
+            found.append(WaitCounter(process, shorten_name(name.removeprefix(_PREFIX)), *numbers))
     return sorted(found, key=lambda one: one.name)
 
 

@@ -48,9 +48,9 @@ class _TableRow:
     line: int
 
 
-def table_looks(text: str, artifact: str) -> list[Look]:
+def read_trace_tables(text: str, artifact: str) -> list[Look]:
     """One look: of each group how far its ranks came. Empty tables are an empty look."""
-    rows = list(_rows_of(text))
+    rows = list(_iterate_table_rows(text))
     stamp = stamp_of_name(artifact)
     note = (
         f"tables of PyTorch's debug server, {len(rows)} unfinished operations: what its analyzer"
@@ -62,13 +62,13 @@ def table_looks(text: str, artifact: str) -> list[Look]:
             Tool.TRACE_TABLE,
             stamp or NO_STAMP,
             None if stamp is None else "name",
-            communicators=tuple(_communicators_of(rows)),
+            communicators=tuple(_iterate_communicators(rows)),
             notes=(note,),
         )
     ]
 
 
-def _rows_of(text: str) -> Iterator[_TableRow]:
+def _iterate_table_rows(text: str) -> Iterator[_TableRow]:
     """The rows of all tables of collectives."""
     inside, column, count = False, -1, 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -86,17 +86,17 @@ def _rows_of(text: str) -> Iterator[_TableRow]:
                 found["group"],
                 int(found["seq"]),
                 found["desc"],
-                _ranks_of(found["expected"]),
-                _ranks_of(absent["ranks"]) if absent else frozenset(),
+                _parse_ranks(found["expected"]),
+                _parse_ranks(absent["ranks"]) if absent else frozenset(),
                 number,
             )
 
 
-def _ranks_of(text: str) -> frozenset[int]:
+def _parse_ranks(text: str) -> frozenset[int]:
     return frozenset(int(one) for one in text.split(",") if one.strip() and len(one) <= 9)
 
 
-def _communicators_of(rows: list[_TableRow]) -> Iterator[Communicator]:
+def _iterate_communicators(rows: list[_TableRow]) -> Iterator[Communicator]:
     """Each group once: the furthest operation that each of its ranks came to."""
     groups: dict[tuple[str, frozenset[int]], list[_TableRow]] = {}
     for row in rows:

@@ -28,7 +28,7 @@ def number(text: str) -> int | None:
     return int(word)
 
 
-def error_of(text: str) -> str | None:
+def normalize_error(text: str) -> str | None:
     """The words of an error; None for those of none."""
     words = " ".join(text.split())[:80]
     return None if words.lower() in ("", "ok", "no error") else words
@@ -74,7 +74,7 @@ class CommunicatorParts:
         self, topic: str, num_ranks: int, count: int | None, status: str | None, error: str | None
     ) -> None:
         """A line that speaks of several ranks; those listed below it are its members."""
-        self.group = Group(topic, num_ranks, count, status, error and error_of(error))
+        self.group = Group(topic, num_ranks, count, status, error and normalize_error(error))
         self.groups.append(self.group)
 
     def end_group(self) -> None:

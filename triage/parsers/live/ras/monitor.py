@@ -17,7 +17,7 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import number
-from triage.parsers.live.ras.report_json import behind_protocol, stamp_of
+from triage.parsers.live.ras.report_json import find_report_start, stamp_of
 
 _MAX_EVENTS: Final = 1_000_000
 _EVENT: Final = re.compile(
@@ -43,9 +43,9 @@ _KINDS: Final = {
 """What an event says of the process; others (a connection that begins or ends) say nothing."""
 
 
-def begins_as_monitor(text: str) -> bool:
+def is_ras_monitor(text: str) -> bool:
     """Whether a file that begins with ``text`` is a stream of RAS's events."""
-    head = text[behind_protocol(text) :].lstrip()
+    head = text[find_report_start(text) :].lstrip()
     if head.startswith("{"):
         found = _JSON_EVENT.search(head, 0, 2000)
         return found is not None and '"peer"' in head[:4000]
@@ -54,12 +54,12 @@ def begins_as_monitor(text: str) -> bool:
 
 def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
     """One look, of the time of the last event; :class:`ArtifactError` where there is none."""
-    text = text[behind_protocol(text) :]
+    text = text[find_report_start(text) :]
     is_json = text.lstrip().startswith("{")
     last: dict[tuple[str | None, int | None], Reply] = {}
     stamp, num_events = NO_STAMP, 0
     for time, event, process, details, line in (
-        _json_events(text) if is_json else _text_events(text)
+        _iterate_json_events(text) if is_json else _iterate_text_events(text)
     ):
         num_events += 1
         stamp = stamp_of(time) if time is not None else stamp
@@ -82,7 +82,7 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
 _Event = tuple[str | None, str, Process, str, int | None]
 
 
-def _text_events(text: str) -> Iterator[_Event]:
+def _iterate_text_events(text: str) -> Iterator[_Event]:
     """(time, event, process, details, line) of each line."""
     start, line = 0, 0
     while start < len(text) and line < _MAX_EVENTS:
@@ -101,7 +101,7 @@ def _text_events(text: str) -> Iterator[_Event]:
         start = end + 1
 
 
-def _json_events(text: str) -> Iterator[_Event]:
+def _iterate_json_events(text: str) -> Iterator[_Event]:
     """(time, event, process, details, None) of each object; a stream may break off."""
     decoder = json.JSONDecoder()
     place = 0

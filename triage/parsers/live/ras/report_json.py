@@ -49,16 +49,16 @@ _ERRORS: Final = {
 }
 
 
-def begins_as_json(text: str) -> bool:
+def is_ras_json(text: str) -> bool:
     """Whether a file that begins with ``text`` is a report of RAS in JSON."""
-    start = behind_protocol(text)
+    start = find_report_start(text)
     opened = text[start : start + 400].lstrip()[:1] == "{"
     return opened and _COMMUNICATORS.search(text) is not None and _OWN_KEYS.search(text) is not None
 
 
 def parse_json(text: str, artifact: str) -> Sequence[Look]:
     """One look for each report in the text. Raises :class:`ArtifactError` where there is none."""
-    text = text[behind_protocol(text) :]
+    text = text[find_report_start(text) :]
     if _NO_COMMA.search(text):
         text = _NO_COMMA.sub(r"\1,\2", text)
     looks = []
@@ -72,7 +72,7 @@ def parse_json(text: str, artifact: str) -> Sequence[Look]:
                 break
         if isinstance(report, dict) and isinstance(report.get("communicators"), list):
             looks.append(_look_of(report, artifact))
-        while (following := behind_protocol(text[place : place + 400])) and place < len(text):
+        while (following := find_report_start(text[place : place + 400])) and place < len(text):
             place += following
     if not looks:
         raise ArtifactError("no report of NCCL RAS: its JSON cannot be read")
@@ -91,7 +91,7 @@ def _cut_report(text: str) -> dict[str, Any]:
             "size": int(size[1]) if size is not None else None,
         }
         for listed in _RANKS.finditer(part):
-            found.setdefault(listed[1], list(_objects_in(part, listed.end())))
+            found.setdefault(listed[1], list(_iterate_listed_objects(part, listed.end())))
         communicators.append(found)
     stamp = _TIMESTAMP.search(text, 0, 4000)
     return {
@@ -101,7 +101,7 @@ def _cut_report(text: str) -> dict[str, Any]:
     }
 
 
-def _objects_in(text: str, place: int) -> Iterator[Any]:
+def _iterate_listed_objects(text: str, place: int) -> Iterator[Any]:
     """The objects of a list that may break off."""
     decoder = json.JSONDecoder()
     while True:
@@ -172,7 +172,7 @@ class _MemberReader:
         key = _hash_of(raw.get("hash"))
         if key is None:
             return None
-        size = _whole(raw.get("size"), MAX_RANKS)
+        size = _parse_whole_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
         for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
             values = raw.get(listed)
@@ -192,7 +192,7 @@ class _MemberReader:
 
     def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank that answered."""
-        rank = _whole(raw.get("rank"), MAX_RANKS)
+        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -201,21 +201,21 @@ class _MemberReader:
         launched = {
             str(name).lower()[:40]: count
             for name, value in (counts.items() if isinstance(counts, dict) else ())
-            if (count := _whole(value, _MAX_COUNT)) is not None
+            if (count := _parse_whole_count(value, _MAX_COUNT)) is not None
         }
-        error, remote = _error_in(state)
+        error, remote = _find_rank_error(state)
         return CommunicatorRank(
             rank,
             self.process(raw),
             launched=launched or None,
-            status=_status_in(state),
+            status=_find_worst_status(state),
             error=error,
             remote_error=remote,
         )
 
     def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank of which the report has no data."""
-        rank = _whole(raw.get("rank"), MAX_RANKS)
+        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -237,8 +237,11 @@ class _MemberReader:
         """Who manages a rank."""
         host = raw.get("host")
         host = host[:256] if isinstance(host, str) and host else None
-        pid = _whole(raw.get("pid"), 1 << 31)
-        gpu, nvml = _whole(raw.get("cuda_dev"), 1 << 16), _whole(raw.get("nvml_dev"), 1 << 16)
+        pid = _parse_whole_count(raw.get("pid"), 1 << 31)
+        gpu, nvml = (
+            _parse_whole_count(raw.get("cuda_dev"), 1 << 16),
+            _parse_whole_count(raw.get("nvml_dev"), 1 << 16),
+        )
         key = (host, pid, gpu, nvml)
         if key not in self.processes:
             self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
@@ -252,26 +255,28 @@ def _hash_of(value: object) -> int | None:
     return None
 
 
-def _whole(value: object, limit: int) -> int | None:
+def _parse_whole_count(value: object, limit: int) -> int | None:
     """A count or a number of something: whole, not negative and below ``limit``."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
         return value
     return None
 
 
-def _status_in(state: Mapping[str, Any]) -> str | None:
+def _find_worst_status(state: Mapping[str, Any]) -> str | None:
     """The worst that the flags of a rank say."""
     if state.get("abort_flag") is True:
         return "abort"
     if state.get("finalize_called") is True or state.get("destroy_flag") is True:
         return "finalize"
-    return {0: "running", _IN_PROGRESS: "init"}.get(_whole(state.get("init_state"), 100) or 0)
+    return {0: "running", _IN_PROGRESS: "init"}.get(
+        _parse_whole_count(state.get("init_state"), 100) or 0
+    )
 
 
-def _error_in(state: Mapping[str, Any]) -> tuple[str | None, bool]:
+def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
     """The error of a rank in words, and whether it only tells of a peer's."""
     for key in ("async_error", "init_state"):
-        code = _whole(state.get(key), 1000)
+        code = _parse_whole_count(state.get(key), 1000)
         if code and code != _IN_PROGRESS:
             return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
     return None, False
@@ -306,7 +311,7 @@ _PROTOCOL: Final = re.compile(
 _MAX_LINES: Final = 16
 
 
-def behind_protocol(text: str) -> int:
+def find_report_start(text: str) -> int:
     r"""Where a report begins behind the lines of the protocol.
 
     >>> behind_protocol("OK\nSERVER PROTOCOL 2\nNCCL version")

@@ -18,7 +18,7 @@ from triage.domain.live.communicator import Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.members import NO_PROOF, CommunicatorParts, error_of, number
+from triage.parsers.live.ras.members import NO_PROOF, CommunicatorParts, normalize_error, number
 
 # The title stands within this much of the beginning; what a shell printed may stand before it.
 _HEAD_CHARS: Final = 4096
@@ -69,7 +69,7 @@ _PRESENCES: Final = {
 _STATUSES: Final = {"init": "init", "running": "running", "finalize": "finalize", "abort": "abort"}
 
 
-def begins_as_text(text: str) -> bool:
+def is_ras_text(text: str) -> bool:
     """Whether a file that begins with ``text`` is a report of RAS; a log that quotes one is not."""
     head = text[:_HEAD_CHARS]
     version, summary = _VERSION.search(head), _SUMMARY.search(head)
@@ -112,7 +112,7 @@ class _TextReport:
 
     def read(self, text: str) -> Look:
         """The look; lines that are not known are passed over."""
-        for place, line in enumerate(_lines_of(text), start=self.before + 1):
+        for place, line in enumerate(_iterate_bounded_lines(text), start=self.before + 1):
             self.read_line(line, place)
         silent = {
             key: _PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in _PRESENCES
@@ -177,7 +177,11 @@ class _TextReport:
             self.read_rank(part, found, place)
         elif found := _RANKS.match(line):
             part.begin_group(
-                self.topic, int(found["ranks"]), _count_in(found), _status_in(found), found["error"]
+                self.topic,
+                int(found["ranks"]),
+                _count_in(found),
+                _get_rank_status(found),
+                found["error"],
             )
         elif found := _DIFFERENT.match(line):
             word = found[1].lower()
@@ -230,17 +234,19 @@ class _TextReport:
         if self.section == "INCOMPLETE":
             part.add(rank, process, Presence.MISSING, line=place)
             return
-        count, status = _count_in(found), _status_in(found)
+        count, status = _count_in(found), _get_rank_status(found)
         if found["error"] is not None:
-            part.add(rank, process, error=error_of(found["error"]), line=place)
+            part.add(rank, process, error=normalize_error(found["error"]), line=place)
         elif count is not None or status is not None:
             part.end_group()
-            part.add(rank, process, counts=_named(self.topic, count), status=status, line=place)
+            part.add(
+                rank, process, counts=_map_topic_count(self.topic, count), status=status, line=place
+            )
         else:
             part.add_to_group(rank, process, place)
 
 
-def _named(topic: str, count: int | None) -> dict[str, int] | None:
+def _map_topic_count(topic: str, count: int | None) -> dict[str, int] | None:
     return None if count is None or not topic else {topic: count}
 
 
@@ -251,11 +257,11 @@ def _count_in(found: re.Match[str]) -> int | None:
     return None if found["count"] is None else number(found["count"])
 
 
-def _status_in(found: re.Match[str]) -> str | None:
+def _get_rank_status(found: re.Match[str]) -> str | None:
     return _STATUSES.get((found["status"] or "").lower())
 
 
-def _lines_of(text: str) -> Iterator[str]:
+def _iterate_bounded_lines(text: str) -> Iterator[str]:
     """The lines, each at most so long, without what ends them."""
     start = 0
     for _ in range(_MAX_LINES):

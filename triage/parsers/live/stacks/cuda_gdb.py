@@ -19,8 +19,8 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.gdb import bare_name
-from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.gdb import strip_arguments
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "Opening GPU coredump: core_gpu-n02_51306.nvcudmp"
@@ -49,7 +49,9 @@ _OF_CORE: Final = re.compile(
 )
 
 
-def cuda_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
+def read_cuda_gdb_stacks(
+    lines: Sequence[str], process: Process, first: int = 1
+) -> list[ThreadStack]:
     """A stack for each focus, and one for each kernel that is listed; frames are of the device."""
     stacks: list[ThreadStack] = []
     focus: ThreadStack | None = None
@@ -58,10 +60,10 @@ def cuda_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> l
 
     def end_focus() -> None:
         if focus is not None and frames and len(stacks) < MAX_THREADS:
-            stacks.append(replace(focus, frames=frames_kept(frames), exception=exception))
+            stacks.append(replace(focus, frames=limit_frames(frames), exception=exception))
 
     for number, whole in enumerate(lines, first):
-        line = clipped(whole)
+        line = clip_line(whole)
         if match := OPENING.match(line):
             end_focus()
             focus, frames, exception = None, [], None
@@ -76,21 +78,23 @@ def cuda_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> l
             name = f"kernel {match['kernel']}, grid {match['grid']}"
             focus = ThreadStack(owner, (), name, line=number)
         elif focus is not None and (match := _FRAME.match(line)):
-            frames.append(_kernel_of(match["call"]))
+            frames.append(_parse_kernel(match["call"]))
         elif (match := _ROW.match(line)) and len(stacks) < MAX_THREADS:
             owner = replace(process, gpu=int(match["device"]))
             name = f"kernel {match['kernel']}, grid {match['grid']}"
             active = match["status"].lower() == "active"
             stacks.append(
-                ThreadStack(owner, (_kernel_of(match["call"]),), name, active=active, line=number)
+                ThreadStack(
+                    owner, (_parse_kernel(match["call"]),), name, active=active, line=number
+                )
             )
     end_focus()
     return stacks
 
 
-def _kernel_of(call: str) -> StackFrame:
+def _parse_kernel(call: str) -> StackFrame:
     """A kernel without its parameters and the shape of its launch."""
-    return StackFrame(short(bare_name(_LAUNCH.sub("", call))), native=True)
+    return StackFrame(shorten_name(strip_arguments(_LAUNCH.sub("", call))), native=True)
 
 
 def _process_of_core(path: str, process: Process) -> Process:

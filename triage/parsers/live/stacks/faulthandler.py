@@ -23,7 +23,7 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 MARK: Final = "(most recent call first):"
@@ -51,7 +51,7 @@ _EVALUATES: Final = re.compile(r"_?PyEval_|_Py_Call|_PyObject_")
 _BOOTSTRAP: Final = "_bootstrap"
 
 
-def faulthandler_rounds(
+def read_faulthandler_rounds(
     lines: Sequence[str], process: Process, first: int = 1, whole: bool = True
 ) -> list[list[ThreadStack]]:
     """The threads of each dump, as they stand. ``first`` is the number of the first line.
@@ -89,19 +89,19 @@ class _Reader:
         blank, self.blank = self.blank, not line
         if line.startswith("  "):
             if self.c_frames is not None:
-                self.c_frames.append(_frame_of(line))
+                self.c_frames.append(_parse_file_frame(line))
             elif self.header is not None:
-                self.frames.append(_frame_of(line))
+                self.frames.append(_parse_file_frame(line))
         elif line.endswith(MARK):
-            self.take_header(number, clipped(line), blank)
+            self.take_header(number, clip_line(line), blank)
         elif line == "..." and self.header is not None:
             self.end_thread()
             self.left_out = True
         elif line.startswith(("Fatal Python error: ", "Timeout (")):
-            fatal = FATAL.match(clipped(line))
+            fatal = FATAL.match(clip_line(line))
             if fatal is not None:
                 self.end_dump()
-                self.exception = short(fatal[1]) if fatal[1] else None
+                self.exception = shorten_name(fatal[1]) if fatal[1] else None
         elif line:
             self.end_thread()
 
@@ -133,7 +133,7 @@ class _Reader:
         self.threads.append(
             ThreadStack(
                 self.process,
-                frames_kept(frames),
+                limit_frames(frames),
                 header["name"],
                 None if header["id"] is None else int(header["id"], 16),
                 exception=self.exception if current or header["id"] is None else None,
@@ -149,7 +149,7 @@ class _Reader:
         if place >= 0:
             above = list(takewhile(lambda frame: not _EVALUATES.match(frame.function), frames))
             thread = self.threads[place]
-            self.threads[place] = replace(thread, frames=frames_kept([*above, *thread.frames]))
+            self.threads[place] = replace(thread, frames=limit_frames([*above, *thread.frames]))
 
     def end_dump(self, whole: bool = True) -> None:
         """Keep the dump that was read, with its main thread."""
@@ -157,7 +157,7 @@ class _Reader:
         if self.threads:
             last = len(self.threads) - 1
             self.threads = [
-                replace(one, is_main=_main_of(one, place == last and whole, self.left_out))
+                replace(one, is_main=_is_main_thread(one, place == last and whole, self.left_out))
                 for place, one in enumerate(self.threads)
             ]
             self.rounds.append(self.threads)
@@ -165,7 +165,7 @@ class _Reader:
         self.exception, self.left_out = None, False
 
 
-def _main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
+def _is_main_thread(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
     """Whether a thread of a dump is its main one; None where nothing says it."""
     if (
         thread.thread_id is None
@@ -180,18 +180,20 @@ def _main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
 
 
 @lru_cache(maxsize=8192)
-def _frame_of(line: str) -> StackFrame:
+def _parse_file_frame(line: str) -> StackFrame:
     """``  File "/workspace/train.py", line 37 in main``: thousands of ranks print the same."""
-    line = clipped(line)
+    line = clip_line(line)
     match = _FRAME.match(line)
     if match is not None:
         number = match["line"]
         return StackFrame(
-            short(match["name"]),
-            short(match["file"] or ""),
+            shorten_name(match["name"]),
+            shorten_name(match["file"] or ""),
             int(number) if number != "???" else None,
         )
     match = _BINARY.match(line)
     if match is not None:
-        return StackFrame(short(match["name"] or "??"), short(match["file"]), native=True)
-    return StackFrame(short(line.strip()))
+        return StackFrame(
+            shorten_name(match["name"] or "??"), shorten_name(match["file"]), native=True
+        )
+    return StackFrame(shorten_name(line.strip()))

@@ -22,7 +22,7 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 from triage.parsers.live.stacks.python_traceback import FRAME as PYTHON_FRAME
 
@@ -66,30 +66,32 @@ class _Reader:
         if line.startswith("#"):
             match = _FRAME.match(line)
             if match is not None and self.own:
-                self.own[-1][2].append(_frame_of(match["call"]))
+                self.own[-1][2].append(_parse_gdb_frame(match["call"]))
         elif line.startswith("Thread "):
-            match = THREAD.match(clipped(line))
+            match = THREAD.match(clip_line(line))
             if match is not None:
                 self.begin_thread(match, number)
         elif line.startswith("  "):
             self.take_python(line)
-        elif match := _PROCESS.match(clipped(line)):
+        elif match := _PROCESS.match(clip_line(line)):
             if line.startswith("Attaching"):
                 self.end_process()
             self.pid = int(match[1])
-        elif match := _CORE.match(clipped(line)):
+        elif match := _CORE.match(clip_line(line)):
             self.end_process()
-            self.command = short(match[1])
-        elif match := _SIGNAL.match(clipped(line)):
+            self.command = shorten_name(match[1])
+        elif match := _SIGNAL.match(clip_line(line)):
             self.signal = match[1]
 
     def take_python(self, line: str) -> None:
         """A line of ``py-bt``: a frame of Python, or that the thread waits for the GIL."""
         if not self.own:
             return
-        match = PYTHON_FRAME.match(clipped(line))
+        match = PYTHON_FRAME.match(clip_line(line))
         if match is not None:
-            frame = StackFrame(short(match["name"]), short(match["file"]), int(match["line"]))
+            frame = StackFrame(
+                shorten_name(match["name"]), shorten_name(match["file"]), int(match["line"])
+            )
             self.own[-1][2].append(frame)
         elif line.strip() == "Waiting for the GIL":
             self.own[-1][2].append(StackFrame("take_gil", native=True))
@@ -120,7 +122,7 @@ class _Reader:
             self.stacks.append(
                 ThreadStack(
                     process,
-                    frames_kept(frames),
+                    limit_frames(frames),
                     header["name"],
                     int(header["lwp"]),
                     None if core else first,
@@ -131,7 +133,7 @@ class _Reader:
         self.own, self.pid, self.command, self.signal = [], None, None, None
 
 
-def gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
+def read_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
     """The threads of each process, as they stand."""
     reader = _Reader(process)
     for number, line in enumerate(lines, first):
@@ -140,7 +142,7 @@ def gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[T
     return reader.stacks
 
 
-def _frame_of(call: str) -> StackFrame:
+def _parse_gdb_frame(call: str) -> StackFrame:
     """``poll () from /lib/x86_64-linux-gnu/libc.so.6``; of Python's interpreter what it runs."""
     tail = call[-4096:]
     match = _LIBRARY.search(tail) or _SOURCE.search(tail)
@@ -157,21 +159,25 @@ def _frame_of(call: str) -> StackFrame:
 def _call_of(call: str, filename: str, line: int | None) -> StackFrame:
     python = _IN_PYTHON.search(call)
     if python is not None:
-        return StackFrame(short(python["name"]), short(python["file"]), int(python["line"]))
-    return StackFrame(short(bare_name(call)), short(filename), line, native=True)
+        return StackFrame(
+            shorten_name(python["name"]), shorten_name(python["file"]), int(python["line"])
+        )
+    return StackFrame(
+        shorten_name(strip_arguments(call)), shorten_name(filename), line, native=True
+    )
 
 
-def bare_name(call: str) -> str:
+def strip_arguments(call: str) -> str:
     """``ncclProxyProgress(void*) (arg=0x1)`` is ``ncclProxyProgress``."""
-    name = _without_last_group(call.strip())
+    name = _strip_last_group(call.strip())
     for ending in (" const", " volatile", " &"):
         name = name.removesuffix(ending)
     # What gdb adds of a symbol's version: "pthread_cond_wait@@GLIBC_2.3.2"
     name = name.partition("@@")[0]
-    return _without_last_group(name) or call.strip()
+    return _strip_last_group(name) or call.strip()
 
 
-def _without_last_group(text: str) -> str:
+def _strip_last_group(text: str) -> str:
     """A text without the parentheses that it ends with; ``operator()`` keeps its own."""
     if not text.endswith(")") or text.endswith(("operator()", "(anonymous namespace)")):
         return text

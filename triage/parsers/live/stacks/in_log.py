@@ -15,7 +15,7 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
-from triage.parsers.live.stacks.faulthandler import MARK, THREAD, faulthandler_rounds
+from triage.parsers.live.stacks.faulthandler import MARK, THREAD, read_faulthandler_rounds
 from triage.parsers.logs.envelope import clean, read_envelope
 
 # The signature that knows the head of a thread.
@@ -127,7 +127,7 @@ class DumpsInLog:
 
     def looks(self) -> tuple[Look, ...]:
         """One look for each time that ranks dumped; the stacks of all ranks of one time in one."""
-        rounds = zip_longest(*(_rounds_of(self.ranks[rank]) for rank in sorted(self.ranks)))
+        rounds = zip_longest(*(_collect_rounds(self.ranks[rank]) for rank in sorted(self.ranks)))
         stamps = [one.stamp for one in self.ranks.values() if one.stamp != NO_STAMP]
         looks = [
             Look(
@@ -142,12 +142,12 @@ class DumpsInLog:
         return tuple(looks[-_MOST_ROUNDS:])
 
 
-def _rounds_of(lines: _RankLines) -> list[list[ThreadStack]]:
+def _collect_rounds(lines: _RankLines) -> list[list[ThreadStack]]:
     """The dumps of one rank, each thread with its line in the log."""
     return [
         [
             replace(stack, line=None if stack.line is None else lines.numbers[stack.line - 1])
             for stack in stacks
         ]
-        for stacks in faulthandler_rounds(lines.texts, lines.process)
+        for stacks in read_faulthandler_rounds(lines.texts, lines.process)
     ]

@@ -16,7 +16,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
 _NATIVE: Final = re.compile(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
 
 
-def lines_of(text: str) -> list[str]:
+def split_clean_lines(text: str) -> list[str]:
     """The lines, whatever ends them, without colours."""
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
@@ -28,17 +28,17 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def short(text: str) -> str:
+def shorten_name(text: str) -> str:
     """A name as it is kept: of a very long one the beginning."""
     return text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
 
 
-def clipped(line: str) -> str:
+def clip_line(line: str) -> str:
     """A line as patterns see it."""
     return line[:4096]
 
 
-def frames_kept(frames: list[StackFrame]) -> tuple[StackFrame, ...]:
+def limit_frames(frames: list[StackFrame]) -> tuple[StackFrame, ...]:
     """The frames, innermost first; of an endless recursion both its ends."""
     if len(frames) <= _MAX_INNER + _MAX_OUTER:
         return tuple(frames)

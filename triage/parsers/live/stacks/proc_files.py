@@ -23,7 +23,7 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
@@ -59,19 +59,21 @@ class _Parts:
     seen: set[str] = field(default_factory=set)
 
 
-def proc_stacks(
+def read_proc_stacks(
     lines: Sequence[str], process: Process, artifact: str = "", first: int = 1
 ) -> list[ThreadStack]:
     """A stack for each thread that is told of. The pid may stand in the path of ``artifact``."""
-    pid, tid = _ids_in_path(artifact)
+    pid, tid = _parse_path_ids(artifact)
     base = artifact.rpartition("/")[2]
     found = [
-        _stack_of(parts, process, pid, tid) for parts in _parts_of(lines, first, base) if parts.seen
+        _stack_of(parts, process, pid, tid)
+        for parts in _iterate_thread_parts(lines, first, base)
+        if parts.seen
     ]
     return found[:MAX_THREADS]
 
 
-def _ids_in_path(artifact: str) -> tuple[int | None, int | None]:
+def _parse_path_ids(artifact: str) -> tuple[int | None, int | None]:
     """Pid and thread of ``proc/51304/task/51310/stack``."""
     match = _FOLDER.search(artifact)
     if match is None or not ("/proc/" in f"/{artifact}" or match[2]):
@@ -79,12 +81,12 @@ def _ids_in_path(artifact: str) -> tuple[int | None, int | None]:
     return int(match[1]), int(match[2]) if match[2] else None
 
 
-def _parts_of(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:
+def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:
     """What each thread's files say: a file that comes again begins another thread."""
     parts = _Parts(first)
     what = base if base in ("wchan", "syscall", "cmdline", "comm") else ""
     for number, whole in enumerate(lines, first):
-        line = clipped(whole)
+        line = clip_line(whole)
         heading = HEADING.match(line)
         if heading is not None and (heading["mark"] or heading["path"] or heading["colon"]):
             what = heading["what"]
@@ -115,7 +117,7 @@ def _differ(one: int | None, other: int | None) -> bool:
 
 def _take_status(parts: _Parts, name: str, value: str) -> None:
     if name == "Name":
-        parts.name = short(value)
+        parts.name = shorten_name(value)
     elif name == "State":
         parts.state = value[:1] or None
     elif name == "Tgid":
@@ -132,7 +134,7 @@ def _take_word(parts: _Parts, what: str, word: str) -> None:
     elif what == "syscall" and word == "running":
         parts.running = True
     elif what == "cmdline":
-        parts.command = short(" ".join(word.split("\x00")).strip())
+        parts.command = shorten_name(" ".join(word.split("\x00")).strip())
 
 
 def _number_of(text: str | None) -> int | None:
@@ -151,7 +153,7 @@ def _stack_of(parts: _Parts, asked: Process, pid: int | None, tid: int | None) -
             parent_pid=parts.parent,
             command=parts.command,
         ),
-        frames_kept(parts.frames),
+        limit_frames(parts.frames),
         parts.name,
         thread or owner,
         thread is None or thread == owner,

@@ -24,7 +24,7 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import clipped, frames_kept, is_native_file, short
+from triage.parsers.live.stacks.lines import clip_line, is_native_file, limit_frames, shorten_name
 
 # "Process 20640: /opt/venv/bin/python train.py"
 HEADER: Final = re.compile(r"Process (\d{1,10}): ?(.*)")
@@ -40,7 +40,7 @@ _THREAD: Final = re.compile(
 MAX_THREADS: Final = 400_000
 
 
-def py_spy_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
+def read_py_spy(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
     """The threads of all processes, as they stand. ``first`` is the number of the first line.
 
     ``process`` is what is known of whoever was asked: its rank and host are those of its children.
@@ -67,22 +67,22 @@ class _Reader:
         """Read one line; what is none of py-spy's is passed over."""
         if line.startswith("    "):
             if self.thread is not None and line[4:5] != " " and line.endswith(")"):
-                self.frames.append(_frame_of(line))
+                self.frames.append(_parse_frame(line))
             return
         if line.startswith("Thread "):
-            match = _THREAD.match(clipped(line))
+            match = _THREAD.match(clip_line(line))
             if match is not None:
                 self.end_thread()
                 self.thread, self.line = match, number
         elif line.startswith("Process "):
-            match = HEADER.match(clipped(line))
+            match = HEADER.match(clip_line(line))
             if match is not None:
                 self.end_thread()
                 self.process = replace(
-                    self.asked, pid=int(match[1]), command=short(match[2]) or None
+                    self.asked, pid=int(match[1]), command=shorten_name(match[2]) or None
                 )
         elif line.startswith("Parent Process "):
-            match = _PARENT.match(clipped(line))
+            match = _PARENT.match(clip_line(line))
             if match is not None:
                 self.process = replace(self.process, parent_pid=int(match[1]))
 
@@ -99,8 +99,8 @@ class _Reader:
         active = state.startswith("active")
         return ThreadStack(
             self.process,
-            frames_kept(self.frames),
-            None if name is None else short(name),
+            limit_frames(self.frames),
+            None if name is None else shorten_name(name),
             number,
             _is_main(name, own, self.process.pid),
             active,
@@ -119,7 +119,7 @@ def _is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
 
 
 @lru_cache(maxsize=8192)
-def _frame_of(line: str) -> StackFrame:
+def _parse_frame(line: str) -> StackFrame:
     """``    wait (multiprocessing/connection.py:947)``: thousands of ranks print the same."""
     name, _, where = line[4:-1].rpartition(" (")
     filename, _, digits = where.rpartition(":")
@@ -128,4 +128,6 @@ def _frame_of(line: str) -> StackFrame:
     native = name.startswith("0x") or is_native_file(filename)
     if not digits and not filename.endswith((".py", ">")):
         native = True
-    return StackFrame(short(name), short(filename), int(digits) if digits else None, native)
+    return StackFrame(
+        shorten_name(name), shorten_name(filename), int(digits) if digits else None, native
+    )

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import frames_kept, is_native_file, short
+from triage.parsers.live.stacks.lines import is_native_file, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # An object with all its frames; a real one has some kilobytes.
@@ -22,7 +22,7 @@ _SEPARATOR: Final = re.compile(r"[\s,\[\]]*")
 _MAX_NUMBER: Final = 1 << 62
 
 
-def py_spy_json_stacks(text: str) -> tuple[list[ThreadStack], bool]:
+def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
     """The threads, and whether the text is whole; of arrays behind one another all threads."""
     decoder = json.JSONDecoder()
     stacks: list[ThreadStack] = []
@@ -53,12 +53,12 @@ def _stack_of(value: dict[str, Any], line: int) -> ThreadStack:
         main = name == "MainThread"
     return ThreadStack(
         process,
-        frames_kept([_frame_of(one) for one in value["frames"] if isinstance(one, dict)]),
-        short(name) if isinstance(name, str) else None,
+        limit_frames([_parse_frame(one) for one in value["frames"] if isinstance(one, dict)]),
+        shorten_name(name) if isinstance(name, str) else None,
         own if own is not None else _number(value.get("thread_id")),
         main,
-        _boolean(value.get("active")),
-        _boolean(value.get("owns_gil")),
+        _get_boolean(value.get("active")),
+        _get_boolean(value.get("owns_gil")),
         line=line,
     )
 
@@ -73,11 +73,11 @@ def _process_of(value: dict[str, Any]) -> Process:
     return Process(
         pid=_number(value.get("pid")),
         parent_pid=_number(parent),
-        command=short(command) if isinstance(command, str) and command else None,
+        command=shorten_name(command) if isinstance(command, str) and command else None,
     )
 
 
-def _frame_of(value: dict[str, Any]) -> StackFrame:
+def _parse_frame(value: dict[str, Any]) -> StackFrame:
     """A frame under the short name of its file, which is what the text of py-spy prints."""
     texts = [value.get(key) for key in ("name", "short_filename", "filename", "module")]
     name, *files = [one if isinstance(one, str) else "" for one in texts]
@@ -85,7 +85,7 @@ def _frame_of(value: dict[str, Any]) -> StackFrame:
     line = _number(value.get("line")) or None
     python = filename.endswith((".py", ">")) or line is not None
     native = name.startswith("0x") or is_native_file(filename) or not python
-    return StackFrame(short(name), short(filename), line, native)
+    return StackFrame(shorten_name(name), shorten_name(filename), line, native)
 
 
 def _number(value: Any) -> int | None:
@@ -94,5 +94,5 @@ def _number(value: Any) -> int | None:
     return value if 0 <= value < _MAX_NUMBER else None
 
 
-def _boolean(value: Any) -> bool | None:
+def _get_boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None

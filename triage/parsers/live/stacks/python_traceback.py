@@ -18,7 +18,7 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "# Thread 139741924293504 (MainThread)", "# ThreadID: 139741924293504", "# Thread: MainThread"
@@ -32,7 +32,7 @@ FRAME: Final = re.compile(
 )
 
 
-def python_traceback_stacks(
+def read_python_traceback(
     lines: Sequence[str], process: Process, first: int = 1
 ) -> list[ThreadStack]:
     """The threads as they stand, each turned innermost frame first."""
@@ -47,12 +47,12 @@ def python_traceback_stacks(
 
     for number, line in enumerate(lines, first):
         if line.startswith("#"):
-            match = HEADER.match(clipped(line))
+            match = HEADER.match(clip_line(line))
             if match is not None:
                 end_thread()
                 header, begun, frames = match, number, []
         elif header is not None and "File" in line[:12]:
-            frame = _frame_of(clipped(line))
+            frame = _parse_frame(clip_line(line))
             if frame is not None:
                 frames.append(frame)
     end_thread()
@@ -66,7 +66,7 @@ def _stack_of(
     own = header["id"]
     return ThreadStack(
         process,
-        frames_kept(frames[::-1]),
+        limit_frames(frames[::-1]),
         name,
         None if own is None else int(own, 0) if own.startswith("0x") else int(own),
         None if name is None else name == "MainThread",
@@ -75,8 +75,8 @@ def _stack_of(
 
 
 @lru_cache(maxsize=8192)
-def _frame_of(line: str) -> StackFrame | None:
+def _parse_frame(line: str) -> StackFrame | None:
     match = FRAME.match(line)
     if match is None:
         return None
-    return StackFrame(short(match["name"]), short(match["file"]), int(match["line"]))
+    return StackFrame(shorten_name(match["name"]), shorten_name(match["file"]), int(match["line"]))

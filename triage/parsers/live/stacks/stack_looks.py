@@ -12,95 +12,95 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import ThreadStack
 from triage.errors import Corrupt
-from triage.parsers.flight_recorder.naming import node_in_name
-from triage.parsers.live.file_names import pid_in_name, rank_of_name, stamp_of_name
-from triage.parsers.live.stacks.cuda_gdb import cuda_gdb_stacks
-from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
-from triage.parsers.live.stacks.gdb import gdb_stacks
-from triage.parsers.live.stacks.lines import lines_of
-from triage.parsers.live.stacks.proc_files import proc_stacks
-from triage.parsers.live.stacks.py_spy import MAX_THREADS, py_spy_stacks
-from triage.parsers.live.stacks.py_spy_json import py_spy_json_stacks
-from triage.parsers.live.stacks.python_traceback import python_traceback_stacks
+from triage.parsers.flight_recorder.naming import parse_node
+from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
+from triage.parsers.live.stacks.cuda_gdb import read_cuda_gdb_stacks
+from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
+from triage.parsers.live.stacks.gdb import read_gdb_stacks
+from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.proc_files import read_proc_stacks
+from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy
+from triage.parsers.live.stacks.py_spy_json import read_py_spy_json
+from triage.parsers.live.stacks.python_traceback import read_python_traceback
 
 _CUT: Final = "ends in the middle of a stack"
 # One a minute for half a day; the last ones tell where a job stands now.
 _MAX_ROUNDS: Final = 720
 
 
-def py_spy_looks(text: str, artifact: str) -> list[Look]:
+def read_py_spy_looks(text: str, artifact: str) -> list[Look]:
     """The text of ``py-spy dump``, of one process or many, once or several times."""
-    stacks = _of_sections(text, UNKNOWN_PROCESS, py_spy_stacks)
+    stacks = _read_sections(text, UNKNOWN_PROCESS, read_py_spy)
     last = text.rpartition("\n")[2]
     cut = last.startswith("    ") and not last.rstrip().endswith(")")
-    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), _CUT if cut else None)
+    return make_looks(artifact, Tool.PY_SPY, split_into_rounds(stacks), _CUT if cut else None)
 
 
-def faulthandler_looks(text: str, artifact: str) -> list[Look]:
+def read_faulthandler_looks(text: str, artifact: str) -> list[Look]:
     """What faulthandler printed of one process, once or several times."""
-    process = Process(pid=pid_in_name(artifact))
+    process = Process(pid=parse_name_pid(artifact))
     last = text.rpartition("\n")[2].strip()
     whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
-    sections = _sections_of(lines_of(text), process)
+    sections = _split_sections(split_clean_lines(text), process)
     rounds: list[list[ThreadStack]] = []
     times: Counter[Process] = Counter()
     for one in sections:
         ends_well = whole or one is not sections[-1]
-        for dump in faulthandler_rounds(one.lines, one.process, one.first, ends_well):
+        for dump in read_faulthandler_rounds(one.lines, one.process, one.first, ends_well):
             # Dumps of several processes below headings are of one look.
             number = times[one.process]
             times[one.process] += 1
             rounds += [[]] * (number + 1 - len(rounds))
             rounds[number] = [*rounds[number], *dump]
-    return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else _CUT)
+    return make_looks(artifact, Tool.FAULTHANDLER, rounds, None if whole else _CUT)
 
 
-def py_spy_json_looks(text: str, artifact: str) -> list[Look]:
+def read_py_spy_json_looks(text: str, artifact: str) -> list[Look]:
     """The output of ``py-spy dump --json``."""
-    stacks, whole = py_spy_json_stacks(text)
-    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), None if whole else _CUT)
+    stacks, whole = read_py_spy_json(text)
+    return make_looks(artifact, Tool.PY_SPY, split_into_rounds(stacks), None if whole else _CUT)
 
 
-def python_traceback_looks(text: str, artifact: str) -> list[Look]:
+def read_python_traceback_looks(text: str, artifact: str) -> list[Look]:
     """All threads of one process, each as Python prints a traceback."""
-    process = Process(pid=pid_in_name(artifact))
-    stacks = _of_sections(text, process, python_traceback_stacks)
-    return looks_of_stacks(artifact, Tool.TRACEBACK, in_rounds(stacks))
+    process = Process(pid=parse_name_pid(artifact))
+    stacks = _read_sections(text, process, read_python_traceback)
+    return make_looks(artifact, Tool.TRACEBACK, split_into_rounds(stacks))
 
 
-def gdb_looks(text: str, artifact: str) -> list[Look]:
+def read_gdb_looks(text: str, artifact: str) -> list[Look]:
     """Backtraces of all threads of one process or core file, or of several."""
-    stacks = _of_sections(text, UNKNOWN_PROCESS, gdb_stacks)
-    return looks_of_stacks(artifact, Tool.GDB, in_rounds(stacks))
+    stacks = _read_sections(text, UNKNOWN_PROCESS, read_gdb_stacks)
+    return make_looks(artifact, Tool.GDB, split_into_rounds(stacks))
 
 
-def cuda_gdb_looks(text: str, artifact: str) -> list[Look]:
+def read_cuda_gdb_looks(text: str, artifact: str) -> list[Look]:
     """Kernels of a GPU, and the threads of its process where they were asked for too."""
-    lines = lines_of(text)
-    kernels = cuda_gdb_stacks(lines, UNKNOWN_PROCESS)
-    looks = looks_of_stacks(artifact, Tool.CUDA_GDB, [kernels] if kernels else [])
-    threads = gdb_stacks(lines, UNKNOWN_PROCESS)
-    return looks + (looks_of_stacks(artifact, Tool.GDB, in_rounds(threads)) if threads else [])
+    lines = split_clean_lines(text)
+    kernels = read_cuda_gdb_stacks(lines, UNKNOWN_PROCESS)
+    looks = make_looks(artifact, Tool.CUDA_GDB, [kernels] if kernels else [])
+    threads = read_gdb_stacks(lines, UNKNOWN_PROCESS)
+    return looks + (make_looks(artifact, Tool.GDB, split_into_rounds(threads)) if threads else [])
 
 
-def proc_looks(text: str, artifact: str) -> list[Look]:
+def read_proc_looks(text: str, artifact: str) -> list[Look]:
     """What the kernel says of one process or several."""
-    stacks = proc_stacks(lines_of(text), UNKNOWN_PROCESS, artifact)
-    return looks_of_stacks(artifact, Tool.PROC, in_rounds(stacks))
+    stacks = read_proc_stacks(split_clean_lines(text), UNKNOWN_PROCESS, artifact)
+    return make_looks(artifact, Tool.PROC, split_into_rounds(stacks))
 
 
-def _of_sections(
+def _read_sections(
     text: str, process: Process, read: Callable[[Sequence[str], Process, int], list[ThreadStack]]
 ) -> list[ThreadStack]:
     """The stacks below each heading that says whose they are, of all headings of a file."""
     return [
         stack
-        for one in _sections_of(lines_of(text), process)
+        for one in _split_sections(split_clean_lines(text), process)
         for stack in read(one.lines, one.process, one.first)
     ]
 
 
-def in_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
+def split_into_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
     """Stacks parted where a thread is seen again: the tool was run once more."""
     rounds: list[list[ThreadStack]] = []
     seen: set[tuple[object, ...]] = set()
@@ -114,7 +114,7 @@ def in_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
     return rounds
 
 
-def looks_of_stacks(
+def make_looks(
     artifact: str,
     tool: Tool,
     rounds: Sequence[Sequence[ThreadStack]],
@@ -164,7 +164,7 @@ def _with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[Threa
 
     A worker process gets the rank of its parent; its ``parent_pid`` is the pid of that.
     """
-    ranks = _ranks_of({one.process: None for one in stacks}, named)
+    ranks = _infer_ranks({one.process: None for one in stacks}, named)
     if not ranks:
         return tuple(stacks)
     homes = {process: replace(process, rank=rank) for process, rank in ranks.items()}
@@ -173,7 +173,7 @@ def _with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[Threa
     )
 
 
-def _ranks_of(processes: Iterable[Process], named: int | None) -> dict[Process, int]:
+def _infer_ranks(processes: Iterable[Process], named: int | None) -> dict[Process, int]:
     """The rank of each process that states none, where something else tells it."""
     known = list(processes)
     by_pid = {one.pid: one for one in known if one.pid is not None}
@@ -182,24 +182,24 @@ def _ranks_of(processes: Iterable[Process], named: int | None) -> dict[Process, 
         stated = _rank_in_command(process.command)
         if process.rank is None and stated is not None:
             found[process] = stated
-    tops = [one for one in known if one.parent_pid not in by_pid or _below_launcher(one, by_pid)]
+    tops = [one for one in known if one.parent_pid not in by_pid or _is_below_launcher(one, by_pid)]
     tops = [one for one in tops if not (is_launcher(one.command) or is_helper(one.command))]
     if named is not None and len(tops) == 1 and tops[0].rank is None:
         found[tops[0]] = named
     for process in known:
-        above = _top_of(process, by_pid)
+        above = _find_top_process(process, by_pid)
         rank = found.get(above, above.rank)
         if process.rank is None and rank is not None:
             found.setdefault(process, rank)
     return found
 
 
-def _below_launcher(process: Process, by_pid: dict[int, Process]) -> bool:
+def _is_below_launcher(process: Process, by_pid: dict[int, Process]) -> bool:
     parent = by_pid.get(process.parent_pid or -1)
     return parent is not None and is_launcher(parent.command)
 
 
-def _top_of(process: Process, by_pid: dict[int, Process]) -> Process:
+def _find_top_process(process: Process, by_pid: dict[int, Process]) -> Process:
     """The rank's own process above a worker; the process itself where there is none."""
     seen = {process.pid}
     while process.parent_pid in by_pid and process.parent_pid not in seen:
@@ -261,7 +261,7 @@ class _Section:
     lines: Sequence[str]
 
 
-def _sections_of(lines: Sequence[str], asked: Process) -> list[_Section]:
+def _split_sections(lines: Sequence[str], asked: Process) -> list[_Section]:
     """The lines parted at headings that say whose they are; one section where there is none."""
     starts = [
         (place, process)
@@ -284,9 +284,9 @@ def process_of(line: str, asked: Process) -> Process | None:
         return None
     text = line.strip()
     if file := _OF_A_FILE.match(text):
-        rank, pid, host = rank_of_name(file[1]), pid_in_name(file[1]), node_in_name(file[1])
+        rank, pid, host = rank_of_name(file[1]), parse_name_pid(file[1]), parse_node(file[1])
     elif _MARKED.match(text) or _WORDED.match(text):
-        rank, pid, host = _words_of(text)
+        rank, pid, host = _parse_heading(text)
     else:
         return None
     if rank is None and pid is None:
@@ -297,7 +297,7 @@ def process_of(line: str, asked: Process) -> Process | None:
     )  # fmt: skip
 
 
-def _words_of(text: str) -> tuple[int | None, int | None, str | None]:
+def _parse_heading(text: str) -> tuple[int | None, int | None, str | None]:
     """The global rank, the pid and the host that a heading names."""
     ranks = (one for one in _RANK.finditer(text) if not _OTHER_RANK.search(text[: one.start()]))
     rank = next((int(one[1]) for one in ranks), None)

@@ -11,9 +11,14 @@ from typing import Final
 
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope
 from triage.parsers.logs.progress import forms
-from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM, FormTables, level_of, trailing
+from triage.parsers.logs.progress.forms import (
+    KEPT_OF_A_FORM,
+    FormTables,
+    compute_level,
+    count_trailing_zeros,
+)
 from triage.parsers.logs.progress.line import is_step, read_values
-from triage.parsers.logs.progress.marks import evaluates, mark_of
+from triage.parsers.logs.progress.marks import is_evaluation, mark_of
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
 
 _LINE_BYTES: Final = 1500
@@ -46,11 +51,11 @@ class _Form:
 
     def thin(self, level: int) -> None:
         """Keep the lines of one even sample."""
-        self.lines = [one for one in self.lines if trailing(one.index) >= level]
+        self.lines = [one for one in self.lines if count_trailing_zeros(one.index) >= level]
 
     def sample(self, level: int) -> list[_Sampled]:
         """An even sample of the lines, the first and the last two among them."""
-        kept = [one for one in self.lines if trailing(one.index) >= level]
+        kept = [one for one in self.lines if count_trailing_zeros(one.index) >= level]
         first = self.tail[0].index if self.tail else 0
         return [*(one for one in kept if one.index < first), *self.tail]
 
@@ -80,7 +85,7 @@ class Collector:
                 self.forms[number] = form
             form.lines.append(_Sampled(index, line, order, raw))
             if len(form.lines) > 2 * KEPT_OF_A_FORM:
-                form.thin(int(level_of(index)))
+                form.thin(int(compute_level(index)))
         state[forms.SAMPLES] = 0
         for number, form in self.forms.items():
             _, seen, _, *places = rows[number].tolist()
@@ -102,10 +107,10 @@ class Collector:
         text = self.unwrapped(raw).text
         counter, values = read_values(text)
         step = is_step(counter, values)
-        if step and counter and not evaluates(text):
+        if step and counter and not is_evaluation(text):
             return _Form(None)
         mark = mark_of(text)
-        if mark is None and not (step and not evaluates(text)):
+        if mark is None and not (step and not is_evaluation(text)):
             return None
         return _Form(mark)
 
@@ -117,7 +122,7 @@ class Collector:
         """All steps and marks of the log; None where it has none."""
         if not self.forms:
             return None
-        level = {number: int(level_of(form.count)) for number, form in self.forms.items()}
+        level = {number: int(compute_level(form.count)) for number, form in self.forms.items()}
         steps = [number for number, form in self.forms.items() if form.mark is None]
         extra = 0
         while sum(len(self.forms[one].sample(level[one] + extra)) for one in steps) > _UNDERSTOOD:
@@ -156,7 +161,7 @@ class Collector:
 
     def mark(self, form: _Form, kind: MarkKind) -> Mark:
         """The mark that the lines of a form are."""
-        level = int(level_of(form.count))
+        level = int(compute_level(form.count))
         kept = form.sample(level)
         while len(kept) > _PLACES:
             level += 1

@@ -77,7 +77,7 @@ _Array = Any
 
 
 @inlined
-def trailing(number: Word) -> Word:
+def count_trailing_zeros(number: Word) -> Word:
     """The zeros at the end of the hash of ``number``; many for 0, which is always taken."""
     if number == 0:
         return np.int64(63)
@@ -90,7 +90,7 @@ def trailing(number: Word) -> Word:
 
 
 @inlined
-def level_of(number: Word) -> Word:
+def compute_level(number: Word) -> Word:
     """How many zeros a line needs so that the sample stays small: one more per doubling."""
     level = np.int64(0)
     left = np.int64(number) // KEPT_OF_A_FORM
@@ -138,7 +138,7 @@ def take_line(
     forms[index, _LAST_END] = stop
     forms[index, _LAST_LINE] = at
     forms[index, _LAST_ORDER] = order
-    if trailing(number) >= level_of(number):
+    if count_trailing_zeros(number) >= compute_level(number):
         sample = state[SAMPLES]
         state[SAMPLES] = sample + 1
         samples[sample, _FORM] = index

@@ -72,16 +72,20 @@ def read_values(text: str) -> tuple[str, Mapping[Quantity, float]]:
     if "<" in text and "|" in text:
         bar = _BAR.search(text)
         if bar is not None:
-            found, counter = _bar_values(bar)
+            found, counter = _read_bar(bar)
             text = bar["head"] + " " + bar["rest"]
             if not found:
                 return "", {}
-            found |= {key: value for key, value in _numbers_of(text)[1].items() if key not in found}
-            return _counted(counter, found)
-    return _counted(*_numbers_of(text))
+            found |= {
+                key: value for key, value in _read_numbers(text)[1].items() if key not in found
+            }
+            return _drop_bad_counts(counter, found)
+    return _drop_bad_counts(*_read_numbers(text))
 
 
-def _counted(counter: str, values: dict[Quantity, float]) -> tuple[str, Mapping[Quantity, float]]:
+def _drop_bad_counts(
+    counter: str, values: dict[Quantity, float]
+) -> tuple[str, Mapping[Quantity, float]]:
     """The same without counts that count nothing: ``nan``, ``inf``, or beyond exact numbers."""
     bad = [one for one in _COUNTS if one in values and not abs(values[one]) <= _LARGEST_COUNT]
     for one in bad:
@@ -116,7 +120,7 @@ _ALONE: Final = (
 )
 
 
-def _bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
+def _read_bar(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
     """What a progress bar counts; nothing of one that counts no steps of training."""
     head = bar["head"].rpartition("\r")[2]
     if _OTHER_BAR.search(head) and not re.search(r"train|epoch", head, re.IGNORECASE):
@@ -127,7 +131,7 @@ def _bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
     found = {
         Quantity.STEP: float(bar["step"]),
         Quantity.TOTAL: float(bar["total"]),
-        Quantity.ELAPSED_S: _clock_s(bar["elapsed"]),
+        Quantity.ELAPSED_S: _parse_clock_s(bar["elapsed"]),
     }
     if bar["rate"] != "?" and (rate := _number(bar["rate"])) > 0:
         found[Quantity.STEP_S] = rate if bar["unit"].startswith("s/") else 1 / rate
@@ -137,7 +141,7 @@ def _bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
     return found, "bar"
 
 
-def _clock_s(text: str) -> float:
+def _parse_clock_s(text: str) -> float:
     """Seconds of ``1:02:03`` and ``2 days, 1:02:03``."""
     days, _, rest = text.rpartition(" ") if "day" in text else ("", "", text)
     total = 0.0
@@ -172,7 +176,7 @@ class _Plan(NamedTuple):
     twice: tuple[int, int] | None
 
 
-def _numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
+def _read_numbers(text: str) -> tuple[str, dict[Quantity, float]]:
     """The counter and the numbers of a line that is no bar."""
     parts = _NUMBER.split(text, _MAX_NUMBERS)
     if len(parts) < 3:
@@ -201,7 +205,7 @@ def _plan_of(texts: tuple[str, ...]) -> _Plan:
     vague: set[Quantity] = set()
     for index in range(len(texts) - 1):
         before, behind = texts[index], texts[index + 1]
-        meaning = _meaning_of(before[-120:], behind[:40], last)
+        meaning = _find_meaning(before[-120:], behind[:40], last)
         last = meaning.quantity
         if last is None:
             continue
@@ -241,7 +245,7 @@ def _rank_of(name: str) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _meaning_of(before: str, behind: str, last: Quantity | None) -> _Meaning:
+def _find_meaning(before: str, behind: str, last: Quantity | None) -> _Meaning:
     """What the number between two texts is, behind a number that was ``last``."""
     joint = before.strip(" \t")
     if joint in ("/", "of", "out of") and last is Quantity.STEP:
@@ -253,7 +257,7 @@ def _meaning_of(before: str, behind: str, last: Quantity | None) -> _Meaning:
     if (found := _UNIT_BEHIND.match(behind)) is not None:
         unit = found[1].lower()
         if _RATE_BEHIND.fullmatch(unit) or unit in NAMES or unit.split("/", 1)[0] in ("s", "ms"):
-            rate = _by_unit(unit)
+            rate = _match_unit(unit)
             if rate is not None:
                 return rate
     if not name and unit == "ms":  # `| loss: 2.12 | 812.2 ms`
@@ -262,12 +266,12 @@ def _meaning_of(before: str, behind: str, last: Quantity | None) -> _Meaning:
     if (inside := _UNIT_IN_NAME.search(name)) is not None and inside.start() > 0:
         plain, inner = name[: inside.start()].strip(" (["), UNITS[inside[1]]
     # `tokens per s` and `s/it` are names, and no names with a unit.
-    whole = _known(name) if name in NAMES or plain == name else None
-    meant = whole or _known(plain) or _known(name)
+    whole = _match_name(name) if name in NAMES or plain == name else None
+    meant = whole or _match_name(plain) or _match_name(name)
     if meant is None:
         return _NOTHING
     quantity, usual = meant
-    training = _trained(name)
+    training = _is_training_loss(name)
     if quantity is Quantity.LOSS and (
         not training or behind.startswith("%") or _OTHER_LOSS.search(name)
     ):
@@ -288,7 +292,7 @@ _SECOND_UNITS: Final = frozenset({"ms", "msec", "us", "s", "sec", "min"})
 _COUNT_UNITS: Final = frozenset({"k", "m", "b", "g"})
 
 
-def _by_unit(unit: str) -> _Meaning | None:
+def _match_unit(unit: str) -> _Meaning | None:
     """A number whose unit says what it is: ``1.9it/s``, ``400000 tok/s``, ``3ms/step``."""
     if unit in ("s/it", "s/step", "s/iter", "sec/step"):
         return _Meaning(Quantity.STEP_S, 1.0, unit)
@@ -318,7 +322,7 @@ def _name_before(text: str) -> str:
     return _SPACES.sub(" ", name.strip(_AROUND_NAME)).lower()
 
 
-def _known(name: str) -> tuple[Quantity, str] | None:
+def _match_name(name: str) -> tuple[Quantity, str] | None:
     """The quantity of a name, and its usual name: whole, by its last part, by its last words."""
     if not name or len(name) > 80:
         return None
@@ -337,6 +341,6 @@ def _known(name: str) -> tuple[Quantity, str] | None:
     return None
 
 
-def _trained(name: str) -> bool:
+def _is_training_loss(name: str) -> bool:
     """Whether a loss is that of the training itself."""
     return not EVALUATED.intersection(re.split(r"[ /.]", name))

@@ -146,6 +146,6 @@ def mark_of(text: str) -> MarkKind | None:
     return None
 
 
-def evaluates(text: str) -> bool:
+def is_evaluation(text: str) -> bool:
     """Whether a line with numbers is of an evaluation, and of no step."""
     return _EVALUATES.search(text[:_MAX_CHARACTERS]) is not None
