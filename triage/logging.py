@@ -5,13 +5,13 @@ bound with ``structlog.contextvars``, once for a request or a task.
 """
 
 import logging
-import re
 import sys
 from typing import Final
 
 import structlog
 from structlog.typing import EventDict, Processor
 
+from triage.domain.patterns import compile_re
 from triage.settings import Settings
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -19,9 +19,9 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _QUIET: Final = ("alembic", "amqp", "celery", "httpcore2", "httpx2", "kombu", "numba", "sqlalchemy")
 
 # redis://user:secret@host: addresses stand in errors of drivers, with their passwords.
-_PASSWORD: Final = re.compile(r"(://[^\s/:@]*):[^\s/@]+@")
+_PASSWORD: Final = compile_re(r"(://[^\s/:@]*):[^\s/@]+@")
 # Our own tokens, and the secrets of webhooks.
-_TOKEN: Final = re.compile(r"\b(triage_[0-9A-Za-z]+_|whsec_|Bearer )[0-9A-Za-z+/=_-]+")
+_TOKEN: Final = compile_re(r"\b(triage_[0-9A-Za-z]+_|whsec_|Bearer )[0-9A-Za-z+/=_-]+")
 
 
 def configure_logging(settings: Settings) -> None:

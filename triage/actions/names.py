@@ -5,10 +5,11 @@ import unicodedata
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 
-NODE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
+NODE: Final = compile_re(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 """A node's name that is handed to a scheduler; every other one is refused."""
-_REASON: Final = re.compile(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
+_REASON: Final = compile_re(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
 MAX_PERSON: Final = 100
 _LINK: Final = "link:"
 # Letters, their marks, digits and blanks of any script, and what stands in names and addresses.

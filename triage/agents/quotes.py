@@ -14,6 +14,7 @@ from typing import Final
 
 from triage.agents.shapes import Quote, UntrustedText
 from triage.domain.hosts import is_host_name
+from triage.domain.patterns import compile_re
 
 MAX_QUOTES: Final = 6
 """As many texts as an answer quotes at most; the names that it quotes are as many again."""
@@ -25,13 +26,13 @@ _WARNING: Final = (
 )
 _MAX_PLAIN: Final = 64
 _MAX_PATH: Final = 128
-_PATH: Final = re.compile(r"[A-Za-z0-9._+=,@:-]+(?:/[A-Za-z0-9._+=,@:-]+)*", re.ASCII)
+_PATH: Final = compile_re(r"[A-Za-z0-9._+=,@:-]+(?:/[A-Za-z0-9._+=,@:-]+)*", re.ASCII)
 # A name of more words than these is a sentence: comm_lib_trace_rank_5 has three.
-_WORD: Final = re.compile(r"[A-Za-z]{4,}")
+_WORD: Final = compile_re(r"[A-Za-z]{4,}")
 _MAX_WORDS: Final = 4
 _MAX_PATH_WORDS: Final = 6
 # What a terminal takes for commands: CSI, OSC with its end, and two-byte escapes.
-_ANSI: Final = re.compile(
+_ANSI: Final = compile_re(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])|\x9b"
 )
 # Tags, fences and objects of a protocol are no part of what a log line says.

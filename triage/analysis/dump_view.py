@@ -21,6 +21,7 @@ from triage.analysis.waiting.waits import wait_graph
 from triage.domain.arrays import I64, Flags
 from triage.domain.category import VerdictKind
 from triage.domain.job import Job
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.dump_set import DumpSet
@@ -33,7 +34,7 @@ _PLAIN_FOLDERS = frozenset(
 
 
 # A folder for each process: rank_3, 3, local_rank-0, gpu3.
-OF_ONE_RANK = re.compile(
+OF_ONE_RANK = compile_re(
     r"(?:(?:global|local)?[_-]?rank|gpu|proc(?:ess)?)?[_.-]?\d{1,7}", re.IGNORECASE
 )
 

@@ -6,10 +6,11 @@ against. The node is one feature of several: the same part failing again on one 
 same fault wandering over nodes, are both worth a look.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final
+
+from triage.domain.patterns import compile_re
 
 _Report = Mapping[str, Any]
 
@@ -26,9 +27,9 @@ WEIGHTS: Final = {
 """What each feature can add, before it is divided by what could be added at all."""
 
 # NVRM: Xid (PCI:0000:5d:00): 79, pid=...; nvidia-nvswitch3: SXid (PCI:...): 12028
-_CODE: Final = re.compile(r"\b(S?Xid)\b(?: \([^)]{0,60}\))?:? {0,2}([0-9]{1,5})\b")
+_CODE: Final = compile_re(r"\b(S?Xid)\b(?: \([^)]{0,60}\))?:? {0,2}([0-9]{1,5})\b")
 # the operation came from: rec at /opt/train/train.py:74 < coll at ...
-_PLACE: Final = re.compile(r"came from: (\S{1,200} at \S{1,400}:[0-9]{1,7})")
+_PLACE: Final = compile_re(r"came from: (\S{1,200} at \S{1,400}:[0-9]{1,7})")
 # What says that nothing is known makes no two incidents alike.
 _NO_CATEGORY: Final = frozenset({"none", "nccl_timeout"})
 _NO_KIND: Final = frozenset({"healthy", "inconclusive"})

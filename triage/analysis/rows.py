@@ -13,6 +13,7 @@ from triage.analysis.waiting.case import Case, make_timestamp
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.job import Job
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.domain.wire import format_iso_utc
@@ -164,7 +165,7 @@ def _make_refused_row(refused: Refused) -> dict[str, Any]:
 _KINDS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
 _OF_A_CHECK: Final = "check"
 # "3, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, 1655023014412, 00000000:5D:00.0"
-_SERIAL_BESIDE: Final = re.compile(r"GPU-[0-9a-f-]{36}, ?(\d{10,14})(?=,|\s*$)", re.IGNORECASE)
+_SERIAL_BESIDE: Final = compile_re(r"GPU-[0-9a-f-]{36}, ?(\d{10,14})(?=,|\s*$)", re.IGNORECASE)
 _FIELDS: Final = (
     ("system_serial", HardwareKind.CHASSIS),
     ("chassis_serial", HardwareKind.CHASSIS),

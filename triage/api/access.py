@@ -15,10 +15,11 @@ from starlette.requests import Request
 
 from triage.api.state import state_of
 from triage.domain.caller import Caller
+from triage.domain.patterns import compile_re
 from triage.errors import NotAllowed, NoToken
 
-_TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
-_LOOPBACK: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
+_TOKEN: Final = compile_re(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
+_LOOPBACK: Final = compile_re(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
 
 
 class Scope(StrEnum):

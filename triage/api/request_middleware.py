@@ -18,11 +18,12 @@ from triage.api.answers.problems import INTERNAL_TITLE, make_problem
 from triage.api.answers.refusals import ClientGone
 from triage.api.metrics import Metrics
 from triage.api.requests.paths import normalize_path, split_target
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place
 
 log = structlog.get_logger("triage.api")
 
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_REQUEST_ID: Final = compile_re(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _HEADERS: Final = (
     ("x-content-type-options", "nosniff"),
     ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),

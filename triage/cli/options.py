@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 
 # 2026-11-21T03:14:15Z, with an offset or none at all (UTC), seconds and fraction optional.
-_RFC_3339 = re.compile(
+_RFC_3339 = compile_re(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.errors import NotAllowed, NotFound
 
 MAX_PATTERN: Final = 256
 # gpu-*, gpu-0[0-4]?, n17.a.example: a glob over plain host names.
-NODE_PATTERN: Final = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{MAX_PATTERN}}}", re.ASCII)
+NODE_PATTERN: Final = compile_re(rf"[A-Za-z0-9._*?!\[\]-]{{1,{MAX_PATTERN}}}", re.ASCII)
 _GLOB: Final = frozenset("*?[")
 
 

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 MAX_IDENTITY: Final = 64
 _MAX_SLOT: Final = 64
 _LEAST: Final = 4
-_GPU: Final = re.compile(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
+_GPU: Final = compile_re(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.ASCII)
 # "0x5e2c4b000343a588", "5e2c:4b00:0343:a588", "5e2c4b000343a588"
-_GUID: Final = re.compile(r"(?:0x)?([0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4})", re.ASCII)
-_SERIAL: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._:/+-]*", re.ASCII)
-_MARKS: Final = re.compile(r"[^0-9a-z]+")
+_GUID: Final = compile_re(r"(?:0x)?([0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4}:?[0-9a-f]{4})", re.ASCII)
+_SERIAL: Final = compile_re(r"[0-9A-Za-z][0-9A-Za-z ._:/+-]*", re.ASCII)
+_MARKS: Final = compile_re(r"[^0-9a-z]+")
 # What firmware and tools print in the place of a number, without blanks and marks.
 _PLACEHOLDERS: Final = frozenset(
     {

@@ -9,19 +9,21 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 MAX_HOSTS: Final = 20_000
 _MAX_CHARS: Final = 1 << 18
-_RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+_RANGE: Final = compile_re(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 # gpu[001-128,130]-ib[0-1]
-_PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+_PART: Final = compile_re(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
 
 # gpu-a-017: the number at the end of a name.
-_LAST_NUMBER: Final = re.compile(r"(.*?)([0-9]{1,9})", re.ASCII)
+_LAST_NUMBER: Final = compile_re(r"(.*?)([0-9]{1,9})", re.ASCII)
 
 _MAX_NAME: Final = 253
 # n3, gpu-a-017.cluster.local, N2_b; never a blank, a quote, a leading dash or a sign of markup.
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
-_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_NAME: Final = compile_re(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
 
 
 def is_host_name(text: str) -> bool:

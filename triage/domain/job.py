@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.domain.restart import EarlierEnd, EarlierStarts, parse_restarts, read_seconds
 from triage.domain.standing import Prior
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
-_BUS_ID = re.compile(
+_BUS_ID = compile_re(
     r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})"
     r"(?:\.[0-9a-fA-F])?"
 )

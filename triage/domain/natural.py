@@ -1,8 +1,8 @@
 """Names in the order that people count in: n2 before n10."""
 
-import re
+from triage.domain.patterns import compile_re
 
-_DIGITS = re.compile(r"([0-9]{1,18})")
+_DIGITS = compile_re(r"([0-9]{1,18})")
 
 
 def make_natural_key(name: str) -> tuple[tuple[int, int, str], ...]:

@@ -5,11 +5,11 @@
     {"version": "2.10", "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}}, "entries": [...]}
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.file_kind import FileKind
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head
 from triage.parsers.flight_recorder.naming import is_named_as_dump, may_be_dump
 
@@ -18,19 +18,19 @@ NODE_DIGEST: Final = b"triage-digest "
 # A dump is told by so many bytes.
 _HEAD_BYTES: Final = 4096
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
-_JSON_DUMP: Final = re.compile(
+_JSON_DUMP: Final = compile_re(
     rb'"(?:(?:entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
     rb'collective_seq_id|nccl_comm_state)"\s*:|record_id"\s*:\s*\d)'
 )
 # NCCL RAS says its version too, behind it how many communicators there are; so do NCCL tests,
 # behind the arguments of the program.
-_OTHERS: Final = re.compile(
+_OTHERS: Final = compile_re(
     rb'"communicators(?:_count)?"\s*:|"average_bus_bandwi(?:dth|dith)"\s*:\s*\{'
     rb'|"start_time"\s*:\s*"[^"]{0,40}"\s*,\s*"args"\s*:\s*\['
 )
 
 # NCCLX writes what its communicators do into the dump; without any, an empty object.
-_STATES: Final = re.compile(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
+_STATES: Final = compile_re(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ def has_communicators(data: bytes | memoryview) -> bool:
 # What stands in place of a file that was not fetched, by its beginning.
 _INSTEAD: Final = (
     (
-        re.compile(rb"version https://git-lfs\.github\.com/spec/"),
+        compile_re(rb"version https://git-lfs\.github\.com/spec/"),
         "a pointer of Git LFS, to be fetched with git lfs pull,",
     ),
     (
-        re.compile(rb"\S*\.git/annex/objects/"),
+        compile_re(rb"\S*\.git/annex/objects/"),
         "a pointer of git-annex, to be fetched with git annex get,",
     ),
-    (re.compile(rb"(?i)<(!doctype html|html|head|body)\b"), "a web page"),
-    (re.compile(rb"(?i)<\?xml|<Error>"), "an XML answer of a server"),
-    (re.compile(rb"PK\x03\x04"), "a zip archive or checkpoint"),
+    (compile_re(rb"(?i)<(!doctype html|html|head|body)\b"), "a web page"),
+    (compile_re(rb"(?i)<\?xml|<Error>"), "an XML answer of a server"),
+    (compile_re(rb"PK\x03\x04"), "a zip archive or checkpoint"),
 )
 # What such a page or answer says of itself.
-_SAYS: Final = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
+_SAYS: Final = compile_re(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
 
 
 def describe_foreign_content(data: bytes) -> str | None:

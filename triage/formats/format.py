@@ -1,11 +1,11 @@
 """What a format is: how its files begin, what an upload of it is stored as, and how it is read."""
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Final, Protocol
 
 from triage.domain.file_kind import FileKind
+from triage.domain.patterns import compile_re
 from triage.domain.report import Refused
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.layout import Layout, detect_layout
@@ -15,7 +15,7 @@ from triage.parsers.logs.source import LogStream
 # for in so much of a file, too.
 _CHECK_HEAD_BYTES: Final = 8 << 10
 # What a terminal is told between the letters: colours, and to clear the rest of a line.
-_CONTROL: Final = re.compile(r"\x1b\[[0-9;?]{0,24}[A-Za-z]")
+_CONTROL: Final = compile_re(r"\x1b\[[0-9;?]{0,24}[A-Za-z]")
 
 ReadLines = Callable[[LogStream], Outcome]
 """Reads a stream as the lines of a log."""

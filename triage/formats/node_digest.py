@@ -9,10 +9,10 @@ It comes from outside. So every number and text is held against what the decoder
 gives, before anything is made of it; what is refused says to send the dump itself.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import MISSING, OpDescription, RankDigest
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.formats.flight_recorder import NODE_DIGEST
@@ -26,7 +26,7 @@ from triage.parsers.flight_recorder.reduce import MAX_STREAMS
 FORM: Final = 1
 # Counts up with every change of the decoder by which the same dump gives another digest.
 DECODER: Final = 1
-_FIRST_LINE: Final = re.compile(rb"triage-digest ([0-9]{1,6}) ([0-9]{1,6})\n")
+_FIRST_LINE: Final = compile_re(rb"triage-digest ([0-9]{1,6}) ([0-9]{1,6})\n")
 # Some 4 KB are usual: a thousand operations, and a handful of groups.
 _MAX_BYTES: Final = 1 << 20
 _MAX_PLAIN_BYTES: Final = 8 << 20

@@ -5,16 +5,16 @@ the API, character for character; the bytes hold no control character, no angle 
 and no at sign, which JSON may write as escapes.
 """
 
-import re
 from datetime import datetime
 
+from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
 from triage.notify.message import Event, Message, Wire
 from triage.notify.request import JSON, Request, Target
 from triage.render.data.wire import encode_line
 
 # All four occur inside JSON strings only, and never as part of an escape.
-_ACTIVE = re.compile(rb"[<>&@]")
+_ACTIVE = compile_re(rb"[<>&@]")
 
 
 def render(message: Message, target: Target) -> Request:

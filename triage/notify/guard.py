@@ -6,13 +6,13 @@ changes in between (DNS rebinding) reaches nothing.
 """
 
 import queue
-import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable, UsageError
 from triage.notify.web_url import WebUrl, parse_url
 
@@ -22,7 +22,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 RESOLVE_TIMEOUT_S = 5.0
 # One text for both: else whoever may name an address asks our resolver for names inside.
 _NOT_PUBLIC = "the host does not resolve, or not to public addresses alone"
-_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
+_NAME = compile_re(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 A new kind is one file, one member of :class:`Kind` and one line here.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 from triage.notify import (
     alertmanager,
@@ -23,7 +23,7 @@ from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
 ACTS = frozenset({Event.ACTION_PROPOSED, Event.ACTION_DONE, Event.ACTION_FAILED})
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
-_ROUTING_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ROUTING_KEY = compile_re(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
+from triage.domain.patterns import compile_re
 from triage.render.words.clean import format_one_line
 
 _ELLIPSIS = "…"
@@ -19,19 +20,19 @@ _MOST_CHARS = 16_384
 
 # OSC (window titles, OSC 8 links) up to BEL or ST; CSI (colour, cursor). Only closed ones:
 # one that never ends must not swallow the line that it stands in.
-_SEQUENCES = re.compile(
+_SEQUENCES = compile_re(
     r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
 )
 
 # Text that chats and mailers turn into links by themselves, and Markdown's [text](address).
-_LINKS = re.compile(r"(?P<scheme>:)(?=//)|(?<![\w.])(?P<www>www)\.(?=\w)|(?P<md>\])(?=\()", re.I)
+_LINKS = compile_re(r"(?P<scheme>:)(?=//)|(?<![\w.])(?P<www>www)\.(?=\w)|(?P<md>\])(?=\()", re.I)
 
 _LOOKALIKE = str.maketrans({"@": "＠", "`": "'"})
 _BRACKETS = str.maketrans({"<": "‹", ">": "›"})
 
 # For our own address only, so strict: it stands where a receiver makes a link of it.
-_WEB_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$%&'()*+,;=-]{1,2000}")
+_WEB_LINK = compile_re(r"https?://[A-Za-z0-9._~:/?#\[\]@!$%&'()*+,;=-]{1,2000}")
 
 
 def make_inert(text: str) -> str:

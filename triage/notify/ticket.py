@@ -12,6 +12,7 @@ import html
 import re
 from collections.abc import Iterator
 
+from triage.domain.patterns import compile_re
 from triage.domain.report import Suspect
 from triage.notify.headline import compose_headline, describe_suspect_place
 from triage.notify.message import Message
@@ -32,10 +33,10 @@ _HEAD = "| # | node | ranks | category | score | role | action |"
 
 # What is markup anywhere, an underscore that is not inside a word (gpu_hbm is none), and
 # what begins a heading, a list or a rule at the start of a line. Names stay as they are.
-_MARKUP = re.compile(r"([\\*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[#+=-]|^\d+(?=[.)]))")
+_MARKUP = compile_re(r"([\\*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[#+=-]|^\d+(?=[.)]))")
 # all_reduce #812, CPU#12: GitHub and GitLab link such a number to another issue, and that
 # issue then shows the link.
-_ISSUE = re.compile(r"#(?=\d)")
+_ISSUE = compile_re(r"#(?=\d)")
 
 
 def render_ticket_markdown(message: Message) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import idna
 
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 
 Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -19,16 +20,16 @@ _MAX_CHARS = 2_048
 _PORTS = {"http": 80, "https": 443}
 
 # RFC 3986, appendix B; the target holds what may stand in a request line and nothing else.
-_PARTS = re.compile(
+_PARTS = compile_re(
     r"(?P<scheme>https?)://(?P<authority>[^/?#]+)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?",
     re.IGNORECASE,
 )
-_TARGET = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
-_AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_TARGET = compile_re(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
+_AUTHORITY = compile_re(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
+_LABEL = compile_re(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 
 # 127.1, 2130706433, 0x7f000001: what ends in a number is an IPv4 address to some readers.
-_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
+_NUMBER = compile_re(r"(?:[0-9]+|0x[0-9a-f]*)")
 
 
 @dataclass(frozen=True, slots=True)

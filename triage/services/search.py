@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.hardware import HardwareKind, normalize_identity
+from triage.domain.patterns import compile_re
 from triage.domain.wire import Keywords, WireForm
 from triage.services.context import Context
 from triage.store import search as stored
@@ -34,8 +35,8 @@ LEAST_TEXT: Final = 3
 SECONDS: Final = 1.5
 _MAX_TEXT: Final = 400
 # xid 79, Xid: 79, SXid#12028
-_CODE: Final = re.compile(r"(s?xid)[\s:=#]{0,3}([0-9]{1,5})", re.IGNORECASE | re.ASCII)
-_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_CODE: Final = compile_re(r"(s?xid)[\s:=#]{0,3}([0-9]{1,5})", re.IGNORECASE | re.ASCII)
+_ID: Final = compile_re(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ that much randomness cannot be tried out, so no slow hash is needed.
 """
 
 import hashlib
-import re
 import secrets
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from triage.clock import read_utc_now
 from triage.domain.caller import MAX_PATTERN, NODE_PATTERN
+from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 from triage.services.context import Context
 from triage.services.hooks.job_failed import MAX_NAME, name_in
@@ -25,7 +25,7 @@ _INGEST_DAYS: Final = 365
 _ENDS_SOON: Final = timedelta(days=14)
 # Somewhat less than how often a process writes it, so that each of its writes counts.
 _USED_EVERY: Final = timedelta(seconds=50)
-_TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
+_TOKEN: Final = compile_re(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
 
 
 class Bounds(TypedDict, total=False):

@@ -4,7 +4,6 @@
 entry says. Nothing is raised: whoever reads a file looks at its faults.
 """
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, Final, TypedDict, TypeVar
 
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.patterns import compile_re
 from triage.signatures.own.faults import SignatureFault
 from triage.signatures.own.pattern import PatternFault, derive_literals
 from triage.signatures.own.toml_lines import TomlLines
@@ -22,7 +22,7 @@ ENTRY_KEYS: Final = (
     "name", "pattern", "literals", "role", "category", "also", "kind", "scope", "blame",
     "severity", "weak", "matches", "near_misses",
 )  # fmt: skip
-_AT_LINE: Final = re.compile(r"\(?at line (\d+), column \d+\)?")
+_AT_LINE: Final = compile_re(r"\(?at line (\d+), column \d+\)?")
 _USUAL_KIND: Final[Mapping[Category, Kind]] = {
     Category.GPU_HBM: Kind.ECC,
     Category.GPU_SRAM: Kind.ECC,

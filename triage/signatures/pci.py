@@ -2,8 +2,10 @@
 
 import re
 
+from triage.domain.patterns import compile_re
+
 # 0000:9b:00.0, 9b:00, 00000000:9B:00.0, PCI:0000:9b:00
-_ADDRESS = re.compile(
+_ADDRESS = compile_re(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})"
     r"(?:\.(?P<function>[0-7]))?",
     re.IGNORECASE,

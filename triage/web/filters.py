@@ -1,6 +1,5 @@
 """Filters of the templates: how pages word times, sizes and ranks, and colour causes."""
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,6 +12,7 @@ from markupsafe import Markup, escape
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
+from triage.domain.patterns import compile_re
 from triage.domain.states import ArtifactState, IncidentState
 from triage.domain.wire import format_iso_utc
 from triage.render.words.answer import describe_symptom_facts, restart_text
@@ -40,7 +40,7 @@ _FAMILIES: Final = {
 }  # fmt: skip
 """One colour a family, on every page; the word stands beside it. All others are ``open``."""
 _FAMILY: Final = {category: family for family, group in _FAMILIES.items() for category in group}
-_STAMP: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?Z)")
+_STAMP: Final = compile_re(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]+)?Z)")
 _UNDATED: Final = Markup('<span class="soft">undated</span>')
 _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400

@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, TooLarge
 
 _PIECE: Final = 1 << 16
 _MAX_HEAD_BYTES: Final = 16 << 10
 _MAX_PARTS: Final = 20_000
-_BOUNDARY: Final = re.compile(
+_BOUNDARY: Final = compile_re(
     r"""boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))(?=[\s;,]|$)""", re.IGNORECASE
 )
-_DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", re.I | re.M)
-_NAME: Final = re.compile(rb'[;\s]name="([^"]*)"')
-_FILENAME: Final = re.compile(rb'[;\s]filename="([^"]*)"')
+_DISPOSITION: Final = compile_re(rb"^content-disposition:\s*form-data\s*;(.*)$", re.I | re.M)
+_NAME: Final = compile_re(rb'[;\s]name="([^"]*)"')
+_FILENAME: Final = compile_re(rb'[;\s]filename="([^"]*)"')
 _AGAIN: Final = "open the page again, and choose the files once more"
 # How a browser escapes characters that a quoted name must not hold.
 _ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}

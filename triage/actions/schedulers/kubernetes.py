@@ -14,7 +14,6 @@ an act that may have been done is looked at before it is asked for again.
 """
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from triage.actions.schedulers.interface import (
 )
 from triage.clock import read_utc_now
 from triage.domain.own_events import CHECK
+from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
 from triage.errors import UsageError
 from triage.render.words.clean import format_one_line
@@ -57,7 +57,7 @@ MAX_PAGES: Final = 200
 LATER: Final = frozenset({401, 408, 410, 425, 429})
 # What a request that is cut in the middle raises varies by where; each is an OSError, an error
 # of urllib3 or of http.client. They are told by their module, for the client is imported late.
-TRANSPORT: Final = re.compile(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
+TRANSPORT: Final = compile_re(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
 
 Json = Mapping[str, Any]
 

@@ -30,6 +30,7 @@ from triage.actions.schedulers.interface import (
     check_node_name,
     parse_scheduler_time,
 )
+from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 from triage.render.words.clean import format_one_line
 from triage.settings import Settings
@@ -44,25 +45,25 @@ MOST_WORDS: Final = 300
 # A node has some two thousand.
 MOST_CHARS: Final = 1 << 16
 
-FIELD: Final = re.compile(r"(?:^|\s)(State|BootTime)=(\S*)", re.ASCII)
+FIELD: Final = compile_re(r"(?:^|\s)(State|BootTime)=(\S*)", re.ASCII)
 # Reason=NHC: check_hw_gpu failed [root@2026-11-20T22:00:00]; later versions add fields behind it.
-REASON: Final = re.compile(
+REASON: Final = compile_re(
     r"\sReason=(?P<reason>.*?)"
     r"(?:\s\[(?P<by>[^\[\]@\s]{1,80})@(?P<at>[0-9T:.+-]{10,40}|Unknown|None)\])?"
     r"(?:\s+(?:Comment|Extra|Instance\w{1,20}|ReservationName|Topology)=.*)?\s*$",
     re.ASCII | re.DOTALL,
 )
-PARTED: Final = re.compile(r"[+,\s]+")
+PARTED: Final = compile_re(r"[+,\s]+")
 MARKS: Final = "*~#!%$@^-"
 # FAIL is a drain of an operator, too: no new job, and jobs that run go on.
 DRAINED: Final = frozenset(
     {"DRAIN", "DRAINED", "DRAINING", "DRNG", "FAIL", "FAILED", "FAILING", "FAILG"}
 )
 
-UNKNOWN_NODE: Final = re.compile(r"Node \S+ not found|Invalid node name", re.IGNORECASE)
+UNKNOWN_NODE: Final = compile_re(r"Node \S+ not found|Invalid node name", re.IGNORECASE)
 # Asking again does not change it. "Invalid node state" is no such word: Slurm says so of each node
 # that has not registered since slurmctld was started.
-NO_RIGHTS: Final = re.compile(r"Invalid user id|Access(?:/permission)? denied", re.IGNORECASE)
+NO_RIGHTS: Final = compile_re(r"Invalid user id|Access(?:/permission)? denied", re.IGNORECASE)
 RIGHTS: Final = (
     "run the service as SlurmUser, or give its user the rights:"
     " sacctmgr modify user NAME set AdminLevel=Operator"

@@ -15,30 +15,31 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.logset import LogFile
 
 # 4711, 4711_3, 4711[3], 4711+1, 4711.0, 4711_3(4715), 8812.pbs-server
 _JOB: Final = r"(?P<id>\d{1,12}(?:_\d{1,9}|\[\d{1,9}\]|\+\d{1,4})?)(?:\((?P<raw>\d{1,12})\))?"
-_ABOUT_A_JOB: Final = re.compile(
+_ABOUT_A_JOB: Final = compile_re(
     rf"(?:\bJob_?I[dD][ =:]{{1,2}}|\bStepId=|\bjob_?id[ =:]{{1,2}}|\b(?:[Jj]obs?|JOB|STEP|;Job;)"
     rf"[ ;=:#]{{0,2}}<?){_JOB}(?![\w%])"
 )
-_ABOUT_A_POD: Final = re.compile(
+_ABOUT_A_POD: Final = compile_re(
     r"\bpod/(?P<pod>[a-z0-9][\w.-]{1,252})|\b[Pp]ods? (?:[a-z0-9][\w-]{0,62}/)?"
     r"(?P<named>[a-z0-9][\w.-]{0,250}-[\w.-]{1,60})"
     r"|\bevicting pod (?:[\w.-]{1,80}/)?(?P<evicted>[\w.-]{2,253})"
 )
 # slurm-4711.out, slurm-4711_3.out
-_IN_NAME: Final = re.compile(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
+_IN_NAME: Final = compile_re(r"(?:^|/)slurm-(\d{1,12}(?:_\d{1,9})?)\.(?:out|err|log)$")
 # /slurm/uid_1000/job_4799/step_0, /system.slice/slurmstepd.scope/job_4799/step_0/user/task_3
-_GROUP_OF_A_JOB: Final = re.compile(r"/job_(?P<id>\d{1,12})(?![\w.-])")
+_GROUP_OF_A_JOB: Final = compile_re(r"/job_(?P<id>\d{1,12})(?![\w.-])")
 _UID: Final = r"[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}"
 # /kubepods.slice/kubepods-burstable-pod0c2f3ab1_1111_....slice, /kubepods/pod0c2f3ab1-1111-...
-_GROUP_OF_A_POD: Final = re.compile(rf"\bkubepods\S{{0,200}}?[-/]pod(?P<uid>{_UID})")
+_GROUP_OF_A_POD: Final = compile_re(rf"\bkubepods\S{{0,200}}?[-/]pod(?P<uid>{_UID})")
 # var/log/pods/default_train-0_0c2f3ab1-.../worker/0.log
-_POD_IN_NAME: Final = re.compile(rf"_(?P<uid>{_UID})/")
+_POD_IN_NAME: Final = compile_re(rf"_(?P<uid>{_UID})/")
 # Whose limit was reached, where a line says it: that of a group above all jobs is everybody's.
-_LIMIT: Final = re.compile(
+_LIMIT: Final = compile_re(
     r"(?:\boom_memcg=| limit of | due to memory \w{1,9}(?: for| by)? )([^,\s]+)"
 )
 _WHOLE_NODE: Final = "CONSTRAINT_NONE"

@@ -4,7 +4,6 @@ Most launchers open a log for each attempt and count them, or a scheduler number
 and nodes are numbered as well. Such logs may print no time.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +14,19 @@ import numpy as np
 
 from triage.analysis.progress.course import Course
 from triage.domain.arrays import F64
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Quantity
 
 # So many steps behind a line: one may have been under way, or wait in a buffer.
 MORE_THAN_ONE: Final = 2
-_NUMBER: Final = re.compile(r"\d{1,12}")
+_NUMBER: Final = compile_re(r"\d{1,12}")
 # "attempt_0/3/stderr.log", as torchrun names them, "train-restart1.log"
-_COUNTED: Final = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?$")
+_COUNTED: Final = compile_re(r"(?i)(?<![a-z])(?:attempt|restart|retry|try)[_.-]?$")
 # slurm-4711.out
-_SUBMITTED: Final = re.compile(r"(?:^|/)slurm-$")
+_SUBMITTED: Final = compile_re(r"(?:^|/)slurm-$")
 # What a launcher appends to the name of a folder of its own.
-_OF_CHANCE: Final = re.compile(r"_[a-z0-9_]{8}/(?=[^/]*$)")
+_OF_CHANCE: Final = compile_re(r"_[a-z0-9_]{8}/(?=[^/]*$)")
 
 
 def has_begun(course: Course | None) -> bool:

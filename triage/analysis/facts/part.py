@@ -5,7 +5,6 @@ logs. The signatures read each line once more, so that a part is what they call 
 of another node ("n7 says of it: ...") names nothing of this one.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.category import GPU_PARTS, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.patterns import compile_re
 from triage.domain.report import MAX_REASONS
 from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
@@ -26,9 +26,9 @@ _WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE:
 _INTERFACES: Final = ("interface", "first", "second", "netdev")
 _CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
 # NCCL and verbs print mlx5_2:1 for port 1 of the adapter mlx5_2.
-_VERBS_PORT: Final = re.compile(r":\d+$")
+_VERBS_PORT: Final = compile_re(r":\d+$")
 # nvme1n1 is a name space of the disk nvme1.
-_NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
+_NAME_SPACE: Final = compile_re(r"(nvme\d+)(?:c\d+)?n\d+.*")
 # What `triage.analysis.joining.wording` puts before a line of another node.
 _OF_ANOTHER: Final = " says of it: "
 

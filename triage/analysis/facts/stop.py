@@ -14,6 +14,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, LASTING, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.patterns import compile_re
 
 SECOND: Final = 1_000_000_000
 # A root is printed at most this long before the stop that it causes ...
@@ -283,7 +284,7 @@ def is_failing(row: Evidence) -> bool:
 
 
 # OSError: [Errno 28] No space left on device; botocore.exceptions.ClientError: An error occurred
-_RAISED: Final = re.compile(
+_RAISED: Final = compile_re(
     r"(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b(?!.*\bretry)"
 )
 
@@ -294,7 +295,7 @@ def _is_raised(row: Evidence) -> bool:
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
-_HEALTH_CHECK: Final = re.compile(
+_HEALTH_CHECK: Final = compile_re(
     r"\bhealth[ _-]?check\w* failed\b|\bcheck_\w{0,30}gpu\w{0,30}:", re.IGNORECASE
 )
 

@@ -48,6 +48,7 @@ from triage.analysis.joining.unplaced import with_unplaced
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.patterns import compile_re
 
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
 _ROWS_PER_NODE: Final = 300
@@ -123,7 +124,7 @@ def _find_first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
 
 
 # How the kernel's own lines begin, with the stamp that a pasted log may still have.
-_KERNEL_BEGINS = re.compile(
+_KERNEL_BEGINS = compile_re(
     r"[\[\]\d. :]*(?:kernel: ?)?(?:\[[\d. ]+\] ?)?(?:NVRM|nvidia)", re.IGNORECASE
 )
 

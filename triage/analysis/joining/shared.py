@@ -1,6 +1,5 @@
 """What many nodes show at once, or none in particular, is in none of them."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Un
 from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
+from triage.domain.patterns import compile_re
 
 # What many nodes show at once is in none of them ...
 _SHARED_NODES: Final = 3
@@ -42,7 +42,7 @@ _OUTSIDE: Final = SOFTWARE | {
     Category.POWER,
 }
 _MAX_ROWS: Final = 24
-_NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBERS: Final = compile_re(r"0x[0-9a-f]+|\d+")
 
 
 def gather_shared(

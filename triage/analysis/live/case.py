@@ -1,6 +1,5 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +14,14 @@ from triage.analysis.placement.identity import JobPlacement
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
+from triage.domain.patterns import compile_re
 from triage.parsers.live.process_list import SWITCHES
 
 _STACKS: Final = frozenset(
     {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
 )
 # "python -u pretrain.py --local_rank=1 --config ..."
-_LOCAL_RANK: Final = re.compile(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
+_LOCAL_RANK: Final = compile_re(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
 _COMMAND_CHARS: Final = 8192
 
 

@@ -31,6 +31,7 @@ from triage.domain.evidence import (
     Kind,
 )
 from triage.domain.natural import make_natural_key
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu.gpu_names import NAMES
 
 
@@ -90,7 +91,7 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
 
 
 # "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
-_FIRST_NAME: Final = re.compile(
+_FIRST_NAME: Final = compile_re(
     r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
     r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
     re.IGNORECASE,
@@ -261,13 +262,13 @@ _OF_PROCESSES: Final = frozenset(
     }
 )
 # rank62.log, rank_3.out, stdout.13.log, worker-5.err
-_OF_RANK = re.compile(
+_OF_RANK = compile_re(
     r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"
     r"(?P<number>\d{1,7})(?=[._-]|$)",
     re.IGNORECASE,
 )
 # <log dir>/<run>/attempt_0/3/stderr.log, as torchrun writes with --log-dir
-_OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
+_OF_LOCAL_RANK = compile_re(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
 
 
 def _find_file_owners(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
@@ -333,7 +334,7 @@ def _with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
 
 
 # "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
-_FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
+_FIRST_WORD = compile_re(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
 def _map_speakers_to_nodes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:

@@ -13,14 +13,15 @@ from functools import lru_cache
 from typing import Final
 
 from triage.domain.evidence import Evidence
+from triage.domain.patterns import compile_re
 
 # Interfaces and services that host names carry: n3-ib0, n3.ipoib, n3-mgmt
-_SUFFIX: Final = re.compile(
+_SUFFIX: Final = compile_re(
     r"[-.](?:ib\d{0,2}|ipoib\d?|eth\d|mgmt|mgt|bmc|ipmi|idrac|ilo|oob|roce\d?"
     r"|hsn\d?|rdma\d?)(?=$|[.])",
     re.IGNORECASE,
 )
-_PORT: Final = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
+_PORT: Final = compile_re(r"(?:<\d{1,5}>|:\d{1,5})$")
 
 
 @lru_cache(maxsize=65_536)
@@ -135,7 +136,7 @@ def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidenc
 
 # A bare number or a letter is in every path.
 _MIN_NAME: Final = 2
-_MARKS: Final = re.compile(r"[._\-+@=,:]")
+_MARKS: Final = compile_re(r"[._\-+@=,:]")
 _MAX_MARKS: Final = 12
 
 

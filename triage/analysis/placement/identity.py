@@ -6,7 +6,6 @@ node, and the folders that dumps lie in. Where two sources disagree the better
 one is believed and the disagreement is told.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +33,7 @@ from triage.analysis.placement.world_ranks import find_world_of_looks, find_worl
 from triage.domain.evidence import ACTOR, BY_FILE, Evidence, Kind
 from triage.domain.job import Job
 from triage.domain.live.look import Look
+from triage.domain.patterns import compile_re
 
 _MAX_NOTES: Final = 6
 # What says only which number is to run where.
@@ -45,7 +45,7 @@ _MOST_ON_A_NODE: Final = 16
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
 _OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 # One node of a map that DeepSpeed prints.
-_MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
+_MAPPED = compile_re(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
 
 @dataclass(slots=True)

@@ -14,13 +14,14 @@ from typing import Final
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.identity import JobPlacement, has_printed_host
 from triage.domain.evidence import ACTOR, BY_FILE, OF_A_PROGRAM, Evidence, Kind
+from triage.domain.patterns import compile_re
 
 # What only a program on GPUs, or one that counts its ranks, prints.
 _OF_GPU_PROGRAMS: Final = frozenset({Kind.CUDA, Kind.NCCL, Kind.IDENTITY, Kind.GPU, Kind.XID})
 # Worker_TP3, EngineCore_DP0, VllmWorker TP0, RayTrainWorker
-_MEMBER: Final = re.compile(r"[_ -]?(?:(?:TP|DP|EP|PP|CP|rank=?)?\d+(?:[_ ]|$))+")
+_MEMBER: Final = compile_re(r"[_ -]?(?:(?:TP|DP|EP|PP|CP|rank=?)?\d+(?:[_ ]|$))+")
 # Programs that serve or generate, of which a job has one or many beside its trainer.
-_ENGINES: Final = re.compile(
+_ENGINES: Final = compile_re(
     r"vllm|sglang|sgl_|trtllm|tensorrt|lmdeploy|rollout|engine|server|replica|generat|infer|prefill"
     r"|decode|detokenizer|scheduler|reward|critic|\bworker(?:_(?:tp|dp|pp|ep)\b|$)",
     re.IGNORECASE,

@@ -13,6 +13,7 @@ import numpy as np
 
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import WaitPlace
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import FINISHED, P2P, OpDescription
 
 # Members of other groups that are asked for one collective, and for one send/recv.
@@ -25,7 +26,7 @@ _NEWEST = 6
 
 Form = tuple[str, ...]
 
-_SHAPE = re.compile(r"\[([\d, ]*)\]")
+_SHAPE = compile_re(r"\[([\d, ]*)\]")
 
 
 def make_form(described: OpDescription | None) -> Form | None:

@@ -6,7 +6,6 @@ some; :func:`page` is a page of a list. Pydantic makes JSON schema of them.
 """
 
 import inspect
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import reduce
@@ -17,11 +16,12 @@ from typing import Annotated, Any, Final, NotRequired, Union, get_args, get_orig
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
 
+from triage.domain.patterns import compile_re
 from triage.domain.wire import Keywords, SentAs, list_notes, list_wire_fields
 
 _Hint = Any  # a type, or what typing makes of types
 _REF: Final = "#/components/schemas/{model}"
-_ROLE: Final = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
+_ROLE: Final = compile_re(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 # Names of types, which a reader of the description does not know.
 _SUFFIX: Final = "View"
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.api.answers.refusals import NotAcceptable
+from triage.domain.patterns import compile_re
 
-_RANGE: Final = re.compile(r"([\w!#$&^.+*-]+)/([\w!#$&^.+*-]+)")
-_WEIGHT: Final = re.compile(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
+_RANGE: Final = compile_re(r"([\w!#$&^.+*-]+)/([\w!#$&^.+*-]+)")
+_WEIGHT: Final = compile_re(r"(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 _MAX_RANGES: Final = 64
 
 

@@ -20,6 +20,7 @@ from triage.api.limits.admission_gate import Turn
 from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
 from triage.api.state import state_of
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 # An upload that has not come so far takes no place from those that have.
 _FIRST_BYTES: Final = 16 << 10
 _ENOUGH: Final = 256 << 10
-_DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
-_DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
+_DIGITS: Final = compile_re(r"[0-9]{1,18}", re.ASCII)
+_DIGEST: Final = compile_re(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
 
 
 def get_announced_length(request: Request, max_bytes: int, name: str) -> int | None:

@@ -21,6 +21,7 @@ from triage.api.access import get_actor
 from triage.api.answers.json import JSON
 from triage.api.state import state_of
 from triage.clock import read_utc_now
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Conflict, Place, TriageError, Unprocessable
 from triage.services.context import Context
 from triage.store.access import idempotency
@@ -28,8 +29,8 @@ from triage.store.access.idempotency import KeptAnswer
 
 _HEADER: Final = "Idempotency-Key"
 _REPLAYED: Final = "Idempotency-Replayed"
-_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]){1,255})"', re.ASCII)
-_BARE: Final = re.compile(r"[A-Za-z0-9._~:+/=-]{1,255}", re.ASCII)
+_QUOTED: Final = compile_re(r'"((?:[ !#-\[\]-~]|\\["\\]){1,255})"', re.ASCII)
+_BARE: Final = compile_re(r"[A-Za-z0-9._~:+/=-]{1,255}", re.ASCII)
 # The longest answers are those to large groups of alerts.
 _MAX_BODY: Final = 1 << 20
 PARAMETER: Final[dict[str, Any]] = {

@@ -10,13 +10,14 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 
 _SLASH: Final = "\x00"
 _NUL: Final = "\x01"
 _NOT_UTF8: Final = "\x02"
 MAX_NAME: Final = 256
-_ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
+_ABSOLUTE: Final = compile_re(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
 
 
 def normalize_path(raw: bytes) -> str:

@@ -7,9 +7,9 @@ surrogate pair as U+FFFD: the databases, and other readers of what is kept, hold
 
 import json
 import math
-import re
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, Unprocessable
 
 _NAMES: Final = {
@@ -21,7 +21,7 @@ _MAX_DEPTH: Final = 64
 _SURELY_64_BITS: Final = 18
 _LOW: Final = -(1 << 63)
 _HIGH: Final = (1 << 63) - 1
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = compile_re("[\ud800-\udfff]")
 
 JsonObject = dict[str, Any]
 

@@ -12,6 +12,7 @@ from triage.api.requests.paths import MAX_NAME, has_control_character
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.file_kind import DECLARED
+from triage.domain.patterns import compile_re
 from triage.domain.states import IncidentState
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.hooks.times import parse_rfc3339
@@ -20,10 +21,10 @@ _MAX_LIMIT: Final = 500
 _MAX_WAIT_S: Final = 60.0
 _MAX_FILENAME: Final = 4096
 FILE_KINDS: Final = tuple(map(str, DECLARED))
-_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
-_RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
-_COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-_NUMBER: Final = re.compile(
+_ID: Final = compile_re(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_RANK: Final = compile_re(r"[0-9]{1,7}", re.ASCII)
+_COUNT: Final = compile_re(r"[0-9]{1,9}", re.ASCII)
+_NUMBER: Final = compile_re(
     r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
 )
 NAME_SCHEMA: Final = {

@@ -1,27 +1,28 @@
 """Programs that start ranks and wait for them, or help: their stacks say nothing of the job."""
 
-import re
 from typing import Final
+
+from triage.domain.patterns import compile_re
 
 # "torchrun --nproc-per-node 8 train.py", "/opt/venv/bin/python -m torch.distributed.run ...",
 # "srun --ntasks 16 python train.py", "ray::IDLE", "/usr/bin/python3 /opt/bin/accelerate launch ..."
-_PROGRAM: Final = re.compile(
+_PROGRAM: Final = compile_re(
     r"(?:\S*/)?(?:torchrun|torch_distributed|srun|slurmstepd|sbatch|mpirun|mpiexec|orterun|prterun|"
     r"prted|orted|hydra_pmi_proxy|deepspeed|accelerate|accelerate-launch|raylet|gcs_server|"
     r"dumb-init|tini|docker-init)(?::|\s|$)"
 )
-_MODULE: Final = re.compile(
+_MODULE: Final = compile_re(
     r"-m\s+(?:torch\.distributed\.(?:run|launch)|deepspeed\.launcher\.\w+|accelerate\.commands\.\w+"
     r"|torchx\.\S+|ray\.\S+)(?:\s|$)"
 )
 # An actor of Ray runs the job ("ray::TrainWorker.step"); these wait for it.
-_RAY: Final = re.compile(
+_RAY: Final = compile_re(
     r"ray::IDLE|ray::_wrapper|.*/ray/(?:_private|dashboard|autoscaler)/\S+\.py"
 )
-_INTERPRETER: Final = re.compile(r"(?:\S*/)?python[\d.]*(?:\s+-[uBEsSOIqbv]+)*\s+")
+_INTERPRETER: Final = compile_re(r"(?:\S*/)?python[\d.]*(?:\s+-[uBEsSOIqbv]+)*\s+")
 # "python .../torch/_inductor/compile_worker/__main__.py --workers=32", "python -m wandb service",
 # "python -c from multiprocessing.resource_tracker import main;main(9)", "wandb-core", "ptxas ..."
-_HELPER: Final = re.compile(
+_HELPER: Final = compile_re(
     r"\S*torch/_inductor/compile_worker/|-m\s+torch\._inductor\.compile_worker\b"
     r"|-c\s+['\"]?from multiprocessing\.(?:resource_tracker|semaphore_tracker|forkserver) import"
     r"|-m\s+(?:wandb|tensorboard|mlflow|torch\.utils\.tensorboard)\b"

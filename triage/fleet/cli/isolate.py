@@ -1,7 +1,6 @@
 """``triage fleet isolate``: which nodes to test together, to find the bad ones in few rounds."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,6 +12,7 @@ from triage.cli.output import check_folder, emit, get_output_columns, print_line
 from triage.domain.category import Role
 from triage.domain.hosts import expand, format_host_list, is_host_name
 from triage.domain.natural import make_natural_key
+from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 
 HELP = """
@@ -30,7 +30,7 @@ Examples:
 A result is pass, fail or not_run; a group may be a list: g[1-7]=pass, and `rest`
 is each group of the round without a result.
 """
-_RESULT: Final = re.compile(r"([^=\s]{1,4096})=(pass|fail|not_run)")
+_RESULT: Final = compile_re(r"([^=\s]{1,4096})=(pass|fail|not_run)")
 _MAX_BYTES: Final = 64 << 20
 # The nodes of a job that no evidence names hold this share of the suspicion together.
 _UNNAMED_SHARE: Final = 0.1

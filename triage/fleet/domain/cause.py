@@ -9,6 +9,8 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 
 class OutageCause(StrEnum):
     """The part or the circumstance that took a node out."""
@@ -45,13 +47,13 @@ def rank_vagueness(cause: str | None) -> int:
 # The word for a whole class, as the first field of a record has it, decides before any part:
 # "Software; Network" is no fault of the network.
 _CLASSES: Final = (
-    (re.compile(r"\s*software\b", re.IGNORECASE), OutageCause.SOFTWARE),
-    (re.compile(r"\s*human\b", re.IGNORECASE), OutageCause.HUMAN),
-    (re.compile(r"\s*facilit", re.IGNORECASE), OutageCause.FACILITY),
+    (compile_re(r"\s*software\b", re.IGNORECASE), OutageCause.SOFTWARE),
+    (compile_re(r"\s*human\b", re.IGNORECASE), OutageCause.HUMAN),
+    (compile_re(r"\s*facilit", re.IGNORECASE), OutageCause.FACILITY),
 )
 # The first that matches has it, so a word that names a part stands before one that may.
 _PATTERNS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), cause)
+    (compile_re(pattern, re.IGNORECASE), cause)
     for pattern, cause in (
         (r"\b(?:scheduled|planned) |\bmaintenance window|^\W*maint", OutageCause.MAINTENANCE),
         (r"\bhuman|operator error|by mistake", OutageCause.HUMAN),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.fleet.domain.exposure import Ending
 
 
@@ -55,7 +56,7 @@ _STATES: Final[Mapping[str, JobState]] = {
     "planned": _PLANNED,
 }
 # "CANCELLED by 1000", "CANCELLED+" where sacct cut it.
-_DETAIL: Final = re.compile(r"(?: by .*|\+)$", re.ASCII)
+_DETAIL: Final = compile_re(r"(?: by .*|\+)$", re.ASCII)
 
 
 def state_of(text: str) -> JobState | None:

@@ -4,6 +4,8 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 
 class RepairAction(StrEnum):
     """What was done; ``none`` says that nothing was: no fault found, put back as it was."""
@@ -28,11 +30,11 @@ class RepairAction(StrEnum):
 
 
 # "GPU 3 replaced", "swapped the cable", "new DIMM", "HGX baseboard RMA", "CPU 2 exchanged"
-_SWAP: Final = re.compile(
+_SWAP: Final = compile_re(
     r"\b(?:replac|swap|exchang|\brma\b|change[ds]?\b|new\b|installed new)", re.IGNORECASE
 )
 _SWAPPED: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), action)
+    (compile_re(pattern, re.IGNORECASE), action)
     for pattern, action in (
         (r"board|back ?plane|chassis|riser|retimer|tray|\bhgx\b", RepairAction.SWAP_BOARD),
         (r"gpu|\bsxm|\bhbm|\b[abh]\d00\b", RepairAction.SWAP_GPU),
@@ -48,7 +50,7 @@ _SWAPPED: Final = tuple(
     )
 )
 _PATTERNS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), action)
+    (compile_re(pattern, re.IGNORECASE), action)
     for pattern, action in (
         (
             r"no (?:fault|problem|issue|trouble|action|error)s?\b|\bnff\b|cannot reproduce"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol
 
+from triage.domain.patterns import compile_re
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.hardware import HardwareReader, InventoryReader
 from triage.fleet.parsers.json_document import read_document
@@ -30,8 +31,8 @@ from triage.fleet.parsers.slurm import controller_log, node_list
 from triage.fleet.parsers.tickets import TicketReader
 
 _MOST_CHARS: Final = 2000
-_HEADER: Final = re.compile(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
-_RULE: Final = re.compile(r"\s*-+(?: +-+)+\s*")
+_HEADER: Final = compile_re(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
+_RULE: Final = compile_re(r"\s*-+(?: +-+)+\s*")
 
 
 def is_padded_header(line: str) -> bool:
@@ -70,10 +71,10 @@ class PaddedTable:
 
 _HEAD: Final = 4096
 # A list of objects; a log's first line begins with a bracket as well.
-JSON: Final = re.compile(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
-_BARE_SINFO: Final = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
+JSON: Final = compile_re(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
+_BARE_SINFO: Final = compile_re(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
 # Not responding       root      2026-11-20T22:00:00 gpu[003,007]
-_SINFO_ROW: Final = re.compile(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
+_SINFO_ROW: Final = compile_re(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
 
 
 class _Reader(Protocol):

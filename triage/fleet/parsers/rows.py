@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, Final
 
 from triage.domain.hosts import expand
+from triage.domain.patterns import compile_re
 from triage.fleet.domain.exposure import Ending, ExposureRow
 from triage.fleet.domain.job_states import JobState
 
@@ -25,16 +26,16 @@ _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 DAY_ZERO: Final = _FIRST
 # Beyond, a number of days is none.
 _MOST_DAYS: Final = 36_525
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_WHOLE: Final = re.compile(r"\d{1,12}(?:\.0+)?", re.ASCII)
+_CONTROL: Final = compile_re("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_WHOLE: Final = compile_re(r"\d{1,12}(?:\.0+)?", re.ASCII)
 # Most lists are one name, and need no grammar.
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+_PLAIN: Final = compile_re(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 # 174.5, 0
-DAYS: Final = re.compile(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
+DAYS: Final = compile_re(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
 # 1763694855, 1763694855.25
-_EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
+_EPOCH: Final = compile_re(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # 2026-11-21T03:14:15, with a fraction and a zone or without: "Z", "+08:00", "+0800"
-_TIME: Final = re.compile(
+_TIME: Final = compile_re(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[Zz]|UTC|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )

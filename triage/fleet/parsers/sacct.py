@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from triage.domain.hosts import expand
+from triage.domain.patterns import compile_re
 from triage.fleet.domain.exposure import Run
 from triage.fleet.domain.job_states import state_of
 from triage.fleet.parsers.rows import (
@@ -36,8 +37,8 @@ from triage.fleet.parsers.rows import (
 _STEPS: Final = Passed("steps of jobs")
 _NEVER_STARTED: Final = Passed("jobs that never started")
 # gres/gpu=16; gres/gpu:h100=16 repeats it by type.
-GPUS: Final = re.compile(r"(?:^|,)gres/gpu=(\d{1,8})(?:,|$)", re.ASCII)
-_TYPED_GPUS: Final = re.compile(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,8})(?=,|$)", re.ASCII)
+GPUS: Final = compile_re(r"(?:^|,)gres/gpu=(\d{1,8})(?:,|$)", re.ASCII)
+_TYPED_GPUS: Final = compile_re(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,8})(?=,|$)", re.ASCII)
 _NO_NODES: Final = ("", "None assigned", "none", "(null)")
 _MOST_EXPANDED: Final = 256
 

@@ -24,6 +24,7 @@ from importlib.resources import files
 from typing import Final
 
 from triage.domain.hosts import is_host_name
+from triage.domain.patterns import compile_re
 from triage.fleet.domain.cause import OutageCause, classify_outage_cause
 from triage.fleet.domain.exposure import NodeRepair, Outage
 from triage.fleet.domain.repair import RepairAction, classify_repair_action
@@ -67,8 +68,8 @@ NOTHING_DONE: Final = Passed("tickets without begin and end that tell of no repa
 MOST_TEXT: Final = 20_000
 MOST_NODES: Final = 64
 # gpu003, gpu003.cluster.local
-NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,200}", re.ASCII)
-LETTER_AND_DIGIT: Final = re.compile(r"(?=.*[A-Za-z])(?=.*\d)")
+NAME: Final = compile_re(r"[A-Za-z0-9][\w.-]{0,200}", re.ASCII)
+LETTER_AND_DIGIT: Final = compile_re(r"(?=.*[A-Za-z])(?=.*\d)")
 # Jira's own export: 21/Nov/26 3:14 AM
 JIRA: Final = "%d/%b/%y %I:%M %p"
 NAMES_A_PART: Final = frozenset(

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from triage.domain.patterns import compile_re
 from triage.domain.precursor import PrecursorFlag
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
@@ -39,7 +40,7 @@ from triage.fleet.standings.strikes import (
 )
 
 # How names of such nodes begin, before a number or a separator: login1, head-0, fe2, mgmt.
-_NAMES: Final = re.compile(
+_NAMES: Final = compile_re(
     r"(?:login|logon|head|fe|front-?end|front|mgmt|manage|management|admin|master|gateway|gw"
     r"|bastion|service|slurmctl\w*|ctl|controller|test|testbed|staging|dev|submit|visu?|dtn)"
     r"(?:node)?(?:[-_.]?\d+)?(?:[.].*)?",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.own_events import is_own_event
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import (
     Complaint,
     classify_complaint,
@@ -162,7 +163,7 @@ def _list_records(document: object) -> list[_Json]:
 # against nothing here: the baseline stands in files of SuperBench.
 
 # "nccl-bw:nvlink/return_code", "gpt-7b/return_code:0"
-_CODE: Final = re.compile(r"([\w.:/-]{1,160})[/:]return_code(?::\d{1,4})?$")
+_CODE: Final = compile_re(r"([\w.:/-]{1,160})[/:]return_code(?::\d{1,4})?$")
 # Arguments, precision or binary that do not fit the machine: nothing was measured.
 _NOT_RUN: Final = frozenset({1, 2, 10, 30, 31, 34, 50, 51, 52})
 
@@ -208,13 +209,13 @@ def _read_node_results(node: str | None, entry: _Json, reading: Reading) -> None
 # prints nothing without ``-v``.
 
 # "ERROR:  nhc:  Health check failed:  check_ecc: GPU id 3: ..."; a launcher may label the line.
-RESULT: Final = re.compile(
+RESULT: Final = compile_re(
     r"(?:ERROR|SUCCESS):\s{1,4}nhc:\s{1,4}Health check (?P<word>failed|passed):\s{1,4}"
     r"(?:(?P<check>check_\w{2,60}):\s{0,4})?(?P<wording>.{0,600})"
 )
 # "Watchdog timer unable to terminate hung NHC process": the node was not checked.
-_TROUBLE: Final = re.compile(r"ERROR:\s{1,4}nhc:\s{1,4}(?P<wording>.{1,600})")
-_EXIT: Final = re.compile(r"Health checks completed with exit code: (\d{1,3})\.")
+_TROUBLE: Final = compile_re(r"ERROR:\s{1,4}nhc:\s{1,4}(?P<wording>.{1,600})")
+_EXIT: Final = compile_re(r"Health checks completed with exit code: (\d{1,3})\.")
 
 
 def read_nhc(text: str, reading: Reading) -> None:
@@ -259,7 +260,7 @@ _OF_CONDITION: Final = {
     "NetworkingReady": Category.NETWORK, "ReadonlyFilesystem": Category.SSD,
 }  # fmt: skip
 # "NvidiaXID79Error", "DCGMDiagnosticFailure": words run together.
-_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORDS: Final = compile_re(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def read_conditions(text: str, reading: Reading) -> None:

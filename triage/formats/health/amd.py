@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 
@@ -23,7 +24,7 @@ _BLOCKS: Final = {
 }  # fmt: skip
 _PAGE_LISTS: Final = {"retired": WARN, "pending": WARN, "un_res": FAIL}
 _COUNTS: Final = ("uncorrectable", "deferred", "correctable")
-_NUMBER: Final = re.compile(r"\d{1,12}", re.ASCII)
+_NUMBER: Final = compile_re(r"\d{1,12}", re.ASCII)
 
 
 def read_smi(text: str, reading: Reading) -> None:
@@ -78,8 +79,8 @@ def _read_error_counts(
         reading.add(check, outcome, part, f"{said} since the driver was loaded", category, 1)
 
 
-GPU: Final = re.compile(r"GPU: (\d{1,4})\s*$")
-_KEY: Final = re.compile(r"(\s{1,40})([A-Z][A-Z0-9_]{1,60}):(?:\s(.{0,200}))?$")
+GPU: Final = compile_re(r"GPU: (\d{1,4})\s*$")
+_KEY: Final = compile_re(r"(\s{1,40})([A-Z][A-Z0-9_]{1,60}):(?:\s(.{0,200}))?$")
 
 
 def read_smi_text(text: str, reading: Reading) -> None:
@@ -125,19 +126,19 @@ def read_smi_text(text: str, reading: Reading) -> None:
 # errors are those since the last reading, whenever that was: they warn, and fail in a second
 # object of the same file. Temperatures, clocks and use judge nothing.
 
-_BEGIN: Final = re.compile(r'^[ \t]{0,8}\{\s{0,40}"card\d{1,4}"\s{0,4}:\s{0,4}\{', re.MULTILINE)
+_BEGIN: Final = compile_re(r'^[ \t]{0,8}\{\s{0,40}"card\d{1,4}"\s{0,4}:\s{0,4}\{', re.MULTILINE)
 # Words of rocm-smi and ROC-smi, of what one asks for most.
-_OWN: Final = re.compile(
+_OWN: Final = compile_re(
     r'"(?:XGMI Error count|PCIe Replay Count|Block \w{2,16} is|Retired page \d{1,6} \w{4,8}'
     r"|(?:indep_)?throttle_status|Metric Version and Size|GPU use \(%\)|GPU memory use \(%\)"
     r"|Temperature \(Sensor \w{2,12}\) \(C\)|Unique ID|Serial Number|Device (?:Name|ID)|GPU ID|GUID"
     r'|Card [Ss]eries|VBIOS version|VRAM Total [A-Z][\w ]{4,20} \(B\))"'
 )
-_NOTHING: Final = re.compile(r"^WARNING: ?No JSON data to report", re.MULTILINE)
-_CARD: Final = re.compile(r"card(\d{1,4})")
-_BLOCK: Final = re.compile(r"Block (\w{2,16}) is")
-PAGE: Final = re.compile(r"Retired page \d{1,6} Type")
-_COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
+_NOTHING: Final = compile_re(r"^WARNING: ?No JSON data to report", re.MULTILINE)
+_CARD: Final = compile_re(r"card(\d{1,4})")
+_BLOCK: Final = compile_re(r"Block (\w{2,16}) is")
+PAGE: Final = compile_re(r"Retired page \d{1,6} Type")
+_COUNT: Final = compile_re(r"\d{1,20}", re.ASCII)
 _DECODER: Final = json.JSONDecoder(strict=False)
 # Bits of amdgpu_smu.h that heat sets: temperatures, voltage regulators, PROCHOT. Those of power
 # and current are a busy GPU's rule.
@@ -298,7 +299,7 @@ def _split_help_blocks(
 # Records of the firmware (CPER): which part one is about stands in its sections alone.
 
 _FAILS: Final = frozenset({"fatal", "non-fatal-uncorrected", "nonfatal-uncorrected"})
-_GPU_NUMBER: Final = re.compile(r"(\d{1,3}):.+", re.ASCII)
+_GPU_NUMBER: Final = compile_re(r"(\d{1,3}):.+", re.ASCII)
 
 
 def read_cper(text: str, reading: Reading) -> None:

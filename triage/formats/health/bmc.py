@@ -12,6 +12,7 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import Words
 from triage.formats.health.json_report import find_text, is_whole, iterate_documents
 from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, iterate_lines
@@ -29,15 +30,15 @@ from triage.signatures.signature import Signature
 _SENSOR: Final = "bmc.sensor"
 _STATE: Final = r"(?:ok|ns|na|nc|cr|nr|us|[lu](?:nc|cr|nr)|0x[0-9a-fA-F]{4})"
 _FORMS: Final = (
-    re.compile(
+    compile_re(
         r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,24}?)\s*\|\s*(?P<unit>[^|\n]{0,24}?)\s*"
         rf"\|\s*(?P<state>{_STATE})\s*\|(?P<limits>(?:[^|\n]{{1,16}}\|){{5}}[^|\n]{{0,16}})$"
     ),
-    re.compile(
+    compile_re(
         rf"(?P<name>[^|\n]{{1,40}}?)\s*\|\s*[0-9A-Fa-f]{{2}}h\s*\|\s*(?P<state>{_STATE})\s*"
         r"\|\s*\d{1,3}\.\d{1,3}\s*\|(?P<reading>[^|\n]{0,160})$"
     ),
-    re.compile(
+    compile_re(
         r"(?P<name>[^|\n]{1,40}?)\s*\|\s*(?P<reading>[^|\n]{1,60}?)\s*\|"
         rf"\s*(?P<state>{_STATE})\s*$"
     ),
@@ -48,18 +49,18 @@ _LIMITS: Final = {
 }
 _NOT_READ: Final = frozenset({"ns", "na", "us"})
 # IPMI 2.0, table 42-3: events of discrete sensors, in words.
-_BAD_WORDS: Final = re.compile(
+_BAD_WORDS: Final = compile_re(
     r"failure detected|ac lost|input lost|uncorrectable|ierr\b|thermal trip|machine check"
     r"|drive fault|bus fatal|failed array|config(?:uration)? error|redundancy lost"
     r"|transition to (?:critical|non-recoverable)|predictive failure asserted", re.I
 )  # fmt: skip
-_NEAR_WORDS: Final = re.compile(
+_NEAR_WORDS: Final = compile_re(
     r"predictive failure|redundancy degraded|non-redundant|throttled|correctable|intrusion", re.I
 )
 _LEAST_ROWS: Final = 2
 _LOOKED_AT: Final = 60
 # PSU1_Status, "PS2 Status": the lower half of the mask has presence, failure, predicted, AC lost
-_SUPPLY: Final = re.compile(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
+_SUPPLY: Final = compile_re(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
 _PRESENT, _FAILED, _PREDICTED, _NO_INPUT = 0x01, 0x02, 0x04, 0x08
 # The part that a sensor's name means: a GPU's heat, a power supply, a fan ...
 _SENSORS: Final = Words(
@@ -73,7 +74,7 @@ _SENSORS: Final = Words(
     (r"cpu|proc", Category.CPU),
     ("", Category.CHASSIS),
 )  # fmt: skip
-_MEASURED: Final = re.compile(
+_MEASURED: Final = compile_re(
     r"degrees|volts|amps|watts|rpm|percent|discrete|presence|fully redundant|unspecified"
     r"|no reading", re.I | re.A
 )  # fmt: skip
@@ -157,7 +158,7 @@ _FAULTS: Final = {
     "power control fault": Category.POWER, "drive fault": Category.SSD,
     "cooling/fan fault": Category.CHASSIS,
 }  # fmt: skip
-_FIELD: Final = re.compile(
+_FIELD: Final = compile_re(
     r"\s{0,8}(?P<name>[A-Z][A-Za-z/ -]{4,30}?)\s{0,20}: ?(?P<value>[\w -]{0,60})$"
 )
 _LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
@@ -209,7 +210,7 @@ _PARTS: Final = Words(
     (r"retimer|pcie", Category.IO_BOARD),
     (r"cpu|/processors/", Category.CPU),
 )
-_OF_SENSOR: Final = re.compile(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
+_OF_SENSOR: Final = compile_re(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
 
 
 def read_redfish(text: str, reading: Reading) -> None:
@@ -304,7 +305,7 @@ _EVENT: Final = "bmc.event"
 _OLD: Final = timedelta(days=1)
 # A controller keeps some thousand; of a longer list the last ones.
 _MOST_ROWS: Final = 20_000
-_OFFSET: Final = re.compile(r"[+-]\d\d:?\d\d\b")
+_OFFSET: Final = compile_re(r"[+-]\d\d:?\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)

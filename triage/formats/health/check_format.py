@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Kind
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head, ReadLines, strip_decoration
 from triage.formats.health.evidence import build_check_evidence
 from triage.formats.health.reading import Checks, Reading, iterate_lines
@@ -163,7 +164,7 @@ def _list_notes(checks: Checks) -> list[str]:
 # differ, the names do not. A last part whose names are the beginning of another one's is cut.
 
 # What a line is about, and whether a value stands there: "Processes : None" has no lines below.
-_NAME: Final = re.compile(r"\s*([^\d\s:=][^:=]{0,80}?)\s*(?:[:=.]|(?=\d)|$)(.?)")
+_NAME: Final = compile_re(r"\s*([^\d\s:=][^:=]{0,80}?)\s*(?:[:=.]|(?=\d)|$)(.?)")
 _MAX_PARTS: Final = 100_000
 
 

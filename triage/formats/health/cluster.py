@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from triage.domain.category import HARDWARE, Category
 from triage.domain.hosts import expand
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import find_category
 from triage.formats.health.reading import (
     FAIL,
@@ -28,12 +29,12 @@ from triage.formats.health.rows import STATUSES
 _OURS: Final = "triage:"
 DRAIN: Final = "slurm.drain"
 # The reason may hold anything; what follows it does not.
-_ROW: Final = re.compile(
+_ROW: Final = compile_re(
     r"(.{0,300}?)\s+(\S{1,64})\s+(\d{4}-\d\d-\d\dT[\d:]{8}|Unknown)\s+(\S+)\s*$"
 )
-_NODE: Final = re.compile(r"NodeName=(\S{1,256})")
-_STATE: Final = re.compile(r"\bState=(\S{1,120})")
-REASON: Final = re.compile(r"^\s*Reason=(.{1,300}?)(?: \[[^\]\[]{1,80}@[^\]\[]{1,40}\])?\s*$")
+_NODE: Final = compile_re(r"NodeName=(\S{1,256})")
+_STATE: Final = compile_re(r"\bState=(\S{1,120})")
+REASON: Final = compile_re(r"^\s*Reason=(.{1,300}?)(?: \[[^\]\[]{1,80}@[^\]\[]{1,40}\])?\s*$")
 _OUT: Final = ("DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT")
 
 
@@ -86,12 +87,12 @@ def _add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
 # below its node without a class. Nodes that could not be reached (UNKNOWN) were not checked.
 
 _STATES: Final = "OK|CRITICAL|UNHEALTHY|UNKNOWN"
-_HEALTH: Final = re.compile(rf"Health ComputeHostHealth\.({_STATES})\s*$")
-SUMMARY: Final = re.compile(rf"Nodes with ComputeHostHealth\.({_STATES}): \[(.*)\]\s*$")
-_NAMED: Final = re.compile(r"'([^']{1,256})'")
-_OF_NODE: Final = re.compile(r"(\S{1,256}): ?$")
+_HEALTH: Final = compile_re(rf"Health ComputeHostHealth\.({_STATES})\s*$")
+SUMMARY: Final = compile_re(rf"Nodes with ComputeHostHealth\.({_STATES}): \[(.*)\]\s*$")
+_NAMED: Final = compile_re(r"'([^']{1,256})'")
+_OF_NODE: Final = compile_re(r"(\S{1,256}): ?$")
 # "0: HealthCheckError: GPU 3 has uncorrectable ECC errors"
-_ISSUE: Final = re.compile(r"\s*\d{1,3}: (?:Compound)?HealthCheck(\w{1,30}): (.{1,300})$")
+_ISSUE: Final = compile_re(r"\s*\d{1,3}: (?:Compound)?HealthCheck(\w{1,30}): (.{1,300})$")
 _SEVERAL: Final = "Several issues were found:"
 _REMEDIES: Final = "Several issues were found, and the suggested remediations are:"
 # The first words of an issue are as much of a name as it has.
@@ -135,7 +136,7 @@ def read_imbue(text: str, reading: Reading) -> None:
 
 _CATEGORIES: Final = {str(one): one for one in Category}
 # "pcie_width: FAIL x8 of x16"
-_PLAIN: Final = re.compile(
+_PLAIN: Final = compile_re(
     rf"([A-Za-z][\w./ -]{{1,60}}?)\s*[:=]\s*({'|'.join(STATUSES)})\b[\s:,-]*(.{{0,300}})$", re.I
 )
 # "srun: error: ...", "train.py: warning: ...": a program's name and how grave it is.

@@ -12,22 +12,23 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu.catalogue import get_sxid, get_xid
 from triage.signatures.host.agent_words import find_gpu_fields, find_part
 from triage.signatures.pci import normalize_bus_id
 
 # "XID 79 (GPU has fallen off the bus) detected on GPU-6b1f...", "ErrorCode:79"
-XID: Final = re.compile(r"\b(s?)xid[ _:=#-]{0,3}(?:error[ :=]{0,2})?(\d{1,5})\b", re.IGNORECASE)
-_DCGM_NAME: Final = re.compile(r"\bDCGM_FR_([A-Z0-9_]{3,60})")
-UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_DIGITS: Final = re.compile(r"\d{1,4}", re.ASCII)
+XID: Final = compile_re(r"\b(s?)xid[ _:=#-]{0,3}(?:error[ :=]{0,2})?(\d{1,5})\b", re.IGNORECASE)
+_DCGM_NAME: Final = compile_re(r"\bDCGM_FR_([A-Z0-9_]{3,60})")
+UUID: Final = compile_re(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_DIGITS: Final = compile_re(r"\d{1,4}", re.ASCII)
 
 
 class Words:
     """Patterns in the order in which they are looked for, each with the part that it names."""
 
     def __init__(self, *rows: tuple[str, Category], flags: re.RegexFlag = re.IGNORECASE) -> None:
-        self.rows = [(re.compile(pattern, flags), category) for pattern, category in rows]
+        self.rows = [(compile_re(pattern, flags), category) for pattern, category in rows]
 
     def category_in(self, text: str) -> Category | None:
         """The part of the first pattern that is found; None where none is."""

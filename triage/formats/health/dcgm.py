@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import Words, classify_complaint
 from triage.formats.health.dmon import GONE
 from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
@@ -48,7 +49,7 @@ _OF_WARNING: Final = Words(
 )
 # Drivers, libraries and permissions: nothing of a part.
 _SOFTWARE: Final = frozenset({"deployment", "software"})
-_NUMBER: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
+_NUMBER: Final = compile_re(r"[0-9]{1,4}", re.ASCII)
 _MAX_WARNINGS: Final = 4
 _MAX_NUMBERS: Final = 64
 _Json = Mapping[str, Any]
@@ -56,7 +57,7 @@ _Json = Mapping[str, Any]
 
 # dcgmi diag -j of DCGM 2, 3 and 4; lines before and after the object are another program's. Of the
 # diagnosis over several nodes a title stands there.
-_DIAGNOSTIC: Final = re.compile(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:(?!\s{0,20}")')
+_DIAGNOSTIC: Final = compile_re(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:(?!\s{0,20}")')
 
 
 def read_diag(text: str, reading: Reading) -> None:
@@ -174,7 +175,7 @@ def _choose_category(test: str, family: str, warning: str) -> Category | None:
 # ends with a rule; without it, more tests may have followed. An error in its place means that
 # nothing was tested.
 
-_TABLE: Final = re.compile(
+_TABLE: Final = compile_re(
     r"^(?:Successfully ran diagnostic for group\.|Successfully ran multi-node diagnostic\."
     r"|Multi-node diagnostic failed\.|\| (?:Multi-Node )?Diagnostic\s{2,30}\| Result\s"
     r"|Error: (?:Unable to complete|Could not stop the launched) (?:multi-node )?diagnostic\b"
@@ -182,26 +183,26 @@ _TABLE: Final = re.compile(
     re.MULTILINE,
 )
 # "| GPU Memory                | Fail - GPU: 3                                  |"
-_ROW: Final = re.compile(r"\|(?P<left>[^|]{1,80})\|(?P<right>.{0,200})\|\s*$")
-_RULE: Final = re.compile(r"\+[-=]{10,60}\+[-=]{10,120}\+?\s*$")
+_ROW: Final = compile_re(r"\|(?P<left>[^|]{1,80})\|(?P<right>.{0,200})\|\s*$")
+_RULE: Final = compile_re(r"\+[-=]{10,60}\+[-=]{10,120}\+?\s*$")
 # "|-----  Hardware  ----------+-----", "+-----  Stress  ------------+----"
-SECTION: Final = re.compile(r"[|+]-{3,8}\s{1,4}(?P<name>[A-Za-z][A-Za-z /]{1,30}?)\s{1,4}-{2,30}\+")
-RESULT: Final = re.compile(
+SECTION: Final = compile_re(r"[|+]-{3,8}\s{1,4}(?P<name>[A-Za-z][A-Za-z /]{1,30}?)\s{1,4}-{2,30}\+")
+RESULT: Final = compile_re(
     r"(?P<word>Pass|Fail|Warn|Skip|Not Run)(?:\s{1,3}- (?P<gpus>.{1,120}))?$"
 )
 # "GPU3: Fail", "CPU0: Skip"
-_ENTITY: Final = re.compile(
+_ENTITY: Final = compile_re(
     r"(?P<kind>[A-Za-z]{2,12})\s?(?P<number>\d{1,4}): (?P<word>\w[\w ]{2,8})$"
 )
-_NOTE: Final = re.compile(
+_NOTE: Final = compile_re(
     r"(?P<sort>Warning|Info|Error)(?:: (?P<kind>[A-Za-z]{2,12})(?P<number>\d{1,4}))?$"
 )
-_OF_HOST: Final = re.compile(r"Host (\d{1,5})$")
-_HOST: Final = re.compile(r"(\d{1,5}): (\S{1,256})$")
-_OF_GPU: Final = re.compile(r"GPUs?:? ([\d, ]{1,400})$")
-_SAID_GPU: Final = re.compile(r"\bGPU ?(\d{1,4})\b")
-ERROR: Final = re.compile(r"\s{0,4}Error: (.{1,400})")
-_NCCL_ALONE: Final = re.compile(r"\bNCCL\b")
+_OF_HOST: Final = compile_re(r"Host (\d{1,5})$")
+_HOST: Final = compile_re(r"(\d{1,5}): (\S{1,256})$")
+_OF_GPU: Final = compile_re(r"GPUs?:? ([\d, ]{1,400})$")
+_SAID_GPU: Final = compile_re(r"\bGPU ?(\d{1,4})\b")
+ERROR: Final = compile_re(r"\s{0,4}Error: (.{1,400})")
+_NCCL_ALONE: Final = compile_re(r"\bNCCL\b")
 _NAMES: Final = {"gpu_memory": "memory", "mnubergemm_test": "mnubergemm"}
 _MAX_MESSAGE: Final = 1000
 
@@ -364,10 +365,10 @@ def _end_test(table: _Table) -> None:
 # column breaks messages at 54 characters; -j has the same tree below "body", the pieces of a
 # message under "overflow".
 
-_BOX: Final = re.compile(r"\s{0,8}\+-{10,200}\+?[^\n]*\r?\n\s{0,8}\| Health Monitor Report ")
+_BOX: Final = compile_re(r"\s{0,8}\+-{10,200}\+?[^\n]*\r?\n\s{0,8}\| Health Monitor Report ")
 # "| -> 5                      | Failure        |", "|       -> NVLINK system    | Failure  |"
-_LEAF: Final = re.compile(r"\s{0,8}\|(?P<left>[^|]{1,80})\|(?P<right>[^|]{0,200})\|")
-_NAMED: Final = re.compile(r"(?P<depth>\s*)-> (?P<name>\S.*)")
+_LEAF: Final = compile_re(r"\s{0,8}\|(?P<left>[^|]{1,80})\|(?P<right>[^|]{0,200})\|")
+_NAMED: Final = compile_re(r"(?P<depth>\s*)-> (?P<name>\S.*)")
 _STATES: Final = {"healthy": PASS, "warning": WARN, "failure": FAIL}
 _SYSTEMS: Final = {name: Category(word) for name, word in DATA["of_system"].items()}
 _NEARER: Final = frozenset(
@@ -491,9 +492,9 @@ def iterate_children(tree: _Json) -> Iterator[tuple[str, _Json]]:
 # card without a bridge: a link that is down fails where another one of the same node is up. A
 # port of a switch warns: what hangs on it is not said.
 
-_TITLE: Final = re.compile(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
-_HOLDER: Final = re.compile(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
-LINKS: Final = re.compile(r"\s{0,40}(?:[UDX_N](?:\s+|$)){1,256}$")
+_TITLE: Final = compile_re(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
+_HOLDER: Final = compile_re(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
+LINKS: Final = compile_re(r"\s{0,40}(?:[UDX_N](?:\s+|$)){1,256}$")
 _MAX_NAMED: Final = 16
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import EvidenceRole
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, check_name, iterate_lines
 from triage.formats.health.table import load_data
 from triage.signatures.gpu.catalogue import SXid, Xid, get_sxid, get_xid
@@ -113,7 +114,7 @@ _MEANINGS: Final[Mapping[str, Callable[[int], _Judgement]]] = {
     "slowed": judge_slowdown,
     "recovery_action": judge_recovery_action,
 }
-LINKS: Final = re.compile(r"(\w+)\.\.(\d+)")
+LINKS: Final = compile_re(r"(\w+)\.\.(\d+)")
 
 
 def make_state_judge(
@@ -157,24 +158,24 @@ FIELDS: Final[Mapping[str, _Field]] = dict(
 _ORDER: Final = {tag: place for place, tag in enumerate(FIELDS)}
 
 # DCGM 2.1 wrote "# Entity" and "Id", and aligned columns to the right.
-_HEADER: Final = re.compile(r"[ \t]{0,8}# ?Entity(?=[ \t]{1,40}\S)")
-_UNITS: Final = re.compile(r"[ \t]{0,12}I[Dd](?:[ \t]{2,}|[ \t]?$)")
+_HEADER: Final = compile_re(r"[ \t]{0,8}# ?Entity(?=[ \t]{1,40}\S)")
+_UNITS: Final = compile_re(r"[ \t]{0,12}I[Dd](?:[ \t]{2,}|[ \t]?$)")
 # "GPU 3", "GPU-I 21", "GPU 3 LINK 11", "Switch 1", "SW 1 LINK 4", "CPU Core 7"
-_ENTITY: Final = re.compile(
+_ENTITY: Final = compile_re(
     r"[ \t]{0,12}(?P<kind>GPU-CI|GPU-I|GPU|vGPU|Switch|SW|LINK|CPU Core|CPU|CX|UNKNOWN)"
     r" (?P<number>\d{1,6})(?: LINK (?P<link>\d{1,4}))?(?=[ \t]|$)"
 )
-_NUMBER: Final = re.compile(r"(\d{1,20})(?:\.\d{1,6})?", re.ASCII)
+_NUMBER: Final = compile_re(r"(\d{1,20})(?:\.\d{1,6})?", re.ASCII)
 _NO_VALUE: Final = frozenset({"", "N/A"})
-_GAP: Final = re.compile(r"\s{2,}")
+_GAP: Final = compile_re(r"\s{2,}")
 # The only line without a table; other commands of dcgmi print it too.
-_NO_ENGINE: Final = re.compile(r"Error: Unable to connect to host engine\b")
-_FAILED: Final = re.compile(
+_NO_ENGINE: Final = compile_re(r"Error: Unable to connect to host engine\b")
+_FAILED: Final = compile_re(
     r"(?:Error (?:setting watches|getting values)|Error: |No data returned from the hostengine"
     r"|Unable to (?:retrieve|get) |Unknown Field ID)[^\n]{0,300}"
 )
-GONE: Final = re.compile(r"GPU is lost|has fallen off the bus|GPU requires reset", re.IGNORECASE)
-_STOPPED: Final = re.compile(r"dmon was stopped due to receiving a signal")
+GONE: Final = compile_re(r"GPU is lost|has fallen off the bus|GPU requires reset", re.IGNORECASE)
+_STOPPED: Final = compile_re(r"dmon was stopped due to receiving a signal")
 _MAX_LINE: Final = 8000
 _MAX_COLUMNS: Final = 256
 # Eight GPUs of eighteen links, and their switches, are 500.

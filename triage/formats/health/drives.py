@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 from triage.formats.health.table import load_data
@@ -17,10 +18,10 @@ from triage.formats.health.table import load_data
 SMART: Final = "disk.smart"
 _SSD: Final = Category.SSD
 # "/dev/nvme3n1"; "smartctl_-a_.dev.nvme3n1" is how a sosreport names the file
-_DEVICE: Final = re.compile(
+_DEVICE: Final = compile_re(
     r"(?:/dev/|[._]dev[._])((?:nvme\d{1,4}(?:n\d{1,4})?|sd[a-z]{1,3}|sg\d{1,3}))"
 )
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
+_NUMBER: Final = compile_re(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
 # NVMe base specification, SMART / Health Information, byte 0.
 _WARNINGS: Final = (
     "spare below its threshold", "too hot or too cold", "reliability degraded", "read-only",
@@ -110,8 +111,8 @@ def _judge_drive(drive: Drive, reading: Reading) -> None:
 
 # nvme smart-log: its JSON does not name the drive; the file's name may.
 
-_HEADER: Final = re.compile(r"Smart Log for NVME device: ?(?:/dev/)?(?P<name>[\w-]{1,32})", re.I)
-_VALUE: Final = re.compile(
+_HEADER: Final = compile_re(r"Smart Log for NVME device: ?(?:/dev/)?(?P<name>[\w-]{1,32})", re.I)
+_VALUE: Final = compile_re(
     r"\s{0,8}(?P<name>[A-Za-z][\w -]{1,60}?)\s{0,40}: ?(?P<value>[^\n]{0,120})$"
 )
 # Behind the counters of media errors; every version prints it.
@@ -170,14 +171,14 @@ def read_smart_log_json(text: str, reading: Reading) -> None:
 
 _ERROR_LOG: Final = "disk.error_log"
 # "Error Log Entries for device:nvme0n1 entries:64"
-_ERRORS: Final = re.compile(
+_ERRORS: Final = compile_re(
     r"Error Log Entries for device: ?(?P<name>[\w-]{1,32})(?: entries: ?(?P<entries>\d{1,5}))?"
 )
-_ENTRY: Final = re.compile(r"\s{0,8}Entry\[ {0,4}\d{1,5}\s{0,4}\]")
-_ERROR_COUNT: Final = re.compile(r"\s{0,8}error_count\s{1,30}: ?(?P<count>\d{1,20})")
+_ENTRY: Final = compile_re(r"\s{0,8}Entry\[ {0,4}\d{1,5}\s{0,4}\]")
+_ERROR_COUNT: Final = compile_re(r"\s{0,8}error_count\s{1,30}: ?(?P<count>\d{1,20})")
 # "status_field    : 0x281(Unrecovered Read Error: ...)", "0x2002(INVALID_FIELD: ...)"
-_STATUS: Final = re.compile(r"\s{0,8}status_field\s{1,30}: ?(?P<status>[^\n]{1,120})")
-_MEDIUM: Final = re.compile(
+_STATUS: Final = compile_re(r"\s{0,8}status_field\s{1,30}: ?(?P<status>[^\n]{1,120})")
+_MEDIUM: Final = compile_re(
     r"unrecovered[ _]read|write[ _]fault|guard[ _]check|tag[ _]check|compare[ _]fail|deallocated"
     r"|unwritten|internal[ _](?:device )?error|data[ _](?:transfer )?error", re.I
 )  # fmt: skip
@@ -234,14 +235,14 @@ def _tell_errors(log: _ErrorLog | None, reading: Reading) -> None:
 # nvme list: a controller that no longer works is listed with no capacity.
 
 _PRESENT: Final = "disk.present"
-_LIST_HEADER: Final = re.compile(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
+_LIST_HEADER: Final = compile_re(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
 # "/dev/nvme0n1   S4X...   SAMSUNG MZ...   1   1.92  TB /   1.92  TB   512   B +  0 B   GDC5"
-_LIST_ROW: Final = re.compile(
+_LIST_ROW: Final = compile_re(
     r"/dev/(?P<name>nvme\w{1,16})\s[^\n]{1,200}?\d{1,6}(?:\.\d{1,3})?\s{1,4}[kKMGTP]?i?B /"
     r"\s{1,6}(?P<size>\d{1,6}(?:\.\d{1,3})?)\s{1,4}[kKMGTP]?i?B\s"
 )
-_JSON_LIST: Final = re.compile(r'"Devices"\s{0,8}:\s{0,8}\[')
-_OF_DEVICE: Final = re.compile(r'"DevicePath"|"HostNQN"|"ModelNumber"')
+_JSON_LIST: Final = compile_re(r'"Devices"\s{0,8}:\s{0,8}\[')
+_OF_DEVICE: Final = compile_re(r'"DevicePath"|"HostNQN"|"ModelNumber"')
 
 
 def _is_object(text: str) -> bool:
@@ -285,28 +286,28 @@ def _tell_listed(name: str, has_size: bool, line: int | None, reading: Reading) 
 # may not be read, is unknown.
 
 # "smartctl 7.4 2023-08-01 r5530 [x86_64-linux-6.8.0] (local build)"
-_BANNER: Final = re.compile(r"^smartctl (?:version )?\d{1,2}\.\d{1,3} ", re.M)
-SECTION: Final = re.compile(r"^=== START OF (?P<title>[A-Z ]{4,40}) SECTION ===", re.M)
-_VERDICT: Final = re.compile(
+_BANNER: Final = compile_re(r"^smartctl (?:version )?\d{1,2}\.\d{1,3} ", re.M)
+SECTION: Final = compile_re(r"^=== START OF (?P<title>[A-Z ]{4,40}) SECTION ===", re.M)
+_VERDICT: Final = compile_re(
     r"SMART (?:overall-health self-assessment test result|Health Status): ?(?P<said>[^\n]{1,120})"
 )
 # "Smartctl open device: /dev/sdb failed: No such device", "Read Device Identity failed: ..."
-_CLOSED: Final = re.compile(
+_CLOSED: Final = compile_re(
     r"(?:(?P<opened>Smartctl open device: (?P<path>\S{1,80})) failed"
     r"|Read (?:Device Identity|NVMe Identify Controller|SMART Data|NVMe SMART/Health Information)"
     r" failed|Standard Inquiry .{0,40}failed|INQUIRY failed)[:,]? ?(?P<why>[^\n]{0,160})"
 )
 # What an operator or the bus says of a drive that it knows and that is silent.
-_SILENT: Final = re.compile(
+_SILENT: Final = compile_re(
     r"input/output error|timed? ?out|resource temporarily unavailable|connection timed|scsi error"
     r"|no sense|medium or hardware error|not ready|NVMe Status", re.I
 )  # fmt: skip
-_REFUSED: Final = re.compile(r"permission|operation not (?:permitted|supported)|access", re.I)
-_ENTRY_OF: Final = re.compile(
+_REFUSED: Final = compile_re(r"permission|operation not (?:permitted|supported)|access", re.I)
+_ENTRY_OF: Final = compile_re(
     r"(?P<name>[A-Z][A-Za-z/ .-]{2,60}?):\s{1,60}(?P<value>[^\n]{1,160})$"
 )
 # "  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0"
-_ATTRIBUTE: Final = re.compile(
+_ATTRIBUTE: Final = compile_re(
     r"\s{0,3}(?P<id>\d{1,3}) (?P<name>[A-Za-z][\w./-]{2,40})\s{1,30}"
     r"(?:0x[0-9a-f]{4}\s{1,8}\d{1,3}\s{1,8}\d{1,3}\s{1,8}(?:\d{1,3}|---)"
     r"\s{1,8}(?P<type>Pre-fail|Old_age)\s{1,12}(?:Always|Offline)"
@@ -317,29 +318,29 @@ _ATTRIBUTE: Final = re.compile(
 _COUNTED: Final = {5: "reallocated sectors", 187: "uncorrectable errors reported",
                   197: "pending sectors", 198: "offline uncorrectable sectors",
                   199: "errors of its cable"}  # fmt: skip
-_SELF_TEST: Final = re.compile(
+_SELF_TEST: Final = compile_re(
     r"# ?\d{1,2}\s{1,4}(?:Short|Extended|Long|Background|Conveyance|Selective)\b[^\n]{0,40}?"
     r"(?:Completed: (?:read|write|servo/seek|electrical|handling|unknown) (?:failure|element)"
     r"|Failed in segment)", re.I
 )  # fmt: skip
-_GROWN: Final = re.compile(r"Elements in grown defect list: (?P<count>\d{1,12})")
+_GROWN: Final = compile_re(r"Elements in grown defect list: (?P<count>\d{1,12})")
 # "read:   1234  0  0  1234  0  9876.543  2": the last column is what could not be corrected
-_UNCORRECTED: Final = re.compile(
+_UNCORRECTED: Final = compile_re(
     r"(?P<what>read|write|verify):\s{1,12}(?:\d{1,20}\s{1,20}){5}\d{1,20}\.\d{1,6}\s{1,12}"
     r"(?P<count>\d{1,20})\s*$"
 )
-_SERIAL: Final = re.compile(r"Serial [Nn]umber:\s{1,30}(?P<serial>[\w-]{3,40})")
+_SERIAL: Final = compile_re(r"Serial [Nn]umber:\s{1,30}(?P<serial>[\w-]{3,40})")
 # What stands behind the verdict where all is printed, by the sort of drive: (sort, end).
 _NVME_LOG: Final = "SMART/Health Information"
 _ENDS: Final = (
-    (re.compile(rf"^(?:NVMe Version|Number of Namespaces|Firmware Updates \()|{_NVME_LOG}", re.M),
-     re.compile(r"^Error Information Log Entries:\s{1,40}\d", re.M)),
-    (re.compile(r"^S?ATA Version is", re.M),
-     re.compile(
+    (compile_re(rf"^(?:NVMe Version|Number of Namespaces|Firmware Updates \()|{_NVME_LOG}", re.M),
+     compile_re(r"^Error Information Log Entries:\s{1,40}\d", re.M)),
+    (compile_re(r"^S?ATA Version is", re.M),
+     compile_re(
          r"^(?:SMART (?:Extended )?(?:Comprehensive )?(?:Error|Self-test) Log|No Errors Logged"
          r"|Device Error Count|General Purpose Log Directory)", re.M | re.I)),
-    (re.compile(""),
-     re.compile(
+    (compile_re(""),
+     compile_re(
          r"^(?:Non-medium error count|Error Counter logging not supported|Device does not support"
          r"|No Self-tests have been logged|SMART Self-test log|Long \(extended\) Self-test)",
          re.M | re.I)),

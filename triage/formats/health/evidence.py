@@ -12,6 +12,7 @@ from typing import Final
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.health import CheckResult, Outcome
+from triage.domain.patterns import compile_re
 from triage.signatures.pci import normalize_bus_id
 
 _SIGNATURE_PREFIX: Final = "check."
@@ -27,9 +28,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Results whose category is somebody's words, not a measurement.
 _HEARSAY: Final = ("gcm.", "host.", "nhc.", "slurm.", "superbench.")
 # "gpu 3" of dcgmi: nvidia-smi's number, which is CUDA's unless a job hides GPUs.
-_GPU_NUMBER: Final = re.compile(r"gpu (\d{1,4})", re.ASCII)
-_ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
-UUID: Final = re.compile(r"GPU-[0-9a-fA-F-]{36}", re.ASCII)
+_GPU_NUMBER: Final = compile_re(r"gpu (\d{1,4})", re.ASCII)
+_ADDRESS: Final = compile_re(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
+UUID: Final = compile_re(r"GPU-[0-9a-fA-F-]{36}", re.ASCII)
 
 
 def build_check_evidence(result: CheckResult) -> Evidence:

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 
 # "gpu-n02 mlx5_5", "gpu-n02 HCA-1": what an adapter of a node calls itself
-_ADAPTER: Final = re.compile(
+_ADAPTER: Final = compile_re(
     r'"?(?P<node>[^\s"]{1,253}) '
     r'(?P<device>mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10}|ib\w{0,8}\d)"?'
 )
 # "MF0;leaf07:MQM9700/U1" of a managed switch
-_SWITCH: Final = re.compile(r'"?MF\d{1,2};(?P<name>[\w.-]{1,120})[:;]')
+_SWITCH: Final = compile_re(r'"?MF\d{1,2};(?P<name>[\w.-]{1,120})[:;]')
 _LEAF_NODES: Final = 3
 _MAX_REPORTED: Final = 20_000
 _DIAGNET: Final = "ib.diagnet"
@@ -139,23 +140,23 @@ def _add_good(
 # ibdiagnet2.log: what got worse while ibdiagnet ran. Names of nodes and of switches look alike; a
 # name that has a port beyond an adapter's two is a switch's.
 
-_LEVEL: Final = re.compile(r"^-[IWE]- ", re.MULTILINE)
-_STAGE: Final = re.compile(
+_LEVEL: Final = compile_re(r"^-[IWE]- ", re.MULTILINE)
+_STAGE: Final = compile_re(
     r"Ports? counters|ibdiagnet|Speed / Width|Subnet Manager|Cable Diagnostic|Nodes Information",
     re.IGNORECASE,
 )
 # "gpu-n02/U1/P1", "leaf07/U1/P21": a node, its unit, a port
 _PLACE: Final = r"(?P<name{n}>[\w.:;-]{{1,120}})/[\w.-]{{1,40}}/P(?P<port{n}>\d{{1,3}})"
-_NAMED: Final = re.compile(_PLACE.format(n=""))
-_BAD_PORT: Final = re.compile(
+_NAMED: Final = compile_re(_PLACE.format(n=""))
+_BAD_PORT: Final = compile_re(
     rf"-E- {_PLACE.format(n=1)}"
     r" - (?P<what>[^\n]{0,200}?(?:increased during the run|error|exceed)[^\n]{0,200})"
 )
-_BAD_LINK: Final = re.compile(
+_BAD_LINK: Final = compile_re(
     rf"-E- Link: {_PLACE.format(n=1)}<-->{_PLACE.format(n=2)}(?: -)? (?P<what>[^\n]{{1,200}})"
 )
 # "-I- Discovery                 0          0          "
-_STAGE_ROW: Final = re.compile(
+_STAGE_ROW: Final = compile_re(
     r"^-[IWE]- (?P<stage>[A-Z][\w /-]{2,40}?)\s{2,40}\d{1,9}\s{1,20}(?P<errors>\d{1,9})\b",
     re.M,
 )
@@ -211,7 +212,7 @@ _TOTALS: Final = {
     "PortRcvErrors": 10, "PortRcvErrorsExt": 10, "LocalLinkIntegrityErrors": 10,
 }  # fmt: skip
 """Above these a total warns: infiniband-diags' thresholds, and links that went down at all."""
-_COUNT: Final = re.compile(r"\d{1,20}", re.ASCII)
+_COUNT: Final = compile_re(r"\d{1,20}", re.ASCII)
 _LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
 _MAX_ROWS: Final = 400_000
 
@@ -279,8 +280,8 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
 # ibdiagnet2.net_dump lists the ports of each switch with what hangs on them:
 #     11/1/1 : 21 : ACT : LINK_UP : 5 : 4x : 100 : ... : "gpu-n02 mlx5_5"
 
-_NET_SWITCH: Final = re.compile(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
-_NET_ROW: Final = re.compile(
+_NET_SWITCH: Final = compile_re(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
+_NET_ROW: Final = compile_re(
     r"\s{0,8}\S{1,20}\s{1,12}: (?P<port>\d{1,3})\s{1,8}: (?P<state>\w{2,10})\s{1,8}:"
     r" (?P<physical>\w{2,20})\s{1,12}:"
     r'(?P<rest>[^\n]{0,300}?)(?:"(?P<neighbour>[^"\n]{0,200})")?\s*$'
@@ -311,10 +312,10 @@ def read_net_dump(text: str, reading: Reading) -> None:
 # iblinkinfo: every link of a fabric, switch by switch. A port that is down names nothing behind it
 # and may be unused. A link that could be faster or wider says so in its last parentheses.
 
-_OWNER: Final = re.compile(
+_OWNER: Final = compile_re(
     r"(?:Switch|CA|Router): (?:0x[0-9a-f]{1,16} )?(?P<name>[^\n]{1,200}?):?\s*$"
 )
-_LINK: Final = re.compile(
+_LINK: Final = compile_re(
     r"\s{0,20}(?:0x[0-9a-f]{16}\s{1,10})?(?:\"[^\"]{1,200}\"\s{1,10})?\d{1,6}\s{1,8}"
     r"(?P<port>\d{1,3})\[[^\]]{0,8}\] ==\((?P<state>[^()\n]{1,80})\)==>"
     r"\s{1,40}(?:\d{1,6})?\s{0,8}(?P<far>\d{1,3})?\[[^\]]{0,8}\]\s{0,4}\"(?P<name>[^\"\n]{0,200})\""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import classify_complaint
 from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import (
@@ -20,20 +21,20 @@ from triage.formats.health.reading import (
 # gpu-burn: progress is printed over itself with carriage returns. A run without its last lines says
 # nothing good of any GPU.
 
-_BURN: Final = re.compile(
+_BURN: Final = compile_re(
     r"\d%\s{1,4}proc'd: \d{1,12}\b[^\n]{0,40}flop/s|^Tested \d{1,4} GPUs:"
     r"|Couldn't init a GPU test: |^Burning for \d{1,9} seconds",
     re.MULTILINE,
 )
 # "errors: 0 - 12 (WARNING!) - 0 (DIED!)   temps: 61 C - 63 C"
-_ERRORS: Final = re.compile(
+_ERRORS: Final = compile_re(
     r"errors: (?P<counts>-?\d{1,12}(?:\s?\([A-Z]{2,10}!?\))?"
     r"(?: - -?\d{1,12}(?:\s?\([A-Z]{2,10}!?\))?){0,63})"
 )
-_COUNT: Final = re.compile(r"(-?\d{1,12})(?:\s?\(([A-Z]{2,10})!?\))?")
-_ENDED: Final = re.compile(r"^Tested (\d{1,4}) GPUs?:", re.MULTILINE)
-GPU: Final = re.compile(r"^\s{1,16}GPU (\d{1,4}): (OK|FAULTY)\b", re.MULTILINE)
-_TROUBLE: Final = re.compile(
+_COUNT: Final = compile_re(r"(-?\d{1,12})(?:\s?\(([A-Z]{2,10})!?\))?")
+_ENDED: Final = compile_re(r"^Tested (\d{1,4}) GPUs?:", re.MULTILINE)
+GPU: Final = compile_re(r"^\s{1,16}GPU (\d{1,4}): (OK|FAULTY)\b", re.MULTILINE)
+_TROUBLE: Final = compile_re(
     r"(?:Couldn't init (?:a GPU test|CUDA): |Failure during compute: |No clients are alive!)"
     r"([^\n]{0,300})"
 )
@@ -74,13 +75,13 @@ def read_gpu_burn(text: str, reading: Reading) -> None:
 # test that checks what it copied prints the first address with another value. Waived is what the
 # machine cannot do.
 
-_RUNNING: Final = re.compile(r"Running (\w{3,80})\.\s*$")
-SUM: Final = re.compile(r"SUM (\w{3,80}) ([\d.]{1,20})\s*$")
-_WRONG: Final = re.compile(r"\s?Invalid value when checking the pattern at")
+_RUNNING: Final = compile_re(r"Running (\w{3,80})\.\s*$")
+SUM: Final = compile_re(r"SUM (\w{3,80}) ([\d.]{1,20})\s*$")
+_WRONG: Final = compile_re(r"\s?Invalid value when checking the pattern at")
 # "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression cuStream..."
-_ASSERTED: Final = re.compile(r"(?:NVML_ERROR: )?\[([^\]]{3,120})\] ?(.{0,300}?) ?in expression ")
-_FAILED: Final = re.compile(r"(?:ERROR|Error|FAILED|ASSERT)(?::| in expression) ?(.{0,300})")
-_ASKED_WRONGLY: Final = re.compile(r"Invalid Arguments|not found|did not match|cannot specify")
+_ASSERTED: Final = compile_re(r"(?:NVML_ERROR: )?\[([^\]]{3,120})\] ?(.{0,300}?) ?in expression ")
+_FAILED: Final = compile_re(r"(?:ERROR|Error|FAILED|ASSERT)(?::| in expression) ?(.{0,300})")
+_ASKED_WRONGLY: Final = compile_re(r"Invalid Arguments|not found|did not match|cannot specify")
 _STATUSES: Final = {
     "passed": PASS, "waived": SKIPPED, "not found": SKIPPED, "error": FAIL, "failed": FAIL,
 }  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, count_line, iterate_lines
 
 _MEMORY: Final = Category.HOST_MEMORY
@@ -19,14 +20,14 @@ _MEMORY: Final = Category.HOST_MEMORY
 # nor is the only empty one of a board. Modules of other sizes, or slower than the rest, warn.
 
 DIMM: Final = "memory.dimm"
-_HANDLE: Final = re.compile(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
-_FIELD: Final = re.compile(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
-_DENIED: Final = re.compile(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
-_SIZE: Final = re.compile(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
+_HANDLE: Final = compile_re(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
+_FIELD: Final = compile_re(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
+_DENIED: Final = compile_re(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
+_SIZE: Final = compile_re(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
 _IN_GB: Final = {"k": 1 / (1 << 20), "M": 1 / 1024, "G": 1, "T": 1024}
-_SPEED: Final = re.compile(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
+_SPEED: Final = compile_re(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
 # "CPU1_DIMM_A1", "P0 CHANNEL A", "PROC 2 DIMM 5", "Node0_Dimm1", "SOCKET 0 CHANNEL 3 DIMM 0"
-SOCKET: Final = re.compile(r"(?:cpu|proc|socket|p|node)[ _]?(?P<number>\d{1,2})", re.I)
+SOCKET: Final = compile_re(r"(?:cpu|proc|socket|p|node)[ _]?(?P<number>\d{1,2})", re.I)
 # A board with fewer slots may be half full on purpose.
 _LEAST_SLOTS: Final = 8
 # What the firmware saw of the chassis at boot; what it did not look at says nothing.
@@ -172,15 +173,15 @@ def _list_missing(slots: Sequence[_Slot]) -> list[tuple[_Slot, str]]:
 
 _ERRORS: Final = "memory.errors"
 # "mc0: csrow2: CPU_SrcID#0_MC#0_Chan#1_DIMM#0: 12 Corrected Errors", "mc0:csrow0:mc#0...:CE:12"
-_COUNT: Final = re.compile(
+_COUNT: Final = compile_re(
     r"(?P<mc>mc\d{1,3}): ?(?P<where>[^\n]{0,120}?)(?::| ) ?(?P<count>\d{1,12}) "
     r"(?P<how>Uncorrected|Corrected) Errors(?P<rest> with no DIMM info)?\s*$"
 )
-_FULL: Final = re.compile(
+_FULL: Final = compile_re(
     r"(?P<mc>mc\d{1,3}):(?P<where>[^\n]{1,120}?):(?P<how>UE|CE):(?P<count>\d{1,12})\s*$"
 )
-_NOTHING: Final = re.compile(r"edac-util: No errors to report")
-_NO_DATA: Final = re.compile(r"edac-util: (?:Error|Fatal): (?P<why>[^\n]{1,160})")
+_NOTHING: Final = compile_re(r"edac-util: No errors to report")
+_NO_DATA: Final = compile_re(r"edac-util: (?:Error|Fatal): (?P<why>[^\n]{1,160})")
 
 
 def begins_edac(head: str) -> bool:
@@ -224,34 +225,34 @@ def _tell_count(place: str, count: int, uncorrected: bool, line: int, reading: R
 
 
 # "Memory controller events summary:", "PCIe AER events:", "No Memory errors."
-SUMMARY: Final = re.compile(
+SUMMARY: Final = compile_re(
     r"(?P<what>Memory controller|PCIe AER|MCE|Extlog|ARM processor|CXL [\w ]{2,40}|Disk|Devlink"
     r"|Memory failure|SIGNAL)\s{1,2}(?:events|records|errors)(?P<summary> summary)?:\s*$"
 )
-_NONE_OF: Final = re.compile(r"No (?P<what>[\w ]{2,60}?) errors?\.\s*$")
-_OF_DIMM: Final = re.compile(
+_NONE_OF: Final = compile_re(r"No (?P<what>[\w ]{2,60}?) errors?\.\s*$")
+_OF_DIMM: Final = compile_re(
     r"\s{1,16}(?P<how>Corrected|Uncorrected|Fatal|Deferred|Info)\b[^\n]{0,20} on DIMM Label\(s\):"
     r" '(?P<label>[^'\n]{0,120})' location: \S{1,40} errors: (?P<count>\d{1,12})"
 )
-_OF_BUS: Final = re.compile(
+_OF_BUS: Final = compile_re(
     r"\s{1,16}(?:(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:\S{4}) )?has \d{1,12} [^\n]{1,80}? errors?"
     r"|\s{1,16}(?P<number>\d{1,12}) (?P<words>[A-Z][^\n]{2,120})"
 )
 # "1 2026-03-04 11:12:13 +0000 2 Uncorrected error(s): memory read error at DIMM_A1 location: ..."
-_EVENT: Final = re.compile(
+_EVENT: Final = compile_re(
     r"\d{1,12} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4})[, ] ?(?P<said>[^\n]{3,400})$"
 )
-_OF_EVENT: Final = re.compile(
+_OF_EVENT: Final = compile_re(
     r"\d{1,9} (?:Corrected|Uncorrected|Fatal|Deferred)[^\n]{0,12} error\(s\):? ?"
     r"[^\n]{1,100}? at (?P<label>[^\n]{1,100}?) location: \S{1,40}"
 )
-_GRAVE: Final = re.compile(r"(?i)\b(?:uncorrected|uncorrectable|fatal)\b")
+_GRAVE: Final = compile_re(r"(?i)\b(?:uncorrected|uncorrectable|fatal)\b")
 # "DIMM_A1                42       0"
-_TABLE: Final = re.compile(r"Label\s{1,60}CE\s{1,20}UE\s*$")
-_TABLE_ROW: Final = re.compile(
+_TABLE: Final = compile_re(r"Label\s{1,60}CE\s{1,20}UE\s*$")
+_TABLE_ROW: Final = compile_re(
     r"(?P<label>\S[^\n]{0,100}?)\s{1,60}(?P<ce>\d{1,12})\s{1,20}(?P<ue>\d{1,12})\s*$"
 )
-_LAST: Final = re.compile(
+_LAST: Final = compile_re(
     r"^(?:No (?:MCE|ARM processor) errors|MCE records|MCE events|ARM processor events)", re.M
 )
 _NO_DATABASE: Final = "ras-mc-ctl: Error: "
@@ -316,12 +317,12 @@ def _tell_event(event: re.Match[str], section: str, index: int, reading: Reading
 
 
 # mcelog --client: "SOCKET 1 CHANNEL 3 DIMM 0", "SOCKET 1 CHANNEL any DIMM any"
-_MODULE: Final = re.compile(
+_MODULE: Final = compile_re(
     r"SOCKET (?P<socket>\d{1,3})(?: CHANNEL (?P<channel>\w{1,4}))?(?: DIMM (?P<dimm>\w{1,4}))?\s*$"
 )
-_DMI_NAME: Final = re.compile(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
-_SORT: Final = re.compile(r"(?P<un>un)?corrected memory errors:\s*$")
-_TOTAL: Final = re.compile(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
+_DMI_NAME: Final = compile_re(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
+_SORT: Final = compile_re(r"(?P<un>un)?corrected memory errors:\s*$")
+_TOTAL: Final = compile_re(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
 
 
 def read_mcelog(text: str, reading: Reading) -> None:
@@ -360,10 +361,10 @@ def _iterate_modules(text: str, reading: Reading) -> Iterator[tuple[str, int, di
 # memtester and stress-ng: a test that did not come to its end, or got no memory, says nothing.
 
 _MEMTESTER: Final = "memory.memtester"
-_HEAD: Final = re.compile(r"^memtester version \d[\d.]{0,8}", re.M)
-FAILURE: Final = re.compile(r"FAILURE: ?(?P<what>[^\n]{1,160})")
-_DONE: Final = re.compile(r"^Done\.\s*$", re.M)
-PASSED: Final = re.compile(r": {1,40}[^\n]{0,4000}?ok\s*$", re.M)
+_HEAD: Final = compile_re(r"^memtester version \d[\d.]{0,8}", re.M)
+FAILURE: Final = compile_re(r"FAILURE: ?(?P<what>[^\n]{1,160})")
+_DONE: Final = compile_re(r"^Done\.\s*$", re.M)
+PASSED: Final = compile_re(r": {1,40}[^\n]{0,4000}?ok\s*$", re.M)
 
 
 def read_memtester(text: str, reading: Reading) -> None:
@@ -383,12 +384,12 @@ def read_memtester(text: str, reading: Reading) -> None:
 
 _STRESS_NG: Final = "host.stress_ng"
 # "stress-ng: fail:  [4711] vm: ..."; some versions print the time in front of the number
-_STRESS_LINE: Final = re.compile(
+_STRESS_LINE: Final = compile_re(
     r"stress-ng: (?:\d\d:\d\d:\d\d\.\d\d )?(?P<level>info|fail|error|warn|metrc): {1,2}"
     r"\[\d{1,10}\] (?P<said>[^\n]{1,200})"
 )
-_RUN: Final = re.compile(r"(?P<un>un)?successful run completed in ")
-_MEMORY_STRESS: Final = re.compile(
+_RUN: Final = compile_re(r"(?P<un>un)?successful run completed in ")
+_MEMORY_STRESS: Final = compile_re(
     r"\b(?:stress-ng-)?(?:vm|memrate|memthrash|memcpy|stream|mmap|malloc|bigheap)\b|bit error", re.I
 )
 

@@ -10,18 +10,19 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.health.reading import Reading
 
 _DECODER: Final = json.JSONDecoder(strict=False)
-_SPACE: Final = re.compile(r"[\s,]*")
+_SPACE: Final = compile_re(r"[\s,]*")
 # A text that does not end goes on to the end of the document.
-_TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_TOKEN: Final = compile_re(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 # No tool nests its report deeper than a dozen levels.
 _MAX_DEPTH: Final = 64
 _MAX_DOCUMENTS: Final = 200_000
 _MAX_TEXT: Final = 2000
 # "2026-03-14T02:40:59.118402339Z": Go prints nanoseconds, and Python reads microseconds.
-_LONG_FRACTION: Final = re.compile(r"(\.\d{6})\d{1,6}")
+_LONG_FRACTION: Final = compile_re(r"(\.\d{6})\d{1,6}")
 
 
 def iterate_documents(text: str, reading: Reading) -> Iterator[Any]:

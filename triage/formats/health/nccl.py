@@ -19,21 +19,22 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import classify_complaint
 from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
-_BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
+_BEGIN: Final = compile_re(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
 # "# Collective test starting: all_reduce_perf", in versions since 2.17; it may end in _mpi.
-_NAME: Final = re.compile(r"# Collective test starting: (?:\S{0,200}/)?([a-z_]{3,40}?)_perf")
+_NAME: Final = compile_re(r"# Collective test starting: (?:\S{0,200}/)?([a-z_]{3,40}?)_perf")
 # "#  Rank 11 Group  0 Pid    374 on n3 device  3 [0x54] NVIDIA H100"
-_RANK: Final = re.compile(
+_RANK: Final = compile_re(
     r"#\s{0,4}Rank\s{1,8}\d{1,7}(?: Group\s{1,4}\d{1,6})? Pid\s{1,8}\d{1,9}"
     r" on\s{1,64}(\S{1,256}) device(?:\s{1,4}\d{1,4} \[[\w:.]{1,20}\] (.{1,64}))?"
 )
 # One of size, count, type, redop, root, time, algbw, busbw, #wrong; the in-place four follow.
-_ROW: Final = re.compile(
+_ROW: Final = compile_re(
     r"(?:^|[\s:>])(?P<size>\d{1,16})\s+(?P<count>\d{1,16})\s+(?P<type>[a-z]\w{1,15})"
     r"(?:\s+(?P<redop>[a-z]{2,10}))?(?:\s+(?P<root>-?\d{1,7}))?"
     r"\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw>[\d.]{1,10})\s+(?P<wrong>\S{1,12})"
@@ -45,13 +46,13 @@ _TYPE_BYTES: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int8":
 _REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
 _ALL_REDUCE: Final = "all_reduce"
 # "# Out of bounds values : 0 OK", "... : 3 FAILED"
-_BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
+_BOUNDS: Final = compile_re(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
 # "# Avg bus bandwidth    : 301.2 FAILED", where NCCL_TESTS_MIN_BW asks for more
-_AVERAGE: Final = re.compile(r"# Avg bus bandwidth\s{1,8}: [\d.e+-]{1,20} FAILED")
+_AVERAGE: Final = compile_re(r"# Avg bus bandwidth\s{1,8}: [\d.e+-]{1,20} FAILED")
 # "n3: Test NCCL failure common.cu:958 'unhandled cuda error (run with NCCL_DEBUG=INFO ...) / '"
-FAILURE: Final = re.compile(r"Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '(.{1,300})")
+FAILURE: Final = compile_re(r"Test (?:NCCL|CUDA) failure \S{1,80}:\d{1,6} '(.{1,300})")
 # A whole number is a count of wrong values; old versions print an error such as 5e-07.
-_COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
+_COUNT: Final = compile_re(r"\d{1,12}", re.ASCII)
 # Below this share of what is usual a node is slow beyond what runs differ by; below the other
 # one a link or a GPU is missing from its ring.
 _WARN_BELOW: Final = 0.9
@@ -265,7 +266,7 @@ def _get_bandwidth(run: _Run) -> Bandwidth | None:
 # end. The rows of rccl-tests name no node; older versions wrote one row a line and "#wrong".
 # Times have no zone and are not used, and neither is the environment.
 
-_PROGRAM: Final = re.compile(r"(?:.{0,1000}[/\\])?([a-z_]{3,40}?)_perf")
+_PROGRAM: Final = compile_re(r"(?:.{0,1000}[/\\])?([a-z_]{3,40}?)_perf")
 # Names of rccl-tests beside those of programs: "AllReduce" is all_reduce_perf.
 _TESTS: Final = {
     "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",

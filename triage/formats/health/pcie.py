@@ -12,38 +12,39 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
 from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
 # A line of a device begins with its address; to search for one is cheaper than to try each line.
-_ADDRESS: Final = re.compile(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
+_ADDRESS: Final = compile_re(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
 # "0000:5d:00.0 3D controller [0302]: NVIDIA Corporation ... (rev a1)"
-_DEVICE: Final = re.compile(
+_DEVICE: Final = compile_re(
     r"(?P<at>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
     r"(?P<kind>[A-Z0-9][\w/ &()-]{2,60}?)(?: \[[0-9a-f]{4}\])?: (?P<name>[^\n]{1,200}?)"
     r"(?: \(rev (?P<rev>[0-9a-f]{2})\))?(?: \(prog-if [0-9a-f]{2}[^\n]{0,40}\))?\s*$"
 )
-_GONE: Final = re.compile(r"!!! Unknown header type 7f")
-_CAN: Final = re.compile(
+_GONE: Final = compile_re(r"!!! Unknown header type 7f")
+_CAN: Final = compile_re(
     r"\s{1,16}LnkCap:\s[^\n]{0,40}?Speed (?P<speed>[\d.]{1,5})GT/s, Width x(?P<width>\d{1,2})"
 )
-_IS: Final = re.compile(
+_IS: Final = compile_re(
     r"\s{1,16}LnkSta:\s{1,8}Speed (?P<speed>[\d.]{1,5}|unknown)(?:GT/s)?"
     r"(?: \((?:ok|downgraded)\))?, Width x(?P<width>\d{1,2})"
 )
-_STATUS: Final = re.compile(
+_STATUS: Final = compile_re(
     r"\s{1,16}(?:UESta|CESta):\s{1,8}(?P<bits>(?:[A-Z]\w{1,20}[+-] ?){2,20})"
 )
-_HIDDEN: Final = re.compile(r"\s{1,16}Capabilities: <access denied>")
-_INDENTED: Final = re.compile(
+_HIDDEN: Final = compile_re(r"\s{1,16}Capabilities: <access denied>")
+_INDENTED: Final = compile_re(
     r"\s{1,16}(?:Subsystem|Control|Status|Kernel driver|Flags|Capabilities):"
 )
-GPU: Final = re.compile(r"3D controller|Processing accelerator|VGA compatible controller", re.I)
-_GPU_MAKER: Final = re.compile(
+GPU: Final = compile_re(r"3D controller|Processing accelerator|VGA compatible controller", re.I)
+_GPU_MAKER: Final = compile_re(
     r"\bnvidia\b|advanced micro devices|\bamd\b|instinct|habana|intel.{0,40}max", re.I
 )
-_ADAPTER: Final = re.compile(r"infiniband|ethernet controller|network controller", re.I)
-_DRIVE: Final = re.compile(r"non-volatile memory", re.I)
+_ADAPTER: Final = compile_re(r"infiniband|ethernet controller|network controller", re.I)
+_DRIVE: Final = compile_re(r"non-volatile memory", re.I)
 # Set by questions that a device does not know, on nearly every board.
 _HARMLESS: Final = frozenset({"UnsupReq", "AdvNonFatalErr", "ACSViol"})
 _IDLE_GT: Final = 2.5

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.json_report import iterate_documents
 from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"
-_NUMBER: Final = re.compile(r"\d{1,6}", re.ASCII)
+_NUMBER: Final = compile_re(r"\d{1,6}", re.ASCII)
 _UP: Final = frozenset({"active", "port_active"})
 _LINKED: Final = frozenset({"linkup", "link_up", ""})
 
@@ -56,10 +57,10 @@ _NAMES: Final = {
     "state": "state", "physical state": "physical", "phys state": "physical",
     "phys_state": "physical", "rate": "rate", "link layer": "layer", "link_layer": "layer",
 }  # fmt: skip
-_ADAPTER: Final = re.compile(r"CA '([\w.-]{1,64})'\s*$")
-_PORT: Final = re.compile(r"\s+Port (\d{1,3}):\s*$")
-_VALUE: Final = re.compile(r"\s+(CA type|State|Physical state|Rate|Link layer): ?(.{0,80}?)\s*$")
-_NUM_PORTS: Final = re.compile(r"\s+Number of ports: (\d{1,3})\s*$")
+_ADAPTER: Final = compile_re(r"CA '([\w.-]{1,64})'\s*$")
+_PORT: Final = compile_re(r"\s+Port (\d{1,3}):\s*$")
+_VALUE: Final = compile_re(r"\s+(CA type|State|Physical state|Rate|Link layer): ?(.{0,80}?)\s*$")
+_NUM_PORTS: Final = compile_re(r"\s+Number of ports: (\d{1,3})\s*$")
 
 
 def read_ibstat(text: str, reading: Reading) -> None:
@@ -131,10 +132,10 @@ def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
 
 
 # "Infiniband device 'mlx5_0' port 1 status:"
-_STATUS_OF: Final = re.compile(
+_STATUS_OF: Final = compile_re(
     r"Infiniband device '(?P<name>[\w.-]{1,64})' port (?P<port>\d{1,3}) status:"
 )
-_STATUS_VALUE: Final = re.compile(
+_STATUS_VALUE: Final = compile_re(
     r"\s+(?P<name>state|phys state|rate|link_layer):\s{1,24}(?:\d{1,2}: )?"
     r"(?P<value>[^\n]{1,60}?)\s*$"
 )
@@ -157,8 +158,8 @@ def read_ibstatus(text: str, reading: Reading) -> None:
 
 
 # "hca_id: mlx5_0", below it "port: 1", "state: PORT_ACTIVE (4)", "link_layer: InfiniBand"
-_HCA: Final = re.compile(r"hca_id:\s{1,8}(?P<name>[\w.-]{1,64})\s*$")
-_DEVINFO_VALUE: Final = re.compile(
+_HCA: Final = compile_re(r"hca_id:\s{1,8}(?P<name>[\w.-]{1,64})\s*$")
+_DEVINFO_VALUE: Final = compile_re(
     r"\s+(?P<name>port|state|phys_state|link_layer|vendor_part_id|phys_port_cnt):\s{1,24}"
     r"(?P<value>[^\n]{1,60}?)(?: \(\d{1,3}\))?\s*$"
 )
@@ -193,7 +194,7 @@ def read_devinfo(text: str, reading: Reading) -> None:
 
 # "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp12s0"; with an index before 2019,
 # and with a subnet and a LID of InfiniBand
-_RDMA: Final = re.compile(
+_RDMA: Final = compile_re(
     r"(?:link|\d{1,3}/\d{1,3}:) (?P<part>[\w.-]{1,64}/\d{1,3}):? "
     r"(?P<ids>(?:[a-z_]{2,16} \S{1,60} ){0,6}?)"
     r"state (?P<state>[A-Z_]{2,20})(?: physical_state (?P<physical>[A-Z_]{2,32}))?"
@@ -228,15 +229,15 @@ def read_rdma(text: str, reading: Reading) -> None:
 
 _COUNTERS: Final = "ib.counters"
 # "# Port counters: Lid 13 port 1 (CapMask: 0x5A00)"; extended counters say so.
-_BLOCK: Final = re.compile(
+_BLOCK: Final = compile_re(
     r"# Port (?:extended )?counters(?: info)?: (?:Lid )?(\S{1,40}) port (\d{1,3})"
 )
-_COUNTER: Final = re.compile(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
+_COUNTER: Final = compile_re(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
 # Errors for "n3 mlx5_0": a node and its adapter; a switch has another name or only a number.
-_ENTITY: Final = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
-_ADAPTER_OF: Final = re.compile(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
-_LISTED: Final = re.compile(r"\bport (\d{1,3}|ALL):")
-_CELL: Final = re.compile(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
+_ENTITY: Final = compile_re(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
+_ADAPTER_OF: Final = compile_re(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
+_LISTED: Final = compile_re(r"\bport (\d{1,3}|ALL):")
+_CELL: Final = compile_re(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
 # A counter warns above this.
 _THRESHOLDS: Final = {
     "SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
@@ -246,7 +247,7 @@ _THRESHOLDS: Final = {
     "EffectiveErrorCounter": 10,
 }  # fmt: skip
 # A counter that a port does not have is -1 or N/A, and no zero. What comes last of all:
-_SELECT: Final = re.compile(r"CounterSelect\d?:\.{2,40}")
+_SELECT: Final = compile_re(r"CounterSelect\d?:\.{2,40}")
 _LAST: Final = frozenset(
     {"PortRcvPkts", "PortXmitWait", "PortUnicastRcvPkts", "PortMultiCastRcvPkts"}
 )
@@ -332,26 +333,26 @@ def _judge_counters(
 # says it. One end of a link cannot say whether the cable, the far end or this port is bad.
 
 _MLXLINK: Final = "ib.mlxlink"
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,12}m")
-_TITLE: Final = re.compile(
+_COLOUR: Final = compile_re(r"\x1b\[[0-9;]{0,12}m")
+_TITLE: Final = compile_re(
     r"^(?:\x1b\[[0-9;]{0,12}m)*(?:Operational Info|Troubleshooting Info|Supported Info"
     r"|Physical Counters and BER Info|Module Info)[^\n]{0,40}\r?\n"
     r"(?:\x1b\[[0-9;]{0,12}m)*-{8,60}",
     re.MULTILINE,
 )
-_NAMED: Final = re.compile(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
-_AMOUNT: Final = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
-_DEVICE: Final = re.compile(r"mlx5_\w{1,8}")
+_NAMED: Final = compile_re(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
+_AMOUNT: Final = compile_re(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
+_DEVICE: Final = compile_re(r"mlx5_\w{1,8}")
 # "Rx Power Current [dBm]  : -1.21,-0.92,-40.000,-1.05", with the limits in brackets behind it
-_RX_POWER: Final = re.compile(r"(?:Rx|RX) Power Current \[dBm\]")
-_DBM: Final = re.compile(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)
+_RX_POWER: Final = compile_re(r"(?:Rx|RX) Power Current \[dBm\]")
+_DBM: Final = compile_re(r"-?\d{1,3}(?:\.\d{1,4})?", re.ASCII)
 _DARK_DBM: Final = -30.0
 # "64 [-10..80]": a module's temperature and its limits in degrees
-_HEAT: Final = re.compile(r"(?P<now>-?\d{1,3})\s{0,4}\[-?\d{1,3}\.\.(?P<most>\d{1,3})\]")
+_HEAT: Final = compile_re(r"(?P<now>-?\d{1,3})\s{0,4}\[-?\d{1,3}\.\.(?P<most>\d{1,3})\]")
 # "-E- Failed to open device: mlx5_9"
-_NOT_OPENED: Final = re.compile(r"^-E- (?P<why>[^\n]{3,200})", re.M)
+_NOT_OPENED: Final = compile_re(r"^-E- (?P<why>[^\n]{3,200})", re.M)
 # A port that nobody uses says this, and no more.
-_UNUSED: Final = re.compile(
+_UNUSED: Final = compile_re(
     r"\bcable is unplugged|disabled by command|port is close|no issue", re.I
 )
 
@@ -452,20 +453,20 @@ def _judge_optical_module(values: Mapping[str, str], outcome: Outcome) -> tuple[
 # to say; a transfer that ended with an error fails.
 
 _PERFTEST: Final = "ib.perftest"
-_TEST: Final = re.compile(
+_TEST: Final = compile_re(
     r"\s{5,60}(?:(?:RDMA_(?:Write|Read)|Send|Atomic_\w{2,8})(?: Post List)?"
     r"(?: Bidirectional)? (?:BW|Latency) Test)\b"
 )
-_COLUMNS: Final = re.compile(r"\s{0,4}#bytes\s{1,20}#iterations\s{1,20}(?:BW peak|t_min)")
-_OF_DEVICE: Final = re.compile(r"\bDevice\s{1,12}: (?P<name>[\w.-]{1,64})")
-_ROW: Final = re.compile(
+_COLUMNS: Final = compile_re(r"\s{0,4}#bytes\s{1,20}#iterations\s{1,20}(?:BW peak|t_min)")
+_OF_DEVICE: Final = compile_re(r"\bDevice\s{1,12}: (?P<name>[\w.-]{1,64})")
+_ROW: Final = compile_re(
     r"\s{0,4}\d{1,12}\s{1,24}\d{1,12}\s{1,24}[\d.]{1,16}\s{1,24}(?P<value>[\d.]{1,16})"
 )
-ERROR: Final = re.compile(
+ERROR: Final = compile_re(
     r"(?:Failed status \d{1,3}: wr_id|Completion with error at (?:client|server)"
     r"|Failed to complete run_iter|Problems with warm up|poll CQ failed)[^\n]{0,120}"
 )
-_NOT_RUN: Final = re.compile(
+_NOT_RUN: Final = compile_re(
     r"Couldn't (?:connect|listen|allocate|get)[^\n]{0,120}|Unable to (?:open|find)[^\n]{0,120}"
     r"|IB device \S{1,40} not found|Port number \d{1,3} state is [^\n]{1,40}"
 )
@@ -511,12 +512,12 @@ def _parse_decimal(text: str) -> float:
 # ethtool of one interface: its link.
 
 _ETH_LINK: Final = "eth.link"
-_SETTINGS: Final = re.compile(r"Settings for (?P<name>[\w.@-]{1,32}):\s*$")
-_SPEED: Final = re.compile(r"\s+Speed: (?P<speed>\d{1,7})Mb/s")
-_DETECTED: Final = re.compile(r"\s+Link detected: (?P<said>yes|no)\b(?P<why>[^\n]{0,80})")
+_SETTINGS: Final = compile_re(r"Settings for (?P<name>[\w.@-]{1,32}):\s*$")
+_SPEED: Final = compile_re(r"\s+Speed: (?P<speed>\d{1,7})Mb/s")
+_DETECTED: Final = compile_re(r"\s+Link detected: (?P<said>yes|no)\b(?P<why>[^\n]{0,80})")
 # "400000baseSR8/Full": the fastest mode that the port supports says which ports are alike
-_MODES: Final = re.compile(r"\s+Supported link modes:|\s+(?:\d{1,6}base\w{1,12}/(?:Full|Half))")
-_MODE: Final = re.compile(r"(\d{1,7})base\w{1,12}/(?:Full|Half)")
+_MODES: Final = compile_re(r"\s+Supported link modes:|\s+(?:\d{1,6}base\w{1,12}/(?:Full|Half))")
+_MODE: Final = compile_re(r"(\d{1,7})base\w{1,12}/(?:Full|Half)")
 
 
 @dataclass(slots=True)
@@ -575,17 +576,17 @@ def read_ethtool(text: str, reading: Reading) -> None:
 # ethtool -S: which interface it was is in the command line, a heading or the file's name.
 
 # "$ ethtool -S ens2f0np0", "ethtool_-S_ens2f0np0"
-_ASKED: Final = re.compile(
+_ASKED: Final = compile_re(
     r"ethtool[ _]-(?:S|m|-statistics|-module-info)[ _](?P<name>[\w.@-]{1,32})"
 )
-_BARE: Final = re.compile(r"(?:^|[^\w.-])(?P<name>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$")
+_BARE: Final = compile_re(r"(?:^|[^\w.-])(?P<name>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$")
 _ETH_COUNTERS: Final = "eth.counters"
-_STATISTICS: Final = re.compile(r"NIC statistics:\s*$")
-_STATISTIC: Final = re.compile(
+_STATISTICS: Final = compile_re(r"NIC statistics:\s*$")
+_STATISTIC: Final = compile_re(
     r"\s{1,16}(?P<name>[A-Za-z][\w .\[\]-]{1,60}?): (?P<count>-?\d{1,20})\s*$"
 )
 # Of the wire itself: frames and symbols that came damaged, and links that went down.
-_OF_THE_WIRE: Final = re.compile(
+_OF_THE_WIRE: Final = compile_re(
     r"(?:rx_)?(?:crc_errors?(?:_phy)?|crc|symbol_err(?:ors?)?_phy|pcs_symbol_err_phy|fcs_err\w{0,12})"
     r"|rx_crc_err\w{0,8}|rx_fcs_err\w{0,8}|(?:port\.)?(?:rx_)?crc_errors(?:\.nic)?|rx_err_lane_\d_phy"
     r"|(?:total_)?link_down_events(?:_phy)?|module_(?:bus_stuck|high_temp|bad_shorted)"
@@ -650,23 +651,23 @@ def _judge_statistics(
 # bad module or a dirty fibre; no light on any lane is a cable that is not plugged in.
 
 _ETH_MODULE: Final = "eth.module"
-_MODULE: Final = re.compile(r"^\s{0,16}Identifier\s{1,60}: 0x[0-9a-f]{2} \(", re.M)
-_MODULE_FAILED: Final = re.compile(
+_MODULE: Final = compile_re(r"^\s{0,16}Identifier\s{1,60}: 0x[0-9a-f]{2} \(", re.M)
+_MODULE_FAILED: Final = compile_re(
     r"(?:Cannot get [Mm]odule EEPROM (?:information|data)|netlink error): (?P<why>[^\n]{1,120})"
 )
-_SILENT: Final = re.compile(r"input/output|timed? ?out|remote i/o", re.I)
-_FLAG: Final = re.compile(
+_SILENT: Final = compile_re(r"input/output|timed? ?out|remote i/o", re.I)
+_FLAG: Final = compile_re(
     r"\s{0,16}(?P<name>(?:Laser|Module|Rx|Tx)[\w /]{3,60}? (?P<grade>alarm|warning))\s{0,8}"
     r"(?:\((?:Chan|Channel) (?P<lane>\d{1,2})\))?\s{0,60}: (?P<state>On|Off)\s*$"
 )
-_POWER: Final = re.compile(
+_POWER: Final = compile_re(
     r"\s{0,16}(?:Rcvr|Receiver) signal (?:avg|average) optical power\s{0,4}"
     r"(?:\(Channel (?P<lane>\d{1,2})\))?\s{0,60}: (?P<mw>\d{1,3}\.\d{1,6}) mW"
 )
 _DARK_MW: Final = 0.001
 """-30 dBm: below it there is no light."""
 # A cable of copper, or a module without diagnostics.
-_NO_DIAGNOSTICS: Final = re.compile(r"Optical diagnostics support\s{1,60}: No|Copper|passive", re.I)
+_NO_DIAGNOSTICS: Final = compile_re(r"Optical diagnostics support\s{1,60}: No|Copper|passive", re.I)
 
 
 def begins_module(head: str) -> bool:

@@ -4,7 +4,6 @@ A reader gets the whole text of one document, which is bounded, and never raises
 stands in it: what it cannot use it lists with its line.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
+from triage.domain.patterns import compile_re
 
 PASS, WARN, FAIL, SKIPPED = Outcome.PASS, Outcome.WARN, Outcome.FAIL, Outcome.SKIPPED
 BAD: Final = (FAIL, WARN)
@@ -23,7 +23,7 @@ _MAX_RESULTS: Final = 100_000
 _MAX_LISTED: Final = 200
 # No line of a report is longer; of what is, the rest is not looked at.
 _MAX_LINE: Final = 1000
-_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_NO_NAME: Final = compile_re(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import (
     Complaint,
     classify_complaint,
@@ -60,8 +61,8 @@ SPEAKERS: Final[Mapping[str, Callable[[str], Complaint]]] = {
     "person": lambda words: Complaint(find_category(words)),
     "script": classify_plain_words,
 }
-_PLACE: Final = re.compile(r"\{([\w.,]+)(?:\|(\w+))?\}")
-_OPTIONAL: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
+_PLACE: Final = compile_re(r"\{([\w.,]+)(?:\|(\w+))?\}")
+_OPTIONAL: Final = compile_re(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _MAX_LISTED: Final = 4
 _MAX_NODE: Final = 256
 

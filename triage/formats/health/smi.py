@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
+from triage.domain.patterns import compile_re
 from triage.formats.health.gpu_state import GpuState, judge
 from triage.formats.health.reading import (
     FAIL,
@@ -30,7 +31,7 @@ _FLAGS: Final = {
     "yes": True, "enabled": True, "active": True,
     "no": False, "disabled": False, "not active": False,
 }  # fmt: skip
-_NUMBER: Final = re.compile(r"-?\d{1,12}")
+_NUMBER: Final = compile_re(r"-?\d{1,12}")
 
 
 def number(text: str) -> int | None:
@@ -79,18 +80,18 @@ def _put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text
 
 # nvidia-smi -q
 
-LOG: Final = re.compile(r"={4,40}NVSMI LOG={4,40}")
+LOG: Final = compile_re(r"={4,40}NVSMI LOG={4,40}")
 # Without `-d` a GPU's part begins with its name, and its processes stand behind all that is judged.
 _ENTIRE: Final = ("    Product Name", "    Processes")
-_ATTACHED: Final = re.compile(r"Attached GPUs\s{0,60}: (\d{1,4})\s*$")
-GPU: Final = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
+_ATTACHED: Final = compile_re(r"Attached GPUs\s{0,60}: (\d{1,4})\s*$")
+GPU: Final = compile_re(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
 # "    Product Name                      : NVIDIA H200": a GPU's part of a report, kept alone.
-_FIRST_VALUES: Final = re.compile(
+_FIRST_VALUES: Final = compile_re(
     r"\s{0,20}GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*\n"
     r"(?: {4}[A-Z][^:\n]{1,60}(?:: [^\n]{0,200})?\r?\n){2}"
 )
 # "        DRAM Uncorrectable                : 0"
-_VALUE: Final = re.compile(r"(\s{0,40})([^:\s][^:]{0,80}?)\s{0,60}(?::\s?(.{0,200}))?$")
+_VALUE: Final = compile_re(r"(\s{0,40})([^:\s][^:]{0,80}?)\s{0,60}(?::\s?(.{0,200}))?$")
 _MAX_LINE: Final = 300
 _REASONS: Final = ("Clocks Throttle Reasons", "Clocks Event Reasons")
 
@@ -163,10 +164,10 @@ def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
 # nvidia-smi -q -x: a document that declares entities is refused before it is parsed, for a few
 # lines of them can ask for any memory. A report declares none.
 
-XML: Final = re.compile(r"<nvidia_smi_log[\s>]")
+XML: Final = compile_re(r"<nvidia_smi_log[\s>]")
 _END: Final = "</nvidia_smi_log>"
-_ENTITY: Final = re.compile(r"<!ENTITY|<!ATTLIST", re.IGNORECASE)
-_XML_REASON: Final = re.compile(r"clocks_(?:throttle|event)_reason_(\w+)")
+_ENTITY: Final = compile_re(r"<!ENTITY|<!ATTLIST", re.IGNORECASE)
+_XML_REASON: Final = compile_re(r"clocks_(?:throttle|event)_reason_(\w+)")
 
 
 def begins_xml(head: str) -> bool:
@@ -212,8 +213,8 @@ def read_xml(text: str, reading: Reading) -> None:
 # nvidia-smi nvlink -e and -s. Totals of errors do not say when: they warn, and a healthy link has
 # some replays. A GPU with fewer links up than others of its node has lost them.
 
-_OF_GPU: Final = re.compile(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
-_LINK: Final = re.compile(
+_OF_GPU: Final = compile_re(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
+_LINK: Final = compile_re(
     r"\s{1,16}Link (?P<link>\d{1,3}): (?:(?P<what>[A-Z][\w ]{2,40} Errors?):"
     r" (?P<count>\d{1,18}|N/A)|(?P<state>[\d.]{1,10} GB/s|<inactive>))\s*$"
 )
@@ -268,26 +269,26 @@ def read_nvlink(text: str, reading: Reading) -> None:
 
 # The table of nvidia-smi, and why it could not look
 
-_BOX: Final = re.compile(r"\| NVIDIA-SMI \d{2,4}\.\d")
+_BOX: Final = compile_re(r"\| NVIDIA-SMI \d{2,4}\.\d")
 # "|   3  NVIDIA H100 80GB HBM3          On  | 00000000:5D:00.0 Off |                    2 |"
-_ROW: Final = re.compile(
+_ROW: Final = compile_re(
     r"\|\s{1,6}(?P<index>\d{1,3})\s[^|]{1,100}\|\s{0,20}(?P<address>[0-9A-Fa-f:]{7,20}\.[0-7])\s"
     r"[^|]{1,40}\|\s{0,30}(?P<ecc>\d{1,10}|N/A|Off|ERR!)\s{0,4}\|"
 )
-_BEHIND: Final = re.compile(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
+_BEHIND: Final = compile_re(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
 ERROR: Final = "ERR!"
 # "Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error"
-_LOST: Final = re.compile(
+_LOST: Final = compile_re(
     r"Unable to determine the device handle for (?:gpu |GPU ?)(?:(?P<index>\d{1,3}): ?)?"
     r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)?(?P<said>[^\n]{0,200})"
 )
 _FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], ...]] = (
-    (re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
+    (compile_re(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
                 r"|Failed to initialize NVML: (?:Driver/library version mismatch"
                 r"|Driver Not Loaded|DRIVER_NOT_LOADED)"), (FAIL, Category.DEPENDENCY)),
-    (re.compile(r"Failed to initialize NVML: (?:GPU is lost|Unknown Error)"), (FAIL, None)),
-    (re.compile(r"No devices were found\s*$"), (FAIL, Category.GPU)),
-    (re.compile(r"Failed to initialize NVML: |(?:\S{0,80}: (?:line \d{1,4}: )?)?nvidia-smi:"
+    (compile_re(r"Failed to initialize NVML: (?:GPU is lost|Unknown Error)"), (FAIL, None)),
+    (compile_re(r"No devices were found\s*$"), (FAIL, Category.GPU)),
+    (compile_re(r"Failed to initialize NVML: |(?:\S{0,80}: (?:line \d{1,4}: )?)?nvidia-smi:"
                 r" (?:command )?not found\s*$"), (SKIPPED, None)),
 )  # fmt: skip
 
@@ -358,10 +359,10 @@ def _read_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
 # nvidia-smi --query-gpu=... --format=csv
 
 # "clocks_event_reasons.hw_thermal_slowdown", before: "clocks_throttle_reasons...."
-REASON: Final = re.compile(r"clocks_(?:event|throttle)_reasons\.(hw_\w{4,40}|sw_thermal_slowdown)$")
+REASON: Final = compile_re(r"clocks_(?:event|throttle)_reasons\.(hw_\w{4,40}|sw_thermal_slowdown)$")
 # Columns that say nothing alone.
 _STATES: Final = frozenset({"pstate", "pcie.link.gen.current", "pcie.link.gen.max"})
-_UNIT: Final = re.compile(r" \[[^\]]{1,12}\]$")
+_UNIT: Final = compile_re(r" \[[^\]]{1,12}\]$")
 
 
 def _split_columns(line: str) -> list[str]:

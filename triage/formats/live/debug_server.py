@@ -1,8 +1,8 @@
 """What PyTorch's debug server leaves: periodic files, pages, and answers of single handlers."""
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.debug_server.debug_server_looks import (
@@ -16,23 +16,23 @@ from triage.parsers.live.debug_server.trace_tables import read_trace_tables
 
 _LOOKED_AT: Final = 8 << 10
 # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ==="
-_SECTION: Final = re.compile(rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
+_SECTION: Final = compile_re(rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
 # "PARTIAL DATA: 2/4 workers responded", then "  Rank 2: ..." up to the first section
-_PARTIAL: Final = re.compile(rb"\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
+_PARTIAL: Final = compile_re(rb"\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
 # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
-_COUNTER: Final = re.compile(
+_COUNTER: Final = compile_re(
     rb'\s{0,64}\{\s{0,64}"pytorch\.wait_counter\.[^"]{1,300}"\s{0,16}:\s{0,16}\{\s{0,64}"\w{1,32}"'
 )
 # "Handler dump_nccl_trace_json not found: Failed to find handler dump_nccl_trace_json", alone
-_REFUSAL: Final = re.compile(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,2000}\n?\Z")
+_REFUSAL: Final = compile_re(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,2000}\n?\Z")
 # "debug_server/rank0: b'http://gpu-n01:41701'", somewhere among the keys of a store
-_STORED: Final = re.compile(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
+_STORED: Final = compile_re(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
 # "default_pg/0//1//cpu//0/0: b'\x02...'"
-_KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
+_KEY: Final = compile_re(rb"[^\s:]{1,300}: (?:b['\"]|<)")
 
 
 # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
-_TABLES: Final = re.compile(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
+_TABLES: Final = compile_re(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n")
 _PAGE_WORDS: Final = ("<!doctype html", "<html", "<head", "<!-- saved from")
 _PAGE_STARTS: Final = tuple(word.encode() for word in _PAGE_WORDS)
 

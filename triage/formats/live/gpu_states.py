@@ -8,9 +8,9 @@
     | NVIDIA-SMI 550.90.07       Driver Version: 550.90.07    CUDA Version: 12.4 |
 """
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table
@@ -18,14 +18,14 @@ from triage.parsers.live.smi_table import read_smi_tables
 from triage.parsers.telemetry.columns import parse_header
 from triage.parsers.telemetry.gpu_columns import is_gpu_table
 
-_DMON_BEGINS: Final = re.compile(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
-_AMD_BEGINS: Final = re.compile(
+_DMON_BEGINS: Final = compile_re(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s")
+_AMD_BEGINS: Final = compile_re(
     r'\s{0,20}(?:\{\s{0,20}"gpu_data"\s{0,4}:\s{0,4})?\[\s{0,20}\{\s{0,20}"gpu"\s{0,4}:'
 )
 
 
 # A job's log may hold such a table too, behind other lines.
-_SMI_BEGINS: Final = re.compile(
+_SMI_BEGINS: Final = compile_re(
     r"\s{0,20}(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\s{1,4})?"
     r"\+-{20,120}\+\s{1,4}\| NVIDIA-SMI \d"
 )

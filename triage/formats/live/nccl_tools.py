@@ -9,9 +9,9 @@
     {"header":{"id":"0x1f","comm_name":"default_pg",...},"metadata":{"inspector_output_...
 """
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
@@ -21,20 +21,20 @@ from triage.parsers.live.profiler import read_profiler
 from triage.parsers.live.proxy_trace import TRANSFER_LINE, read_proxy_trace
 from triage.parsers.live.replay import read_replay
 
-_REPLAY_BEGINS: Final = re.compile(
+_REPLAY_BEGINS: Final = compile_re(
     r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
 )
-_PROFILER_BEGINS: Final = re.compile(
+_PROFILER_BEGINS: Final = compile_re(
     r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
     r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
 )
-_INSPECTOR_BEGINS: Final = re.compile(
+_INSPECTOR_BEGINS: Final = compile_re(
     r'\s{0,20}\{(?=[^\n]{0,2000}"inspector_output_format_version")'
     r'[^\n]{0,200}"(?:header|dump_stats|metadata)"'
 )
 
 # 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
-_METRICS_BEGIN: Final = re.compile(
+_METRICS_BEGIN: Final = compile_re(
     r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
     r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
     r"\{[^}\n]{0,400}comm_name="

@@ -1,8 +1,8 @@
 """The formats of looks at a running job, the surest first."""
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head
 from triage.formats.live.debug_server import (
     HANDLER_REFUSAL,
@@ -70,16 +70,16 @@ _RAS_MONITOR: Final = LiveFormat("ras_monitor", _is_monitor, parse_monitor, word
 
 
 # What gdb says of itself, of the process and of its threads.
-_GDB_LINE: Final = re.compile(
+_GDB_LINE: Final = compile_re(
     r"$|#\d|\s|Thread \d|\[|0x[0-9a-f]|\d+\t|GNU gdb|Copyright|License|This |There|Type |For |Find"
     r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
     r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
 )
-_CUDA_LINE: Final = re.compile(_GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
+_CUDA_LINE: Final = compile_re(_GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
 # Hundreds of "[New LWP 51342]" may stand above the first thread.
 _MOST_LINES: Final = 2000
 # A file of "/proc" itself: status, or stack.
-_PROC_START: Final = re.compile(
+_PROC_START: Final = compile_re(
     rb"(?:Name:\t[^\n]{0,64}\n(?:Umask:\t\d{1,8}\n)?State:\t[A-Za-z] \()"
     rb"|(?:\[<[0-9a-f]{1,16}>\] [\w.]{1,100}\+0x[0-9a-f]{1,8}/0x)"
 )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head
 from triage.formats.live.live_format import LiveFormat
 from triage.parsers.live.stacks import python_traceback
@@ -21,15 +22,15 @@ from triage.parsers.live.stacks.stack_looks import (
     read_python_traceback_looks,
 )
 
-_DUMP_LINE: Final = re.compile(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
-_FAULT_LINE: Final = re.compile(
+_DUMP_LINE: Final = compile_re(r"    |Thread [\dx]|Process \d|Parent Process \d|Python v\d")
+_FAULT_LINE: Final = compile_re(
     r"  |Thread 0x|Current thread |Stack \(|\.\.\.$|Timeout \(|Extension modules: "
 )
 # '[{"pid": 20639, "thread_id": 139741064300224, ...'
-_JSON_START: Final = re.compile(
+_JSON_START: Final = compile_re(
     rb'\s{0,64}\[\s{0,64}\{\s{0,64}"pid"\s{0,8}:\s{0,8}\d{1,10}\s{0,8},\s{0,64}"thread_id"\s{0,8}:'
 )
-_TRACEBACK_LINE: Final = re.compile(r" |File:? ")
+_TRACEBACK_LINE: Final = compile_re(r" |File:? ")
 
 
 def _is_py_spy_dump(head: Head) -> bool:
@@ -95,7 +96,7 @@ _MOST_ABOVE: Final = 12
 # Of 100 lines that begin a file, as many may be of something else.
 _MOST_FOREIGN_PERCENT: Final = 15
 # "=== rank 3 ===", "rank 3 pid 4100", "Sat Nov 22 08:38:45 UTC 2026", "2026-11-22 08:38:45"
-_HEADING: Final = re.compile(
+_HEADING: Final = compile_re(
     r"$|[=#*+>-]|(?:(?:global[_ ])?rank|pid|host|node|stacks?|dump|date|time|py-?spy)\b.{0,100}$"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8}.{0,16}$|\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,24}$",
     re.I,

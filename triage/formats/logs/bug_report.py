@@ -30,6 +30,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head, ReadLines
 from triage.formats.format_table import FormatTable, find_first_claim
 from triage.formats.health.check_format import CheckFormat
@@ -43,22 +44,22 @@ from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 _MAX_BYTES: Final = 64 << 20
 _MAX_PARTS: Final = 20_000
 _TITLE: Final = "Start of NVIDIA bug report log file"
-_CLAIM: Final = re.compile(rf"^{_TITLE}\b", re.MULTILINE)
-_LINE: Final = re.compile(r"_{40,60}\s*$")
+_CLAIM: Final = compile_re(rf"^{_TITLE}\b", re.MULTILINE)
+_LINE: Final = compile_re(r"_{40,60}\s*$")
 # "uname: Linux gpu-n02 6.8.0-60-generic #63-Ubuntu ..."
-_NODE: Final = re.compile(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
+_NODE: Final = compile_re(r"^uname: Linux (?P<node>[A-Za-z0-9][\w.-]{0,252}) \d", re.MULTILINE)
 # "Date: Sat Mar 14 03:20:11 UTC 2026", "Date: Sat Mar 14 03:20:11 AM UTC 2026"
-_DATE: Final = re.compile(
+_DATE: Final = compile_re(
     r"^Date: \w{3} (?P<month>\w{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d)"
     r"(?: (?P<half>[AP]M))?(?: (?P<zone>[A-Z]{1,5}|[+-]\d\d))? (?P<year>\d{4})\s*$",
     re.MULTILINE,
 )
-_KERNEL: Final = re.compile(
+_KERNEL: Final = compile_re(
     r"\s{0,8}(?:Scanning kernel log files|dmesg\b|journalctl\b|\*\*\* /(?:var/log|var/adm)/"
     r"(?:dmesg|kern|messages|syslog)|/\S{1,40}/(?:dmesg|journalctl)\b)"
 )
 # A heading inside a part: "  journalctl -b -0:", "dmesg:"
-_HEADING: Final = re.compile(
+_HEADING: Final = compile_re(
     r"\s{0,8}(?:Scanning kernel log|(?:/\S{1,60}/)?(?:journalctl|dmesg)\b[^\n]{0,60}:?\s*$"
     r"|/var/(?:log|adm)/\S{1,80}:?\s*$|\*\*\* )"
 )

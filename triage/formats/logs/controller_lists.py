@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat
 
-_BLOCK: Final = re.compile(
+_BLOCK: Final = compile_re(
     r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
 )
 _TIME_COLUMNS: Final = (
@@ -95,7 +96,7 @@ def _map_table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
     return delimiter, index
 
 
-_KEY_VALUE: Final = re.compile(
+_KEY_VALUE: Final = compile_re(
     r"^[ \t]*([A-Za-z][\w /.-]{1,40}?)[ \t]*[:=][ \t]*(.*?)[ \t\r]*$", re.M
 )
 
@@ -114,19 +115,19 @@ def _iterate_block_rows(text: str) -> Iterator[tuple[int, str]]:
             )
 
 
-_US_DATE: Final = re.compile(
+_US_DATE: Final = compile_re(
     r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?( ?[AP]M)?( [A-Z]{3,5}\b)?"
 )
-_ISO_DATE: Final = re.compile(
+_ISO_DATE: Final = compile_re(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,]\d{1,9})?"
     r"(Z| ?[+-]\d\d:?\d\d\b| [A-Z]{3,5}\b)?"
 )
-_ENDED: Final = re.compile(
+_ENDED: Final = compile_re(
     r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
     r"\bis restored\b|\bwas restored\b|\bcleared\b|\brepaired\b",
     re.IGNORECASE,
 )
-_SENSOR_FIRST: Final = re.compile(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
+_SENSOR_FIRST: Final = compile_re(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
 
 
 def format_event_row(

@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head, ReadLines
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream
 
-_NAME: Final = re.compile(r"\s{0,8}(?P<node>[A-Za-z0-9][A-Za-z0-9._-]{0,252})\s{0,8}\Z", re.ASCII)
+_NAME: Final = compile_re(r"\s{0,8}(?P<node>[A-Za-z0-9][A-Za-z0-9._-]{0,252})\s{0,8}\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

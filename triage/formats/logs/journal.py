@@ -26,6 +26,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.format import Head, ReadLines
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.parsers.logs.join import Outcome
@@ -55,22 +56,22 @@ _HEAD: Final = (
     rb"[A-Z][a-z]{2} (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?: ([A-Za-z0-9+:-]{1,9}))?"
     rb" \[s=[0-9a-f]{1,64}(?:;[a-z]=[0-9a-f]{1,64}){0,8}\]\r?\n"
 )
-_VERBOSE_HEAD: Final = re.compile(rb"^" + _HEAD, re.MULTILINE)
-_VERBOSE: Final = re.compile(rb"^" + _HEAD + rb"((?:[ \t]+[^\n]*\n)+)", re.MULTILINE)
-_VERBOSE_FIELD: Final = re.compile(
+_VERBOSE_HEAD: Final = compile_re(rb"^" + _HEAD, re.MULTILINE)
+_VERBOSE: Final = compile_re(rb"^" + _HEAD + rb"((?:[ \t]+[^\n]*\n)+)", re.MULTILINE)
+_VERBOSE_FIELD: Final = compile_re(
     rb"^ {4}(" + _WANTED + rb")=([^\n]*(?:\n {6,}[^\n]*)*)", re.MULTILINE
 )
-_PRETTY_HEAD: Final = re.compile(rb"^\{\r?\n", re.MULTILINE)
-_PRETTY: Final = re.compile(rb"^\{\r?\n((?:[ \t]+[^\n]*\n)+)\}[ \t\r]*\n", re.MULTILINE)
-_PRETTY_FIELD: Final = re.compile(rb'^[ \t]+"__REALTIME_TIMESTAMP"[ ]?:', re.MULTILINE)
-_PRETTY_MESSAGE: Final = re.compile(rb'^[ \t]+"MESSAGE"[ ]?:', re.MULTILINE)
-_EXPORT: Final = re.compile(rb"^__REALTIME_TIMESTAMP=\d{15,17}\r?\n", re.MULTILINE)
-_EXPORT_RUN: Final = re.compile(rb"(?:[A-Z_][A-Z0-9_]{0,63}=[^\n]*\n)+")
-_EXPORT_FIELD: Final = re.compile(rb"^(" + _WANTED + rb")=([^\n]*)", re.MULTILINE)
-_EXPORT_NAME: Final = re.compile(rb"([A-Z_][A-Z0-9_]{0,63})\n")
+_PRETTY_HEAD: Final = compile_re(rb"^\{\r?\n", re.MULTILINE)
+_PRETTY: Final = compile_re(rb"^\{\r?\n((?:[ \t]+[^\n]*\n)+)\}[ \t\r]*\n", re.MULTILINE)
+_PRETTY_FIELD: Final = compile_re(rb'^[ \t]+"__REALTIME_TIMESTAMP"[ ]?:', re.MULTILINE)
+_PRETTY_MESSAGE: Final = compile_re(rb'^[ \t]+"MESSAGE"[ ]?:', re.MULTILINE)
+_EXPORT: Final = compile_re(rb"^__REALTIME_TIMESTAMP=\d{15,17}\r?\n", re.MULTILINE)
+_EXPORT_RUN: Final = compile_re(rb"(?:[A-Z_][A-Z0-9_]{0,63}=[^\n]*\n)+")
+_EXPORT_FIELD: Final = compile_re(rb"^(" + _WANTED + rb")=([^\n]*)", re.MULTILINE)
+_EXPORT_NAME: Final = compile_re(rb"([A-Z_][A-Z0-9_]{0,63})\n")
 _STAMPED: Final = b"__REALTIME_TIMESTAMP"
-_NOT_A_WORD: Final = re.compile(r"[^\w.:@/()-]+")
-_LINE_ENDS: Final = re.compile(rb"\r?\n(?: {6,})?")
+_NOT_A_WORD: Final = compile_re(r"[^\w.:@/()-]+")
+_LINE_ENDS: Final = compile_re(rb"\r?\n(?: {6,})?")
 
 
 @dataclass(frozen=True, slots=True)

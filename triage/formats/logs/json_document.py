@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
+from triage.domain.patterns import compile_re
 from triage.formats.logs.controller_lists import format_event_row
 from triage.formats.logs.documents import DocumentFormat
 
@@ -26,17 +27,17 @@ _LISTS: Final = (
 # What stands around such a list in answers of stores of logs.
 _AROUND: Final = ("data", "hits")
 _DECODER: Final = json.JSONDecoder(strict=False)
-_SPACE: Final = re.compile(r"[\s,]*")
-_OPENS: Final = re.compile(
+_SPACE: Final = compile_re(r"[\s,]*")
+_OPENS: Final = compile_re(
     r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?"
     # Loki, CloudWatch, Elasticsearch and Azure Monitor answer on one line.
     r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
     r"|nextToken)\"\s*:)"
 )
 # What says when a record was: "@timestamp", "TimeGenerated", "ts", "Created", "lastSeen" ...
-_WHEN: Final = re.compile(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
+_WHEN: Final = compile_re(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
 # ... with a time of day, a day, or seconds since 1970; "timeout": 600 says no time.
-_TIME: Final = re.compile(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
+_TIME: Final = compile_re(r"\d\d:\d\d|\d{4}[-/]\d\d|^\d{9,19}(?:\.\d{1,9})?$")
 _LEAST_TIME: Final = 100_000_000
 _WORDS: Final = frozenset(
     {"message", "msg", "log", "line", "text", "body", "MESSAGE", "Message", "MessageText", "event"}
@@ -345,12 +346,12 @@ def _format_redfish_row(one: _Record) -> str:
 
 
 # Objects of Kubernetes, and entries of a controller's event log; their times have zones.
-_OF_MACHINES: Final = re.compile(
+_OF_MACHINES: Final = compile_re(
     r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#(?:LogEntry|Event\b)'
     r'|"EntryType"\s{0,20}:'
 )
 # What may stand in an answer of a store of logs, whatever its lines quote.
-_OF_STORES: Final = re.compile(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')
+_OF_STORES: Final = compile_re(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')
 
 
 def is_of_machines(text: str) -> bool:

@@ -14,18 +14,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.logs.documents import DocumentFormat
 
-_COMMAS: Final = re.compile(
+_COMMAS: Final = compile_re(
     r"[ \t]*[0-9a-fA-F]{1,6},[ \t]*(?:\d\d/\d\d/\d{2,4},[ \t]*\d\d:\d\d:\d\d[^,\n]{0,10}"
     r"|Pre-Init[^,\n]{0,20},[^,\n]{0,20}),[^,\n]{1,120},[^\n]{1,300}$"
 )
-_BARS: Final = re.compile(
+_BARS: Final = compile_re(
     r"[ \t]*[0-9a-fA-F]{1,6} \|(?: \d\d/\d\d/\d{2,4} \| \d\d:\d\d:\d\d[^|\n]{0,10}\|"
     r"| {0,4}Pre-?Init|[ ]OEM record)[^\n]{0,400}$"
 )
-_STATE: Final = re.compile(r"[,|] ?(?:Asserted|Deasserted)\b")
-_ZONED: Final = re.compile(r"\d\d:\d\d:\d\d (?:[A-Z]{3,5}|[+-]\d\d:?\d\d)\b")
+_STATE: Final = compile_re(r"[,|] ?(?:Asserted|Deasserted)\b")
+_ZONED: Final = compile_re(r"\d\d:\d\d:\d\d (?:[A-Z]{3,5}|[+-]\d\d:?\d\d)\b")
 _LOOKED_AT: Final = 16 << 10
 _MOST_OTHERS: Final = 0.1
 
@@ -71,14 +72,14 @@ def _iterate_list_rows(text: str) -> Iterator[tuple[int, str]]:
 
 
 # ``ipmitool sel list -v`` and ``sel get``: a block a record.
-_RECORD: Final = re.compile(r"^SEL Record ID\s{1,20}: (?P<id>[0-9a-f]{1,6})\s*$", re.M)
-_RECORD_FIELD: Final = re.compile(
+_RECORD: Final = compile_re(r"^SEL Record ID\s{1,20}: (?P<id>[0-9a-f]{1,6})\s*$", re.M)
+_RECORD_FIELD: Final = compile_re(
     r"^ ?(?P<name>Timestamp|Sensor Type|Sensor Number|Event Direction|Description|Sensor ID)"
     r"\s{1,20}: ?(?P<value>[^\n]{0,160})$",
     re.M,
 )
 _MOST_RECORD: Final = 4000
-_IN_RECORD: Final = re.compile(
+_IN_RECORD: Final = compile_re(
     r"(?P<day>\d\d/\d\d/\d{2,4})[ |]{1,3}(?P<clock>\d\d:\d\d:\d\d(?: [A-Z]{3,5}| ?[+-]\d\d:?\d\d)?)"
 )
 

@@ -6,9 +6,9 @@
     DCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="n3"} 61 1795143855000
 """
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.telemetry.telemetry_format import (
     MOST_LINES,
     ReadSamples,
@@ -19,11 +19,11 @@ from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import find_metric
 
 # `DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61`, with a time behind it or none.
-_SAMPLE: Final = re.compile(
+_SAMPLE: Final = compile_re(
     rb"([A-Za-z_:][A-Za-z0-9_:]*)[ \t]*(?:\{[^\n]*\})?[ \t]+"
     rb"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|Inf)(?:[ \t]+-?[0-9]+)?[ \t]*"
 )
-_DESCRIBED: Final = re.compile(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
+_DESCRIBED: Final = compile_re(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
 # No line of the format begins so; most files are told by this alone.
 _NO_NAME: Final = b"<[{0123456789"
 

@@ -5,13 +5,13 @@
     {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, ...}]}}
 """
 
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat
 from triage.parsers.telemetry.file import Form
 
-_ANSWER: Final = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
+_ANSWER: Final = compile_re(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
 
 
 def _is_query_result(text: bytes) -> bool:

@@ -4,7 +4,6 @@ They are read as streams with a running limit on size, ratio and memory, never b
 that a file declares. What came before a cut is given; then :class:`Truncated` says where.
 """
 
-import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -14,17 +13,18 @@ from typing import Final, Protocol, cast
 import zstandard
 
 from triage.domain.body import Body
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt, Forbidden
 from triage.parsers.files.zstd_frames import FrameEnds
 
 PACKERS: Final = "gzip, zstd, xz or bzip2"
 MAGIC: Final = {
-    "gzip": re.compile(rb"\x1f\x8b"),
-    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
-    "xz": re.compile(rb"\xfd7zXZ\0"),
+    "gzip": compile_re(rb"\x1f\x8b"),
+    "zstd": compile_re(rb"\x28\xb5\x2f\xfd"),
+    "xz": compile_re(rb"\xfd7zXZ\0"),
     # Three letters may begin a text as well: behind the level stand the digits of pi, or of
     # its square root where nothing is packed.
-    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"),
+    "bzip2": compile_re(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)"),
 }
 # Enough to know each of them by.
 MAGIC_BYTES: Final = 10

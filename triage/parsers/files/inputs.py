@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triage.domain.file_kind import FileKind
+from triage.domain.patterns import compile_re
 from triage.domain.report import Refused
 from triage.errors import UsageError
 
 # "comm_lib_trace_rank_3", "nccl_trace_rank_gpu07_5", "_dump_12"
-_DUMP_NAME = re.compile(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
+_DUMP_NAME = compile_re(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Whether the first bytes of a file are text, in which encoding, and why they are none."""
 
 import codecs
-import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.files.compression import MAGIC, PACKERS
 
 # Of a file's first bytes: a log that lost its disk for a moment holds pages of zeros,
@@ -73,7 +73,7 @@ _PACKINGS: Final = (
     # It packs its longer fields, each by itself.
     (rb"LPKSHHRH", "a journal of systemd", "send what `journalctl -o json` prints of it"),
 )
-_ANY: Final = re.compile(b"|".join(b"(%s)" % pattern for pattern, _, _ in _PACKINGS))
+_ANY: Final = compile_re(b"|".join(b"(%s)" % pattern for pattern, _, _ in _PACKINGS))
 
 
 def detect_packing(head: bytes) -> tuple[str, str] | None:

@@ -8,22 +8,24 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 import re
 from itertools import pairwise
 
+from triage.domain.patterns import compile_re
+
 # Endings that collectors and tools add; the stem is what stands before them.
-_ENDINGS = re.compile(
+_ENDINGS = compile_re(
     r"(\.(gz|zst|zstd|xz|bz2|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$",
     re.I,
 )
 # A file that is named like a dump and cannot be one is refused, not passed over.
-_DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
+_DUMP_NAME = compile_re(r"(trace|_dump|rank)[^/]*$", re.I)
 _DUMP_ENDINGS = (".gz", ".zst", ".xz", ".bz2", ".json", ".pkl", ".pickle")
 # Names that nothing but a recorder, or a tool that keeps its dumps, gives.
-_RECORDER_NAME = re.compile(
+_RECORDER_NAME = compile_re(
     r"^(comm_lib|nccl|fr|xccl|hccl|rccl|flight_?recorder)_?(trace|dump)[^/]*_[0-9]{1,7}$", re.I
 )
-_NUMBER = re.compile(r"[0-9]+")
-_LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
+_NUMBER = compile_re(r"[0-9]+")
+_LAST_DIGITS = compile_re(r"([0-9]+)[^0-9]*$")
 # "nccl_trace_rank_gpu07_5", "comm_lib_trace_rank_node-3.cluster_12"
-_HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
+_HOST_BEFORE_RANK = compile_re(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
 
 
 def _split_path(artifact: str) -> list[str]:

@@ -5,10 +5,10 @@ within the group, own rank first), ``nccl:coalesced``. Unknown names are kept an
 taken for collectives that all members enter.
 """
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import ANY_SOURCE
 from triage.parsers.flight_recorder.reduce import (
     COLLECTIVE_CLOSER,
@@ -20,14 +20,14 @@ from triage.parsers.flight_recorder.reduce import (
 )
 
 # "nccl:send 0->2", "gloo:all_reduce", "nccl:recv 3<-0"
-_NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}|\?))?")
+_NAME = compile_re(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}|\?))?")
 # "ALLGATHER_coalesced": the closing entry of a coalesced block of collectives
-_COLLECTIVE_BLOCK = re.compile(r"[A-Z][A-Z_]*_coalesced")
+_COLLECTIVE_BLOCK = compile_re(r"[A-Z][A-Z_]*_coalesced")
 _ROOTED_OPS = frozenset(
     {"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "scatter", "gather"}
 )
 # Members may pass different sizes by right: split sizes and roots.
-_UNEVEN_OPS = re.compile(
+_UNEVEN_OPS = compile_re(
     r"all_?to_?all|alltoall|scatter$|gather$|_v$|^reduce_scatter$|^all_gather$|^new_window$|^split$"
 )
 _EVEN_OPS = frozenset({"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor"})

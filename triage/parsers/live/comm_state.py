@@ -19,6 +19,7 @@ from typing import Any, Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
+from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.live.foreign_values import (
     convert_to_ns,
@@ -34,9 +35,9 @@ from triage.parsers.live.foreign_values import (
 _MAX_COMMUNICATORS: Final = 4096
 _MAX_OPERATIONS: Final = 4096
 # "ncclx_rank_2.json", "comm_lib_trace_rank_12"
-_NAMED_RANK: Final = re.compile(r"rank[_-]?(\d{1,7})(?:\.[^/]*)?$", re.IGNORECASE)
+_NAMED_RANK: Final = compile_re(r"rank[_-]?(\d{1,7})(?:\.[^/]*)?$", re.IGNORECASE)
 # Calls of one rank alone, which do not come on every member.
-_PAIRED: Final = re.compile(r"send|recv|p2p", re.IGNORECASE)
+_PAIRED: Final = compile_re(r"send|recv|p2p", re.IGNORECASE)
 _WORLD: Final = "default_pg"
 _US: Final = 1000
 

@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.domain.evidence import Stamp
+from triage.domain.patterns import compile_re
 
-_ENDING: Final = re.compile(r"(?:\.[A-Za-z]{1,12})+$")
+_ENDING: Final = compile_re(r"(?:\.[A-Za-z]{1,12})+$")
 # "stacks_20261122_083845.txt", in the local time of who wrote it.
-_TIME: Final = re.compile(
+_TIME: Final = compile_re(
     r"(?<![0-9])(20[0-9]{2})-?([01][0-9])-?([0-3][0-9])[_T-]([0-2][0-9])[-:]?([0-5][0-9])[-:]?"
     r"([0-5][0-9])(?![0-9])"
 )
 # "rank_3", "rank3", "r3", "worker-3", "stack_3", "3", "dump_traceback_rank_0"
-_NUMBER: Final = re.compile(
+_NUMBER: Final = compile_re(
     r"(?:^|(?P<word>(?:(?:local|node)[_-]?)?[A-Za-z]*)(?P<sign>[_.=-]{0,2}))(?<![0-9])"
     r"(?P<number>[0-9]{1,7})(?![0-9A-Za-z])"
 )

@@ -18,12 +18,12 @@ A table that is printed again each second tells a GPU several times, in the orde
 """
 
 import csv
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import (
@@ -36,7 +36,7 @@ from triage.parsers.telemetry.columns import Columns, parse_header
 
 _MAX_SAMPLES: Final = 65_536
 _MAX_LINE: Final = 4096
-_NUMBER: Final = re.compile(r"\s{0,8}(\d{1,7}(?:\.\d{1,6})?)\s{0,4}(?:%|W|MHz)?\s{0,8}$")
+_NUMBER: Final = compile_re(r"\s{0,8}(\d{1,7}(?:\.\d{1,6})?)\s{0,4}(?:%|W|MHz)?\s{0,8}$")
 
 _Values = Mapping[str, str]
 

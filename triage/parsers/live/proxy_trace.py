@@ -11,26 +11,26 @@
 peer, and R for receive: own rank 3 waits for data of rank 2.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import convert_to_ns
 
 _MAX_TRANSFERS: Final = 65_536
 _MAX_LINE: Final = 4096
-TRANSFER_LINE: Final = re.compile(r"createT:\d{1,16}, ?lastT:\d{1,16}, ")
-_OPERATION: Final = re.compile(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
-_ENDS: Final = re.compile(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
-_STATUS: Final = re.compile(r"\bstatus:([A-Z_]{1,24})")
-_LAST: Final = re.compile(r"\blastT:(\d{1,16})")
-_RECEIVED: Final = re.compile(r"\brecvT:(\d{1,16})")
+TRANSFER_LINE: Final = compile_re(r"createT:\d{1,16}, ?lastT:\d{1,16}, ")
+_OPERATION: Final = compile_re(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
+_ENDS: Final = compile_re(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
+_STATUS: Final = compile_re(r"\bstatus:([A-Z_]{1,24})")
+_LAST: Final = compile_re(r"\blastT:(\d{1,16})")
+_RECEIVED: Final = compile_re(r"\brecvT:(\d{1,16})")
 # "gpu-7:812:899 [1] commDump.cc:22 NCCL WARN ..."
-_SPEAKER: Final = re.compile(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
+_SPEAKER: Final = compile_re(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
 _MS: Final = 1_000_000
 
 

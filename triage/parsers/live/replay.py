@@ -12,7 +12,6 @@
 of a communicator is how far this rank's host came; nothing says what completed.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,16 +19,17 @@ from typing import Final
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import hash_number, parse_whole_number
 
 _MAX_COMMUNICATORS: Final = 4096
 _MAX_LINE: Final = 4096
-_CALL: Final = re.compile(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
-_FIELD: Final = re.compile(
+_CALL: Final = compile_re(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
+_FIELD: Final = compile_re(
     r"\b(opCount|comm|size|uniqueID|rank|nranks|globalrank|device|dev) : (\w+)"
 )
-_NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
+_NAMED: Final = compile_re(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
 _PAIRED: Final = frozenset({"send", "recv"})
 
 

@@ -12,7 +12,6 @@
 Two lines a GPU. Its memory in use is no traffic. A table that is printed again is a later sample.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -20,19 +19,20 @@ from typing import Final
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 
 _MAX_LINE: Final = 300
 _MAX_SAMPLES: Final = 65_536
-_WHICH: Final = re.compile(
+_WHICH: Final = compile_re(
     r"\|\s{1,6}(\d{1,3})\s[^|]{1,100}\|\s{0,20}([0-9A-Fa-f:]{7,20}\.[0-7])\s"
 )
-_LOAD: Final = re.compile(
+_LOAD: Final = compile_re(
     r"\|[^|]{1,40}?(\d{1,5})W\s{0,4}/\s{0,4}(\d{1,5})W\s{0,10}\|[^|]{1,60}\|\s{0,20}(\d{1,3})%\s"
 )
 # "Tue Nov 24 03:05:06 2026", in the zone of the node
-_DATE: Final = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$")
+_DATE: Final = compile_re(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$")
 _NANOSECONDS: Final = 1_000_000_000
 
 

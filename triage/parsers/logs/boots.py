@@ -6,7 +6,6 @@ a dated log of the node saw end, a wall time that the kernel writes into a messa
 at last what most nodes print at one moment.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from statistics import median_low
 from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.uptimes import (
@@ -37,8 +37,8 @@ _MS_NS: Final = SECOND_NS // 1000
 # The kernel stamps lines with a counter that no NTP steers: so many seconds a second.
 _DRIFT: Final = 5e-5
 # How the kernel writes the wall time into a message.
-_CLOCK_SET = re.compile(r"setting system clock to .{10,40}\((\d{9,11})\)")
-_AUDITED = re.compile(r"\baudit\((\d{9,11})\.(\d{3}):\d+\)")
+_CLOCK_SET = compile_re(r"setting system clock to .{10,40}\((\d{9,11})\)")
+_AUDITED = compile_re(r"\baudit\((\d{9,11})\.(\d{3}):\d+\)")
 
 Dater = Callable[[Stamp, int | None], tuple[int, int] | None]
 _Boot = tuple[int, int]

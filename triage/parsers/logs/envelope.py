@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.logs import job_prefixes, kernel_prefixes, wrapped
 from triage.parsers.logs.state import Strip
 
@@ -18,7 +19,7 @@ _Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
 
 # More prefixes than this on one line are somebody's joke.
 _MAX_STRIPS: Final = 64
-_ESCAPES: Final = re.compile(
+_ESCAPES: Final = compile_re(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\))?|#033\[[0-9;]{0,16}m"
 )
 _SPACE: Final = " \t\x00\ufeff"

@@ -7,57 +7,58 @@ local rank on a node, and the CUDA device of a process.
 import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.stamps import DATED, make_dated, make_wall
 from triage.parsers.logs.state import Strip
 
-_RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
-_GLOG: Final = re.compile(
+_RANK: Final = compile_re(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
+_GLOG: Final = compile_re(
     r"\[[EWIF](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([^\]\s]{1,200}:\d{1,7})\] ?"
 )
-_GLOG_BARE: Final = re.compile(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
-_GLOG_OPEN: Final = re.compile(
+_GLOG_BARE: Final = compile_re(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
+_GLOG_OPEN: Final = compile_re(
     r"[EWIFCD](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? +(?:(\d{1,20}) +)?"
     r"([^\]\s]{1,300}:\d{1,7})\] ?"
 )
-_ROLE: Final = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,4})(?:\|\d{1,7})?\]: ?")
+_ROLE: Final = compile_re(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,4})(?:\|\d{1,7})?\]: ?")
 # Things of which a node has several, and which are no roles of a launcher.
-_NO_ROLE: Final = re.compile(
+_NO_ROLE: Final = compile_re(
     r"cuda|gpu|mlx|mlx5_|eth|ib|node|host|nvme|sd|md|cpu|step|iter|epoch|layer|stage|rank"
     r"|device|dev|pg|pp|tp|dp|cp|ep",
     re.IGNORECASE,
 )
-_MPI: Final = re.compile(
+_MPI: Final = compile_re(
     r"\[\d{1,7},(?:mpirank:)?(\d{1,7})(?:,([\w.-]{1,200}))?\]\s?<std(?:out|err|diag)>: ?"
 )
-_NCCL: Final = re.compile(
+_NCCL: Final = compile_re(
     r"([A-Za-z0-9_][\w.-]{0,253}):(\d{1,8}):(\d{1,8}) "
     r"(?:\[(-?\d{1,3})\] |(?=(?:[^ ]{1,80} )?NCCL ))"
 )
-_UCX: Final = re.compile(
+_UCX: Final = compile_re(
     r"\[([A-Za-z][\w.-]{0,253}):(\d{2,8})(?::\d{1,6}:\d{1,8})?\] "
     r"(?=\*\*\*|Caught signal|Signal: |Signal code: |Failing at address: |\[)"
 )
-_SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
-_NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
-_RAY: Final = re.compile(
+_SOURCE_FILE: Final = compile_re(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
+_NEMO: Final = compile_re(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
+_RAY: Final = compile_re(
     r"\(([A-Za-z_][\w.:-]{0,100})(?:\[rank=(\d{1,7})\])?(?: (?:rank=|[A-Z]{2})\d{1,7}){0,4}"
     r" pid=(\d{1,8})"
     r"(?:, ip=([0-9a-fA-F.:]{3,45}))?\) ?"
 )
-_STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
+_STREAM: Final = compile_re(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
 # torchtitan: "[titan] 2026-02-11 07:52:15,865 - root - INFO - step: 9"
-_NAMED: Final = re.compile(
+_NAMED: Final = compile_re(
     r"\[[a-z][\w.-]{0,30}\] " + DATED + r" - [\w.]{1,80} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
 )
-_LEVEL: Final = re.compile(
+_LEVEL: Final = compile_re(
     r"\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|ALERT)\] ?"
 )
-_LOGURU: Final = re.compile(
+_LOGURU: Final = compile_re(
     r"\| *(?:TRACE|DEBUG|INFO|SUCCESS|WARNING|ERROR|CRITICAL) *\| (?:[\w.<>:-]{1,200} - )?"
 )
-_TASKCLUSTER: Final = re.compile(r"\[[a-z_-]{2,20} " + DATED + r"\] ?")
-_METAFLOW: Final = re.compile(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8})\))?\] ?")
-_MONTH_FIRST: Final = re.compile(
+_TASKCLUSTER: Final = compile_re(r"\[[a-z_-]{2,20} " + DATED + r"\] ?")
+_METAFLOW: Final = compile_re(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8})\))?\] ?")
+_MONTH_FIRST: Final = compile_re(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: [AP]M)?(?: -)? "
 )
 # How a job's line begins. Many things print a number and a colon, or a word and a bar, so what
@@ -68,13 +69,13 @@ _BEGINS: Final = (
     r"|(?:ERROR|WARNING|INFO|CRITICAL)[: ]|slurmstepd|srun: |terminate called|Fatal Python|CUDA )"
 )
 # The label of `srun -l`, and of launchers of MPI.
-_TASK: Final = re.compile(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)" + _BEGINS)
+_TASK: Final = compile_re(r"(?:(\d{1,6}): |\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)" + _BEGINS)
 # Where all lines of a log begin with a label, what follows it may be anything.
-NUMBER_LABEL: Final = re.compile(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
+NUMBER_LABEL: Final = compile_re(r" {0,8}(?:(\d{1,6}): ?|\[(\d{1,6})\](?:: ?| )|<(\d{1,6})>: ?)")
 # "trainer-2-0: ", "[cn-101-1] ", "worker-1  | ", "10.0.0.7: ", and "trainer-2-0 pytorch " as
 # kubectl puts a pod and its container before what they say; "[default0]:" and "[rank3]:" are read
 # as what they are.
-NAME_LABEL: Final = re.compile(
+NAME_LABEL: Final = compile_re(
     r" {0,8}(?!\[?[A-Za-z_][A-Za-z_.-]{0,40}\d{1,4}(?:\|\d{1,7})?\]:"
     r"|\[?(?i:rank|step|iter\w*|epoch|gpu|cuda|task|proc\w*|pid|line|stage|layer|device|dev|group"
     r"|pg|pp|tp|dp)[\d_.-])"
@@ -85,7 +86,7 @@ NAME_LABEL: Final = re.compile(
 # "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4  | [rank4] ...": who gathers the output
 # of several hosts, as kubectl and docker compose do, writes the host, pod or container first.
 _NAME: Final = r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})"
-_PRINTED_BY: Final = re.compile(
+_PRINTED_BY: Final = compile_re(
     _NAME
     + r"(?::| {1,40}\|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)|"
     + _NAME
@@ -98,8 +99,8 @@ _PRINTED_BY: Final = re.compile(
     r"(?=Traceback \(most|  File \"|(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b)"
 )
 
-_GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
-_RANK_WORD: Final = re.compile(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
+_GROUP: Final = compile_re(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
+_RANK_WORD: Final = compile_re(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
 
 
 def _rank(strip: Strip, match: "re.Match[str]") -> bool:

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from triage.domain.evidence import Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.stamps import (
     DATED,
     MONTHS,
@@ -21,7 +22,7 @@ _CTIME_ERROR_NS: Final = 60 * SECOND_NS
 _FACILITIES: Final = "kern|user|mail|daemon|auth|syslog|lpr|news|authpriv|cron|local[0-7]"
 _LEVELS: Final = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
 # Words behind a time that are no host.
-_NO_HOST: Final = re.compile(
+_NO_HOST: Final = compile_re(
     r"trace|debug|info|notice|warn|warning|err|error|crit|critical|fatal|alert|emerg|kernel"
     r"|stdout|stderr",
     re.IGNORECASE,
@@ -29,74 +30,74 @@ _NO_HOST: Final = re.compile(
 
 # With the time since the line before ("[   12.345678 <    0.000123>]") and the thread or
 # processor that printed it.
-_RAW: Final = re.compile(
+_RAW: Final = compile_re(
     r"\[ *(\d{1,40})\.(\d{1,9})(?: <[ \d.]{3,24}>? ?)?\](?: ?\[ *[TC] *\d{1,8}\])?:? ?"
 )
-_DELTA: Final = re.compile(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
-_MINUTE: Final = re.compile(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
-_CTIME: Final = re.compile(
+_DELTA: Final = compile_re(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
+_MINUTE: Final = compile_re(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
+_CTIME: Final = compile_re(
     r"\[(?:([^\W\d]{1,12})\.?,? {1,2})?"
     r"([^\W\d]{3,12}|\S{1,2}\ufffd{1,4}\S{0,3}|\d{1,2}[月월])\.? {1,3}"
     r"(\d{1,2}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? (\d{4,6})\]:? ?"
 )
-_MANAGER: Final = re.compile(
+_MANAGER: Final = compile_re(
     r"\[([A-Z][a-z]{2}) +(\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\] ?"
 )
-_SYSLOG: Final = re.compile(
+_SYSLOG: Final = compile_re(
     r"(?:(\d{4}) )?(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (?:(\d{4}) )?"
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([A-Z]{3,5}))? (\d{4})(?= ))?:?(?: +|$)"
 )
-_ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
+_ISO: Final = compile_re(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
 # journalctl -o short-full: Tue 2025-12-30 16:05:39 UTC gpu17 kernel: text. A zone without an
 # abbreviation is printed as its hours.
-_FULL: Final = re.compile(
+_FULL: Final = compile_re(
     r"[A-Z][a-z]{2},? " + DATED + r"(?: ([+-]\d\d)(?= )| [A-Z]{3,5}(?= ))?(?:[ \t]+|$)"
 )
 # journalctl -o short-unix, and what tails it.
-_UNIX: Final = re.compile(r"(1\d{9})\.(\d{3,9}) (?=\S)")
+_UNIX: Final = compile_re(r"(1\d{9})\.(\d{3,9}) (?=\S)")
 # After the time: a host where a program name with a colon, or a level and one, follows.
-_HOST: Final = re.compile(
+_HOST: Final = compile_re(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+"
     r"(?=(?:(?:[a-z0-9]{1,10}\.)?(?i:"
     + _LEVELS
     + r")[ \t]+)?[A-Za-z][\w./()@-]{0,80}(?:\[\d{1,8}\])?:(?:[ \t]|$))",
 )
 # Where the time says less of its origin (many programs print it), only what is plain.
-_PLAIN_HOST: Final = re.compile(
+_PLAIN_HOST: Final = compile_re(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+(?=(?:(?:[a-z0-9]{1,10}\.)?(?:" + _LEVELS + r")[ \t]+)?"
     r"(?:kernel:|[A-Za-z][\w./()@-]{0,80}\[\d{1,8}\]:))",
     re.IGNORECASE,
 )
 # What a kernel prints by itself behind the name or address of who sent it: its uptime, or a
 # record of /dev/kmsg.
-_SENDER: Final = re.compile(
+_SENDER: Final = compile_re(
     r"(?!\d{1,8} )([A-Za-z0-9_][\w.:-]{0,252})[ \t]+"
     r"(?=(?:<\d{1,3}>)?\[ *\d{1,10}\.\d{6}\] |\d{1,3},\d{1,19},\d{1,19},[-c+];)"
 )
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = compile_re(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::\d{1,5})?|[0-9a-f]{0,4}:[0-9a-f:]{2,40}"
 )
-_SEVERITY: Final = re.compile(
+_SEVERITY: Final = compile_re(
     r"(?:[a-z0-9]{1,10}\.)?(?:" + _LEVELS + r")[ \t]+(?=kernel:)", re.IGNORECASE
 )
-_KERNEL: Final = re.compile(r"kernel: ?")
-_DECODED: Final = re.compile(r"(" + _FACILITIES + r") *: *(?:" + _LEVELS + r") *: ?")
-_KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
-_PRIORITY: Final = re.compile(r"<\d{1,3}>(?!:)(?:1 (?=\d{4}-))?")
+_KERNEL: Final = compile_re(r"kernel: ?")
+_DECODED: Final = compile_re(r"(" + _FACILITIES + r") *: *(?:" + _LEVELS + r") *: ?")
+_KMSG: Final = compile_re(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
+_PRIORITY: Final = compile_re(r"<\d{1,3}>(?!:)(?:1 (?=\d{4}-))?")
 # RFC 5424: <4>1 2026-03-14T02:39:12.026Z gpu17.cluster.local kernel - - - text, with data in
 # brackets in the place of the last dash.
-_STRUCTURED: Final = re.compile(
+_STRUCTURED: Final = compile_re(
     r"<\d{1,3}>1 (?:" + DATED + r"|-) (?P<host>[\w.:-]{1,253}) (?P<app>[^\s\[\]]{1,48})"
     r" (?P<pid>[^\s\[\]]{1,128}) [^\s\[\]]{1,32} (?:-|(?:\[[^\]]{0,1000}\]){1,4})(?: \ufeff?|$)"
 )
-_TALOS: Final = re.compile(
+_TALOS: Final = compile_re(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + _FACILITIES + r"): *(?:" + _LEVELS + r"): "
 )
-_BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
+_BRACKETED: Final = compile_re(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
 # SGLang: "[2026-09-14 03:11:33 DP1 TP9 EP9] ..."
-_ENGINE: Final = re.compile(r"(?: [DTEP]P\d{1,5})+\]")
-_IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
-_CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
+_ENGINE: Final = compile_re(r"(?: [DTEP]P\d{1,5})+\]")
+_IDENT: Final = compile_re(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
+_CONSOLE: Final = compile_re(r"Message from syslogd@([\w.-]{1,253})")
 
 
 def _take_raw(strip: Strip, match: "re.Match[str]") -> bool:

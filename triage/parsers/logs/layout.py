@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope
 from triage.parsers.logs.job_prefixes import NAME_LABEL, NUMBER_LABEL
@@ -17,7 +18,7 @@ from triage.parsers.logs.stamps import read_time
 # Lines of which the envelopes are read.
 _SAMPLE: Final = 12
 # The label of `srun -l`, which may stand on all lines of a short log of one task.
-_LABEL: Final = re.compile(r" *\d{1,6}: ")
+_LABEL: Final = compile_re(r" *\d{1,6}: ")
 # Of the first lines so many bear a label where a launcher or a collector puts one, and each label
 # comes again: of a table or a listing it does not.
 _MOST_LABELLED: Final = 0.9
@@ -25,8 +26,8 @@ _LABEL_LINES: Final = 2000
 _TIMES_EACH: Final = 2
 _LEAST_LABELLED: Final = 3
 _MOST_OF_A_LABEL: Final = 400
-_NUMBERS: Final = re.compile(r"\d{1,30}")
-_RELATIVE: Final = re.compile(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
+_NUMBERS: Final = compile_re(r"\d{1,30}")
+_RELATIVE: Final = compile_re(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
 # Columns of terminals, printers and the tools that break lines for them.
 _WRAPS: Final = frozenset(
     {72, 76, 78, 79, 80, 96, 100, 110, 120, 127, 128, 130, 131, 132, 133, 140, 150, 160, 180}
@@ -36,16 +37,16 @@ _WRAPS: Final = frozenset(
 _MAX_ROWS: Final = 64
 _START_CHARACTERS: Final = 6
 # Nov 22 10:00:00 node7 systemd[1]: Started Session 4 of user ops.
-_SERVICES: Final = re.compile(
+_SERVICES: Final = compile_re(
     rb"(?: |\"SYSLOG_IDENTIFIER\" ?: ?\")"
     rb"(?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
     rb"(?:(?:\[\d{1,9}\])?: | (?:-|\d{1,9}) [^ \n]{1,32} [-\[]|\")"
 )
 # When a tool made its report: `nvidia-smi -q`.
-_MADE_AT: Final = re.compile(r"Timestamp[ \t]{1,60}: (.{10,40})$")
+_MADE_AT: Final = compile_re(r"Timestamp[ \t]{1,60}: (.{10,40})$")
 # What wrappers and srun say of their own job before it begins.
-_JOB_ID: Final = re.compile(
+_JOB_ID: Final = compile_re(
     rb"\b(?:SLURM_(?:ARRAY_)?JOB_?ID|PBS_JOBID|LSB_JOBID|JOB_ID)[\"']?\s{0,3}[=:]\s{0,3}[\"']?"
     rb"(\d{1,12}(?:_\d{1,9})?)|\bsrun: job (\d{1,12}) (?:queued|has been allocated)"
     rb"|\b[Jj]ob [Ii][Dd](?: is)? ?[:=] {0,2}(\d{1,12}(?:_\d{1,9})?)\b"
@@ -53,21 +54,21 @@ _JOB_ID: Final = re.compile(
 )
 # Behind so many lines a log tells of more than of its own beginning.
 _HEAD_LINES: Final = 200
-_DIGITS: Final = re.compile(rb"[0-9]")
-_LETTERS: Final = re.compile(rb"[A-Za-z]")
-_HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
+_DIGITS: Final = compile_re(rb"[0-9]")
+_LETTERS: Final = compile_re(rb"[A-Za-z]")
+_HOSTLIKE: Final = compile_re(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
 # Words of file names that are no host.
-_PLAIN_WORDS: Final = re.compile(
+_PLAIN_WORDS: Final = compile_re(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
     r"json|jsonl|gz|zst|xz|bz2|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
     re.I,
 )
 # Those that never begin a host's name.
-_LOG_WORDS: Final = re.compile(
+_LOG_WORDS: Final = compile_re(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|serial|logs?|json)$"
 )
 # dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
-_DMESG_OPTIONS: Final = re.compile(
+_DMESG_OPTIONS: Final = compile_re(
     r"dmesg[._-]{1,2}(?:T[xL]?|xT|iso|ctime|reltime|delta|notime|human|raw)(?=[._-])"
 )
 _PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
@@ -306,8 +307,8 @@ _WORDS: Final = (
     r"|device \S{1,30} (?:entered|left) promisc"
     r"|kauditd_printk_skb: "
 )
-_OWN: Final = re.compile(rf"(?:{_DEVICE}|{_BOOT}|{_DRIVERS}|{_WORDS})")
-_JOB: Final = re.compile(
+_OWN: Final = compile_re(rf"(?:{_DEVICE}|{_BOOT}|{_DRIVERS}|{_WORDS})")
+_JOB: Final = compile_re(
     r"NCCL (?:INFO|WARN)|Traceback \(most recent|\b(?:INFO|WARNING|ERROR|DEBUG)\b ?[:|\]-]"
     r"|\b(?:loss|epoch|iteration|iter|step)\b[ :=/]{1,3}\d|^\S{1,60}\.py:\d|torch"
 )

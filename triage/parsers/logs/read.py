@@ -6,7 +6,6 @@ signatures want, always lie in the buffer: a chunk ends that much before its end
 so that no result depends on where chunks are cut.
 """
 
-import re
 import threading
 import zlib
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
@@ -39,7 +39,7 @@ _TAIL_BYTES: Final = 4096
 _LAST_LINES: Final = 8
 _SHOWN_CHARACTERS: Final = 200
 # How loggers and people name what went wrong, in whatever words it is told.
-_ERROR_WORDS: Final = re.compile(
+_ERROR_WORDS: Final = compile_re(
     r"\b(?:ERROR|FATAL|CRITICAL|PANIC)\b|\b(?i:fatal|exception|crash(?:ed)?|abort(?:ed|ing)"
     r"|(?<!\b0 )(?<!\bno )(?:failed|died)|killed|cannot continue|giving up)\b"
     r"(?!\W{0,3}(?:0|none)\b)"
@@ -422,5 +422,5 @@ class LogReader:
         ]
 
 
-_LINE_ENDS: Final = re.compile(rb"[\r\n]+")
-_LINE: Final = re.compile(rb"[^\r\n]+")
+_LINE_ENDS: Final = compile_re(rb"[\r\n]+")
+_LINE: Final = compile_re(rb"[^\r\n]+")

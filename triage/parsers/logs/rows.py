@@ -18,6 +18,7 @@ from triage.domain.evidence import (
     Stamp,
     Trait,
 )
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
@@ -32,13 +33,13 @@ MAX_TEXT: Final = 300
 _MAX_PARTS: Final = 400
 _MAX_FOLLOWING: Final = 64
 _HOUR_NS: Final = 3_600_000_000_000
-_LINE_ENDS: Final = re.compile(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
+_LINE_ENDS: Final = compile_re(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
 _OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
-_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+_NUMBER: Final = compile_re(r"[0-9]{1,9}", re.ASCII)
 # snapd[1336]: what it says
-_PROGRAM: Final = re.compile(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
+_PROGRAM: Final = compile_re(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
 
 
 def read_line(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from triage.domain.evidence import Stamp
+from triage.domain.patterns import compile_re
 
 SECOND_NS: Final = 1_000_000_000
 MINUTE_NS: Final = 60 * SECOND_NS
@@ -106,7 +107,7 @@ _ZONES: Final = {
     "AKDT": -8,
     "HST": -10,
 }
-_NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
+_NUMERIC_ZONE: Final = compile_re(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
 
 
 @lru_cache(maxsize=512)
@@ -187,9 +188,9 @@ DATED: Final = (
     r"(Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
     r"|[BHIJK]ST|MSK|HKT|SGT|SAST)(?![\w-]))?"
 )
-_TIME: Final = re.compile(r"\s*\[?" + DATED)
-_EPOCH: Final = re.compile(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
-_CTIME: Final = re.compile(
+_TIME: Final = compile_re(r"\s*\[?" + DATED)
+_EPOCH: Final = compile_re(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
+_CTIME: Final = compile_re(
     r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([AP]M))?(?: ([A-Z]{3,5}))? (\d{4}))?"
 )

@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from triage.domain.evidence import Stamp
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.stamps import make_epoch, read_time
 from triage.parsers.logs.state import Strip
 from triage.signatures.program.process_names import Whose, classify_owner
@@ -37,33 +38,33 @@ _PROGRAMS: Final = (
     "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
     "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
 )  # fmt: skip
-_HAS_MESSAGE: Final = re.compile(
+_HAS_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
 )
-_CUT_MESSAGE: Final = re.compile(
+_CUT_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
 )
-_CUT_TIME: Final = re.compile(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
-_CUT_HOST: Final = re.compile(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
+_CUT_TIME: Final = compile_re(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
+_CUT_HOST: Final = compile_re(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
 
-_CRI: Final = re.compile(r"std(?:out|err) ([FP]) ?")
-_EXPORT: Final = re.compile(r"MESSAGE=")
-_INSTANCE: Final = re.compile(r"Xid errors on instance: ([^,\s]{1,253}), Error: ")
-_EVENT: Final = re.compile(
+_CRI: Final = compile_re(r"std(?:out|err) ([FP]) ?")
+_EXPORT: Final = compile_re(r"MESSAGE=")
+_INSTANCE: Final = compile_re(r"Xid errors on instance: ([^,\s]{1,253}), Error: ")
+_EVENT: Final = compile_re(
     r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+(?:\d{1,4}[smhd]){1,4}"
     r"(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+([a-z][\w.-]{1,80})[ \t]+"
 )
-_LISTED_EVENT: Final = re.compile(
+_LISTED_EVENT: Final = compile_re(
     r"(?:\d{1,4}[smhd]){1,4}(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+"
     r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+node/([\w.-]{1,253})[ \t]+"
 )
 # An event of a stream of them, as journalctl -o json-sse prints it.
-_SENT: Final = re.compile(r"data: (?=\{)")
-_LOGFMT: Final = re.compile(
+_SENT: Final = compile_re(r"data: (?=\{)")
+_LOGFMT: Final = compile_re(
     r'(?:time|ts)="?([^"\s]{10,40})"? (?:[a-z_]{1,20}=[^"\s]{1,80} ){0,4}(?:msg|message)="?'
 )
-_POD: Final = re.compile(r"\[pod/([\w.-]{1,253})/[\w.-]{1,253}\] ?")
-_TEE: Final = re.compile(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
+_POD: Final = compile_re(r"\[pod/([\w.-]{1,253})/[\w.-]{1,253}\] ?")
+_TEE: Final = compile_re(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
 
 # How the lines that other tools prefix begin: what must follow a file or host name.
 _BEGINNING: Final = (
@@ -73,24 +74,24 @@ _BEGINNING: Final = (
     r"|[EWIF]\d{3,4} \d\d:\d\d:|kernel: ?|NVRM: |\{\"|<\d{1,3}>\["
     r"|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[))"
 )
-_FILE: Final = re.compile(
+_FILE: Final = compile_re(
     r"((?:\.{0,2}/)?[\w.+@=-]{1,200}(?:/[\w.+@=-]{1,200}){0,16})(?::(\d{1,10}))?:" + _BEGINNING
 )
-_LOG_FILE: Final = re.compile(
+_LOG_FILE: Final = compile_re(
     r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt|gz)):(?:\d{1,10}:)?"
 )
-_CONTEXT: Final = re.compile(
+_CONTEXT: Final = compile_re(
     r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt))-\d{1,10}-"
 )
-_FOLDER: Final = re.compile(r"(?:^|/)nodes/([\w.-]{1,253})/")
-_NO_NODE: Final = re.compile(
+_FOLDER: Final = compile_re(r"(?:^|/)nodes/([\w.-]{1,253})/")
+_NO_NODE: Final = compile_re(
     r"(?i:kernel|kern|stderr|stdout|error|warning|warn|info|debug|fatal|critical|messages|syslog|dmesg|torch"
     r"|time|date|log|output|traceback|note|nvrm|srun|slurmstepd|mpirun|task|run|master|line)$"
 )
-_QUOTED: Final = re.compile(r'"(?:MESSAGE|message|msg|log)"\s{0,8}:\s{0,8}"')
+_QUOTED: Final = compile_re(r'"(?:MESSAGE|message|msg|log)"\s{0,8}:\s{0,8}"')
 
 # The end of a bar: its elapsed and remaining time, or its empty picture.
-_BAR: Final = re.compile(
+_BAR: Final = compile_re(
     r"\[(?:\d{1,3}:)?\d{1,2}:\d\d(?:<|, )[^\[\]]{0,300}\]|\d{1,3}%\|[^|\[\]]{0,300}\|(?=\[)"
 )
 
@@ -160,7 +161,7 @@ def _take_json(strip: Strip, _match: "re.Match[str]") -> bool:
 
 
 # "PCI:0018:01:00.0", "GPU-d25ffa9f-3b3d-169f-3ddc-e8ce927d15cf"
-_GPU_NAME: Final = re.compile(
+_GPU_NAME: Final = compile_re(
     r"\b(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.0)?\b"
     r"|\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
@@ -175,7 +176,7 @@ def _describe_gpu(whole: str, said: str) -> str:
     return f" (GPU {found.pop()})" if len(found) == 1 else ""
 
 
-_GPU_WORDS: Final = re.compile(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
+_GPU_WORDS: Final = compile_re(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
 
 
 def _describe_object(value: dict[str, Any]) -> str:
@@ -347,7 +348,7 @@ def _log_file(strip: Strip, match: "re.Match[str]") -> bool:
 
 # pdsh and the launchers that use it: "n30039: RuntimeError: ..." A name without a digit is a
 # program's, and a rank or a step is no host.
-_PDSH: Final = re.compile(
+_PDSH: Final = compile_re(
     r"(?!(?i:rank|step|iter\w*|epoch|worker|gpu|cuda|task|proc\w*|pid|line|python|stage|layer|trial|err\w*"
     r"|exit|job|run|attempt|shard|batch|bucket|device|dev|replica|group|pg|pp|tp|dp|core|thread)"
     r"[\d_.-]|(?i:v|h|a|b|gb|mi|py|x)\d{1,3}\w?:)"
@@ -365,7 +366,7 @@ def _take_pdsh(strip: Strip, match: "re.Match[str]") -> bool:
 
 
 # The daemon of a step says on which node it runs; its name stays, signatures look for it.
-_STEP_DAEMON: Final = re.compile(
+_STEP_DAEMON: Final = compile_re(
     r"slurmstepd-([A-Za-z0-9][\w.-]{0,250}): (?=error|fatal|info|debug)"
 )
 
@@ -390,7 +391,7 @@ _WORD: Final = (
     (_CONTEXT, _log_file),
 )
 _PATH: Final = ((_FILE, _take_file), (_LOG_FILE, _log_file), (_CONTEXT, _log_file))
-_OBJECT: Final = re.compile(r"\{")
+_OBJECT: Final = compile_re(r"\{")
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
     "{": ((_OBJECT, _take_json),),

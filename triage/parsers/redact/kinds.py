@@ -9,6 +9,7 @@ type or a placeholder stands: ``password=password``, ``api_key: str``, ``token=<
 import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.redact.named import BARE, NAMED, NOT_A_VALUE, SIGN, is_plain_word
 from triage.parsers.redact.prefixes import PREFIXED
 from triage.parsers.redact.secret import (
@@ -25,7 +26,7 @@ LONGEST: Final = 1 << 15
 PEM_KIND: Final = "private_key"
 # -----BEGIN RSA PRIVATE KEY-----, also with its body and its end on one line, as JSON has it;
 # PuTTY's keys begin their private half with "Private-Lines: 14".
-PEM_BEGIN: Final = re.compile(
+PEM_BEGIN: Final = compile_re(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[^-\n]|-(?!----)){0,16384}(?P<end>-----END [A-Z0-9 ]{0,80}-----)?"
     rb"|Private-Lines: [0-9]{1,4}"

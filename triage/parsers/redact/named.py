@@ -7,6 +7,7 @@ sentence or a placeholder: `password=password`, `api_key: str`, `token=<pad>`.
 import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.redact.secret import any_word, is_mixed, is_random, make_secret
 
 # Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`, `%3D`, `\u003d`, `&quot;:`.
@@ -50,7 +51,7 @@ _PASSWORDS: Final = (
     b"requirepass", b"masterauth", b"userpw",
 )  # fmt: skip
 # `_pass` and `StoragePass`, but not `bypass`, `compass`, `forward pass`.
-_SHORT_PASS: Final = re.compile(
+_SHORT_PASS: Final = compile_re(
     rb"(?:[_.-]|[a-z](?=P)|^(?:db|ssh|user|admin|root|sql|ldap|bmc|ipmi|mysql|redis|smtp)_?)"
     rb"(?i:pass|pw|pwd)$|^(?i:uid|user)?;?PWD$"
 )
@@ -68,22 +69,22 @@ NOT_WORDS: Final = frozenset(
     username valid value values verified was when will with wrong you your args config cfg kwargs
     pw pwd passwd param params password_hash environ env getpass typing union""".split()
 )
-_CODE: Final = re.compile(
+_CODE: Final = compile_re(
     rb"[A-Za-z_][A-Za-z0-9_.]{0,80}[(\[]|(?:self|args|cfg|config|os|opts?|options|env|environ|"
     rb"request|settings|kwargs|params?|hparams|flags|FLAGS|conf)\.[A-Za-z_]"
 )
-_PLAIN_WORD: Final = re.compile(rb"[A-Za-z][A-Za-z_.]{0,254}")
-_PATH: Final = re.compile(
+_PLAIN_WORD: Final = compile_re(rb"[A-Za-z][A-Za-z_.]{0,254}")
+_PATH: Final = compile_re(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z0-9._/\\-]{1,255}|[a-z]{2,10}://.{0,255}"
 )
-_NEXT_NAME: Final = re.compile(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
+_NEXT_NAME: Final = compile_re(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
 _IDENTIFIER: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 # A key may have a name of two words: `API key: ...`.
-_WORD_BEFORE_KEY: Final = re.compile(
+_WORD_BEFORE_KEY: Final = compile_re(
     rb"(?i:api|access|secret|private|account|storage|license|signing|encryption) $"
 )
-_NUMBER: Final = re.compile(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
-_ODD: Final = re.compile(rb"[0-9!@#$%^&*+/=~-]")
+_NUMBER: Final = compile_re(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
+_ODD: Final = compile_re(rb"[0-9!@#$%^&*+/=~-]")
 
 
 def is_plain_word(word: bytes) -> bool:

@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_NAME: Final = compile_re(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _MOST: Final = 200
 _LONGEST: Final = 1000
 # The part of a match that is the secret, where it is not all of it.

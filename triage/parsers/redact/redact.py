@@ -6,12 +6,12 @@ a secret do not hide it. Dumps are never given here. The kinds are in
 :mod:`triage.parsers.redact.kinds`.
 """
 
-import re
 from bisect import bisect_right
 from typing import Final
 
 import numpy as np
 
+from triage.domain.patterns import compile_re
 from triage.parsers.redact.gate import Gate
 from triage.parsers.redact.kinds import LONGEST, PEM_BEGIN, SECRETS
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
@@ -22,7 +22,7 @@ BLOCK: Final = 1 << 18
 WINDOW: Final = 1 << 17
 _CONTEXT: Final = 64
 _ESCAPE: Final = b"\x1b"
-_ANSI: Final = re.compile(
+_ANSI: Final = compile_re(
     rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
 # What of a match is replaced, else all of it.
@@ -292,12 +292,12 @@ class _Plain:
 # each is replaced on its own: line numbers stay true.
 
 # The last word of a line, in base64.
-_BODY: Final = re.compile(
+_BODY: Final = compile_re(
     rb"(?<![A-Za-z0-9+/=])(?P<s>[A-Za-z0-9+/]{4,4096}={0,2})(?:\\n|[\s\"',])*$"
 )
 # Proc-Type: 4,ENCRYPTED and DEK-Info: AES-256-CBC,0123...
-_HEADER: Final = re.compile(rb"(?P<s>DEK-Info: [A-Z0-9-]{1,40},[0-9A-F]{1,64})")
-_END: Final = re.compile(rb"-----END [A-Z0-9 ]{0,80}-----|Private-(?:MAC|Hash):")
+_HEADER: Final = compile_re(rb"(?P<s>DEK-Info: [A-Z0-9-]{1,40},[0-9A-F]{1,64})")
+_END: Final = compile_re(rb"-----END [A-Z0-9 ]{0,80}-----|Private-(?:MAC|Hash):")
 # As long as this, a word at a line's end is taken for a key's line wherever it stands.
 _LONG_WORD: Final = 24
 # Of an RSA key of 16,384 bits, with room for what other ranks write.

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 # Also behind an escape or a percent code: `\\nhf_...`, `%3Dhf_...`.
 WORD_START: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 WORD_END: Final = rb"(?![A-Za-z0-9])"
@@ -29,7 +31,7 @@ class Secret:
 
 def make_secret(kind: str, pattern: bytes, *gates: str, check: Check | None = None) -> Secret:
     """A secret by the text of its pattern, of which every length is bounded."""
-    return Secret(kind, re.compile(pattern), gates, check)
+    return Secret(kind, compile_re(pattern), gates, check)
 
 
 def any_word(*words: bytes, after: bytes = b"") -> bytes:

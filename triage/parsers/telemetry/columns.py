@@ -5,11 +5,11 @@ Long: columns ``metric`` and ``value``, one row a sample.
 """
 
 import csv
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.telemetry.labels import IDENTITY
 from triage.parsers.telemetry.metrics import Source, find_metric
 
@@ -28,7 +28,7 @@ _TIMES: Final = (
 _METRICS: Final = ("metric", "metric_name", "__name__", "field")
 _VALUES: Final = ("value", "metric_value")
 # "power.draw [W]", "utilization.gpu [%]"
-_UNIT = re.compile(r"\s*\[[^\]]{0,12}\]$")
+_UNIT = compile_re(r"\s*\[[^\]]{0,12}\]$")
 
 
 @dataclass(frozen=True, slots=True)

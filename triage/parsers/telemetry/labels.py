@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.job import normalize_bus_id
+from triage.domain.patterns import compile_re
 from triage.parsers.telemetry.metrics import Source, find_metric
 from triage.parsers.telemetry.samples import SeriesKey
 
@@ -25,11 +26,11 @@ IDENTITY: Final = frozenset(
     {*_NODE, *_BUS, *_INDEX, *_UUID, *_RACK, *_PART, *_DEVICE, "gpu_i_id", "rank"}
 )
 """Columns of a table that tell series apart."""
-_PORT_OF_INSTANCE = re.compile(r":[0-9]{1,5}$")
-_LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
-_ESCAPED = re.compile(r"\\(.)")
+_PORT_OF_INSTANCE = compile_re(r":[0-9]{1,5}$")
+_LABEL = compile_re(r'\s*([A-Za-z_][A-Za-z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_ESCAPED = compile_re(r"\\(.)")
 # "Inlet Temp", "Inlet_Temp", "System Board Inlet", "Ambient"
-_INLET = re.compile(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
+_INLET = compile_re(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
 _SENSORS: Final = frozenset({"ipmi_temperature_celsius", "node_ipmi_temperature_celsius"})
 
 

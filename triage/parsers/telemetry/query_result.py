@@ -11,13 +11,13 @@ may stand behind one another. Assumes, as Prometheus and what speaks its API wri
 ``metric`` stands before the values.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 import orjson
 
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.telemetry.chunks import Bytes
 from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid, find_source
@@ -33,12 +33,12 @@ _MAX_SERIES: Final = 1 << 21
 # Of one time and its value, which are some bytes: what is longer is looked through again and
 # again while it comes.
 _MAX_PAIR: Final = 2 << 20
-_LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
-_OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
+_LABELS = compile_re(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
+_OPENS = compile_re(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
 # Where a list of pairs ends, an empty list, and a single pair.
-_LAST = re.compile(rb"\]\s*\]")
-_EMPTY = re.compile(rb"\s*\]")
-_ONE = re.compile(rb"\]")
+_LAST = compile_re(rb"\]\s*\]")
+_EMPTY = compile_re(rb"\s*\]")
+_ONE = compile_re(rb"\]")
 # Of `1795143855.123,"61.5"` everything is a number once these are gone.
 _BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
 _NOT_READ: Final = "values that are no pairs of time and number"

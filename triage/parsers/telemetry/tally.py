@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 _MOST_GPUS: Final = 1 << 18
-_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID: Final = compile_re(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -6,9 +6,10 @@ a line of the report. All of them are shown as what they are: ``\x1b``, ``\u202e
 """
 
 import json
-import re
 import unicodedata
 from functools import lru_cache
+
+from triage.domain.patterns import compile_re
 
 ELLIPSIS = "..."
 
@@ -18,7 +19,7 @@ _SHOWN_AS_ESCAPE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"})
 # Of those, in UTF-8, what JSON lets stand as it is: DEL and C1 (0x9b begins a terminal's command),
 # soft hyphen, marks of direction and of no width, separators of lines and paragraphs, marks of
 # annotation, tags.
-_UNSEEN_IN_JSON = re.compile(
+_UNSEEN_IN_JSON = compile_re(
     rb"\x7f|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]"
     rb"|\xe1\xa0\x8e|\xef\xbb\xbf|\xef\xbf[\xb9-\xbb]|\xf3\xa0[\x80\x81][\x80-\xbf]"
 )

@@ -14,17 +14,18 @@ from typing import Final
 from triage.domain.category import SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.hosts import is_host_name
 from triage.domain.next_step import ANYWHERE, LOGIN, NextCommand, NextStep
+from triage.domain.patterns import compile_re
 from triage.domain.report import Answer, Because, Missing, Suspect
 from triage.render.words.belief import format_belief
 from triage.render.words.clean import format_one_line
 from triage.render.words.commands import ADVICE, FIND_RANK, LOOKS, Advice, LookCommand
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
-_PLAIN_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+_PLAIN_JOB = compile_re(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 # 0000:5d:00 as reports have it, or with the function.
-_BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(\.[0-7])?")
+_BUS_ID = compile_re(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(\.[0-7])?")
 # mlx5_3, mlx5_3:1, bnxt_re0/1, roce2: an adapter as drivers and NCCL name it, with its port.
-_PORT = re.compile(r"\b(?:mlx[45]_|bnxt_re|irdma|efa_?|roce|hfi1_)[0-9]{1,3}(?:[:/][0-9]{1,2})?\b")
+_PORT = compile_re(r"\b(?:mlx[45]_|bnxt_re|irdma|efa_?|roce|hfi1_)[0-9]{1,3}(?:[:/][0-9]{1,2})?\b")
 
 # More than this many nodes in one answer is a rack or a switch: no list to paste.
 MAX_COMMANDS = 8
@@ -32,9 +33,9 @@ MAX_INSPECTED = 3
 _MAX_PORTS = 4
 _MOST = 3 * MAX_COMMANDS
 # What a shell would read before ssh hands it on; a pipe may as well run here.
-_NEEDS_QUOTES = re.compile(r"[\"'$*?<>;&()\[\]{}!`\\]")
+_NEEDS_QUOTES = compile_re(r"[\"'$*?<>;&()\[\]{}!`\\]")
 # A file below the folder that was analysed, in letters that no shell reads.
-_PLAIN_PATH = re.compile(
+_PLAIN_PATH = compile_re(
     r"(?!-|.*\.\.)(?:[\w.@+-]{1,128}/){0,8}[\w.@+-]{1,128}(?<!\.gz)(?<!\.zst)", re.ASCII
 )
 _LINES_BEFORE, _LINES_BEHIND = 20, 10

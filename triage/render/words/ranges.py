@@ -7,8 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
+from triage.domain.patterns import compile_re
+
 # n12, gpu-007: what counts up, and how wide it is written. Longer numbers are not counters.
-_COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
+_COUNTED = compile_re(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
 def group_runs(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from triage.domain.facts import FactsSource
 from triage.domain.failure import Failure
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 from triage.render.words.clean import format_one_line
 from triage.services.hooks.job_failed import name_in
@@ -31,12 +32,12 @@ _NODE_LABELS: Final = (
 )  # fmt: skip
 _CLUSTER_LABELS: Final = ("cluster", "cluster_name")
 # KubeJobFailed, SlurmJobFailed, PyTorchJobFailed, job_failed, TrainingJobFailure
-_FAILED: Final = re.compile(r"jobs?(?:set)?[_\s-]*(?:has[_\s-]*)?fail", re.IGNORECASE)
-_PORT: Final = re.compile(r"(?<=[^:]):[0-9]{1,5}$", re.ASCII)
-_XID: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
+_FAILED: Final = compile_re(r"jobs?(?:set)?[_\s-]*(?:has[_\s-]*)?fail", re.IGNORECASE)
+_PORT: Final = compile_re(r"(?<=[^:]):[0-9]{1,5}$", re.ASCII)
+_XID: Final = compile_re(r"[0-9]{1,5}", re.ASCII)
 _XID_LABELS: Final = ("xid", "err_code", "xid_code")
 _BUS_LABELS: Final = ("pci_bus_id", "pci_bus", "bus_id")
-_BUS: Final = re.compile(
+_BUS: Final = compile_re(
     r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?", re.ASCII
 )
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, Unprocessable, Unsupported
 from triage.services.hooks.notices import Notices
 from triage.services.hooks.nvsentinel import read_health_notices
@@ -12,7 +13,7 @@ STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 _MAX_EVENTS: Final = 10_000
 _REQUIRED: Final = ("id", "source", "type")
-_JSON_TYPE: Final = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
+_JSON_TYPE: Final = compile_re(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
 
 _Event = Mapping[str, Any]
 

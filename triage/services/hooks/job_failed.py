@@ -13,13 +13,14 @@ from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure, IgnoredField
 from triage.domain.hosts import expand
 from triage.domain.job import list_unreadable
+from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 from triage.services.hooks.times import parse_moment
 
 MAX_NAME: Final = 256
 MAX_EXPECTED: Final = 10_000_000
 _MAX_COLLECT_S: Final = 7 * 86400.0
-_DIGITS: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_DIGITS: Final = compile_re(r"-?[0-9]{1,18}", re.ASCII)
 # Our name, and those under which Slurm and its scripts know the same.
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "job_id": ("SLURM_JOB_ID", "SLURM_JOBID", "slurm_job_id"),
@@ -31,8 +32,8 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "started_at": ("SLURM_JOB_START_TIME",),
 }
 # Slurm gives an exit code as "status:signal".
-_SLURM_EXIT: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+_SLURM_EXIT: Final = compile_re(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
+_CONTROL: Final = compile_re("[\x00-\x1f\x7f-\x9f]")
 
 
 class Reader:

@@ -4,15 +4,17 @@ import re
 from datetime import UTC, datetime
 from typing import Final
 
+from triage.domain.patterns import compile_re
+
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 # 2026-11-21T03:14:15.926535897Z
-_RFC3339: Final = re.compile(
+_RFC3339: Final = compile_re(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d):(\d\d)(?:\.(\d{1,30}))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
-_SECONDS: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
+_SECONDS: Final = compile_re(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # What `date +%Y-%m-%dT%H:%M:%S%z` prints, and every other script holds.
-_ZONE_WITHOUT_COLON: Final = re.compile(r"([+-]\d\d)(\d\d)$", re.ASCII)
+_ZONE_WITHOUT_COLON: Final = compile_re(r"([+-]\d\d)(\d\d)$", re.ASCII)
 _LEAP_SECOND: Final = "60"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.clock import read_utc_now
+from triage.domain.patterns import compile_re
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.services.signatures.in_force import load_configured, make_uploaded_name
@@ -16,7 +17,7 @@ from triage.store import signature_files
 from triage.store.access import audit
 from triage.store.signature_files import SignatureFileView
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
+_NAME: Final = compile_re(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
 _RESERVED: Final = "dry-run"
 _LISTED: Final = "GET /v1/signatures lists them"
 _SHOWN: Final = 100

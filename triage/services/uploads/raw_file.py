@@ -4,7 +4,6 @@ Lines are counted by line feeds, as evidence counts them. Secrets were taken out
 file was stored, so what is shown here holds none that was known as one.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import IO, Final, cast
 
 import zstandard
 
+from triage.domain.patterns import compile_re
 from triage.errors import NotFound, Unprocessable
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
@@ -24,7 +24,7 @@ from triage.store.views import ArtifactView
 PIECE: Final = 1 << 18
 # Of one line; a line can be as long as the file.
 MAX_LINE_BYTES: Final = 8 << 10
-_LINE_END: Final = re.compile(rb"\n")
+_LINE_END: Final = compile_re(rb"\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ refuses the request; what is wrong with one file of a bundle refuses that file. 
 commits the blob, or aborts it.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import PurePosixPath
 from typing import IO, Final, cast
 
 from triage.domain.body import Body
 from triage.domain.file_kind import FileKind
+from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError, Corrupt, Forbidden, Gone, TooLarge, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, stream_entries
 from triage.parsers.files.compression import detect_compression, unpack_body
@@ -30,7 +30,7 @@ from triage.store.blobs.interface import BlobWriter
 _PIECE: Final = 1 << 18
 _MAX_NODE: Final = 256
 _MAX_FILENAME: Final = 1024
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROLS: Final = compile_re(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # The half of a file in which macOS keeps its own attributes.
 _APPLE_DOUBLE: Final = "._"
 # A kernel writes on when a job has ended; these end with it.

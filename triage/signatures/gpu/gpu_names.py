@@ -9,32 +9,33 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading
 
-ADDRESS: Final = re.compile(
+ADDRESS: Final = compile_re(
     r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?!:?[0-9A-Fa-f])"
 )
-UUID: Final = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+UUID: Final = compile_re(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 NAMES: Final = ("gpu_uuid", "gpu_serial", "gpu_minor", "gpu_index", "gpu_module")
 """The fields of a row that name a GPU, beside its address."""
 
 # What the lines of one block say: text of nvidia-smi -q, of its XML, of /proc.
 _IN_BLOCK: Final = {
-    "gpu_uuid": re.compile(r"(?:GPU UUID\s{0,40}:\s{0,20}|<uuid>)(GPU-[0-9a-f-]{36})", re.I),
-    "gpu_serial": re.compile(r"(?:Serial Number\s{0,40}: |<serial>)(\d{6,20})\b", re.I),
-    "gpu_minor": re.compile(
+    "gpu_uuid": compile_re(r"(?:GPU UUID\s{0,40}:\s{0,20}|<uuid>)(GPU-[0-9a-f-]{36})", re.I),
+    "gpu_serial": compile_re(r"(?:Serial Number\s{0,40}: |<serial>)(\d{6,20})\b", re.I),
+    "gpu_minor": compile_re(
         r"(?:(?:Device )?Minor(?: Number)?\s{0,40}:\s{0,20}|<minor_number>)(\d{1,3})\b", re.I
     ),
-    "gpu_module": re.compile(r"(?:Module ID\s{0,40}: |<module_id>)(\d{1,3})\b", re.I),
-    "bus": re.compile(
+    "gpu_module": compile_re(r"(?:Module ID\s{0,40}: |<module_id>)(\d{1,3})\b", re.I),
+    "bus": compile_re(
         r"(?:Bus (?:Id|Location)\s{0,40}:\s{0,20}|<pci_bus_id>)"
         r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})",
         re.I,
     ),
 }
-_NEXT_BLOCK: Final = re.compile(
+_NEXT_BLOCK: Final = compile_re(
     r"^\s{0,8}(?:GPU [0-9A-F]{8}:[0-9A-F]{2}:|<gpu id=|\*\*\* |Model:|</gpu>)"
 )
 
@@ -66,10 +67,10 @@ def make_reading(names: Mapping[str, str]) -> Reading | None:
 
 # "3, GPU-8a1f..., 00000000:5D:00.0", 'gpu="3",UUID="GPU-8a1f..."', 'device="nvidia3"'
 _LABELS: Final = {
-    "gpu_index": re.compile(
+    "gpu_index": compile_re(
         r'(?:\bgpu="|\bindex[=:] ?"?|^\s{0,4}|\bGPU )(\d{1,2})(?=["\s,:])', re.I
     ),
-    "gpu_minor": re.compile(r'(?:device="nvidia|/dev/nvidia|minor(?:_number)?[=:] ?"?)(\d{1,2})\b'),
+    "gpu_minor": compile_re(r'(?:device="nvidia|/dev/nvidia|minor(?:_number)?[=:] ?"?)(\d{1,2})\b'),
 }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.signatures.pci import normalize_bus_id
 
 # Where GPUs of data centres begin to slow themselves down; at work they stay far below.
@@ -21,39 +22,39 @@ _POWERS: Final = (5.0, 3000.0)
 _CLOCKS: Final = (50.0, 5000.0)
 
 # "temp=70C", "hw_thermal_slowdown=Not Active", '"gpu": 3'
-_PAIR: Final = re.compile(
+_PAIR: Final = compile_re(
     r"""(?<![\w.-])["']?(?P<key>[A-Za-z][\w.]{0,60}(?:\ \[[\w%]{1,8}\])?)["']?
     \ {0,20}[=:]\ {0,4}["'\[]{0,2}
     (?P<value>(?>Not\ Active|[^\s,;"'\[\]{}=]{1,64})(?!=))""",
     re.VERBOSE,
 )
-_NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_NUMBER: Final = compile_re(r"-?\d{1,9}(?:\.\d{1,9})?")
 # "93C", "93 C", "93 degC"; "634.0W"; "868 MHz", "868Mhz"
-_DEGREES: Final = re.compile(r"(?<![\w.])(\d{2,3})(?:\.\d)? ?(?:\u00b0|deg ?)?C\b")
-_WATTS: Final = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?W\b")
-_MEGAHERTZ: Final = re.compile(r"(?<![\w.])(\d{2,4}) ?MHz\b", re.IGNORECASE)
+_DEGREES: Final = compile_re(r"(?<![\w.])(\d{2,3})(?:\.\d)? ?(?:\u00b0|deg ?)?C\b")
+_WATTS: Final = compile_re(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?W\b")
+_MEGAHERTZ: Final = compile_re(r"(?<![\w.])(\d{2,4}) ?MHz\b", re.IGNORECASE)
 # "GPU 3", "gpu3:", "GPU[3]", "n12/gpu3", "cuda:3"
-_GPU_WORD: Final = re.compile(
+_GPU_WORD: Final = compile_re(
     r"(?<![A-Za-z0-9])(?:gpu|cuda:|card|device)[ #_-]{0,2}\[?(\d{1,2})\]?(?![\w.-]*:[0-9a-f]{2}:)",
     re.IGNORECASE,
 )
 # Who a collector heard it from: "n12: 2026/11/21 03:04:15, 3, ...", "n12 [gpu-mon] ...".
-_HOST_FIRST: Final = re.compile(
+_HOST_FIRST: Final = compile_re(
     r"(?!(?:gpu|cuda|rank|worker|device|card|step|iter|epoch)\W?\d)"
     r"(?P<host>[A-Za-z](?=[\w.-]{0,127}\d)[\w.-]{1,127})"
     r"(?:: (?=[\d{\[|])| (?=[{\[|]|\d{4}[-/]\d\d))",
     re.IGNORECASE,
 )
 # "2026/11/21 03:04:15.123", and a clock without a day: "[gpu-mon] 06:28:07 host=..."
-_DATE: Final = re.compile(
+_DATE: Final = compile_re(
     r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 )
-_CLOCK_TIME: Final = re.compile(r"(?<![\d:-])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
-_HOST_SLASH: Final = re.compile(r"(?<![\w./-])([A-Za-z][\w.-]{0,127})/gpu\d{1,2}\b", re.IGNORECASE)
-_BUS: Final = re.compile(
+_CLOCK_TIME: Final = compile_re(r"(?<![\d:-])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
+_HOST_SLASH: Final = compile_re(r"(?<![\w./-])([A-Za-z][\w.-]{0,127})/gpu\d{1,2}\b", re.IGNORECASE)
+_BUS: Final = compile_re(
     r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])"
 )
-_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_NO_NAME: Final = compile_re(r"[^a-z0-9]+")
 
 _NODES: Final = frozenset({"host", "hostname", "node", "nodename", "node_name", "machine"})
 _INDICES: Final = frozenset(
@@ -79,16 +80,16 @@ _POWER_KEYS: Final = frozenset(
 )  # fmt: skip
 _TIMES: Final = frozenset({"ts", "time", "timestamp", "at", "epoch"})
 # Keys whose value says why clocks are lowered, and those that are one such reason.
-_REASON_KEY: Final = re.compile(
+_REASON_KEY: Final = compile_re(
     r"(?:clocks?_)?(?:throttle|event|perf|slowdown)(?:_reasons?|_cap|_status)?(?:_active)?"
     r"|throttling|throttled|dcgm_fi_dev_clock_throttle_reasons|dcgm_fi_dev_clocks_event_reasons"
 )
-_FLAG_KEY: Final = re.compile(
+_FLAG_KEY: Final = compile_re(
     r"(?:.*_)?(?P<flag>(?:hw|sw)_thermal(?:_slowdown)?|hw_slowdown"
     r"|(?:hw_)?power_brake(?:_slowdown)?|thermal_(?:throttle|throttling|throttled|slowdown))"
 )
 _ON: Final = frozenset({"active", "true", "1", "yes", "on", "asserted", "engaged"})
-_HEX_MASK: Final = re.compile(r"0x[0-9a-f]{1,16}")
+_HEX_MASK: Final = compile_re(r"0x[0-9a-f]{1,16}")
 # Bits of NVML's reasons: hardware slowdown, heat as software and hardware see it, the power brake.
 _HW_BIT, _HEAT_BITS, _BRAKE_BIT = 0x8, 0x60, 0x80
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Action, Category
 from triage.domain.evidence import OWN_ACTION, Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.host.agent_words import find_gpu_fields, find_part
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
@@ -40,7 +41,7 @@ def counted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None if int(match["errors"]) == 0 else of_memory(match, after)
 
 
-_RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
+_RANK = compile_re(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
 
 
 def _read_reported_rank(text: str, at: int) -> Reading:
@@ -65,7 +66,7 @@ def diagnosis(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=_DIAGNOSIS.get(match["test"].strip().lower()))
 
 
-_CELL = re.compile(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
+_CELL = compile_re(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
 _HEALTH_PARTS = {
     "memory": Category.GPU_HBM,
     "nvlink": Category.NVLINK,

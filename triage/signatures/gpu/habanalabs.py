@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import ADVICE, CORRECTED, FATAL, NOISE, WARN, get_group_text
@@ -22,15 +23,15 @@ def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 # Received H/W interrupt 271 ["HBM0_MC0_SEI_SEVERE"]
 _UNITS = (
-    (re.compile(r"HBM", re.IGNORECASE), Category.GPU_HBM, (Category.GPU,)),
-    (re.compile(r"ECC|SERR|DERR|SRAM|PARITY", re.IGNORECASE), Category.GPU_SRAM, (Category.GPU,)),
-    (re.compile(r"NIC|PORT", re.IGNORECASE), Category.NIC, (Category.NETWORK, Category.GPU)),
-    (re.compile(r"PCIE|PSWAP", re.IGNORECASE), Category.IO_BOARD, (Category.GPU,)),
-    (re.compile(r"POWER", re.IGNORECASE), Category.POWER, (Category.GPU,)),
-    (re.compile(r"THERM|OVERHEAT", re.IGNORECASE), Category.GPU_THERMAL, (Category.CHASSIS,)),
+    (compile_re(r"HBM", re.IGNORECASE), Category.GPU_HBM, (Category.GPU,)),
+    (compile_re(r"ECC|SERR|DERR|SRAM|PARITY", re.IGNORECASE), Category.GPU_SRAM, (Category.GPU,)),
+    (compile_re(r"NIC|PORT", re.IGNORECASE), Category.NIC, (Category.NETWORK, Category.GPU)),
+    (compile_re(r"PCIE|PSWAP", re.IGNORECASE), Category.IO_BOARD, (Category.GPU,)),
+    (compile_re(r"POWER", re.IGNORECASE), Category.POWER, (Category.GPU,)),
+    (compile_re(r"THERM|OVERHEAT", re.IGNORECASE), Category.GPU_THERMAL, (Category.CHASSIS,)),
 )
 # What is corrected, only counted, or a limit that did its work.
-_MILD = re.compile(r"NON_?SEVERE|SERR\b|_CORR|SINGLE|WARN|FIX_|ENV_S|ENV_E|THROTTL|_INFO", re.I)
+_MILD = compile_re(r"NON_?SEVERE|SERR\b|_CORR|SINGLE|WARN|FIX_|ENV_S|ENV_E|THROTTL|_INFO", re.I)
 
 
 def interrupt(match: re.Match[str], after: Sequence[str]) -> Reading:

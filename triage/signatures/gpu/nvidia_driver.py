@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, NOISE
@@ -30,7 +31,7 @@ def probed(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None if gone is None else Reading(gpu=normalize_bus_id(match["gpu"]))
 
 
-_NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
+_NAMED_GPU = compile_re(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
 
 
 def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:

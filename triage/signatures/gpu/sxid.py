@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind, Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu import catalogue
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
@@ -20,14 +21,14 @@ _FABRIC: tuple[Category, ...] = (Category.NETWORK,)
 _HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
 
 # nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
-_PATTERN = re.compile(
+_PATTERN = compile_re(
     r"(?:nvidia-nvswitch(?P<chip>\d{1,3}): )?SXid ?\("
     r"(?P<switch>(?:PCI:)?(?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)\) ?: ?"
     r"(?P<code>\d{4,6})(?!\d)(?:, ?(?P<said>Fatal|Non-?fatal)\b)?"
     r"(?:,? ?Link (?P<link>\d{1,3})\b)?",
     re.IGNORECASE,
 )
-_REPEATED = re.compile(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
+_REPEATED = compile_re(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def _make_text_rule(
     severity: str | None = None,
 ) -> TextRule:
     """One row of :data:`TEXTS`, its words compared without case."""
-    return TextRule(re.compile(words, re.IGNORECASE), category, also, role, severity)
+    return TextRule(compile_re(words, re.IGNORECASE), category, also, role, severity)
 
 
 _TEXTS: tuple[TextRule, ...] = (
@@ -189,7 +190,7 @@ SIGNATURES: tuple[Signature, ...] = (
         kind=Kind.SXID,
         role=ROOT,
         literals=("soe halted", "failed to boot soe", " faulty", "thermal shutdown"),
-        pattern=re.compile(
+        pattern=compile_re(
             r"nvidia-nvswitch(?P<chip>\d{1,3}): (?P<text>[^\n]{1,120})", re.IGNORECASE
         ),
         source="NVIDIA open kernel modules, the prints of the NVSwitch driver",

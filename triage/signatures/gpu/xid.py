@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu import catalogue
 from triage.signatures.gpu.xid_text import read_words
 from triage.signatures.pci import normalize_bus_id
@@ -17,7 +18,7 @@ from triage.signatures.signature import Reading, Scope, Signature
 # NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 43, pid=4711, name=python3, Ch 00000008
 # NVRM: Xid (0000:03:00): 13, 0001 00000000 000050c0
 # The look-behind keeps the switches' SXid out.
-_PATTERN = re.compile(
+_PATTERN = compile_re(
     r"(?<![A-Za-z])Xid ?\("
     r"(?P<gpu>(?:PCI:)?[0-9a-f]{1,8}:[0-9a-f]{1,2}(?::[0-9a-f]{2})?(?:\.[0-7])?)"
     r"(?: GPU-I:(?P<gpu_instance>\w{1,4}))?(?: GPU-CI:(?P<compute_instance>\w{1,4}))?\) ?: ?"
@@ -25,9 +26,9 @@ _PATTERN = re.compile(
     re.IGNORECASE,
 )
 # The name is cut to 15 characters and may hold nearly anything, even a comma.
-_NAME = re.compile(r",? ?name=(.{0,40}?)(?:, |,?$)")
+_NAME = compile_re(r",? ?name=(.{0,40}?)(?:, |,?$)")
 _LOST = 79
-_PARENT = re.compile(r"caused by previous Xid (\d{1,5})")
+_PARENT = compile_re(r"caused by previous Xid (\d{1,5})")
 
 
 def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:

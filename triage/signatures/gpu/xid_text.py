@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole
+from triage.domain.patterns import compile_re
 from triage.signatures.pci import normalize_bus_id
 
 
@@ -31,13 +32,13 @@ _Reader = Callable[[str, Sequence[str]], Words]
 _SILENT = Words()
 
 # "a", "a partition p" alone also stands behind an L2 slice, so the plain word comes last.
-_DRAM_WORDS = re.compile(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
-_SRAM_WORDS = re.compile(
+_DRAM_WORDS = compile_re(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
+_SRAM_WORDS = compile_re(
     r"\b(?:S-?RAM|LTC\w*|L2|L1\w*|SM\w?|GPC\w*|TPC\w*|FECS|GCC|RISC-?V|MMU|GMMU|"
     r"icache|register file|ROP|PMU|GSP|SEC2|NVDEC\w*)\b",
     re.IGNORECASE,
 )
-_PARTITION = re.compile(r"\bpartition\b", re.IGNORECASE)
+_PARTITION = compile_re(r"\bpartition\b", re.IGNORECASE)
 
 
 def find_memory_unit(text: str) -> Category | None:
@@ -51,7 +52,7 @@ def find_memory_unit(text: str) -> Category | None:
 
 # An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at
 # partition 6, subpartition 0.   then for each channel:   pid=4711, name=python, Ch 00000010
-_CHANNEL_ONLY = re.compile(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
+_CHANNEL_ONLY = compile_re(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
 
 
 def ecc(text: str, _after: Sequence[str]) -> Words:
@@ -63,7 +64,7 @@ def ecc(text: str, _after: Sequence[str]) -> Words:
 
 
 # Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No
-_CONTAINMENT = re.compile(
+_CONTAINMENT = compile_re(
     r"(?P<containment>Contained|Uncontained): ?(?P<unit>[^(.]{1,40}?) ?"
     r"(?:\((?P<location>[^)]{0,40})\))?(?:\. ?RST: ?(?P<reset>\w+))?(?:, ?D-RST: ?(?P<drain>\w+))?"
     r"(?:$|[.,]| )",
@@ -88,7 +89,7 @@ def _blast(text: str, _after: Sequence[str]) -> Words:
 
 
 # Row Remapper: New row (0x00000000abcd1234) marked for remapping, reset gpu to activate.
-_ROW = re.compile(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
+_ROW = compile_re(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
 
 
 def retirement(text: str, _after: Sequence[str]) -> Words:
@@ -100,7 +101,7 @@ def retirement(text: str, _after: Sequence[str]) -> Words:
 
 
 # An uncorrectable ECC error detected (possible firmware handling failure) DRAM:-3, LTC:0, ...
-_COUNTER = re.compile(r"\b(DRAM|LTC|MMU|PCIE)[:=] ?(-?\d{1,10})")
+_COUNTER = compile_re(r"\b(DRAM|LTC|MMU|PCIE)[:=] ?(-?\d{1,10})")
 _COUNTED = {
     "DRAM": Category.GPU_HBM,
     "LTC": Category.GPU_SRAM,
@@ -123,11 +124,11 @@ def _escaped_ecc(text: str, _after: Sequence[str]) -> Words:
 
 
 # Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter
-_SM_PLACE = re.compile(
+_SM_PLACE = compile_re(
     r"(?P<reach>Warp|Global) Exception on \("
     r"(?P<place>GPC \d+, TPC \d+(?:, SM \d+)?)\)(?:: (?P<reason>.{1,80}))?"
 )
-_REGISTERS = re.compile(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
+_REGISTERS = compile_re(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
 # A line with the registers of a whole SM may stand alone; one with a single register never does.
 _WHOLE_SM = 3
 
@@ -147,11 +148,11 @@ def graphics(text: str, _after: Sequence[str]) -> Words:
 
 # intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_3 faulted @ 0x7f52_8a8b9000.
 # Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ
-FAULT = re.compile(
+FAULT = compile_re(
     r"ENGINE (?P<engine>[A-Z]\w{1,30}) "
     r"(?:\w{1,12} )?(?P<client>\w{1,40}) faulted @ (?P<at>\w{1,40})"
 )
-_FAULT_TYPE = re.compile(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
+_FAULT_TYPE = compile_re(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
 
 
 def _mmu(text: str, after: Sequence[str]) -> Words:
@@ -173,10 +174,10 @@ def _mmu(text: str, after: Sequence[str]) -> Words:
 
 # NVLink: fatal error detected on link 7(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)
 # NVLink: failed to train link 11 to remote PCI:0000:4b:00
-_LINK = re.compile(
+_LINK = compile_re(
     r"\blink (?P<link>-?\d{1,3})\b ?(?:\((?P<registers>0x[0-9a-fx, ]{1,120})\)?)?", re.IGNORECASE
 )
-_REMOTE = re.compile(
+_REMOTE = compile_re(
     r"remote (?:PCI:)?(?P<remote>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})", re.IGNORECASE
 )
 
@@ -195,7 +196,7 @@ def nvlink(text: str, _after: Sequence[str]) -> Words:
 
 # NETIR_LINK_EVT Fatal XC0 i0 Link 07 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)
 # Link -1 is the whole chip.
-_NVLINK5 = re.compile(
+_NVLINK5 = compile_re(
     r"(?P<unit>[A-Z][A-Z0-9_]{1,30}) (?P<said>Fatal|Nonfatal|Non-fatal) (?P<cause>XC\d) "
     r"(?P<injected>i\d) Link (?P<link>-?\d{1,3})"
     r"(?: ?\((?P<words>(?:0x)?[0-9a-f]{1,8}[0-9a-fx ,]{0,100}))?",
@@ -226,12 +227,12 @@ def _nvlink5(text: str, _after: Sequence[str]) -> Words:
 
 # Timeout waiting for RPC from GSP1! Expected function 76 (GSP_RM_CONTROL) (0x20800a4c 0x4).
 # Timeout after 6s of waiting for RPC response from GPU3 GSP! Expected function 76 (GSP_RM_CONTROL)
-RPC = re.compile(
+RPC = compile_re(
     r"(?:GSP(?P<gsp_old>\d{0,2})|GPU(?P<gsp_new>\d{1,2}) GSP)! ?"
     r"Expected function (?P<function>\d{1,5}) ?"
     r"(?:\((?P<function_name>\w{1,60})\))?"
 )
-_WAITED = re.compile(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
+_WAITED = compile_re(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
 
 
 def gsp(text: str, _after: Sequence[str]) -> Words:
@@ -250,7 +251,7 @@ def gsp(text: str, _after: Sequence[str]) -> Words:
 
 
 # GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
-_ADVICE = re.compile(
+_ADVICE = compile_re(
     r"recovery action changed from (?P<old_value>0x[0-9a-f]+|\d+) ?\((?P<old>[^)]{0,40})\) "
     r"to (?P<new_value>0x[0-9a-f]+|\d+) ?\((?P<new>[^)]{0,40})\)?",
     re.IGNORECASE,

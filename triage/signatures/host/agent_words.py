@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.pci import normalize_bus_id
 
 # Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
 _WORDS: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), category, also)
+    (compile_re(pattern, re.IGNORECASE), category, also)
     for pattern, category, also in (
         (
             r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}(?:74|14[4-9]|150)\b",
@@ -83,24 +84,24 @@ _WORDS: Final = tuple(
     )
 )
 # What a controller writes when a node or the job on it did not end as it should.
-_AFTER_THE_JOB: Final = re.compile(
+_AFTER_THE_JOB: Final = compile_re(
     r"kill task failed|not responding|batch job complete failure|duplicate jobid"
     r"|unexpectedly rebooted|node failure",
     re.IGNORECASE,
 )
 # Scripts that run behind a job, where they name no part.
-_BEHIND_A_JOB: Final = re.compile(r"epilog|prolog error", re.IGNORECASE)
+_BEHIND_A_JOB: Final = compile_re(r"epilog|prolog error", re.IGNORECASE)
 # "GPU 3", "gpu3", "GPU-3", "GPU: 3", "GPU index 3"; a uuid and an address are read apart.
-_INDEX: Final = re.compile(
+_INDEX: Final = compile_re(
     r"\bGPU(?:_SXM_(?P<sxm>\d{1,2})|(?: index| id| ?#|_id)?[ :=_-]{0,2}(?P<index>\d{1,2}))"
     r"(?![\d.a-f-]|:[0-9a-f])",
     re.IGNORECASE,
 )
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = compile_re(
     r"(?:(?<=PCI:)|(?<![0-9a-f:]))(?P<bus>(?:[0-9a-f]{4,8}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(?!:?[0-9a-f])",
     re.IGNORECASE,
 )
-UUID: Final = re.compile(
+UUID: Final = compile_re(
     r"\bGPU-(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE
 )
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,10 @@ _REMOTE = Place(Category.STORAGE)
 _HARMLESS = Place(None, harmless=True)
 
 _NAMES: tuple[tuple[re.Pattern[str], Place], ...] = (
-    (re.compile(r"loop|z?ram|sr\d|fd\d"), _HARMLESS),
-    (re.compile(r"nvme|pmem|mmcblk"), _LOCAL),
-    (re.compile(r"n?bd\d|rbd|drbd"), _REMOTE),
-    (re.compile(r"dm-|vd[a-z]|xvd|mapper/"), _VOLUME),
+    (compile_re(r"loop|z?ram|sr\d|fd\d"), _HARMLESS),
+    (compile_re(r"nvme|pmem|mmcblk"), _LOCAL),
+    (compile_re(r"n?bd\d|rbd|drbd"), _REMOTE),
+    (compile_re(r"dm-|vd[a-z]|xvd|mapper/"), _VOLUME),
 )
 
 

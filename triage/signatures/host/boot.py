@@ -7,6 +7,7 @@ that somebody ordered does. Dropped messages mean that evidence is missing.
 import re
 from collections.abc import Sequence
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
@@ -18,11 +19,11 @@ def dropped(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # The manager of a user's session ends with every logout; the node's own is process 1.
-_USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
+_USERS_MANAGER = compile_re(r"systemd\[(?!1\])\d{1,9}\]: $")
 
 
 # The system will reboot now! (requested by root via ansible); System is rebooting (kernel update)
-_REQUESTED = re.compile(r"[!.]? ?\([^()\n]{3,120}\)")
+_REQUESTED = compile_re(r"[!.]? ?\([^()\n]{3,120}\)")
 
 
 def of_the_node(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

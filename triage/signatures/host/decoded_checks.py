@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.host.machine_check import classify_status, rate_severity
 from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, CORRECTED, ERROR, FATAL, WARN, get_group_text
@@ -15,7 +16,7 @@ from triage.signatures.signature import Reading
 
 _BOTH = (Category.HOST_MEMORY, Category.CPU)
 # AMD's unified memory controllers report a DRAM error by these low words of the status.
-_AMD_DRAM = re.compile(r"011b$|080[0-9a-f]$|081[0-9a-f]$", re.IGNORECASE)
+_AMD_DRAM = compile_re(r"011b$|080[0-9a-f]$|081[0-9a-f]$", re.IGNORECASE)
 
 
 def list_alternatives(category: Category) -> tuple[Category, ...]:

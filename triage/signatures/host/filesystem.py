@@ -8,12 +8,13 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.host.block_device import place
 from triage.signatures.load import load
 from triage.signatures.severity import NOISE, ROOT, WARN
 from triage.signatures.signature import Reading
 
-_CHECKSUM = re.compile(
+_CHECKSUM = compile_re(
     r"checksum|\bcrc\b|csum|bad extent|corrupt|bad header|bad entry", re.IGNORECASE
 )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
@@ -14,13 +15,13 @@ _TABLES: Final = {
     "system": "system_serial", "base board": "board_serial", "chassis": "chassis_serial",
 }  # fmt: skip
 # "\tSerial Number: J3009X4K", of dmidecode's tables
-_DMI_SERIAL: Final = re.compile(r"\s{1,8}Serial Number: (?P<serial>[^\n]{1,100}?)\s*$")
-_NEXT_TABLE: Final = re.compile(r"Handle 0x|\S")
+_DMI_SERIAL: Final = compile_re(r"\s{1,8}Serial Number: (?P<serial>[^\n]{1,100}?)\s*$")
+_NEXT_TABLE: Final = compile_re(r"Handle 0x|\S")
 # "\tNode GUID: 0xb8cef60300aabbcc" of ibstat, "\tnode_guid:\t\tb8ce:f603:00aa:bbcc" of ibv_devinfo
-_NODE_GUID: Final = re.compile(
+_NODE_GUID: Final = compile_re(
     r"\s{1,16}(?:Node GUID|node_guid): {0,4}\s{0,8}(?P<guid>[0-9a-fx:]{16,23})"
 )
-_NEXT_ADAPTER: Final = re.compile(r"\s{0,4}(?:CA '|hca_id:)")
+_NEXT_ADAPTER: Final = compile_re(r"\s{0,4}(?:CA '|hca_id:)")
 
 
 def dmi(match: re.Match[str], after: Sequence[str]) -> Reading | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu.catalogue import get_xid
 from triage.signatures.host.agent_words import find_gpu_fields, find_part
 from triage.signatures.load import load
@@ -18,12 +19,12 @@ from triage.signatures.severity import CONSEQUENCE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 # "host=gpu-17", "node: gpu-17", "on node gpu-17", "nodeName=gpu-17"
-NODE: Final = re.compile(
+NODE: Final = compile_re(
     rf"\b(?:host(?:name)?|node(?:_?name)?)[=:] ?[\"']?(?P<node>{HOST})"
     rf"|\bon (?:node|host) (?P<on>{HOST})",
     re.IGNORECASE,
 )
-_HEALTHY: Final = re.compile(
+_HEALTHY: Final = compile_re(
     r"is ?healthy[\"']?[ :=]{1,3}true|\bhealthy[\"']?[ :=]{1,3}true|no (?:health )?(?:failures|"
     r"issues|errors?)\b|\b0 (?:failures|errors)\b|\ball (?:checks )?pass|recovered|cleared",
     re.IGNORECASE,

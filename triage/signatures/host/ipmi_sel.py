@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.gpu.catalogue import Xid, get_xid
 from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
@@ -34,12 +35,12 @@ class Event:
     category: Category | None = None
 
 
-_GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
+_GONE = compile_re(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
 
 
 # "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 PM CET | ", and of
 # ipmi-sel: "12 | Mar-14-2026 | 02:39:12 | "
-_DATE: Final = re.compile(
+_DATE: Final = compile_re(
     r"^\s*(?:(?P<host>[A-Za-z][\w.-]{0,127}): {1,4})?[0-9a-f]{1,6} ?[|,] ?"
     r"(?:(?P<first>\d\d?)/(?P<second>\d\d?)/|(?P<month>[a-z]{3})-(?P<day>\d\d)-)"
     r"(?P<year>\d{4}|\d\d) ?[|,] ?(?P<hour>\d\d?)(?P<clock>:\d\d:\d\d)(?: (?P<half>[AP])M\b)?"
@@ -47,7 +48,7 @@ _DATE: Final = re.compile(
     re.IGNORECASE,
 )
 # "   5 |  Pre-Init  |0000000012| ..."
-_BEFORE_THE_CLOCK: Final = re.compile(
+_BEFORE_THE_CLOCK: Final = compile_re(
     r"\s{0,8}(?:[A-Za-z][\w.-]{0,127}: {1,4})?[0-9a-f]{1,6} ?[|,] {0,4}Pre-?Init", re.IGNORECASE
 )
 _MONTHS: Final = (
@@ -119,7 +120,7 @@ def _make_event_reader(*events: Event) -> Read:
 
 def make_event(words: str, severity: str, category: Category | None = None) -> Event:
     """An event, its words compared without case."""
-    return Event(re.compile(words, re.IGNORECASE), severity, category)
+    return Event(compile_re(words, re.IGNORECASE), severity, category)
 
 
 _LIMIT_LOST = make_event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
@@ -127,16 +128,16 @@ _LIMIT_NEAR = make_event(r"(?:lower|upper) non-?critical", WARN)
 
 
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
-_BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
-_BOARD_WORDS: Final = re.compile(
+_BUS_WORDS: Final = compile_re(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
+_BOARD_WORDS: Final = compile_re(
     r"gpu_?(?:tray|board|baseboard)|base ?board|back ?plane|mid ?plane|system board|mother ?board"
     r"|slot ?/ ?connector|management subsys",
     re.I,
 )
-_HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
-_MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
+_HEAT_WORDS: Final = compile_re(r"overheat|temperature|thermal", re.I)
+_MODULE: Final = compile_re(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
 # "[2026-03-14 02:40:57.118][1032][0] XID 79 GPU has fallen off the bus."
-_DRIVER_EVENT: Final = re.compile(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
+_DRIVER_EVENT: Final = compile_re(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
 _GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.program.process_names import Whose, classify_owner
 from triage.signatures.severity import CONSEQUENCE, ROOT
@@ -33,7 +34,7 @@ class Wait:
 _WAITS = (
     Wait(
         "network_storage",
-        re.compile(
+        compile_re(
             r"\[(?:nfsv?\d?|nfs_layout\w*|sunrpc|rpcrdma|lustre|ptlrpc|osc|mdc|lov|obdclass|ko2iblnd"
             r"|lnet|mmfs\w*|tracedev|wekafs\w*|beegfs|ceph|libceph|cifs|fuse)\]|\b(?:nfs|rpc_wait|ll)_"
         ),
@@ -44,14 +45,14 @@ _WAITS = (
     ),
     Wait(
         "gpu_driver",
-        re.compile(r"\[(?:nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|amdgpu)\]"),
+        compile_re(r"\[(?:nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|amdgpu)\]"),
         Category.GPU,
         (Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
         CONSEQUENCE,
     ),
     Wait(
         "nic_driver",
-        re.compile(
+        compile_re(
             r"\[(?:mlx[45]_(?:core|ib|en)|ib_core|ib_uverbs|rdma_cm|efa|bnxt_\w+|ice|irdma)\]"
         ),
         Category.NIC,
@@ -60,7 +61,7 @@ _WAITS = (
     ),
     Wait(
         "local_disk",
-        re.compile(
+        compile_re(
             r"\[(?:nvme|nvme_core|ext4|xfs|jbd2|btrfs|raid\d{1,2}|md_mod)\]"
             r"|\b(?:ext4|xfs|jbd2|btrfs|nvme|blk_mq)_"
         ),
@@ -69,7 +70,7 @@ _WAITS = (
         CONSEQUENCE,
     ),
 )
-_NEXT_EVENT = re.compile(r"INFO: task |BUG: |</TASK>|---\[ end|rcu: INFO")
+_NEXT_EVENT = compile_re(r"INFO: task |BUG: |</TASK>|---\[ end|rcu: INFO")
 
 
 def wait(after: Sequence[str]) -> Wait | None:
@@ -123,61 +124,61 @@ class Reason:
 
 _REASONS = (
     Reason(
-        re.compile(r"uncorrect\w* memory|memory corruption|EDAC|\bUE\b|ECC error", re.IGNORECASE),
+        compile_re(r"uncorrect\w* memory|memory corruption|EDAC|\bUE\b|ECC error", re.IGNORECASE),
         Category.HOST_MEMORY,
     ),
     Reason(
-        re.compile(
+        compile_re(
             r"machine check|broadcast exception handler|MCE|processor context", re.IGNORECASE
         ),
         Category.CPU,
         (Category.HOST_MEMORY,),
     ),
     Reason(
-        re.compile(r"fatal hardware error", re.IGNORECASE),
+        compile_re(r"fatal hardware error", re.IGNORECASE),
         Category.CPU,
         (Category.HOST_MEMORY, Category.IO_BOARD),
     ),
     Reason(
-        re.compile(r"NMI|PCIe|AER|SERR|IOCK", 0),
+        compile_re(r"NMI|PCIe|AER|SERR|IOCK", 0),
         Category.IO_BOARD,
         (Category.CPU, Category.HOST_MEMORY),
         weak=True,
     ),
     Reason(
-        re.compile(r"out of memory|deadlocked on memory|no killable", re.IGNORECASE),
+        compile_re(r"out of memory|deadlocked on memory|no killable", re.IGNORECASE),
         Category.HOST_OOM,
     ),
     Reason(
-        re.compile(r"hung_task|hung tasks|blocked tasks", re.IGNORECASE),
+        compile_re(r"hung_task|hung tasks|blocked tasks", re.IGNORECASE),
         None,
         weak=True,
         role=CONSEQUENCE,
     ),
     Reason(
-        re.compile(r"hard lockup", re.IGNORECASE),
+        compile_re(r"hard lockup", re.IGNORECASE),
         Category.CPU,
         (Category.SOFTWARE_FRAMEWORK,),
         weak=True,
     ),
     Reason(
-        re.compile(r"lockup|rcu.{0,20}stall", re.IGNORECASE),
+        compile_re(r"lockup|rcu.{0,20}stall", re.IGNORECASE),
         Category.SOFTWARE_FRAMEWORK,
         (Category.CPU,),
         weak=True,
     ),
     Reason(
-        re.compile(r"sysrq|user.?triggered|crash triggered", re.IGNORECASE),
+        compile_re(r"sysrq|user.?triggered|crash triggered", re.IGNORECASE),
         Category.HOST_MAINTENANCE,
     ),
     Reason(
-        re.compile(r"EXT4-fs|XFS|BTRFS|I/O error|root fs|killing? init", re.IGNORECASE),
+        compile_re(r"EXT4-fs|XFS|BTRFS|I/O error|root fs|killing? init", re.IGNORECASE),
         Category.SSD,
         (Category.STORAGE, Category.SOFTWARE_FRAMEWORK),
         weak=True,
     ),
     Reason(
-        re.compile(r"fatal exception|oops", re.IGNORECASE),
+        compile_re(r"fatal exception|oops", re.IGNORECASE),
         Category.SOFTWARE_FRAMEWORK,
         (Category.DEPENDENCY, Category.HOST_MEMORY, Category.CPU),
         weak=True,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.host.machine_check import classify_status, rate_severity
 from triage.signatures.load import load
 from triage.signatures.pci import normalize_full_address
@@ -68,11 +69,11 @@ _SECTIONS = (
     ("dmar", Category.IO_BOARD, (Category.CPU,)),
     ("processor", Category.CPU, ()),
 )
-_SECTION = re.compile(r"section[_ ]type: (?P<section>[^\n]{1,80})", re.IGNORECASE)
-_PART = re.compile(
+_SECTION = compile_re(r"section[_ ]type: (?P<section>[^\n]{1,80})", re.IGNORECASE)
+_PART = compile_re(
     r"(?:DIMM location: (?!not present)|fru_text: )(?P<part>[^\n]{1,80})", re.IGNORECASE
 )
-DEVICE = re.compile(rf"device_id: (?P<device>{BDF})", re.IGNORECASE)
+DEVICE = compile_re(rf"device_id: (?P<device>{BDF})", re.IGNORECASE)
 # What the firmware calls it, and the word for it here.
 _SEVERITIES = {"recoverable": ERROR, "fatal": FATAL, "corrected": CORRECTED, "info": WARN}
 

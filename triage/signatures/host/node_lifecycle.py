@@ -7,6 +7,7 @@ comes up again without an order had some other cause: that alone convicts nothin
 import re
 from collections.abc import Sequence
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading
@@ -21,7 +22,7 @@ def rebooted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-_INSTANCE = re.compile(
+_INSTANCE = compile_re(
     rf"\b[Ii]nstance i-[0-9a-f]{{8,17}} \((?P<node>{HOST})\)"
     rf'|"kubernetes\.io/hostname": ?"(?P<label>{HOST})"'
 )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.pci import normalize_bus_id, normalize_full_address
 from triage.signatures.severity import (
@@ -86,8 +87,8 @@ def named(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return grade(place(match), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
 
 
-_MENDED = re.compile(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
-_NAMED = re.compile(r"\[ ?\d{1,2}\] [A-Z]")
+_MENDED = compile_re(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
+_NAMED = compile_re(r"\[ ?\d{1,2}\] [A-Z]")
 
 
 def detailed(match: re.Match[str], after: Sequence[str]) -> Reading:

@@ -8,15 +8,16 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import NOISE, WARN
 from triage.signatures.signature import Reading
 
 # Said of the same part a while later.
-_OVER = re.compile(
+_OVER = compile_re(
     r"\b(?:restored|recovered|deassert\w*|returned to normal|is back|cleared)\b", re.I
 )
-_LIGHT = re.compile(r"redundan|predict|degraded|mismatch", re.I)
+_LIGHT = compile_re(r"redundan|predict|degraded|mismatch", re.I)
 
 
 def supply(match: re.Match[str], _after: Sequence[str]) -> Reading:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.program.process_names import Whose, classify_owner
 from triage.signatures.severity import NOISE, get_group_text
@@ -30,12 +31,12 @@ def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # Libraries that only programs on GPUs load, whatever the program is called.
-_OF_A_JOB = re.compile(
+_OF_A_JOB = compile_re(
     r"(?:lib)?(?:nccl|rccl|torch|c10|cuda|cudart|cudnn|cublas|nvrtc|hip|hsa|amdhip|mlx5|ibverbs|efa"
     r"|fabric|ucp|ucs|uct|mpi|open-rte)",
     re.IGNORECASE,
 )
-_PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
+_PYTHON = compile_re(r"(?:lib)?python3", re.IGNORECASE)
 
 
 def _read_process_death(task: str | None, library: str, fields: dict[str, str]) -> Reading:

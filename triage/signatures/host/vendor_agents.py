@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import (
     ADVICE,
@@ -33,7 +34,7 @@ class Part:
 
 def make_part(words: str, category: Category, kind: Kind) -> Part:
     """A part, its words compared without case."""
-    return Part(re.compile(words, re.IGNORECASE), category, kind)
+    return Part(compile_re(words, re.IGNORECASE), category, kind)
 
 
 _PARTS = (
@@ -52,21 +53,21 @@ _PARTS = (
     make_part(r"\bmemory\b", Category.HOST_MEMORY, Kind.MEMORY),
 )
 # What is over, or only told.
-_OVER = re.compile(
+_OVER = compile_re(
     r"\b(?:repaired|restored|recovered|returned to|normal\b|deassert\w*|cleared|ok\b|regained"
     r"|presence detected|device enabled|fully redundant)",
     re.IGNORECASE,
 )
-_UNCORRECTED = re.compile(r"uncorrect\w*|multi-?bit|unrecoverable|non-?correctable", re.IGNORECASE)
-_CORRECTED_WORDS = re.compile(
+_UNCORRECTED = compile_re(r"uncorrect\w*|multi-?bit|unrecoverable|non-?correctable", re.IGNORECASE)
+_CORRECTED_WORDS = compile_re(
     r"(?<!un)correct(?:ed|able)|single-?bit|predict\w*|pre-?fail|non-critical|threshold exceeded",
     re.IGNORECASE,
 )
-_BAD = re.compile(
+_BAD = compile_re(
     r"fail(?:ed|ure)|critical|fault|lost|error|non-?recoverable|exception|trip|offline|removed",
     re.IGNORECASE,
 )
-_LIGHT = re.compile(r"redundan|degraded|caution|warning", re.IGNORECASE)
+_LIGHT = compile_re(r"redundan|degraded|caution|warning", re.IGNORECASE)
 
 
 def sentence(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

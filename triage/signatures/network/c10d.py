@@ -10,17 +10,18 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.numbers import parse_small_number
 from triage.signatures.severity import ADVICE, CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
 # [PG ID 5 PG GUID 55(mesh_replicate) Rank 1], [PG 0 (default_pg) Rank 3], [PG 1 Rank 0], [Rank 2]
-_GROUP = re.compile(
+_GROUP = compile_re(
     r"\[(?:PG (?:ID )?(?P<pg>\w{1,64})[ ,]{0,2}(?:PG GUID )?(?P<guid>\w{0,128})\s?"
     r"(?:\((?P<pg_desc>[^()]{0,128})\))? )?Rank (?P<group_rank>\d{1,7})\]"
 )
-_WORK = re.compile(
+_WORK = compile_re(
     r"(SeqNum|OpType|NumelIn|NumelOut|Timeout\(ms\)|TensorShape)=(\[[^\]]*\]|[\w.]+)"
 )
 _WORK_FIELD = {
@@ -31,14 +32,14 @@ _WORK_FIELD = {
     "Timeout(ms)": "timeout_ms",
     "TensorShape": "shape",
 }
-_RAN_FOR = re.compile(r"ran for (\d{1,18}) milliseconds")
-_AT_WORK = re.compile(r"(?:at NCCL work:?|at work:?|work sequence id:?) ?(\d{1,18})", re.IGNORECASE)
-_LAST_ENQUEUED = re.compile(r"last enqueued\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
-_LAST_COMPLETED = re.compile(r"last completed\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
-_LAST_STARTED = re.compile(r"last started\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_RAN_FOR = compile_re(r"ran for (\d{1,18}) milliseconds")
+_AT_WORK = compile_re(r"(?:at NCCL work:?|at work:?|work sequence id:?) ?(\d{1,18})", re.IGNORECASE)
+_LAST_ENQUEUED = compile_re(r"last enqueued\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_LAST_COMPLETED = compile_re(r"last completed\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
+_LAST_STARTED = compile_re(r"last started\s{1,4}(?:NCCL )?work:? ?(-?\d{1,18})", re.IGNORECASE)
 
 # A bar of rank 0's preprocessing, glued to the line: tqdm leaves no line end behind.
-_BAR_BESIDE = re.compile(
+_BAR_BESIDE = compile_re(
     r"(?:tokeniz|grouping texts|preprocess|map(?: \(num_proc=\d+\))?:|filter:|generating \w+ split)"
     r"[^\[\]|]{0,80}\d{1,3}%\|",
     re.IGNORECASE,
@@ -113,11 +114,11 @@ def dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-_FINGERPRINT = re.compile(
+_FINGERPRINT = compile_re(
     r"Rank (?P<rank>\d{1,7})\s+(?:is running collective|is running):? ?"
     r"CollectiveFingerPrint\((?P<print>[^()]{1,400})"
 )
-_FINGERPRINT_PART = re.compile(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]|[\w]+)")
+_FINGERPRINT_PART = compile_re(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]|[\w]+)")
 _PART_FIELD = {"SequenceNumber": "seq_id", "OpType": "op", "TensorShape": "shape"}
 
 
@@ -133,7 +134,7 @@ def mismatch(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(peer=peer, fields=fields)
 
 
-_RUNNING = re.compile(
+_RUNNING = compile_re(
     r"\[Rank (?P<rank>\d{1,7})\] Running collective: "
     r"CollectiveFingerPrint\((?P<print>[^()]{1,400})"
 )
@@ -191,7 +192,7 @@ _RESULTS = {
 }
 
 
-_RESULT = re.compile("|".join(_RESULTS), re.IGNORECASE)
+_RESULT = compile_re("|".join(_RESULTS), re.IGNORECASE)
 
 
 def nccl_result(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

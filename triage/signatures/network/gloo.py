@@ -9,15 +9,16 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import ROOT
 from triage.signatures.signature import Reading
 
-UNREACHABLE = re.compile(r"no route to host|unreachable|connection timed out", re.IGNORECASE)
+UNREACHABLE = compile_re(r"no route to host|unreachable|connection timed out", re.IGNORECASE)
 
 
 # The other end as gloo prints it: [10.2.0.3]:6120, [fe80::1]:6120, or without the brackets.
-_OTHER_END = re.compile(
+_OTHER_END = compile_re(
     r"\[(?P<inside>[^\s\[\]]{1,128})\]:\d{1,5}|\bpeer (?P<bare>[\w.-]{3,128}):\d{1,5}"
 )
 

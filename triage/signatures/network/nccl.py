@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading
@@ -94,7 +95,7 @@ def verbs_call(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=CONSEQUENCE)
 
 
-UNREACHABLE = re.compile(
+UNREACHABLE = compile_re(
     r"no route to host|network is unreachable|connection timed out|host is down", re.IGNORECASE
 )
 

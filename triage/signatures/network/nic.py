@@ -9,18 +9,19 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import ADVICE, FATAL, NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 _GENERIC = frozenset({Trait.GENERIC})
 # What takes an object away again: refused where the object, or its owner, went first.
-_TAKES_AWAY = re.compile(
+_TAKES_AWAY = compile_re(
     r"(?:destroy|dealloc|2rst|2err|teardown|disable|detach|delete|drain|release|page_fault_resume"
     r"|reset|modify_(?:qp|sq|rq|tis|tir)|rst2|rts2|sqd_)"
 )
 # What a driver asks of firmware that may not know it, or of a function that may not.
-_ASKS = re.compile(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
+_ASKS = compile_re(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
 
 
 def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -78,7 +79,7 @@ def module(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # One gigabit and virtual ports: a desktop's or a management network, never a job's fabric.
-_SLOW = re.compile(
+_SLOW = compile_re(
     r"(?:r8169|r8152|e100|e1000e?|igb|igc|tg3|bnx2|bcmgenet|forcedeth|alx|sky2|8139\w*|virtio_net|vmxnet3|usbnet"
     r"|ax88\w+|cdc_\w+|rndis_host|smsc\d+|lan78xx|macb|fec|stmmac\w*|dwmac\w*)\b[: ]"
 )

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST
 from triage.signatures.severity import NOISE, WARN, get_group_text
 from triage.signatures.signature import Reading
 
 # "gpu-17 eth3", "to gpu-17", "gpu-17:mlx5_3", "server gpu-17 port 2"
-_DESCRIBED: Final = re.compile(
+_DESCRIBED: Final = compile_re(
     rf"\s*(?:(?:to|server|host|link to|connected to)[ :_-]{{1,2}})?(?P<node>{HOST})(?=[ :/,_]|$)",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.patterns import compile_re
 from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
 from triage.signatures.gpu.catalogue import get_sxid, get_xid
 from triage.signatures.own.own_signatures import OwnEntry, Silence
@@ -18,8 +19,8 @@ MAX_BYTES: Final = 256 << 10
 """Of one file."""
 MAX_ENTRIES: Final = 500
 """Signatures and silences of all files together."""
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,47}", re.ASCII)
-_SILENT: Final = re.compile(r"(?P<id>[a-z0-9_]+\.[a-z0-9_]+)(?::(?P<code>[0-9]{1,6}))?", re.ASCII)
+_NAME: Final = compile_re(r"[a-z][a-z0-9_]{0,47}", re.ASCII)
+_SILENT: Final = compile_re(r"(?P<id>[a-z0-9_]+\.[a-z0-9_]+)(?::(?P<code>[0-9]{1,6}))?", re.ASCII)
 
 _KEYS: Final = (*ENTRY_KEYS, "action")
 _SILENCE_KEYS: Final = ("signatures", "reason", "matches")

@@ -1,10 +1,11 @@
 """On which line of a TOML file an entry of a list of tables stands, and a key of it."""
 
-import re
 from typing import Final
 
-_HEADER: Final = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
-_KEY: Final = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*=")
+from triage.domain.patterns import compile_re
+
+_HEADER: Final = compile_re(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
+_KEY: Final = compile_re(r"\s*[\"']?([\w-]+)[\"']?\s*=")
 _LONG: Final = ('"""', "'''")
 
 

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import CONSEQUENCE, ROOT
 from triage.signatures.signature import Reading
 
-_TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
+_TASK = compile_re(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
 
 
 def late_tasks(match: re.Match[str], after: Sequence[str]) -> Reading:

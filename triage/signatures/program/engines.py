@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
@@ -18,7 +19,7 @@ def over_threshold(match: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 # Who gives back what stood idle takes nothing from a job.
-_UNUSED = re.compile(r"\b(?:idle|unused|max_workers|outdated)", re.IGNORECASE)
+_UNUSED = compile_re(r"\b(?:idle|unused|max_workers|outdated)", re.IGNORECASE)
 
 
 def taken_away(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

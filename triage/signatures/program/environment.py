@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 # The part that the container asks for is not there, or says nothing.
-_NO_DEVICE = re.compile(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
-_MISFIT = re.compile(r"version mismatch|driver not loaded|unsatisfied condition", re.IGNORECASE)
-_NODE = re.compile(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
+_NO_DEVICE = compile_re(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
+_MISFIT = compile_re(r"version mismatch|driver not loaded|unsatisfied condition", re.IGNORECASE)
+_NODE = compile_re(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
 
 
 def container(match: re.Match[str], _after: Sequence[str]) -> Reading:

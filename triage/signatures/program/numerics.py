@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.severity import NOISE, ROOT
 from triage.signatures.signature import Reading
@@ -36,7 +37,7 @@ def rerun(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=Category.SDC, also=(Category.NUMERICAL, Category.GPU), weak=not sure)
 
 
-FAULTY = re.compile(
+FAULTY = compile_re(
     r"Possible (?:transient|persistent) error|\b(?:initial result ?= ?|\()-?(?:nan|inf)\b",
     re.IGNORECASE,
 )
@@ -69,7 +70,7 @@ def skipped_step(match: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-_GRAD_NORM = re.compile(
+_GRAD_NORM = compile_re(
     r"grad[ _]norm['\"]?\s?[:=]\s?['\"]?"
     r"(\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?)",
     re.IGNORECASE,
@@ -90,7 +91,7 @@ def norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None:
 
 
 # "found inf in gradients, skipping step, loss scale 32768 -> 16384": so a scaler finds its scale.
-_SCALED = re.compile(
+_SCALED = compile_re(
     r"\b(?:skip\w*|ignor\w*)\b.{0,40}\b(?:step|iteration|update|batch|gradient)"
     r"|\b(?:loss|grad\w*)[ _-]scal",
     re.IGNORECASE,

@@ -7,6 +7,8 @@ and names its threads after itself; services and desktops are known by their own
 import re
 from enum import StrEnum
 
+from triage.domain.patterns import compile_re
+
 
 class Whose(StrEnum):
     """What a process is to a job."""
@@ -16,14 +18,14 @@ class Whose(StrEnum):
     UNKNOWN = "unknown"
 
 
-_JOB = re.compile(
+_JOB = compile_re(
     r"(?:python|pypy|pt_|pin_memory|torch|rank[\d_-]|rank$|train|pretrain|finetune|sft|rlhf|megatron"
     r"|nemo|deepspeed|accelerate|lightning|nccl|rccl|gloo|cuda|dali|mpi|orted|prted|hydra_|ray::"
     r"|raylet|vllm|sglang|jax|xla|tensorflow|fairseq|mosaic|composer|dataloader|data_worker|elastic"
     r"|autograd|all_reduce|alltoall|sendrecv|reduce_scatter|bench|worker\d)",
     re.IGNORECASE,
 )
-_SERVICE = re.compile(
+_SERVICE = compile_re(
     r"(?:systemd|\(sd-|\(udev|udev|init$|dbus|polkit|NetworkManager|network|wpa_|ModemManager|avahi"
     r"|cups|snap|apt|dpkg|unattended|packagekit|PK-|dnf|yum|rpm|cron|anacron|atd$|rsyslog|syslog"
     r"|in:im|journal|auditd?$|chronyd?|ntpd?$|sshd|login|agetty|sudo$|su$|bash$|sh$|dash$|zsh$|fish$"
@@ -48,7 +50,7 @@ _SERVICE = re.compile(
 )
 
 # Services whose words are about jobs: schedulers, container runtimes, agents that watch GPUs.
-_SERVES_JOBS = re.compile(
+_SERVES_JOBS = compile_re(
     r"(?:slurm|srun|sbatch|salloc|munge|pbs_|qmaster|sge_|lsf|mbatchd|sbatchd|htcondor|condor_|flux"
     r"|kubelet|kube-|k3s|docker|containerd|runc|crio|podman|conmon|enroot|pyxis|singularity|apptainer"
     r"|supervis|launch|mpi|orted|prted|hydra_|ray|raylet|torchrun|elastic|nvidia|nv-|dcgm|gpud|gpu"

@@ -7,17 +7,18 @@ one text that nobody else does, so that one literal finds its lines.
 import re
 from collections.abc import Sequence
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:\.\d{0,20})?(?:e[-+]?\d{1,4})?|nan|inf)"
 
-_LOSS = re.compile(
+_LOSS = compile_re(
     rf"\b(?:\w{{1,20}}_|lm )?loss(?:es)?['\"]?\s?[:=]\s{{0,4}}['\"]?({_NUMBER})", re.IGNORECASE
 )
-_GRAD_NORM = re.compile(rf"grad[ _]norm['\"]?\s?[:=]\s{{0,4}}['\"]?({_NUMBER})", re.IGNORECASE)
-_STEP_TIME_MS = re.compile(rf"elapsed time per iteration \(ms\): ({_NUMBER})")
-_STEP_TIME_S = re.compile(
+_GRAD_NORM = compile_re(rf"grad[ _]norm['\"]?\s?[:=]\s{{0,4}}['\"]?({_NUMBER})", re.IGNORECASE)
+_STEP_TIME_MS = compile_re(rf"elapsed time per iteration \(ms\): ({_NUMBER})")
+_STEP_TIME_S = compile_re(
     rf"(?:train_step_timing in s|\btime|iter_time|step_time)['\"]?\s?[:=]\s{{0,4}}({_NUMBER})"
 )
 

@@ -13,43 +13,44 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 # rank 17, rank=17, global rank 17, Rank-17, [rank17]
-RANK = re.compile(
+RANK = compile_re(
     r"(?P<within>\b(?:local|group|dp|tp|pp|ep|cp|sp|data[ -]?parallel|tensor[ -]?parallel|"
     r"pipeline|expert|replica|shard)[ _-])?\b(?:global[ _-])?rank[ _#:=-]{0,2}"
     r"(?P<number>\d{1,7})\b",
     re.IGNORECASE,
 )
-_REPORTS = re.compile(
+_REPORTS = compile_re(
     r"\brank[ _#:=-]{0,2}\d{1,7}\]?:? {1,2}(?:reports?|reported|says|sees|saw|observed|observes|"
     r"detected|detects|found|finds|claims|noticed|received|recomputed|flags?|flagged|voted?|"
     r"votes)\b",
     re.IGNORECASE,
 )
-_MAJORITY = re.compile(
+_MAJORITY = compile_re(
     r"majority|\bothers?\b|\ball (?:the )?other|\bpeers\b|quorum|consensus|\bgolden\b|\breference\b"
     r"|\bexpected\b|its replica group|the rest|outlier|\bodd one\b|\bonly on\b"
     r"|\b\d{1,7} ?(?:/|of|out of) ?\d{1,7}\b|\bminority\b",
     re.IGNORECASE,
 )
 # What belongs to a file or a message, and not to what a GPU computed.
-_OF_A_FILE = re.compile(
+_OF_A_FILE = compile_re(
     r"\b(?:archive|files?|image|download\w*|shard|tarball|package|wheel|checkpoint|ckpt|config\w*|"
     r"dataset|source|tokenizer|manifest|block|btrfs|ext4|xfs|header|firmware|superblock|inode|"
     r"disk|object|upload\w*)\b|/[\w.-]{1,64}/|s3://|gs://",
     re.IGNORECASE,
 )
 # Whose numbers: without any of these a checksum is that of a file or a message.
-_SOMEBODY = re.compile(r"\branks?\b|\breplicas?\b|\bGPU[ _#:=-]{0,2}\d", re.IGNORECASE)
-_AMONG_MANY = re.compile(
+_SOMEBODY = compile_re(r"\branks?\b|\breplicas?\b|\bGPU[ _#:=-]{0,2}\d", re.IGNORECASE)
+_AMONG_MANY = compile_re(
     r"\b(?:across|among|between) (?:the |all )?(?:\w{1,16}[- ]){0,2}(?:replicas|ranks|workers"
     r"|gpus)\b",
     re.IGNORECASE,
 )
-_ALL_WELL = re.compile(
+_ALL_WELL = compile_re(
     r"\b(?:no|zero|0|without|passed?|passes|ok|clean|disabled|enabled|starting|started|checking|"
     r"will|if|skipp\w+) (?:\w+ ){0,3}(?:mismatch\w*|differ\w*|sdc|silent|corrupt\w*|errors?|"
     r"checks?|violations?)\b|\b(?:check|checks|test|tests|validation)s? (?:has |have )?"
@@ -59,7 +60,7 @@ _ALL_WELL = re.compile(
 
 
 # Whom a value is held against: "differs from rank 0", "0x1f != that of rank 3".
-_HELD_AGAINST = re.compile(
+_HELD_AGAINST = compile_re(
     r"(?:(?:differ|deviat|disagree|diverg)\w{0,4}|match(?:es)?\b|equal\w{0,2}|!=|\bvs\.?|\bversus|"
     r"\bthan|\bunlike|\bagainst|\bcompared)"
     r"(?: {1,2}(?:from|with|to|that of|those of|the (?:one|ones|value|hash|checksum) (?:of|on"
@@ -68,7 +69,7 @@ _HELD_AGAINST = re.compile(
     re.IGNORECASE,
 )
 # "rank 0: ...", also behind a tag, before words about another rank: who prints.
-_LABEL = re.compile(
+_LABEL = compile_re(
     r"\s{0,8}(?:[A-Za-z][\w.-]{1,64}: {1,2}(?=\[))?(?:\[[a-z][\w .:/-]{0,40}\] {0,2}){0,2}"
     r"\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ",
     re.IGNORECASE,
@@ -76,7 +77,7 @@ _LABEL = re.compile(
 
 
 # "odd one out: rank 16": who is meant, whatever other ranks are named.
-_ODD_ONE = re.compile(
+_ODD_ONE = compile_re(
     r"(?:\bodd (?:one|rank|member) out|\boutlier|\bminority|\bculprit|\boffender)"
     r"(?:\s?(?:is|was|[:=-]|->)){0,2}\s{0,2}\[?(?=(?:global )?rank[ _#:=-]{0,2}\d)",
     re.IGNORECASE,
@@ -168,9 +169,9 @@ def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     )
 
 
-_OF_GPU = re.compile(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
+_OF_GPU = compile_re(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
 # "alignment test bd-05: output differs": the node that was tested, of which many print.
-_TESTED_NODE = re.compile(
+_TESTED_NODE = compile_re(
     r"\b(?:test|check|diag\w{0,10}|node|host)(?: (?:on|of|for))?[ =]"
     r"([A-Za-z](?:[\w.-]{0,60}[\w-])?\d[\w.-]{0,30})(?::|,| failed)"
 )
@@ -208,15 +209,15 @@ def _before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | 
 
 
 # Not done yet: "need to rerun on a different GPU to decide".
-_ASKED_FOR = re.compile(r"\b(?:needs? to|will|should|must|going to|to decide|in order to)\b", re.I)
+_ASKED_FOR = compile_re(r"\b(?:needs? to|will|should|must|going to|to decide|in order to)\b", re.I)
 # A bad result that comes again is the model's or the program's.
-_SAME_AGAIN = re.compile(
+_SAME_AGAIN = compile_re(
     r"\breproduc(?:es|ed|ible|ibly)\b|\b(?:exactly )?the same (?:bad |wrong )?(?:nan|inf|loss"
     r"|spike|"
     r"value|result)|\b(?:same|identical) (?:nan|inf|spike)\b",
     re.IGNORECASE,
 )
-_NOT_AGAIN = re.compile(
+_NOT_AGAIN = compile_re(
     r"\b(?:not|never|n't|non|cannot|can't|only)[ -](?:\w{1,16}[ -]){0,2}reproduc"
     r"|irreproduc|unreproduc",
     re.IGNORECASE,

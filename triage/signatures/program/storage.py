@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
-_SHARED_MEMORY = re.compile(r"/dev/shm|</torch_|shared memory object|/psm_|/sem\.", re.IGNORECASE)
-_OBJECT_STORE = re.compile(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
+_SHARED_MEMORY = compile_re(r"/dev/shm|</torch_|shared memory object|/psm_|/sem\.", re.IGNORECASE)
+_OBJECT_STORE = compile_re(r"/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
 # A path that is the node's own disk by its name, wherever sites mount it.
-_LOCAL_DISK = re.compile(
+_LOCAL_DISK = compile_re(
     r"['\"\s=](?:/tmp/|/var/tmp/|/scratch[_-]local|/local|/nvme|/mnt/(?:local|nvme|ssd|resource)"
     r"|/raid/|/ssd/|/opt/dlami/nvme)",
     re.IGNORECASE,

@@ -12,6 +12,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.host.agent_words import find_part
 from triage.signatures.load import load
 from triage.signatures.scheduler.node_names import HOST, named
@@ -20,14 +21,14 @@ from triage.signatures.signature import Reading
 
 _MAINTENANCE: Final = Category.HOST_MAINTENANCE
 # How an event's line or a message names the node that it is about.
-_ON_NODE: Final = re.compile(
+_ON_NODE: Final = compile_re(
     rf"\bnodes?[/ =:\"']{{1,3}}(?P<node>{HOST})|\bnode-name[=:]\"?(?P<other>{HOST})", re.IGNORECASE
 )
 # In front of the message in the table of events: "pod/llm-worker-5", "node/gpu-17".
-_OBJECT: Final = re.compile(
+_OBJECT: Final = compile_re(
     rf"(?<![\w/.-])(?P<kind>pod|node|Pod|Node)/(?P<name>(?:[\w.-]{{1,80}}/)?{HOST})"
 )
-_EVICTED_FROM: Final = re.compile(
+_EVICTED_FROM: Final = compile_re(
     rf"evicted by the eviction API from (?P<node>{HOST})|\bdrained for \w{{1,20}} of node"
     rf" (?P<drained>{HOST})"
 )
@@ -82,14 +83,14 @@ def preempted(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(blame=Blame.SELF, fields={"node": name, "said_of": name})
 
 
-_POD: Final = re.compile(
+_POD: Final = compile_re(
     r"(?:\b[Pp]od[ =:\"']{1,3}|[Ee]victing pod )(?P<pod>(?:[\w.-]{1,80}/)?[a-z0-9]"
     r"[a-z0-9.]{0,60}-[\w.-]{1,120})"
 )
 
 
 # Somebody's plan: what else drains a node acts on what it found there.
-_PLANNED: Final = re.compile(r"mainten|upgrad|kernel update|reboot|reclaim|scale.?down", re.I)
+_PLANNED: Final = compile_re(r"mainten|upgrad|kernel update|reboot|reclaim|scale.?down", re.I)
 
 
 def node_of_event(match: re.Match[str], _after: Sequence[str]) -> Reading:

@@ -8,15 +8,16 @@ is the first that it saw, not the first that failed.
 import re
 from collections.abc import Sequence
 
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.scheduler.exit_codes import read_exit_code, read_signal
 from triage.signatures.signature import Reading
 
-_HYDRA_EXIT = re.compile(
+_HYDRA_EXIT = compile_re(
     r"^=? {0,8}(?:EXIT CODE: (?P<code>\d{1,3})|KILLED BY SIGNAL: (?P<number>\d{1,2}))"
 )
-_HYDRA_PLACE = re.compile(r"PID (?P<pid>\d{1,10}) RUNNING AT (?P<node>[\w.-]{1,128})")
-_HYDRA_RANK = re.compile(r"RANK (?P<rank>\d{1,7})\b")
+_HYDRA_PLACE = compile_re(r"PID (?P<pid>\d{1,10}) RUNNING AT (?P<node>[\w.-]{1,128})")
+_HYDRA_RANK = compile_re(r"RANK (?P<rank>\d{1,7})\b")
 
 
 def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.hosts import expand
+from triage.domain.patterns import compile_re
 
 HOST: Final = r"[A-Za-z0-9][\w.-]{0,127}"
 """One name of a node, without capturing it."""
@@ -41,11 +42,11 @@ def named(match: re.Match[str], *groups: str) -> Mapping[str, str]:
 
 # `3m  Warning  OOMKilling  node/gpu-17  ...`, as kubectl and exporters print an event; without
 # a type its reason stands first.
-_EVENT: Final = re.compile(
+_EVENT: Final = compile_re(
     rf"(?:\b(?:Normal|Warning)\s{{1,12}}|^(?=[A-Z][a-z]))\w{{1,60}}\s{{1,40}}"
     rf"(?P<kind>node|pod)/(?P<name>{HOST})"
 )
-_ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
+_ON_NODE: Final = compile_re(rf"\bon node (?P<node>{HOST})")
 
 
 def collect_event_fields(text: str) -> Mapping[str, str]:

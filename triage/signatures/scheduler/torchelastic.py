@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.domain.evidence import Blame
+from triage.domain.patterns import compile_re
 from triage.signatures.load import load
 from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, read_exit_code, read_signal
 from triage.signatures.severity import NOISE, ROOT
 from triage.signatures.signature import Reading
 
-HOST = re.compile(r"^\s*host\s{1,8}: (\S{1,256})")
-RANK = re.compile(r"^\s*rank\s{1,8}: (\d{1,7}) \(local_rank: (\d{1,4})\)")
-EXIT = re.compile(r"^\s*exitcode\s{1,8}: (-?\d{1,5}) \(pid: (\d{1,10})\)")
-_ERROR_FILE = re.compile(r"^\s*error_file\s{0,8}: (\S{1,512})")
-_TRACEBACK = re.compile(r"^\s*traceback\s{0,8}: (\S.{0,200})")
-_NEXT_ENTRY = re.compile(r"^\s*(?:\[\d{1,7}\]:|-{8,}|Root Cause \()")
-_END_OF_TABLE = re.compile(r"^\s*={8,}")
+HOST = compile_re(r"^\s*host\s{1,8}: (\S{1,256})")
+RANK = compile_re(r"^\s*rank\s{1,8}: (\d{1,7}) \(local_rank: (\d{1,4})\)")
+EXIT = compile_re(r"^\s*exitcode\s{1,8}: (-?\d{1,5}) \(pid: (\d{1,10})\)")
+_ERROR_FILE = compile_re(r"^\s*error_file\s{0,8}: (\S{1,512})")
+_TRACEBACK = compile_re(r"^\s*traceback\s{0,8}: (\S.{0,200})")
+_NEXT_ENTRY = compile_re(r"^\s*(?:\[\d{1,7}\]:|-{8,}|Root Cause \()")
+_END_OF_TABLE = compile_re(r"^\s*={8,}")
 
 
 def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:

@@ -6,13 +6,14 @@ part of a key.
 """
 
 import io
-import re
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
+from triage.domain.patterns import compile_re
+
 # How errors and warnings call it.
 BLOB_STORE: Final = "the blob store"
-_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_KEY: Final = compile_re(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Of one request to an object store: some packs fit into one.
 _PIECE: Final = 4 << 20
 

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, check_local
 from triage.api.state import state_of
+from triage.domain.patterns import compile_re
 from triage.services.sessions import log_in, log_out
 from triage.web.access import check_origin, forget_cookie, get_secret, identify, set_cookie
 from triage.web.forms import read_form
@@ -17,7 +18,7 @@ from triage.web.route import page_router
 
 router = page_router("")
 # A path of this service: one slash, as two would begin the name of another host.
-_OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
+_OWN_PLACE: Final = compile_re(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
 _HOME: Final = "/incidents"
 
 

@@ -1,6 +1,5 @@
 """A file as it came: around one line, or whole as a download."""
 
-import re
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
@@ -11,6 +10,7 @@ from triage.api.description.described import BINARY
 from triage.api.requests.values import FileName, check_query
 from triage.api.state import state_of
 from triage.domain.file_kind import FileKind
+from triage.domain.patterns import compile_re
 from triage.services.uploads.raw_file import find_stored_file, read_lines_around, read_pieces
 from triage.store.uploads import evidence
 from triage.web.access import admit
@@ -20,7 +20,7 @@ from triage.web.route import page_router
 
 router = page_router("/incidents", admit(Scope.READ))
 _AROUND = 100
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_UNSAFE = compile_re(r"[^A-Za-z0-9._-]+")
 
 
 @router.get("/{id}/raw", name="page_raw", dependencies=[Depends(check_query("file", "line"))])

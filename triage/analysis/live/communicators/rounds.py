@@ -4,7 +4,6 @@ One look at a job that runs shows ranks a step apart. The same counters in two l
 counters that moved are none.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +12,11 @@ from typing import Final
 
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
+from triage.domain.patterns import compile_re
 
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
-_NUMBERS: Final = re.compile(r"(\d{1,18})")
+_NUMBERS: Final = compile_re(r"(\d{1,18})")
 
 
 class RoundMovement(StrEnum):

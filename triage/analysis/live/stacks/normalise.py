@@ -5,13 +5,13 @@ own frames, and below ``_worker_loop`` a data-loader worker still shows its pare
 was when it forked.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from triage.domain.live.stack import StackFrame
+from triage.domain.patterns import compile_re
 
 # Frames of a stack that are kept, from the inside; recursion makes thousands.
 MAX_FRAMES: Final = 256
@@ -19,8 +19,8 @@ MAX_FRAMES: Final = 256
 _MAX_NAME: Final = 240
 
 # "/opt/venv/lib/python3.11/site-packages/torch/...", "/usr/lib/python3.11/threading.py"
-_SITE: Final = re.compile(r"^.*/(?:site|dist)-packages/")
-_STDLIB: Final = re.compile(r"^.*/lib(?:64)?/python3\.\d+/")
+_SITE: Final = compile_re(r"^.*/(?:site|dist)-packages/")
+_STDLIB: Final = compile_re(r"^.*/lib(?:64)?/python3\.\d+/")
 _LIBRARIES: Final = frozenset(
     {
         "torch", "torchvision", "torchaudio", "torchdata", "torchgen", "triton", "numpy", "scipy",
@@ -37,7 +37,7 @@ _LIBRARIES: Final = frozenset(
     }
 )  # fmt: skip
 # What Python and the C library put between the calls of a program, in stacks of gdb and --native.
-_BETWEEN: Final = re.compile(
+_BETWEEN: Final = compile_re(
     r"^(?:\?\?|0x[0-9a-fA-F]+|_?PyEval_(?!RestoreThread|AcquireThread)\w+|_?PyObject_\w+"
     r"|_?PyFunction_\w+|_?PyVectorcall\w*|cfunction_\w+|method_vectorcall\w*|slot_tp_\w+"
     r"|PyRun_\w+|pymain_\w+|Py_BytesMain|Py_RunMain|run_mod|run_eval_code_obj|do_call_core|main"

@@ -4,7 +4,6 @@ A process is a rank where it or its place says so. Launchers are none, and neith
 data loaders and other children of ranks.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 
 
 class ProcessNames(Protocol):
@@ -217,7 +217,7 @@ def _refine_stack(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) ->
 # fork server, wandb's service: each stands in its loop for as long as the job runs, well or not.
 
 # Main loops, as "file function"; a pool's worker that runs the job's own code may be a rank.
-_LOOPS: Final = re.compile(
+_LOOPS: Final = compile_re(
     r"concurrent/futures/process\.py _process_worker$|multiprocessing/pool\.py worker$"
     r"|multiprocessing/managers\.py serve_forever$"
     r"|multiprocessing/(?:resource_tracker|semaphore_tracker|forkserver)\.py main$"

@@ -13,6 +13,7 @@ from typing import Final
 
 from triage.analysis.live.stacks.normalise import get_bare_name, is_library, shorten_file
 from triage.domain.live.stack import StackFrame
+from triage.domain.patterns import compile_re
 
 
 class ProgramPoint(StrEnum):
@@ -197,12 +198,12 @@ _OF_PYTHON: Final = (
 _PYTHON_RULES: Final = tuple(one for one in _RULES if not one.native)
 _NATIVE_RULES: Final = tuple(one for one in _RULES if one.native)
 # Of the kernel: "nfs_wait_bit_killable", "rpc_wait_bit_killable", "ptlrpc_queue_wait", "ll_fsync"
-KERNEL_STORAGE: Final = re.compile(
+KERNEL_STORAGE: Final = compile_re(
     r"^(?:_*nfs\d?_|rpc_|_*rpc_|ptlrpc|ll_|cl_sync|osc_|gpfs|cxi_|fuse_|request_wait_answer|ceph_"
     r"|cifs_|smb2?_|io_schedule|wait_on_page|folio_wait|xfs_|ext4_|jbd2_|blk_)"
 )
 # Frameworks between the job's code and its device.
-_DISPATCHES: Final = re.compile(
+_DISPATCHES: Final = compile_re(
     r"^(?:torch|triton|transformer_engine|flash_attn|apex|deepspeed/ops|torchvision)/"
 )
 

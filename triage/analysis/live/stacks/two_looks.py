@@ -4,7 +4,6 @@ What one look shows of a job that runs is one step apart from rank to rank. What
 place twice is stuck, or waits for who is.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -14,10 +13,11 @@ from triage.analysis.live.stacks.normalise import get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.look import Look, Tool
 from triage.domain.natural import make_natural_key
+from triage.domain.patterns import compile_re
 
 # Stacks that one program takes of one process within this are one look, ns.
 _ONE_LOOK_NS: Final = 1_000_000_000
-_NUMBERS: Final = re.compile(r"\d+")
+_NUMBERS: Final = compile_re(r"\d+")
 
 
 class StackMovement(StrEnum):

@@ -13,11 +13,11 @@ from the journal (``journalctl -o short-iso``) are read as well. A health check 
 ``update_node``. "Not responding" without "setting DOWN" takes no node out.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.fleet.parsers.lines import Line
 from triage.fleet.parsers.node_changes import NodeChange, StateChange, join_changes
 from triage.fleet.parsers.rows import (
@@ -36,22 +36,22 @@ from triage.fleet.parsers.slurm.node_state import is_drained, is_node_state, is_
 NAME: Final = "slurmctld"
 _OTHER: Final = "lines that say nothing of a node's state"
 # [2025-04-08T21:44:43.476] ..., or 2026-11-20T22:00:00+0100 head slurmctld[483]: slurmctld: ...
-_STAMPED: Final = re.compile(
+_STAMPED: Final = compile_re(
     r"(?:\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^\]\s]{0,16})\]"
     r"|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,16}) \S{1,253} slurmctld(?:\[\d+\])?:)\s+(.*)"
 )
 # A cheap look first: most lines of the log are of jobs.
-_OF_NODES: Final = re.compile(r"state set to|reason set to|setting DOWN|returned to service"
+_OF_NODES: Final = compile_re(r"state set to|reason set to|setting DOWN|returned to service"
     r"|unexpectedly rebooted|draining the node|state to INVAL")  # fmt: skip
-REASON: Final = re.compile(r"update_node: node (\S+) reason set to: ?(.*)")
-_STATE: Final = re.compile(r"(?:update_node|drain_nodes): node (\S+) state set to (\S+)")
-_SILENT: Final = re.compile(r"Nodes (\S+) not responding, setting DOWN")
-_RETURNED: Final = re.compile(r"\bnode (\S+) returned to service")
-_REBOOTED: Final = re.compile(r"Node (\S+) unexpectedly rebooted")
-_INVALID: Final = re.compile(r"Setting node (\S+) state to INVAL with reason:(.*)")
+REASON: Final = compile_re(r"update_node: node (\S+) reason set to: ?(.*)")
+_STATE: Final = compile_re(r"(?:update_node|drain_nodes): node (\S+) state set to (\S+)")
+_SILENT: Final = compile_re(r"Nodes (\S+) not responding, setting DOWN")
+_RETURNED: Final = compile_re(r"\bnode (\S+) returned to service")
+_REBOOTED: Final = compile_re(r"Node (\S+) unexpectedly rebooted")
+_INVALID: Final = compile_re(r"Setting node (\S+) state to INVAL with reason:(.*)")
 # _slurm_rpc_..: Prolog or job env setup failure on node n1, draining the node
 # epilog_complete: JobId=71 epilog error on n1, draining the node
-_AFTER_JOB: Final = re.compile(
+_AFTER_JOB: Final = compile_re(
     r"\b(\w{1,40}(?: or job env setup)?) (?:failure|error) on (?:node )?(\S+), draining"
 )
 

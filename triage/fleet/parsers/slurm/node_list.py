@@ -12,11 +12,11 @@ Also with ``-o`` (a line for each node). It tells of no end: what is out lasts u
 log say that it came back. The type of the GPUs is taken as the generation.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.fleet.domain.exposure import NodeFacts
 from triage.fleet.parsers.lines import Line
 from triage.fleet.parsers.node_changes import make_outage_for_reasons
@@ -39,10 +39,10 @@ _SINCE_WHEN: Final = Passed("nodes that are out, without a time since when")
 # A node of Slurm has some two thousand.
 _MOST_CHARS: Final = 1 << 14
 _BEGIN: Final = "NodeName="
-_STATE: Final = re.compile(r"\bState=(\S+)")
-_TYPE: Final = re.compile(r"Gres=(?:\S{0,200},)?gpu:([A-Za-z][\w.-]{0,63}):\d")
+_STATE: Final = compile_re(r"\bState=(\S+)")
+_TYPE: Final = compile_re(r"Gres=(?:\S{0,200},)?gpu:([A-Za-z][\w.-]{0,63}):\d")
 # Reason=NHC: check_hw_gpu failed [root@2026-11-20T22:00:00]; with -o other fields follow.
-REASON: Final = re.compile(r"Reason=(.{0,2000}?) ?\[[^\[\]@]{1,80}@([^\]\s]{1,40})\]")
+REASON: Final = compile_re(r"Reason=(.{0,2000}?) ?\[[^\[\]@]{1,80}@([^\]\s]{1,40})\]")
 
 
 def is_node_list(line: str) -> bool:

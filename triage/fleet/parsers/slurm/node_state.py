@@ -4,9 +4,10 @@ A state is a base and flags: ``IDLE+DRAIN``, ``DOWN*``, ``MIXED+PLANNED``, ``DRA
 is that of ``node_state_string`` in Slurm's ``src/common/slurm_protocol_defs.c``.
 """
 
-import re
 from functools import lru_cache
 from typing import Final
+
+from triage.domain.patterns import compile_re
 
 DOWN: Final = frozenset(
     {"DOWN", "ERROR", "INVAL", "INVALID", "INVALID_REG", "FAIL", "FAILED", "FAILG", "FAILING"}
@@ -24,7 +25,7 @@ _WELL: Final = frozenset(
         *("RESUME", "RESM", "UNDRAIN", "EXTERNAL", "EXT"),
     }
 )
-_PARTED: Final = re.compile(r"[+,\s]+")
+_PARTED: Final = compile_re(r"[+,\s]+")
 _MOST_CHARS: Final = 200
 _MARKS: Final = "*~#!%$@^-+"
 

@@ -15,6 +15,7 @@ from triage.domain.evidence import NO_STAMP
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import rank_of_name, stamp_of_name
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
@@ -27,9 +28,9 @@ _TOOLS: Final = {
     "wait_counter_values": Tool.WAIT_COUNTERS,
 }
 # "Handler dump_nccl_trace_json not found: Failed to find handler dump_nccl_trace_json"
-_REFUSAL: Final = re.compile(r"Handler (\w{1,64}) (not found|failed): (.{0,300})")
+_REFUSAL: Final = compile_re(r"Handler (\w{1,64}) (not found|failed): (.{0,300})")
 # "debug_server/rank2: b'http://gpu-n02:46249'"
-_STORED: Final = re.compile(
+_STORED: Final = compile_re(
     r"^(?:\S{0,256}/)?debug_server/rank(\d{1,7}): b?['\"]?https?://(\[[^\]]{1,64}\]|[^\s:/'\"]{1,253})",
     re.M,
 )
@@ -59,20 +60,20 @@ def page_looks(text: str, artifact: str) -> list[Look]:
 
 _MAX_RANKS: Final = 1 << 17
 # "=== Rank 0: http://gpu-n01:33767/handler/pyspy_dump?nonblocking=1 ==="
-_SECTION: Final = re.compile(r"^=== Rank (\d{1,7}): (\S{1,512}) ===[ \t]*$", re.M)
+_SECTION: Final = compile_re(r"^=== Rank (\d{1,7}): (\S{1,512}) ===[ \t]*$", re.M)
 # "<h2>Rank 0: http://gpu-n01:41701/handler/dump_traceback?</h2>"
-_HEADING: Final = re.compile(r"<h2>\s*Rank (\d{1,7}): ([^<\s]{1,512})\s*</h2>")
+_HEADING: Final = compile_re(r"<h2>\s*Rank (\d{1,7}): ([^<\s]{1,512})\s*</h2>")
 # "http://gpu-n01:33767/handler/pyspy_dump?nonblocking=1", "http://[fd00::7]:41701/handler/ping"
-_ADDRESS: Final = re.compile(
+_ADDRESS: Final = compile_re(
     r"https?://(?P<host>\[[0-9A-Fa-f:.%\w]{1,64}\]|[^\s/:?\[\]]{1,253})(?::\d{1,5})?"
     r"(?:/handler/(?P<handler>\w{1,64}))?"
 )
 # "Error: 503", the whole body
-_ERROR: Final = re.compile(r"Error: (\d{3})\s*")
+_ERROR: Final = compile_re(r"Error: (\d{3})\s*")
 # "<p>Failed to fetch: status=404</p>"
-_FAILED: Final = re.compile(r"<p>Failed to fetch: status=(\d{3})</p>")
+_FAILED: Final = compile_re(r"<p>Failed to fetch: status=(\d{3})</p>")
 # "PARTIAL DATA: 2/4 workers responded", and below it "  Rank 2: TimeoutError: "
-_WHY: Final = re.compile(r"^  Rank (\d{1,7}): (.*)$", re.M)
+_WHY: Final = compile_re(r"^  Rank (\d{1,7}): (.*)$", re.M)
 _MAX_DETAIL: Final = 300
 
 

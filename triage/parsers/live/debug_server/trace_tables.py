@@ -12,7 +12,6 @@ Of value is which ranks of a group came to which operation. What the server's ow
 it (``pass_check``, ``mismatch_collectives``) is not used: it names victims.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -22,16 +21,17 @@ from triage.domain.evidence import NO_STAMP
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
+from triage.domain.patterns import compile_re
 from triage.parsers.live.file_names import stamp_of_name
 
 _TABLE: Final = "--- Collectives ---"
 # Up to the state, no cell is empty; behind it blanks alone tell the columns.
-_ROW: Final = re.compile(
+_ROW: Final = compile_re(
     r"\s{0,64}\d{1,9}\s{1,64}(?P<group>\S{1,64})\s{1,64}(?:True|False)\s{1,64}(?P<seq>\d{1,18})"
     r"\s{1,64}\d{1,18}\s{1,64}\d{1,18}\s{1,64}(?P<desc>\S{1,128})\s{1,64}(?P<op>\S{1,128})"
     r"\s[^{}]{0,4000}\{(?P<expected>[\d, ]{1,400000})\}"
 )
-_RANKS: Final = re.compile(r"\s{0,4000}\{(?P<ranks>[\d, ]{1,400000})\}")
+_RANKS: Final = compile_re(r"\s{0,4000}\{(?P<ranks>[\d, ]{1,400000})\}")
 _MAX_LINE: Final = 1 << 20
 _MAX_ROWS: Final = 100_000
 

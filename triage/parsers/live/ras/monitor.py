@@ -8,25 +8,25 @@ Of each process the last event counts. Samples::
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import number
 from triage.parsers.live.ras.report_json import find_report_start, stamp_of
 
 _MAX_EVENTS: Final = 1_000_000
-_EVENT: Final = re.compile(
+_EVENT: Final = compile_re(
     r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?P<event>PEER_[A-Z_]{2,40}):"
     r"(?: Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,256}) managing GPUs? (?P<gpu>\d{1,5})"
     r"(?P<more>[,\d]{0,200})(?: \(NVML (?P<nvml>\d{1,5})[,\d]{0,200}\))?)?(?P<details>[^\n]{0,300})"
 )
-_JSON_EVENT: Final = re.compile(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
-_OBJECT: Final = re.compile(r"\{")
+_JSON_EVENT: Final = compile_re(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
+_OBJECT: Final = compile_re(r"\{")
 
 _KINDS: Final = {
     "PEER_DEAD": ReplyKind.UNREACHABLE,

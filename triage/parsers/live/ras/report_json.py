@@ -20,20 +20,21 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import MAX_RANKS, NO_PROOF
 
-_COMMUNICATORS: Final = re.compile(r'"communicators"\s*:\s*\[')
-_OWN_KEYS: Final = re.compile(
+_COMMUNICATORS: Final = compile_re(r'"communicators"\s*:\s*\[')
+_OWN_KEYS: Final = compile_re(
     r'"(?:nccl_version|communicators_count|secondary_hash|missing_ranks_count|collective_counts)"'
 )
 # "nvml_dev": 5\n          "status": { ... where 2.28.7 and 2.28.9 print no comma
-_NO_COMMA: Final = re.compile(r'("nvml_dev": ?-?\d{1,9})(\s{1,40}"status")')
-_HASH: Final = re.compile(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"')
-_SIZE: Final = re.compile(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
-_RANKS: Final = re.compile(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
-_TIMESTAMP: Final = re.compile(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
-_MORE: Final = re.compile(r"[\s,]{0,400}")
+_NO_COMMA: Final = compile_re(r'("nvml_dev": ?-?\d{1,9})(\s{1,40}"status")')
+_HASH: Final = compile_re(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"')
+_SIZE: Final = compile_re(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
+_RANKS: Final = compile_re(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
+_TIMESTAMP: Final = compile_re(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
+_MORE: Final = compile_re(r"[\s,]{0,400}")
 _MAX_COUNT: Final = 1 << 63
 _IN_PROGRESS: Final = 7
 _REMOTE: Final = 6
@@ -303,7 +304,7 @@ def stamp_of(text: object) -> Stamp:
 
 
 # OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
-_PROTOCOL: Final = re.compile(
+_PROTOCOL: Final = compile_re(
     r"\s*(?:(?:OK|(?:SERVER|CLIENT) PROTOCOL \d{1,9}|TIMEOUT \d{1,9}|SET FORMAT \w{1,20}"
     r"|(?:VERBOSE )?STATUS|MONITOR[ \w,]{0,80})[ \t]*\r?\n)",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from typing import Final
 from triage.domain.live.communicator import Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import NO_PROOF, CommunicatorParts, normalize_error, number
 
@@ -27,41 +28,41 @@ _MAX_LINES: Final = 2_000_000
 # A loop that asked each minute for a day has fewer.
 _MAX_REPORTS: Final = 2_000
 
-_VERSION: Final = re.compile(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
-_SUMMARY: Final = re.compile(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_VERSION: Final = compile_re(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
+_SUMMARY: Final = compile_re(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
 # "      2          8            1         16       16": nodes, processes, GPUs per process, both
-_JOB_ROW: Final = re.compile(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
+_JOB_ROW: Final = compile_re(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
 # "    0         1         2       7-8        16        16   RUNNING  INCOMPLETE,MISMATCH"
-_GROUP_ROW: Final = re.compile(
+_GROUP_ROW: Final = compile_re(
     r"^ {2,}(\d+) +(\d+) +([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +([A-Z]+) +([A-Z,]+) *$"
 )
 # "#0-0 (cf264af53edbe986) INCOMPLETE"
-_SECTION: Final = re.compile(
+_SECTION: Final = compile_re(
     r"^#(\d{1,9})-(\d{1,9}) \((?:0x)?([0-9a-f]{1,16})\b[^)]{0,80}\) (\w+)", re.I
 )
-_ALONE: Final = re.compile(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
+_ALONE: Final = compile_re(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
 _WHOSE: Final = (
     r"GPU (?P<gpu>\d+)(?: \(NVML (?P<nvml>\d+)\))? managed by process (?P<pid>\d+)"
     r" on node (?P<host>\S+)"
 )
 # "  Process 51306 on node 10.20.0.12 managing GPUs 4,5"
-_PROCESS: Final = re.compile(
+_PROCESS: Final = compile_re(
     r"^ +Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\d+)(?P<more>[,\d]*)"
     r"(?: \(NVML (?P<nvml>\d+)[,\d]*\))?"
 )
-_RANK: Final = re.compile(
+_RANK: Final = compile_re(
     r"^ +Rank (?P<rank>\d+)"
     r"(?: has (?:launched up to operation (?P<count>\d+)|(?P<none>not launched any operations)"
     r"|status (?P<status>\w+))| reported (?P<error>[^-\n]{1,80}?))?"
     rf"(?: -- {_WHOSE}| \[process information not found\])?[ \t]*$"
 )
-_MISSING: Final = re.compile(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
-_RANKS: Final = re.compile(
+_MISSING: Final = compile_re(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
+_RANKS: Final = compile_re(
     r"^ +(?P<ranks>\d+) ranks? (?:have|has|reported)"
     r"(?: launched up to operation (?P<count>\d+)| (?P<none>not launched any operations)"
     r"| status (?P<status>\w+)| (?P<error>[A-Z][^-\n]{1,80}))[ \t]*$"
 )
-_DIFFERENT: Final = re.compile(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
+_DIFFERENT: Final = compile_re(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
 _PRESENCES: Final = {
     ReplyKind.UNREACHABLE: Presence.DEAD,
     ReplyKind.SILENT: Presence.UNRESPONSIVE,

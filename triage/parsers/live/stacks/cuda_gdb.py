@@ -12,38 +12,38 @@
     *    0      -   0  913 Active 0x00000001 (1,1,1) (64,1,1) ncclDevKernel_AllReduce_Sum_f32()
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.gdb import strip_arguments
 from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "Opening GPU coredump: core_gpu-n02_51306.nvcudmp"
-OPENING: Final = re.compile(r"Opening GPU coredump: (\S{1,1024})")
+OPENING: Final = compile_re(r"Opening GPU coredump: (\S{1,1024})")
 # "CUDA Exception: Warp Illegal Address"
-_EXCEPTION: Final = re.compile(r"CUDA Exception: (.{1,200})")
+_EXCEPTION: Final = compile_re(r"CUDA Exception: (.{1,200})")
 # "[Current focus set to CUDA kernel 0, grid 41820, block (0,0,0), thread (0,0,0), device 0, ..."
-FOCUS: Final = re.compile(
+FOCUS: Final = compile_re(
     r"\[?(?:Current f|F|Switching f)ocus (?:set )?to CUDA kernel (?P<kernel>\d{1,9}), "
     r"grid (?P<grid>\d{1,19}),.{0,200}?\bdevice (?P<device>\d{1,4})\b"
 )
 # "#0  0x00007f1c4bff3a40 in ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)<<<(24,1,1),...>>> ()"
-_FRAME: Final = re.compile(r"#\d{1,6}\s{1,6}(?:0x[0-9a-f]{1,16} in )?(?P<call>.*)$")
-_LAUNCH: Final = re.compile(r"<<<.*$")
+_FRAME: Final = compile_re(r"#\d{1,6}\s{1,6}(?:0x[0-9a-f]{1,16} in )?(?P<call>.*)$")
+_LAUNCH: Final = compile_re(r"<<<.*$")
 # "  Kernel Parent Dev Grid Status   SMs Mask GridDim BlockDim Invocation"
-KERNELS: Final = re.compile(r"\s{0,32}Kernel +Parent +Dev +Grid +Status +SMs Mask +GridDim")
+KERNELS: Final = compile_re(r"\s{0,32}Kernel +Parent +Dev +Grid +Status +SMs Mask +GridDim")
 # "*      0      -   0 52162520 Active 0x00000001 (1,1,1) (64,1,1) ncclDevKernel_AllReduce_Sum()"
-_ROW: Final = re.compile(
+_ROW: Final = compile_re(
     r"[* ] {0,16}(?P<kernel>\d{1,9}) +\S{1,16} +(?P<device>\d{1,4}) +(?P<grid>\d{1,19}) +"
     r"(?P<status>\w{1,32}) +0x\w{1,64} +\(\S{1,64}\) +\(\S{1,64}\) +(?P<call>.+)$"
 )
 # "core_gpu-n02_51306.nvcudmp", "core_1773456067_gpu-n02_51306.nvcudmp", "cuda_coredump_n02_51306"
-_OF_CORE: Final = re.compile(
+_OF_CORE: Final = compile_re(
     r"(?:cuda_?)?core(?:dump)?[_.](?:cuda[_.])?(?:\d{9,11}[_.])?"
     r"(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252}?)[_.](?P<pid>\d{1,10})(?:\.nvcudmp)?$"
 )

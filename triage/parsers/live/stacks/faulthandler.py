@@ -23,30 +23,31 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 MARK: Final = "(most recent call first):"
 # "Current thread 0x00007f5eeaffd6c0 [pt_main] (most recent call first):", "Stack (most recent ..."
-THREAD: Final = re.compile(
+THREAD: Final = compile_re(
     r"(?:(?P<current>Current )?[Tt]hread (?P<id>0x[0-9a-f]{1,16})(?: \[(?P<name>[^\n]{0,64})\])?"
     r"|Stack) \(most recent call first\):$"
 )
 # "Current thread's C stack trace (most recent call first):", from Python 3.14 on
 _C_STACK: Final = "Current thread's C stack trace"
 # "Fatal Python error: Segmentation fault", "Timeout (0:00:10)!"
-FATAL: Final = re.compile(r"Fatal Python error: (.*)$|(Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\))!$")
+FATAL: Final = compile_re(r"Fatal Python error: (.*)$|(Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\))!$")
 # '  File "/workspace/train.py", line 37 in main', '  File ???, line ??? in f'
-_FRAME: Final = re.compile(
+_FRAME: Final = compile_re(
     r'  File (?:"(?P<file>.*)"|\?\?\?), line (?P<line>\d{1,9}|\?\?\?) in (?P<name>.*)$'
 )
 # '  Binary file "/lib/x86_64-linux-gnu/libc.so.6", at pthread_kill+0x11c [0x7f4db1ad44a3]'
-_BINARY: Final = re.compile(
+_BINARY: Final = compile_re(
     r'  Binary file "(?P<file>.*)"(?:, at (?P<name>.*?)(?:\+0x[0-9a-f]+)?)? \[0x'
 )
 _NO_FRAME: Final = "<no Python frame>"
 # From here outwards a C stack is Python's own, which its frames tell better.
-_EVALUATES: Final = re.compile(r"_?PyEval_|_Py_Call|_PyObject_")
+_EVALUATES: Final = compile_re(r"_?PyEval_|_Py_Call|_PyObject_")
 # What threading.py runs every other thread in.
 _BOOTSTRAP: Final = "_bootstrap"
 

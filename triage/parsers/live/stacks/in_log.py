@@ -15,6 +15,7 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.faulthandler import MARK, THREAD, read_faulthandler_rounds
 from triage.parsers.logs.envelope import clean, read_envelope
 
@@ -30,7 +31,7 @@ _MOST_LINES: Final = 200_000
 _MOST_ROUNDS: Final = 720
 _LINE_BYTES: Final = 4096
 # "rank_3.log", "worker-rank3.out"
-_RANK_IN_NAME: Final = re.compile(r"(?<![a-z])(?<!local[_-])rank[_.-]?(\d{1,7})(?!\d)", re.I)
+_RANK_IN_NAME: Final = compile_re(r"(?<![a-z])(?<!local[_-])rank[_.-]?(\d{1,7})(?!\d)", re.I)
 _INSIDE: Final = ('File "', "File ???", "<", "Garbage-collecting", "...")
 
 

@@ -1,9 +1,9 @@
 """The lines of a tool's output, without colours, and what is kept of a long one."""
 
-import re
 from typing import Final
 
 from triage.domain.live.stack import StackFrame
+from triage.domain.patterns import compile_re
 
 # A name of C++ can be a megabyte of template arguments; what tells it stands in front.
 MAX_NAME: Final = 400
@@ -11,9 +11,9 @@ MAX_NAME: Final = 400
 _MAX_INNER: Final = 192
 _MAX_OUTER: Final = 64
 # Colours, as a terminal gets them: "\x1b[1;33m20640\x1b[0m".
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
+_COLOUR: Final = compile_re(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
 # "libtorch_cuda.so", "libc.so.6", "callproc.c", "ceval.h"
-_NATIVE: Final = re.compile(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
+_NATIVE: Final = compile_re(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
 
 
 def split_clean_lines(text: str) -> list[str]:

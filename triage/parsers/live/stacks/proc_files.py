@@ -23,22 +23,23 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
-HEADING: Final = re.compile(
+HEADING: Final = compile_re(
     r"(?P<mark>[=#*-]{0,8}>?) ?(?P<path>/proc/(?P<pid>\d{1,10})/(?:task/(?P<tid>\d{1,10})/)?)?"
     r"(?P<what>status|wchan|stack|syscall|cmdline|comm|stat)(?P<colon>:?) ?[=#*<-]{0,8}$"
 )
 # "[<0>] rpc_wait_bit_killable+0x11/0x70 [sunrpc]", "[<ffffffff810e3b1a>] futex_wait+0x1a/0x20"
-FRAME: Final = re.compile(
+FRAME: Final = compile_re(
     r"\[<[0-9a-f]{1,16}>\] (?P<name>[^\s+]{1,200})(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?"
     r"(?: \[(?P<module>\w+)\])?"
 )
 # "State:	D (disk sleep)"
-STATUS: Final = re.compile(r"(Name|State|Tgid|Pid|PPid):\s+(.{0,200})")
-_FOLDER: Final = re.compile(r"(?:^|/)(\d{1,10})/(?:task/(\d{1,10})/)?[^/]*$")
+STATUS: Final = compile_re(r"(Name|State|Tgid|Pid|PPid):\s+(.{0,200})")
+_FOLDER: Final = compile_re(r"(?:^|/)(\d{1,10})/(?:task/(\d{1,10})/)?[^/]*$")
 
 
 @dataclass(slots=True)

@@ -24,15 +24,16 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.lines import clip_line, is_native_file, limit_frames, shorten_name
 
 # "Process 20640: /opt/venv/bin/python train.py"
-HEADER: Final = re.compile(r"Process (\d{1,10}): ?(.*)")
+HEADER: Final = compile_re(r"Process (\d{1,10}): ?(.*)")
 VERSION: Final = "Python v"
 # "Parent Process 20640: /opt/venv/bin/python train.py"
-_PARENT: Final = re.compile(r"Parent Process (\d{1,10})(?::|$)")
+_PARENT: Final = compile_re(r"Parent Process (\d{1,10})(?::|$)")
 # 'Thread 20640 (active+gil): "MainThread"', "Thread 0x7F0A1B (idle)", "Thread 25035 (active)"
-_THREAD: Final = re.compile(
+_THREAD: Final = compile_re(
     r"Thread (?P<id>0x[0-9A-Fa-f]{1,16}|\d{1,20}) \((?P<state>[a-z+, ]{4,24})\)"
     r'(?:: "(?P<name>.*)")?$'
 )

@@ -9,16 +9,16 @@
 """
 
 import json
-import re
 from typing import Any, Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.lines import is_native_file, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # An object with all its frames; a real one has some kilobytes.
-_SEPARATOR: Final = re.compile(r"[\s,\[\]]*")
+_SEPARATOR: Final = compile_re(r"[\s,\[\]]*")
 _MAX_NUMBER: Final = 1 << 62
 
 

@@ -18,16 +18,17 @@ from typing import Final
 
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # "# Thread 139741924293504 (MainThread)", "# ThreadID: 139741924293504", "# Thread: MainThread"
-HEADER: Final = re.compile(
+HEADER: Final = compile_re(
     r"#+ ?Thread(?: ?ID)?:? +(?:(?P<id>0x[0-9a-f]{1,16}|\d{1,20})\b)?[ :,-]*\(?"
     r"(?P<name>[^()\n]{0,200})\)?"
 )
 # '  File "/workspace/train.py", line 37, in main', 'File: "/w/train.py", line 37, in main'
-FRAME: Final = re.compile(
+FRAME: Final = compile_re(
     r' {0,8}File:? "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<name>.+)'
 )
 

@@ -11,6 +11,7 @@ from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import ThreadStack
+from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
@@ -150,7 +151,7 @@ def make_looks(
 # loader's workers below it. Where several unrelated processes stand in it, the name says nothing.
 
 # "python train.py --rank=5 --world-size 64"; "--local_rank 5" and "--node-rank" are others.
-_OPTION: Final = re.compile(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
+_OPTION: Final = compile_re(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
 
 
 def _rank_in_command(command: str | None) -> int | None:
@@ -218,31 +219,31 @@ def _find_top_process(process: Process, by_pid: dict[int, Process]) -> Process:
 
 _MAX_CHARS: Final = 300
 # A heading is marked as one, or begins with a word for whose stack it is.
-_MARKED: Final = re.compile(
+_MARKED: Final = compile_re(
     r"(?:[#=*+>~-]{2,}|# |\[ ?(?:(?:global[ _-]?)?rank|host|node|pid)[\W\d_])", re.I
 )
-_WORDED: Final = re.compile(
+_WORDED: Final = compile_re(
     r"(?:(?:global[ _-]?)?rank|host(?:name)?|node|worker|pid)\b[ \t]{0,4}[:=#]?[ \t]{0,4}\[?\w",
     re.I,
 )
 # "==> nodes/gpu-n02/rank_5.txt <==", as head and tail print names of files
-_OF_A_FILE: Final = re.compile(r"==> (\S{1,250}) <==$")
+_OF_A_FILE: Final = compile_re(r"==> (\S{1,250}) <==$")
 _SIGN: Final = r"[\"' ]{0,2}[:=#]?[\"' ]{0,3}"
-_RANK: Final = re.compile(
+_RANK: Final = compile_re(
     rf"(?<![A-Za-z0-9])(?:(?:global|world)[ _-]?)?rank[_-]?{_SIGN}(\d{{1,7}})\b", re.I
 )
-_OTHER_RANK: Final = re.compile(r"(?:local|node|group|role|tp|pp|dp|ep|cp)[ _-]$", re.I)
-_PID: Final = re.compile(rf"(?<![A-Za-z0-9])(?:pid|process)[_-]?{_SIGN}(\d{{1,10}})\b", re.I)
-_HOST: Final = re.compile(
+_OTHER_RANK: Final = compile_re(r"(?:local|node|group|role|tp|pp|dp|ep|cp)[ _-]$", re.I)
+_PID: Final = compile_re(rf"(?<![A-Za-z0-9])(?:pid|process)[_-]?{_SIGN}(\d{{1,10}})\b", re.I)
+_HOST: Final = compile_re(
     rf"(?:(?<![A-Za-z0-9])(?:host(?:name)?|node|on|at)|@){_SIGN}(?![\d.]{{1,6}}(?:[^\w.]|$))"
     r"([A-Za-z0-9][\w.-]{0,252})",
     re.I,
 )
 # "[rank5] gpu-n02:4445", "gpu-n02 (pid 4445)"
-_HOST_AND_PID: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{1,252}):(\d{1,10})(?![\w:])")
+_HOST_AND_PID: Final = compile_re(r"(?<![\w.-])([A-Za-z][\w.-]{1,252}):(\d{1,10})(?![\w:])")
 # "rank 5 (gpu-n02, pid 4445)": a name with a number, and none of what else is numbered
-_NAME: Final = re.compile(r"(?<![\w.=/-])([A-Za-z][\w.-]{0,200}\d[\w.-]{0,50})")
-_NUMBERED: Final = re.compile(
+_NAME: Final = compile_re(r"(?<![\w.=/-])([A-Za-z][\w.-]{0,200}\d[\w.-]{0,50})")
+_NUMBERED: Final = compile_re(
     r"(?:(?:global|local|world|node)?[_-]?rank|pid|tid|r|gpu|cuda|local|worker|stacks?|look|round|try"
     r"|dump|py-?spy|python|v|step|iter)[_.-]?\d[\d.]*$|\d{4}-",
     re.I,

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.progress.series import Quantity
 from triage.parsers.logs.progress.words import EVALUATED, NAMES, RANKED_STEPS, UNITS
 
 # A number as trainers print it: 1,234 and 2.3E-04, nan and inf. A sign stays in the text before.
 # It begins with its first character, so that the search skips from one to the next.
-_NUMBER: Final = re.compile(
+_NUMBER: Final = compile_re(
     r"([0-9nNiI](?<![A-Za-z0-9_.].)(?:(?<=\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d{0,17}(?:\.\d{0,20})?)"
     r"(?:[eE][-+]?\d{1,4})?(?![0-9_]|\.\d|[A-Za-z]+\d)"
     r"|(?<=[nN])[aA][nN](?![A-Za-z0-9_]| iter)|(?<=[iI])(?:nf|NF)(?:inity)?(?![A-Za-z0-9_])))"
@@ -26,30 +27,30 @@ _SIGNED: Final = frozenset(" :='\"[(")
 _MAX_NUMBERS: Final = 80
 _MAX_CHARACTERS: Final = 2000
 # The name of a number is what stands behind the last of these.
-_BEFORE_NAME: Final = re.compile(
+_BEFORE_NAME: Final = compile_re(
     r"[|,;{}()\[\]<>\t]|  +|(?:^|\s)[-–](?=\s)|:(?=[A-Za-z])|[\w)\]%]: (?=.*\w)"
 )
 _AROUND_NAME: Final = " \t:='\"[]({-–>~@#\\"
-_UNIT_IN_NAME: Final = re.compile(
+_UNIT_IN_NAME: Final = compile_re(
     r"[ _/]?[(\[]?\b(?:in )?(ms|milliseconds|msec|s|sec|secs|seconds|us)[)\]]?$"
 )
-_UNIT_BEHIND: Final = re.compile(r"\s?([A-Za-zµ]+(?:/[A-Za-z]+){0,2})(?![\w]|\s{0,2}[:=])")
-_RATE_BEHIND: Final = re.compile(r"(?:[kKMB] ?)?(?:it|step|tok|token|tokens|samples?)/s(?:ec)?$")
-_SPACES: Final = re.compile(r"[\s_-]+")
+_UNIT_BEHIND: Final = compile_re(r"\s?([A-Za-zµ]+(?:/[A-Za-z]+){0,2})(?![\w]|\s{0,2}[:=])")
+_RATE_BEHIND: Final = compile_re(r"(?:[kKMB] ?)?(?:it|step|tok|token|tokens|samples?)/s(?:ec)?$")
+_SPACES: Final = compile_re(r"[\s_-]+")
 # `Epoch 0:  93%|####| 16633/95232 [5:43:21<25:20,  0.90it/s, v_num=0, train_loss=3.4]`
-_BAR: Final = re.compile(
+_BAR: Final = compile_re(
     r"(?P<head>[^|\r]{0,120})\|[^|\r]{0,200}\|\s*(?P<step>\d{1,12})/(?P<total>\d{1,12}) "
     r"\[(?P<elapsed>(?:\d{1,3} days?, )?[\d:.]{1,20})<[^,\]]{1,24}, *(?P<rate>[\d.]{1,12}|\?) ?"
     r"(?P<unit>\w{1,12}/s|s/\w{1,12})(?P<rest>[^\]]*)\]"
 )
 # What a bar counts if it is no training: shards, files, examples of a data set.
-_TRAINING_BAR: Final = re.compile(r"epoch|train|step|iter|loss|fit|batch|update", re.IGNORECASE)
-_OTHER_BAR: Final = re.compile(
+_TRAINING_BAR: Final = compile_re(r"epoch|train|step|iter|loss|fit|batch|update", re.IGNORECASE)
+_OTHER_BAR: Final = compile_re(
     r"eval|valid|test|predict|shard|download|load|map|filter|tokeni|split|fetch|process|sav|sanity"
     r"|generat|upload|copy|captur|compil|warm|cach|index|build|pack|quant|merg|convert|prefetch",
     re.IGNORECASE,
 )
-_BAR_EPOCH: Final = re.compile(r"epoch:?\s{0,3}\[?(\d{1,6})", re.IGNORECASE)
+_BAR_EPOCH: Final = compile_re(r"epoch:?\s{0,3}\[?(\d{1,6})", re.IGNORECASE)
 
 
 class _Meaning(NamedTuple):
@@ -237,7 +238,7 @@ _VAGUE: Final = frozenset(
     {"time", "seconds", "dt", "duration", "took", "data", "norm", "time/batch", "ms", "skipped",
      "throughput", "ups", "sps", "batch size"}
 )  # fmt: skip
-_OTHER_LOSS: Final = re.compile(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
+_OTHER_LOSS: Final = compile_re(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
 
 
 def _rank_of(name: str) -> int:

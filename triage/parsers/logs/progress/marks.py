@@ -7,6 +7,7 @@ job was at when its steps ended, and whether that end was in order.
 import re
 from typing import Final
 
+from triage.domain.patterns import compile_re
 from triage.parsers.logs.progress.series import MarkKind
 
 # `validation loss at iteration 1000 | lm loss value: 2.3E+00` (Megatron-LM)
@@ -100,7 +101,7 @@ _RESTART: Final = (
 _TRACEBACK: Final = r"\btraceback \(most recent\b"
 
 _KINDS: Final = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
+    (kind, compile_re(pattern, re.IGNORECASE))
     for kind, pattern in (
         (MarkKind.TRACEBACK, _TRACEBACK),
         (MarkKind.RESTART, _RESTART),
@@ -114,13 +115,13 @@ _KINDS: Final = tuple(
         (MarkKind.HEARTBEAT, _HEARTBEAT),
     )
 )
-_UNBEATEN: Final = re.compile(_NO_HEARTBEAT, re.IGNORECASE)
-_EVALUATES: Final = re.compile(
+_UNBEATEN: Final = compile_re(_NO_HEARTBEAT, re.IGNORECASE)
+_EVALUATES: Final = compile_re(
     r"^\W{0,4}(?:valid|eval|test)|\bvalid(?:ation)? (?:loss|ppl)\b|\| valid\b|\bevaluat",
     re.IGNORECASE,
 )
 # What failed did not happen.
-_FAILED: Final = re.compile(
+_FAILED: Final = compile_re(
     r"\b(?:fail\w*|error\w*|could not|cannot|unable|not (?:completed?|finished|saved|done))\b"
     r"|\bexception\b|\bunsuccess",
     re.IGNORECASE,
