@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,26 @@ def test_the_changelog_knows_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
 
     assert "## Unreleased" in changelog or f"## {triage.__version__}" in changelog
+
+
+# Functions and methods whose name begins with no verb, today. It only falls.
+CALLED_BY_NOUNS = 1203
+
+
+def named_functions(tree: ast.AST) -> Iterator[str]:
+    """Names of all functions but properties, which are values, and what Python itself names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            decorators = " ".join(ast.unparse(one) for one in node.decorator_list)
+            if not node.name.startswith("__") and "property" not in decorators:
+                yield node.name
+
+
+def test_a_function_is_named_by_what_it_does() -> None:
+    verbs = set((ROOT / "tests" / "data" / "verbs.txt").read_text("utf-8").split())
+    files = [path for top in ("triage", "models", "workers") for path in (ROOT / top).rglob("*.py")]
+    names = [name for file in files for name in named_functions(ast.parse(file.read_text("utf-8")))]
+    nouns = [name for name in names if name.strip("_").split("_")[0] not in verbs]
+
+    assert len(nouns) <= CALLED_BY_NOUNS, "begin the name of a new function with a verb"
+    assert len(nouns) == CALLED_BY_NOUNS, "fewer than before: lower the number"
