@@ -407,7 +407,17 @@ def _register(typeof_impl: Any) -> None:
     _REGISTERED.append(True)
     from numba.core import types
 
+    class LoopType(cast(type[Any], types.Dispatcher)):  # type: ignore[misc]
+        """A native function that is called with integers, whatever their value.
+
+        Numba's own compiles one for each number that stands in a call.
+        """
+
+        def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+            plain = tuple(cast(Any, types).unliteral(one) for one in args)
+            return super().get_call_type(context, plain, kws)
+
     def typed(value: Loop, _: object) -> Any:
-        return cast(Any, types).Dispatcher(value.compile())
+        return LoopType(value.compile())
 
     typeof_impl.register(Loop)(typed)
