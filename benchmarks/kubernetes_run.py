@@ -18,7 +18,7 @@ from pathlib import Path
 import triage
 from tests.support.kube import Kube, kube_in_memory, missing_programs, real_kube, write_kubeconfig
 from triage.actions.names import format_act_reason
-from triage.actions.schedulers.kubernetes import open_kubernetes_scheduler
+from triage.actions.schedulers.kubernetes import open_scheduler
 from triage.domain.report import Verdict
 from triage.settings import Settings
 
@@ -56,9 +56,7 @@ def main() -> None:
         file = write_kubeconfig(kube, folder / "kubeconfig")
         steps.done("an API server with two nodes")
 
-        scheduler = open_kubernetes_scheduler(
-            Settings.model_validate({"act_kubeconfig": str(file)})
-        )
+        scheduler = open_scheduler(Settings.model_validate({"act_kubeconfig": str(file)}))
         before = scheduler.node("gpu-n1")
         steps.done("import the client, first look at the node")
 

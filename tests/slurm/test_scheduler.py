@@ -14,7 +14,7 @@ from triage.actions.schedulers.interface import (
     SchedulerAway,
     SchedulerRefused,
 )
-from triage.actions.schedulers.slurm import SlurmScheduler, open_slurm_scheduler
+from triage.actions.schedulers.slurm import SlurmScheduler, open_scheduler
 from triage.clock import read_utc_now
 from triage.settings import Settings
 
@@ -24,7 +24,7 @@ NODE = "gpu002"
 
 @pytest.fixture
 def slurm(cluster: SlurmCluster) -> SlurmScheduler:
-    return open_slurm_scheduler(Settings(act_timeout_s=20.0))
+    return open_scheduler(Settings(act_timeout_s=20.0))
 
 
 def test_drains_and_gives_back(cluster: SlurmCluster, slurm: SlurmScheduler) -> None:
@@ -67,7 +67,7 @@ def test_leaves_what_the_actuator_of_another_service_drained(
     cluster: SlurmCluster, slurm: SlurmScheduler
 ) -> None:
     theirs = "triage:inc_of_another:nic:0.96"
-    open_slurm_scheduler(Settings()).drain(NODE, theirs)
+    open_scheduler(Settings()).drain(NODE, theirs)
     with pytest.raises(SchedulerRefused, match="inc_of_another"):
         slurm.drain(NODE, OURS)
     with pytest.raises(SchedulerRefused, match="inc_of_another"):
@@ -109,7 +109,7 @@ def test_counts_the_nodes_and_those_that_any_service_of_ours_took_out(
     job = cluster.submit("sleep 60", "--nodelist", busy)
     cluster.wait("it runs", lambda: cluster.job_state(job) == "RUNNING")
     for node in (drained, busy, down, given_back):
-        open_slurm_scheduler(Settings()).drain(node, f"triage:inc_{node}:nic:0.96")
+        open_scheduler(Settings()).drain(node, f"triage:inc_{node}:nic:0.96")
     cluster.run("scontrol", "update", f"nodename={down}", "state=down", f"reason={OURS}")
     cluster.run("scontrol", "update", f"nodename={given_back}", "state=undrain")
     cluster.run("scontrol", "update", f"nodename={theirs}", "state=drain", "reason=by triage: fan")

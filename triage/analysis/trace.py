@@ -54,7 +54,7 @@ class Operation:
 class Trace:
     """``operations`` by rank and start. ``streams`` names (rank, stream); ``nodes`` the ranks.
 
-    ``ahead_ms`` is by how much a node's clock was set back. ``_note_left_out`` are sentences.
+    ``ahead_ms`` is by how much a node's clock was set back. ``left_out`` are sentences.
     """
 
     operations: tuple[Operation, ...]

@@ -31,7 +31,7 @@ class Watched:
 
 
 class Watch:
-    """``is_settled`` asks the database, blocking; an incident that is gone counts as settled."""
+    """``settled`` asks the database, blocking; an incident that is gone counts as settled."""
 
     def __init__(
         self, is_settled: Callable[[str], bool], *, max_waiters: int = _MAX_WAITERS

@@ -17,7 +17,7 @@ from triage.render.words.next_step import (
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """``describe_next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on,
+    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on,
     and
     what was ``seen_first`` where no cause is known.
     """

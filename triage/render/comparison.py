@@ -50,7 +50,7 @@ class Reported(Protocol):
 class Comparison:
     """What two incidents have in common and where they differ.
 
-    ``compare_reports`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
+    ``likeness`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
     ``suspects`` (columns ``TWO_SUSPECTS``) are DataFrames.
     """
 

@@ -47,7 +47,7 @@ def estimate_loss(
 class CheckpointPlan(WireForm):
     """What one cost of a checkpoint asks for; intervals follow from that of the MTTI.
 
-    ``estimate_loss`` is at Young's interval, with the restart; ``loss_without_restart`` is what
+    ``loss`` is at Young's interval, with the restart; ``loss_without_restart`` is what
     checkpoints and lost work alone take.
     """
 

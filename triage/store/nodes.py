@@ -24,7 +24,7 @@ MAX_ROWS: Final = 5_000
 _ERROR: Final = (Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature)
 
 
-class _NodeIncident(TypedDict):
+class NodeIncident(TypedDict):
     """One incident that named the node among its suspects."""
 
     incident_id: str
@@ -40,7 +40,7 @@ class _NodeIncident(TypedDict):
     resolved_node: str | None
 
 
-class _NodeError(TypedDict):
+class NodeError(TypedDict):
     """One error of the node, over all incidents."""
 
     kind: str
@@ -54,7 +54,7 @@ class _NodeError(TypedDict):
     last_at: Time | None
 
 
-class _NodeRate(TypedDict):
+class NodeRate(TypedDict):
     """How often the node was the culprit within the window, beside a node of the fleet."""
 
     window_days: int
@@ -71,9 +71,9 @@ class NodeReport(TypedDict):
     clusters: list[str]
     first_seen_at: Annotated[str | None, SentAs(Time)]
     last_seen_at: Annotated[str | None, SentAs(Time)]
-    incidents: list[_NodeIncident]
-    errors: list[_NodeError]
-    rate: _NodeRate
+    incidents: list[NodeIncident]
+    errors: list[NodeError]
+    rate: NodeRate
     parts: list[NodePart]
     events: list[NoticeReport]
 
@@ -125,7 +125,7 @@ def _build_cluster_conditions(
     return [incident_id.in_(mine)]
 
 
-def _list_incidents(session: Session, name: str, cluster: str | None) -> list[_NodeIncident]:
+def _list_incidents(session: Session, name: str, cluster: str | None) -> list[NodeIncident]:
     # Ids sort by the time they were made: the index alone tells which are the newest.
     newest = (
         select(Suspect.incident_id, Suspect.position)
@@ -166,7 +166,7 @@ def _list_incidents(session: Session, name: str, cluster: str | None) -> list[_N
     ]
 
 
-def _list_errors(session: Session, name: str, cluster: str | None) -> list[_NodeError]:
+def _list_errors(session: Session, name: str, cluster: str | None) -> list[NodeError]:
     """Of the newest rows, so that a node that floods its log is answered as soon as others.
 
     Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
@@ -213,10 +213,10 @@ def _list_errors(session: Session, name: str, cluster: str | None) -> list[_Node
         }
         for row in session.execute(by_error).mappings()
     ]
-    return cast("list[_NodeError]", rows)
+    return cast("list[NodeError]", rows)
 
 
-def _compute_rate(session: Session, name: str, now: datetime, cluster: str | None) -> _NodeRate:
+def _compute_rate(session: Session, name: str, now: datetime, cluster: str | None) -> NodeRate:
     """How often it was the culprit, and how often a node of the fleet is on average."""
     since = now - _WINDOW
     as_culprit = (

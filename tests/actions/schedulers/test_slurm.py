@@ -17,7 +17,7 @@ from triage.actions.schedulers.interface import (
     SchedulerAway,
     SchedulerRefused,
 )
-from triage.actions.schedulers.slurm import SlurmScheduler, open_slurm_scheduler
+from triage.actions.schedulers.slurm import SlurmScheduler, open_scheduler
 from triage.errors import UsageError
 from triage.settings import Settings
 
@@ -172,7 +172,7 @@ def test_is_away_where_the_program_has_gone(tmp_path: Path) -> None:
     with pytest.raises(SchedulerAway, match="TRIAGE_ACT_SLURM_BIN"):
         SlurmScheduler(str(tmp_path)).node("n1")
     with pytest.raises(UsageError, match="scontrol is not in"):
-        open_slurm_scheduler(Settings(act_slurm_bin=str(tmp_path)))
+        open_scheduler(Settings(act_slurm_bin=str(tmp_path)))
 
 
 @pytest.mark.parametrize(

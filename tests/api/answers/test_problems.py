@@ -236,7 +236,7 @@ def test_an_error_of_ours_tells_nothing(service: Service, monkeypatch: pytest.Mo
     def broken(*given: object, **more: object) -> None:
         raise RuntimeError("a secret of ours")
 
-    monkeypatch.setattr("triage.api.routers.incidents.incidents.listing", broken)
+    monkeypatch.setattr("triage.api.routers.incidents.incidents.list_incidents", broken)
     answer = service.get("/v1/incidents")
     assert answer.status == 500
     problem = answer.problem()
@@ -306,7 +306,7 @@ def test_all_log_lines_of_a_request_bear_its_id(
         bound.append(structlog.contextvars.get_contextvars().get("request_id"))
         raise RuntimeError
 
-    monkeypatch.setattr("triage.api.routers.incidents.incidents.listing", listing)
+    monkeypatch.setattr("triage.api.routers.incidents.incidents.list_incidents", listing)
     for number in range(3):
         service.get("/v1/incidents", headers={"X-Request-Id": f"bound-{number}"})
     service.get("/v1/incidents", headers={"X-Request-Id": "not harmless"})

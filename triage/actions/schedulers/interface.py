@@ -136,4 +136,4 @@ def make_scheduler(settings: Settings) -> Scheduler | None:
         raise UsageError(
             f"TRIAGE_ACT_SYSTEM={settings.act_system} cannot be used here: {error}"
         ) from error
-    return cast("Scheduler", module.scheduler_from(settings))
+    return cast("Scheduler", module.open_scheduler(settings))

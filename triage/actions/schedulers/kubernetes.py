@@ -427,7 +427,7 @@ def _make_unknown_node_error(node: str) -> SchedulerRefused:
     return SchedulerRefused(f"Kubernetes knows no node {node}")
 
 
-def open_kubernetes_scheduler(settings: Settings) -> KubernetesScheduler:
+def open_scheduler(settings: Settings) -> KubernetesScheduler:
     """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account where none is named.
 
     Raises :class:`UsageError` without the client, the file or the account.

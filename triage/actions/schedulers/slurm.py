@@ -241,7 +241,7 @@ def parse_state_flags(state: str) -> frozenset[str]:
     return frozenset(word.strip(MARKS) for word in PARTED.split(state.upper())) - {""}
 
 
-def open_slurm_scheduler(settings: Settings) -> SlurmScheduler:
+def open_scheduler(settings: Settings) -> SlurmScheduler:
     """Slurm as the settings say. Raises :class:`UsageError` where its clients are missing."""
     folder = settings.act_slurm_bin or None
     for program in ("scontrol", "sinfo"):

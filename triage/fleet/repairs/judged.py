@@ -33,8 +33,7 @@ class Decile(WireForm):
 class Judged(WireForm):
     """What was said against what came.
 
-    ``compute_auc`` is the chance that of two returns the one that failed had the higher figure
-    (0.5 is
+    ``auc`` is the chance that of two returns the one that failed had the higher figure (0.5 is
     a coin), None where all failed or none; ``auc_low`` and ``auc_high`` are its 95 % interval.
     ``log_loss`` is beside that of the share of all (``base``) known afterwards.
     """

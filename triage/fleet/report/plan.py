@@ -48,8 +48,7 @@ class EttrPlan:
 
     ``expected`` is the closed form at Young's interval; ``valid`` False says that it is outside
     its validity. ``measured`` is of all runs, GPU-hour by GPU-hour, without the time between
-    runs. ``budget_min`` is what one interruption may cost at ``wanted``;
-    ``solve_longest_restart_s``
+    runs. ``budget_min`` is what one interruption may cost at ``wanted``; ``longest_restart_s``
     the restart that still gives it, None where none does.
     """
 

@@ -119,11 +119,11 @@ class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
     ``strikes`` look back over ``LOOK_BACK_DAYS``, without those of a leaf that stands out; so do
-    ``decayed`` and ``measure_decayed_days``, which fade by ``fading``. ``num``, ``blame``,
+    ``decayed`` and ``decayed_days``, which fade by ``fading``. ``num``, ``blame``,
     ``days`` and
     ``excess`` are of the window. ``own`` is the place of a node that stands out, ``beside`` how
     often that fails beside the fleet, and ``rate`` what each node is held against, per day.
-    ``shrink_rates`` is the rate of each with its interval, None where nothing was blamed.
+    ``shrunk`` is the rate of each with its interval, None where nothing was blamed.
     ``basis`` is
     what a strike is. ``special`` nodes are set aside, each with the reason.
     """

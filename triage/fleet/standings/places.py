@@ -75,7 +75,7 @@ class _Side(NamedTuple):
     events_2_by_time: float
 
     def squares(self, rate: float) -> float:
-        """Squared distances of members' events from ``estimate_rate`` times their exposure."""
+        """Squared distances of members' events from ``rate`` times their exposure."""
         return self.events_2 - 2 * rate * self.product + rate**2 * self.time_2
 
     def chi(self, rate: float) -> float:

@@ -45,7 +45,7 @@ class Pictures:
     """An answer and what is drawn of it.
 
     ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here
-    packed as gzip. ``summarize_ranks`` says the grid in one sentence, ``states`` are rows of
+    packed as gzip. ``summary`` says the grid in one sentence, ``states`` are rows of
     (state,
     meaning, count, ranks). The other pictures are SVG with their text twins, empty where
     there is nothing to draw.

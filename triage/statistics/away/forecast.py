@@ -46,7 +46,7 @@ _FEWEST_CLUSTERS: Final = 10
 @dataclass(frozen=True, slots=True)
 class _HeldOut(WireForm):
     """``covered``: share of the held-out time in which the spares sufficed;
-    ``compute_pinball_loss``: pinball.
+    ``loss``: pinball.
     """
 
     method: str
@@ -92,7 +92,7 @@ def compute_pinball_loss(outages: Away, spares: int, confidence: float) -> float
 class SparesAt(WireForm):
     """Spares by one method at the asked confidence, and how it did on held-out time.
 
-    ``covered`` and ``compute_pinball_loss`` are None where the record is too short to hold any out.
+    ``covered`` and ``loss`` are None where the record is too short to hold any out.
     """
 
     method: str

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.kube import Kube, kube_in_memory, missing_programs, real_kube, write_kubeconfig
 from tests.support.kube_recorded import recording, replaying
-from triage.actions.schedulers.kubernetes import KubernetesScheduler, open_kubernetes_scheduler
+from triage.actions.schedulers.kubernetes import KubernetesScheduler, open_scheduler
 from triage.settings import Settings
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -73,4 +73,4 @@ def kube(request: pytest.FixtureRequest, conversation: str) -> Iterator[Kube]:
 def scheduler(kube: Kube, tmp_path: Path) -> KubernetesScheduler:
     """The backend, as the administrator."""
     file = write_kubeconfig(kube, tmp_path / "kubeconfig")
-    return open_kubernetes_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))
+    return open_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))

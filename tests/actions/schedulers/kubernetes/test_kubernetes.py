@@ -15,7 +15,7 @@ from triage.actions.schedulers.kubernetes import (
     Conflicted,
     KubernetesScheduler,
     describe_foreign_cordon,
-    open_kubernetes_scheduler,
+    open_scheduler,
 )
 from triage.settings import Settings
 
@@ -221,7 +221,7 @@ def test_two_actuators_act_once(kube: Kube, node: str, tmp_path):
     errors: list[Exception] = []
 
     def act(incident: int) -> None:
-        mine = open_kubernetes_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))
+        mine = open_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=20.0))
         ready.wait()
         try:
             mine.drain(node, f"triage:inc_{incident}:gpu_hbm:0.97")

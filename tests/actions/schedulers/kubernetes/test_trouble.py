@@ -16,7 +16,7 @@ import yaml
 
 from tests.support.kube import InMemory, Kube, kube_in_memory, write_kubeconfig
 from triage.actions.schedulers.interface import PoolView, SchedulerAway, SchedulerRefused
-from triage.actions.schedulers.kubernetes import KubernetesScheduler, open_kubernetes_scheduler
+from triage.actions.schedulers.kubernetes import KubernetesScheduler, open_scheduler
 from triage.errors import UsageError
 from triage.settings import Settings
 
@@ -36,7 +36,7 @@ def scheduler_for(
     kube: Kube, folder: Path, user: str = "actuator", timeout_s: float = 20.0
 ) -> KubernetesScheduler:
     file = write_kubeconfig(kube, folder / f"{user}.kubeconfig", user)
-    return open_kubernetes_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=timeout_s))
+    return open_scheduler(Settings(act_kubeconfig=str(file), act_timeout_s=timeout_s))
 
 
 def test_a_writer_that_never_rests_means_later(memory, tmp_path):
@@ -193,19 +193,19 @@ def test_settings_that_lead_nowhere_are_told_at_once(tmp_path, text):
     if text is not None:
         file.write_text(text, "utf-8")
     with pytest.raises(UsageError, match="TRIAGE_ACT_KUBECONFIG"):
-        open_kubernetes_scheduler(Settings(act_kubeconfig=str(file)))
+        open_scheduler(Settings(act_kubeconfig=str(file)))
 
 
 def test_outside_a_pod_a_kubeconfig_is_asked_for(monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(UsageError, match="service account of this pod"):
-        open_kubernetes_scheduler(Settings())
+        open_scheduler(Settings())
 
 
 def test_without_the_client_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "kubernetes.client", None)
     with pytest.raises(UsageError, match=r"nccl-triage\[kubernetes\]"):
-        open_kubernetes_scheduler(Settings())
+        open_scheduler(Settings())
 
 
 @pytest.mark.parametrize("verb", ["drain", "undrain"])

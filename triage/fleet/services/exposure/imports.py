@@ -167,7 +167,7 @@ def import_exposure(
     caller: Caller | None = None,
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the
-    day from which a table counts that names none, and ``list_node_rows`` are those that a ticket
+    day from which a table counts that names none, and ``nodes`` are those that a ticket
     may name
     in its text besides the ones that the cluster has.
 

@@ -27,7 +27,7 @@ _HOUR_NS: Final = 3_600_000_000_000
 class DailySwing(WireForm):
     """How step time and inlet temperature go with the hour of the day.
 
-    ``measure_agreement`` is that of the two, hour by hour; None where one of them is not known.
+    ``agreement`` is that of the two, hour by hour; None where one of them is not known.
     ``step_by_hour`` is the mean step time of each of the 24 hours in UTC over the mean of all,
     null in an hour without a sample.
     """
