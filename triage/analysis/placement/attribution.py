@@ -81,7 +81,8 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
     job's nodes and one of several: it is that of a pod, or another name of a node.
     """
     named = row.node is not None and HOST_AMONG_SEVERAL in row.fields
-    if not named or not fleet.seated or row.kind not in _OF_PROCESSES:
+    of_a_process = row.kind in _OF_PROCESSES or row.fields.get("printed_by") == row.node
+    if not named or not fleet.seated or not of_a_process:
         return row
     if is_about_another(row) or has_printed_host(row):
         return row
