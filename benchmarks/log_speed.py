@@ -39,7 +39,8 @@ bounds = LogBounds(counted=1 << 40)
 templates = sys.argv[2] == "templates"
 catalogue = None
 if sys.argv[2] == "own":
-    from triage.parsers.logs.catalogue import catalogue_of
+    from triage.parsers.logs import catalogue as known
+    catalogue_of = getattr(known, "build_catalogue", None) or known.catalogue_of
     from triage.signatures.own.check import own_from_files
     entry = '''[[signature]]
 name = "site_{0}"

@@ -40,7 +40,7 @@ _LOOK_EVERY_S: Final = 2.0
 _CONNECT_S: Final = 2.0
 _TICK_S: Final = 1.0
 # The loop forks, connects and declares queues between two ticks.
-_STANDS_AFTER_S: Final = 30.0
+STANDS_AFTER_S: Final = 30.0
 
 
 class ConsumerWatchdog:
@@ -84,7 +84,7 @@ class ConsumerWatchdog:
         """Look every two seconds."""
         while not stopping.wait(_LOOK_EVERY_S):
             # Without a broker the loop waits for one, for as long as it takes.
-            if time.monotonic() - self.ticked_at < _STANDS_AFTER_S or not _can_reach_broker():
+            if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not _can_reach_broker():
                 self.liveness.beat()
             if not self.stalled() or stopping.is_set():
                 continue

@@ -22,7 +22,7 @@ from triage.store.work import beats
 log = structlog.get_logger(__name__)
 
 # Longer than any question to the database may take, and than a start on a busy machine.
-_SILENT_S: Final = 180.0
+SILENT_S: Final = 180.0
 
 
 class Liveness:
@@ -43,7 +43,7 @@ class Liveness:
 
     def beat(self) -> None:
         """It goes round: it may stand still for another three minutes, and no longer."""
-        faulthandler.dump_traceback_later(_SILENT_S, exit=True)
+        faulthandler.dump_traceback_later(SILENT_S, exit=True)
         if time.monotonic() - self.told_at < beats.BEAT_EVERY_S:
             return
         try:

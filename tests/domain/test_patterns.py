@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.domain.patterns import compile_re
+from triage.domain.patterns import LazyPattern, compile_re
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [
@@ -34,7 +34,7 @@ def patterns_in(value: object) -> list[object]:
         return [found for one in value for found in patterns_in(one)]
     if isinstance(value, dict):
         return [found for one in (*value.keys(), *value.values()) for found in patterns_in(one)]
-    return [value] if type(value).__name__ == "_LazyPattern" else []
+    return [value] if isinstance(value, LazyPattern) else []
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -80,13 +80,13 @@ def types() -> Iterator[Hostile]:
 def missing() -> Iterator[Hostile]:
     for field in entry():
         kept = {key: item for key, item in entry().items() if key != field}
-        wants = "refused" if field == "profiling_name" else "read"
+        wants = {"profiling_name": "refused", "collective_seq_id": "partial"}.get(field, "read")
         yield hostile("missing", f"{field} in every entry", whole(dump([kept] * 3)), wants)
     for key in dump():
         kept = {name: item for name, item in dump().items() if name != key}
         yield hostile("missing", f"{key} at the top", whole(kept), "read")
     yield hostile(
-        "missing", "everything but a name", whole(dump([{"profiling_name": "x"}])), "read"
+        "missing", "everything but a name", whole(dump([{"profiling_name": "x"}])), "partial"
     )
     yield hostile("missing", "entries", whole(dump([])), "read")
     pairs = Pairs([*entry().items(), *entry(5).items()])

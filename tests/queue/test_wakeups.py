@@ -152,13 +152,13 @@ def test_two_prefixes_on_one_redis_do_not_hear_each_other(
 
 FIRST_USE = """
 import sys, threading
-from triage.queue.wakeups import client
+from triage.queue.wakeups import make_celery_client
 from triage.settings import Settings
 sys.setswitchinterval(1e-6)
 together, made = threading.Barrier(4), []
 def use():
     together.wait()
-    made.append(client(Settings(broker_url="redis://127.0.0.1:1/0")))
+    made.append(make_celery_client(Settings(broker_url="redis://127.0.0.1:1/0")))
 threads = [threading.Thread(target=use) for _ in range(4)]
 for one in threads:
     one.start()

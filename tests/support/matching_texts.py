@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
+from triage.domain.patterns import LazyPattern
 from triage.formats.health.table import Begins
 
 PARSER: Final[Any] = importlib.import_module("re._parser")
@@ -27,7 +28,7 @@ def looked_for(function: Callable[..., object]) -> list[str]:
         if isinstance(one, Begins):
             for pattern in one.compiled:
                 look(pattern)
-        elif isinstance(one, re.Pattern):
+        elif isinstance(one, re.Pattern | LazyPattern):
             found.update(texts_of(one))
         elif isinstance(one, str):
             found.add(one)

@@ -48,7 +48,8 @@ def never():
     while True:
         threading.Event().wait(1000)
 
-server = http.HttpServer(http.server_config(app), lambda: print("up", flush=True), lambda: None)
+config = http.build_server_config(app)
+server = http.HttpServer(config, lambda: print("up", flush=True), lambda: None)
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, lambda *_: None)
 threading.Thread(target=never).start()

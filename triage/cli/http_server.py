@@ -26,7 +26,7 @@ _IDLE_S: Final = 30
 # How long requests in progress may take to finish after SIGTERM.
 _GRACE_S: Final = 20
 # After SIGTERM, whatever the process still waits for: it ends. Leases give back what it held.
-_LAST_S: Final = 28.0
+LAST_S: Final = 28.0
 _MOST_HEAD_BYTES: Final = 32 * 1024
 # Thousands of uploads may wait for their turn. Of each, only the beginning of the body is read,
 # in small pieces; once it has its turn, large pieces cost less.
@@ -165,7 +165,7 @@ class HttpServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; whatever hangs, the process ends before who sent the signal kills it."""
         if not self.should_exit:
-            last = threading.Timer(_LAST_S, os._exit, args=[1])
+            last = threading.Timer(LAST_S, os._exit, args=[1])
             last.daemon = True
             last.start()
         super().handle_exit(sig, frame)

@@ -14,7 +14,7 @@ _OFFERED = (
 )  # fmt: skip
 
 
-class _LazyPattern(Generic[AnyStr]):
+class LazyPattern(Generic[AnyStr]):
     """Stands for ``re.compile(pattern, flags)`` until something of it is asked for."""
 
     def __init__(self, pattern: AnyStr, flags: int) -> None:
@@ -31,4 +31,4 @@ class _LazyPattern(Generic[AnyStr]):
 
 def compile_re(pattern: AnyStr, flags: int = 0) -> "re.Pattern[AnyStr]":
     """The pattern, compiled at its first use. A test compiles all that the product holds."""
-    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+    return cast("re.Pattern[AnyStr]", LazyPattern(pattern, flags))

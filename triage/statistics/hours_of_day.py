@@ -34,7 +34,7 @@ class HoursOfDay(WireForm):
     notes: tuple[str, ...] = ()
 
 
-def test_hours_of_day(hours: Sequence[float] | F64) -> HoursOfDay:
+def measure_hours_of_day(hours: Sequence[float] | F64) -> HoursOfDay:
     """Test hours of the day, in [0, 24) and any order, for one time that they gather at."""
     hour = np.asarray(hours, dtype=np.float64) % 24
     counts = tuple(int(one) for one in np.bincount(hour.astype(np.int64) % 24, minlength=24))

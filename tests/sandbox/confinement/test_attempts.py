@@ -176,9 +176,9 @@ assert (inside / "input").read_bytes() == b"input"
 @pytest.mark.parametrize(
     ("step", "missing", "tried", "ends"),
     [
-        ("read_only_below", "it reads and writes all files", "make a file inside", 1),
+        ("_read_only_below", "it reads and writes all files", "make a file inside", 1),
         ("filter_system_calls", "it makes all system calls", "make a file inside", 1),
-        ("read_only_below", "it reads and writes all files", "fork", -signal.SIGSYS),
+        ("_read_only_below", "it reads and writes all files", "fork", -signal.SIGSYS),
         ("keep_private", "other processes may look into it", "fork", -signal.SIGSYS),
     ],
 )

@@ -129,7 +129,7 @@ from numba.core.dispatcher import Dispatcher
 from triage.formats.extractor import Extractor
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.report import study_of
+from triage.report import build_study
 from triage.sandbox.warm_up import warm_up
 
 def compiled():
@@ -144,7 +144,7 @@ extracts = [
     extractor.one(InputFile(Path(path), name, size), None)
     for path, name, size in json.load(sys.stdin)
 ]
-study_of(extracts, parse_job(b"{}")[0])
+build_study(extracts, parse_job(b"{}")[0])
 print(json.dumps(sorted(compiled() - before)))
 """
 

@@ -14,7 +14,8 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
 from triage.services.hooks.cloudevents import read_event_notices
-from triage.services.hooks.monitoring import as_log, take_notices
+from triage.services.hooks.keep import write_as_log
+from triage.services.hooks.monitoring import take_notices
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import announce
 from triage.store.uploads import artifacts, evidence
@@ -139,4 +140,4 @@ def test_an_outage_is_told_to_the_sender(ctx: Context, monkeypatch: pytest.Monke
     ],
 )  # fmt: skip
 def test_a_notice_is_one_line_whatever_it_holds(given: Line, text: str) -> None:
-    assert as_log(given) == text.encode()
+    assert write_as_log(given) == text.encode()

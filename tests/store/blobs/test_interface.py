@@ -265,8 +265,8 @@ class TestFolder:
     def test_a_process_killed_before_its_commit_leaves_no_blob(self, tmp_path):
         code = (
             "import sys, time; from pathlib import Path\n"
-            "from triage.store.blobs.choice import blobs_from\n"
-            "blobs = blobs_from(None, Path(sys.argv[1]), min_free_bytes=0)\n"
+            "from triage.store.blobs.choice import open_blobs\n"
+            "blobs = open_blobs(None, Path(sys.argv[1]), min_free_bytes=0)\n"
             "writer = blobs.begin('one'); writer.write(b'x' * 1000)\n"
             "print('written', flush=True); time.sleep(600)\n"
         )

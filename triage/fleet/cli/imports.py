@@ -60,7 +60,7 @@ def import_files(
     """Import; the help stands in ``HELP``."""
     refused = 0
     asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero, "nodes": nodes}
-    with open_taker(asked, url, token_file, ca_file) as take:
+    with open_file_ingest(asked, url, token_file, ca_file) as take:
         for name in files:
             try:
                 _print_result(name, take(name))
@@ -72,7 +72,7 @@ def import_files(
 
 
 @contextmanager
-def open_taker(
+def open_file_ingest(
     asked: Mapping[str, str], url: str, token_file: str | None, ca_file: str | None
 ) -> Iterator[Take]:
     """What takes one file in: the service that is named, else the configured database."""

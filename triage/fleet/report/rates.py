@@ -155,7 +155,7 @@ def estimate_by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
     return tuple(rows)
 
 
-def test_sizes(rows: tuple[BySize, ...], factor: float) -> SizeTest:
+def compare_sizes(rows: tuple[BySize, ...], factor: float) -> SizeTest:
     """Chi-square of events by size against one rate per GPU-hour, sizes that expect five."""
     from scipy.stats import chi2
 

@@ -38,13 +38,13 @@ from triage.fleet.report.rates import (
     SizeTest,
     Window,
     compare_periods,
+    compare_sizes,
     compute_day_edges,
     divide_into_windows,
     estimate_by_generation,
     estimate_by_size,
     estimate_rates,
     measure_clustering,
-    test_sizes,
 )
 from triage.fleet.report.spares import (
     AvailabilitySpares,
@@ -57,7 +57,7 @@ from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_ro
 from triage.statistics.checkpoint import CheckpointPlan
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
-from triage.statistics.hours_of_day import HoursOfDay, test_hours_of_day
+from triage.statistics.hours_of_day import HoursOfDay, measure_hours_of_day
 from triage.statistics.lifetimes import (
     Survival,
     WeibullShape,
@@ -284,7 +284,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
     counts, without_row = count_by_row(causes)
     origins = count_by_origin(record, seen, factor)
     table = estimate_by_size(seen, factor)
-    same = test_sizes(table, factor)
+    same = compare_sizes(table, factor)
     mending = collect_record_repairs(record, seen)
     num_nodes = _estimate_fleet_size(record, reference)
     absent = measure_nodes_away(record)
@@ -377,7 +377,7 @@ def _test_hours(
     record: FleetRecord, seen: Exposed, options: FleetOptions, spread: Dispersion
 ) -> HoursOfDay:
     at = record.interruptions.at_ns[seen.index] % (24 * HOUR_NS) / HOUR_NS
-    hours = test_hours_of_day(at + options.utc_offset_hours)
+    hours = measure_hours_of_day(at + options.utc_offset_hours)
     if not spread.clustered or hours.p_value is None:
         return hours
     said = "stops come in clusters, and each counts: the p-value says too much"

@@ -195,7 +195,7 @@ def _take_task(strip: Strip, match: "re.Match[str]") -> bool:
 def labelled(strip: Strip, match: "re.Match[str]") -> None:
     """Take the label off: a name is that of a host until something says better."""
     value = next(part for part in match.groups() if part is not None)
-    if match.re is NUMBER_LABEL:
+    if match.re.pattern == NUMBER_LABEL.pattern:
         strip.task = int(value)
     else:
         strip.printed_by = value
