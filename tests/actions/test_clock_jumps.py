@@ -109,7 +109,7 @@ def test_two_hours_in_which_nothing_ran_are_no_jump(
     real = clock.read_steady_s
     set_clock(2 * HOUR)
     for module in ("triage.clock", "triage.actions.services.carry_out", "triage.queue.sweeper"):
-        monkeypatch.setattr(f"{module}.steady_s", lambda: real() + 7200)
+        monkeypatch.setattr(f"{module}.read_steady_s", lambda: real() + 7200)
     sweeper.watch_at = 0.0
     sweeper.sweep()
     approved(site, 122)
