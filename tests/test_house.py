@@ -143,7 +143,7 @@ def named_functions(tree: ast.AST) -> Iterator[str]:
 
 
 def test_a_function_is_named_by_what_it_does() -> None:
-    verbs = set((ROOT / "tests" / "data" / "verbs.txt").read_text("utf-8").split())
+    verbs = set((ROOT / "tests" / "verbs.txt").read_text("utf-8").split())
     files = [path for top in ("triage", "models", "workers") for path in (ROOT / top).rglob("*.py")]
     names = [name for file in files for name in named_functions(ast.parse(file.read_text("utf-8")))]
     nouns = [name for name in names if name.strip("_").split("_")[0] not in verbs]
