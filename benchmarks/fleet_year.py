@@ -4,12 +4,11 @@
         [--events 1000000]
 
 Fills an empty PostgreSQL database of its own (``TRIAGE_TEST_POSTGRES``, dropped afterwards), or
-with ``--sqlite`` a new file: so many incidents, each with its run on all nodes, three suspects
-and a hundred rows of evidence; and a year of outages like real ones (bursts, long repairs). Then
-the record is made of it, the report and the standings. To hold: the record and the report
-together within 2 s; ``busy`` is what our process worked of it, without the database.
-``--trace`` takes in a table of so many runs, ``--events`` an export of so
-many events of nodes as Slurm keeps them.
+with ``--sqlite`` a new file: so many incidents, each with its run on all nodes, three suspects and
+a hundred rows of evidence; and a year of outages like real ones (bursts, long repairs). Then the
+record is made of it, the report and the standings. To hold: the record and the report together
+within 2 s; ``busy`` is what our process worked of it, without the database. ``--trace`` takes in a
+table of so many runs, ``--events`` an export of so many events of nodes as Slurm keeps them.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """The environment in `.venv`: made from the lock, once, and known by a stamp.
 
-The stamp is removed first and written last, so an environment without one was
-never finished and is started over. Standard library only: nothing else is
-there yet.
+The stamp is removed first and written last, so an environment without one was never finished and is
+started over. Standard library only: nothing else is there yet.
 """
 
 import hashlib

@@ -38,17 +38,16 @@ class FaultModel:
     ``again_times``: how many times as often as there a repair does not take; 0: each one takes.
     ``burst_share``: part of the faults that come in bursts, of ``burst_size`` nodes on average.
     ``batches`` (name, share of the racks, how many times as often their GPUs fail) and
-    ``cage_times`` (GPUs of the top cage against those of the bottom one) are those of Titan
-    (SC'20) and act on GPU faults alone. ``front_ends`` nodes run no jobs and fail
-    ``front_end_times`` as often as others, of software and storage.
-    ``maintenance_days``: how far apart planned maintenances of 400 nodes are; 0: there are none.
-    ``moved_share``: of the GPUs that were rightly swapped out, those that come to another node
-    with their fault. ``renamed_share``: of the repairs, those that exchange the names of two
-    nodes. ``action_share``: repairs of which the record says what was done.
-    ``shortages`` a year and 400 nodes: of the faults of some weeks ``waiting_share`` wait for one
-    delivery, so that their nodes come back on one day.
-    ``drift``: how many times as often faults begin on the last day as on the first.
-    ``announced``: of the GPU faults, those before which a counter grew for some days.
+    ``cage_times`` (GPUs of the top cage against those of the bottom one) are those of Titan (SC'20)
+    and act on GPU faults alone. ``front_ends`` nodes run no jobs and fail ``front_end_times`` as
+    often as others, of software and storage. ``maintenance_days``: how far apart planned
+    maintenances of 400 nodes are; 0: there are none. ``moved_share``: of the GPUs that were rightly
+    swapped out, those that come to another node with their fault. ``renamed_share``: of the
+    repairs, those that exchange the names of two nodes. ``action_share``: repairs of which the
+    record says what was done. ``shortages`` a year and 400 nodes: of the faults of some weeks
+    ``waiting_share`` wait for one delivery, so that their nodes come back on one day. ``drift``:
+    how many times as often faults begin on the last day as on the first. ``announced``: of the GPU
+    faults, those before which a counter grew for some days.
     """
 
     again_times: float = 1.0

@@ -119,9 +119,9 @@ def dated_files() -> Iterator[Addition]:
 
 def words_of_signatures() -> str:
     """Every literal that the scan looks for, one a line and all in one."""
-    from triage.signatures.registry import list_literals
+    from triage.signatures.registry import load_all_signatures
 
-    found = sorted(list_literals())
+    found = sorted({text for one in load_all_signatures() for text in one.literals})
     return "\n".join(found) + "\n" + " ".join(found) + "\n"
 
 

@@ -1,8 +1,7 @@
 """Why each suspect stands where it stands, and what would change it.
 
-The model is a sum, so every part of it can be shown. What would change the
-answer is tried out: the same incident is weighed again without each artifact
-that the first suspect rests on.
+The model is a sum, so every part of it can be shown. What would change the answer is tried out: the
+same incident is weighed again without each artifact that the first suspect rests on.
 """
 
 from collections.abc import Callable, Iterator, Sequence

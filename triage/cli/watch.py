@@ -36,7 +36,7 @@ _SHORTEST_S, _LONGEST_S = 0.5, 5.0
 _MAX_SUSPECTS = 3
 
 
-class _Screen(Protocol):
+class Screen(Protocol):
     """Where the state is shown."""
 
     def show(self, lines: list[str]) -> None:
@@ -73,7 +73,7 @@ def watch(
 
 
 def follow(
-    client: "Client", incident_id: str, timeout_s: float | None, shown: _Screen
+    client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
 ) -> "Incident | None":
     """The incident once its answer is final; None when the time is up before."""
     from triage.render.terminal.listing import state_text
@@ -115,7 +115,7 @@ def _state_lines(incident: "Incident", state: str) -> list[str]:
 
 
 @contextmanager
-def _open_screen() -> Iterator[_Screen]:
+def _open_screen() -> Iterator[Screen]:
     """A view that is kept up to date on a terminal, else a line a change on stderr."""
     if not sys.stderr.isatty():
         yield Changes()

@@ -1,8 +1,7 @@
 """One dated fact read out of a log, with its place: what every reader of logs yields.
 
-A row is what the line says, before any judgement over the incident: a role and
-a category of its own, who it blames, and where and when it was printed. A flood
-of one line is one row with a count.
+A row is what the line says, before any judgement over the incident: a role and a category of its
+own, who it blames, and where and when it was printed. A flood of one line is one row with a count.
 """
 
 from collections.abc import Mapping

@@ -63,12 +63,12 @@ class Job:
     @property
     def started_in_a_zone(self) -> bool:
         """Whether ``started_at`` names its zone."""
-        return _names_a_zone(self.started_at)
+        return _has_zone(self.started_at)
 
     @property
     def failed_in_a_zone(self) -> bool:
         """Whether ``failed_at`` names its zone."""
-        return _names_a_zone(self.failed_at)
+        return _has_zone(self.failed_at)
 
     @property
     def starts(self) -> EarlierStarts:
@@ -138,7 +138,7 @@ def parse_seconds(text: object) -> float | None:
         return None
 
 
-def _names_a_zone(text: str | None) -> bool:
+def _has_zone(text: str | None) -> bool:
     """Whether a time says of which zone it is."""
     try:
         return datetime.fromisoformat((text or "").strip()).tzinfo is not None

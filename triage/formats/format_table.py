@@ -14,7 +14,7 @@ from triage.formats.format import Format, Head
 AnyFormat = TypeVar("AnyFormat", bound=Format)
 
 
-class _Search(Protocol):
+class Search(Protocol):
     """A compiled set of words."""
 
     def Match(self, text: bytes) -> list[int] | None:  # noqa: N802 - the name is that of google-re2
@@ -36,7 +36,7 @@ class FormatTable(Generic[AnyFormat]):
         self.places = tuple(places.values())
 
     @cached_property
-    def search(self) -> _Search:
+    def search(self) -> Search:
         """The set of :attr:`words`; what it finds are places among them."""
         import re2  # type: ignore[import-untyped]  # the command starts without it
 
@@ -48,7 +48,7 @@ class FormatTable(Generic[AnyFormat]):
         for word in self.words:
             compiled.Add(word.encode("ascii"))
         compiled.Compile()
-        search: _Search = compiled
+        search: Search = compiled
         return search
 
     def candidates(self, decoded: Head | None) -> Sequence[AnyFormat]:

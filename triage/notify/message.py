@@ -43,15 +43,14 @@ DEFAULT_EVENTS = (Event.READY, Event.REVISED, Event.RESOLVED, Event.FAILED)
 class Message:
     """One event of one incident, with all that any receiver shows of it.
 
-    ``at`` is when it happened (aware). ``verdict`` and ``suspects`` are None
-    and empty before the first answer. ``actions`` are commands to paste and
-    ``next_step`` the sentence before them, both of :mod:`triage.render.words.next_step`.
-    ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
-    says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
-    of the revision before: a receiver that keeps alerts apart by node needs them to end
-    the alert of a node that is no longer suspected. ``restart`` is what to do with the job, as
-    the report has it; None where nothing is known. ``seen_first`` are sentences on what was seen
-    first where no cause is known.
+    ``at`` is when it happened (aware). ``verdict`` and ``suspects`` are None and empty before the
+    first answer. ``actions`` are commands to paste and ``next_step`` the sentence before them, both
+    of :mod:`triage.render.words.next_step`. ``resolution`` is what a person found it to be:
+    ``{category, node?, note?}``; ``reason`` says why triage itself failed. ``previous_verdict`` and
+    ``previous_suspects`` are those of the revision before: a receiver that keeps alerts apart by
+    node needs them to end the alert of a node that is no longer suspected. ``restart`` is what to
+    do with the job, as the report has it; None where nothing is known. ``seen_first`` are sentences
+    on what was seen first where no cause is known.
     """
 
     event: Event

@@ -17,9 +17,8 @@ from triage.render.words.next_step import (
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on,
-    and
-    what was ``seen_first`` where no cause is known.
+    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on, and what
+    was ``seen_first`` where no cause is known.
     """
 
     next_step: str

@@ -148,12 +148,6 @@ def load_all_signatures() -> tuple[Signature, ...]:
 
 
 @cache
-def list_literals() -> tuple[str, ...]:
-    """Every literal once, in a fixed order: what the scan looks for."""
-    return tuple(dict.fromkeys(text for one in load_all_signatures() for text in one.literals))
-
-
-@cache
 def _map_by_literal() -> dict[str, tuple[int, ...]]:
     """Literal -> indices into :func:`load_all_signatures`, ascending."""
     table: dict[str, list[int]] = {}

@@ -53,22 +53,20 @@ Read = Callable[["re.Match[str]", Sequence[str]], Reading | None]
 class Signature:
     """One shape of line.
 
-    ``literals`` are lower-case ASCII; a line without any of them cannot match (the
-    scan compares without case). ``pattern`` is searched in the decoded line, cut to
-    a few KiB; it must take time linear in the line. Named groups ``gpu``, ``node``,
-    ``rank``, ``local_rank``, ``cuda_device``, ``pid``, ``code``, ``parent_code`` and
-    ``peer`` fill the fields of that name; others go to ``Evidence.fields``.
-    ``read`` may refine the reading from the match and the ``context`` lines behind
-    it, or say None: not one of these. ``each`` keeps every occurrence as a row of
-    its own (tables and identities), otherwise lines that differ in numbers alone
-    become one row with a count. Of ``quiet`` ones a log may hold millions that say no
-    more than a few: behind the first thousands, all of the same words become one row.
-    Lines of ``as_one`` ones are readings of one state: of one part they are one row,
-    whatever their numbers; ``quiet`` and ``as_one`` together are told apart by their
-    words alone from the first line on.
-    Of ``floods`` ones a node may print thousands an hour that name a GPU and a code: behind the
-    first hundreds of an hour those of one GPU and code become one row.
-    ``traits`` say what the joining of evidence asks besides the category.
+    ``literals`` are lower-case ASCII; a line without any of them cannot match (the scan compares
+    without case). ``pattern`` is searched in the decoded line, cut to a few KiB; it must take time
+    linear in the line. Named groups ``gpu``, ``node``, ``rank``, ``local_rank``, ``cuda_device``,
+    ``pid``, ``code``, ``parent_code`` and ``peer`` fill the fields of that name; others go to
+    ``Evidence.fields``. ``read`` may refine the reading from the match and the ``context`` lines
+    behind it, or say None: not one of these. ``each`` keeps every occurrence as a row of its own
+    (tables and identities), otherwise lines that differ in numbers alone become one row with a
+    count. Of ``quiet`` ones a log may hold millions that say no more than a few: behind the first
+    thousands, all of the same words become one row. Lines of ``as_one`` ones are readings of one
+    state: of one part they are one row, whatever their numbers; ``quiet`` and ``as_one`` together
+    are told apart by their words alone from the first line on. Of ``floods`` ones a node may print
+    thousands an hour that name a GPU and a code: behind the first hundreds of an hour those of one
+    GPU and code become one row. ``traits`` say what the joining of evidence asks besides the
+    category.
     """
 
     id: str

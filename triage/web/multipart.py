@@ -26,7 +26,7 @@ _AGAIN: Final = "open the page again, and choose the files once more"
 _ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 
-class _Readable(Protocol):
+class Readable(Protocol):
     """A body that is read in pieces."""
 
     def read(self, size: int) -> bytes:
@@ -40,7 +40,7 @@ class Part:
 
     name: str
     filename: str | None
-    stream: "_Stream"
+    stream: "Stream"
     ended: bool = False
 
     def read(self, size: int) -> bytes:
@@ -60,10 +60,10 @@ class Part:
         return content.decode("utf-8", "replace")
 
 
-class _Stream:
+class Stream:
     """The body with a window; ``delimiter`` stands before each part and behind the last."""
 
-    def __init__(self, body: _Readable, boundary: str) -> None:
+    def __init__(self, body: Readable, boundary: str) -> None:
         self.body = body
         self.delimiter = b"\r\n--" + boundary.encode("ascii")
         # The first delimiter has no line end before it.
@@ -119,12 +119,12 @@ def parse_boundary(content_type: str) -> str:
     return match[1] or match[2]
 
 
-def iterate_parts(body: _Readable, boundary: str) -> Iterator[Part]:
+def iterate_parts(body: Readable, boundary: str) -> Iterator[Part]:
     """The parts in their order. The unread rest of a part is skipped before the next one.
 
     Raises :class:`BadRequest` for a body that is no form, and :class:`TooLarge` for too many parts.
     """
-    stream = _Stream(body, boundary)
+    stream = Stream(body, boundary)
     preamble = Part("", None, stream)
     while preamble.read(_PIECE):
         pass
@@ -141,7 +141,7 @@ def iterate_parts(body: _Readable, boundary: str) -> Iterator[Part]:
         pass
 
 
-def _make_part(head: bytes, stream: _Stream) -> Part:
+def _make_part(head: bytes, stream: Stream) -> Part:
     line = _DISPOSITION.search(head)
     rest = b";" + line[1] if line else b""
     name, filename = _NAME.search(rest), _FILENAME.search(rest)

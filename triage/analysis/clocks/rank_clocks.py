@@ -51,9 +51,8 @@ def measure_clock_offsets(
 ) -> F64:
     """Per digest, ns that its clock is ahead of the others'.
 
-    A collective ends at one moment for all members, so when its end was noticed
-    tells clocks apart, to within the watchdog's phase. Where no ends are
-    recorded (gloo), issue times have to do.
+    A collective ends at one moment for all members, so when its end was noticed tells clocks apart,
+    to within the watchdog's phase. Where no ends are recorded (gloo), issue times have to do.
     """
     count = len(snapshot.digests)
     nodes = [node_of(int(rank)) for rank in snapshot.ranks]

@@ -1,9 +1,8 @@
 """Host stall: a rank whose host stopped issuing work.
 
-Everything it issued is done, its peers are beyond, and it issues nothing more:
-data loader, lock, garbage collection, exception, checkpoint, a branch that the
-others did not take. Assumes that a communicator exists: a set-up that hangs
-looks the same (see setup_hang.py).
+Everything it issued is done, its peers are beyond, and it issues nothing more: data loader, lock,
+garbage collection, exception, checkpoint, a branch that the others did not take. Assumes that a
+communicator exists: a set-up that hangs looks the same (see setup_hang.py).
 """
 
 from collections.abc import Collection, Iterator, Sequence

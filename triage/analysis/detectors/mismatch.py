@@ -30,7 +30,7 @@ _SHAPE_ALONE = "shape"
 
 
 @dataclass(frozen=True, slots=True)
-class _OddRanks:
+class OddRanks:
     """Who differs at a place: ``ranks`` convicted, or all of the tied when undecided."""
 
     ranks: tuple[int, ...]
@@ -94,7 +94,7 @@ class Mismatch:
         end: int,
         place: WaitPlace,
         part: str,
-        odd: _OddRanks,
+        odd: OddRanks,
         sigs: dict[int, int],
     ) -> Finding:
         """The claim in words, with its reasons."""
@@ -129,7 +129,7 @@ class Mismatch:
         )
 
 
-def _summarize(case: Case, place: WaitPlace, part: str, odd: _OddRanks, shift: str | None) -> str:
+def _summarize(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str | None) -> str:
     where = f"{case.group_text(place.group)} at sequence number {place.seq}"
     if part == _SHAPE_ALONE:
         return (
@@ -155,13 +155,13 @@ def _find_first_difference(forms: dict[int, Form | None]) -> tuple[str | None, d
     return None, {}
 
 
-def _find_odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddRanks:
+def _find_odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
     """The minority; on a tie, what siblings decide."""
     counts = Counter(keys.values())
     (top, most), *_ = counts.most_common()
     if 2 * most > len(keys):
         odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
-        return _OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
+        return OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
     at = (place.group, place.seq)
     usual = _get_known_form(case, find_sibling_signature(case, place))
@@ -169,8 +169,8 @@ def _find_odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> _OddR
         rank for rank in tied if _get_known_form(case, case.snapshot.signature(rank, *at)) != usual
     )
     if 0 < len(odd) < len(tied):
-        return _OddRanks(odd, decided=True, how="groups of the same kind side with the others")
-    return _OddRanks(
+        return OddRanks(odd, decided=True, how="groups of the same kind side with the others")
+    return OddRanks(
         tuple(tied), decided=False, how="no majority, and no other group to compare with"
     )
 

@@ -37,7 +37,7 @@ _MAX_HOMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Gap:
+class Gap:
     """A rank that left no usable dump, at an end of the graph, and the places that wait for it."""
 
     end: int
@@ -68,7 +68,7 @@ class NoDump:
         named = len(case.graph.ends) > len(gaps)
         many = named or _is_collection_gap(case, accused)
         unusable = case.snapshot.apart.keys() | case.snapshot.unread
-        at_home: dict[str, list[_Gap]] = {}
+        at_home: dict[str, list[Gap]] = {}
         for gap in accused:
             if gap.rank in unusable:
                 yield self.finding(case, gap, doubt=GAP_STRENGTH)
@@ -90,7 +90,7 @@ class NoDump:
             else:
                 yield self.finding(case, together[0], doubt=doubt)
 
-    def finding(self, case: Case, gap: _Gap, *, doubt: float | None) -> Finding:
+    def finding(self, case: Case, gap: Gap, *, doubt: float | None) -> Finding:
         """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
 
         Who began a dump was alive when the others gave up waiting.
@@ -123,7 +123,7 @@ class NoDump:
             end=gap.end,
         )
 
-    def of_one_node(self, case: Case, gaps: Sequence[_Gap], *, doubt: float | None) -> Finding:
+    def of_one_node(self, case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
         """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
 
         That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
@@ -170,16 +170,16 @@ def _classify_kind(case: Case, *, convicts: bool) -> VerdictKind:
     return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
 
 
-def _find_gaps_at_ends(case: Case) -> list[_Gap]:
+def _find_gaps_at_ends(case: Case) -> list[Gap]:
     """The ranks without a usable dump that others wait for, and that wait for nobody."""
     return [
-        _Gap(end, places[0].waiting[0], case.waiters(places[0]))
+        Gap(end, places[0].waiting[0], case.waiters(places[0]))
         for end, places in case.ends()
         if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
     ]
 
 
-def _is_collection_gap(case: Case, accused: Sequence[_Gap]) -> bool:
+def _is_collection_gap(case: Case, accused: Sequence[Gap]) -> bool:
     """Whether files are missing by chance, rather than because their ranks are gone."""
     if len(accused) > max(2, _MAX_SHARE * len(case.snapshot.world)):
         return True
@@ -232,7 +232,7 @@ def _find_missing_node(case: Case, homes: Collection[str]) -> str | None:
     return gone[0] if chance <= _MAX_CHANCE else None
 
 
-def _find_explanations(case: Case, gaps: Sequence[_Gap]) -> dict[int, int]:
+def _find_explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
     """For each end, the ends (bits) that account for all waits on its rank.
 
     The rank would be stuck by them without any fault of its own.

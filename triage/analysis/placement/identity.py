@@ -1,9 +1,8 @@
 """Who sits where: rank -> node -> GPU, from everything that says so.
 
-Sources in the order of trust: ``job.json``, the init lines of NCCL's world
-communicator, torchelastic's tables and events, prefixes of lines in files of one
-node, and the folders that dumps lie in. Where two sources disagree the better
-one is believed and the disagreement is told.
+Sources in the order of trust: ``job.json``, the init lines of NCCL's world communicator,
+torchelastic's tables and events, prefixes of lines in files of one node, and the folders that dumps
+lie in. Where two sources disagree the better one is believed and the disagreement is told.
 """
 
 from collections import Counter, defaultdict

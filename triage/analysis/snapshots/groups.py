@@ -223,10 +223,13 @@ def _are_of_one_time(digests: Sequence[RankDigest], desc: str, names: Collection
     ended: dict[str, int] = {}
     for digest in digests:
         for k, (name, kind) in enumerate(digest.stream_names):
-            created = _created_in(digest, k) if name in names and kind == desc else ()
-            if name is not None and len(created):
-                begun[name] = min(begun.get(name, int(min(created))), int(min(created)))
-                ended[name] = max(ended.get(name, int(max(created))), int(max(created)))
+            if name is None or name not in names or kind != desc:
+                continue
+            created = _created_in(digest, k)
+            if len(created):
+                first, last = int(created.min()), int(created.max())
+                begun[name] = min(begun.get(name, first), first)
+                ended[name] = max(ended.get(name, last), last)
     return not begun or max(begun.values()) <= min(ended.values())
 
 
@@ -294,9 +297,11 @@ def _find_renewed_groups(digests: Sequence[RankDigest]) -> dict[str, int]:
     began: dict[str, int] = {}
     for digest in digests:
         for key, streams in _streams_by_group(digest).items():
-            created = _created_in(digest, streams[-1]) if len(streams) > 1 else ()
+            if len(streams) < 2:
+                continue
+            created = _created_in(digest, streams[-1])
             if len(created):
-                first = int(min(created))
+                first = int(created.min())
                 began[key] = min(began.get(key, first), first)
     return began
 

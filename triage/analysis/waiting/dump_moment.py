@@ -42,9 +42,8 @@ class DumpMoment:
     """A dump whose moment is known: ``pulled_ns`` by the rank's clock.
 
     ``quiet_ns`` before it nothing had ended on this rank; ``pause_ns`` is the longest pause that
-    may be usual (:func:`usual_pause`); ``timeout_ns`` is what is given
-    to what it waits in, 0 where nothing says it;
-    ``ended``: the rank finished something right before it.
+    may be usual (:func:`usual_pause`); ``timeout_ns`` is what is given to what it waits in, 0 where
+    nothing says it; ``ended``: the rank finished something right before it.
     """
 
     rank: int

@@ -1,9 +1,8 @@
 """How late ranks issue collectives, and whose doing it is.
 
-Only creation times are precise, and clocks differ between nodes. Offsets are
-estimated first: per node where a map is known (the ranks of a node share a
-clock, and one slow rank does not move their median), else per rank from when
-collectives end, which is at one moment for all members.
+Only creation times are precise, and clocks differ between nodes. Offsets are estimated first: per
+node where a map is known (the ranks of a node share a clock, and one slow rank does not move their
+median), else per rank from when collectives end, which is at one moment for all members.
 
 A rank's *own gap* is the time from when it could go on (the last member of its
 previous collective had come, or a send/recv of its own had ended) to its next issue.

@@ -1,11 +1,10 @@
 """Who waits for whom.
 
-A rank is stuck in its oldest unfinished operation. Ranks stuck in the same one
-are a *place*: a collective, or send/recv blocks whose ends match. A place waits
-for the members of its group that have not got there: for another place, where
-such a member is stuck in turn, or for a rank that is idle (everything it issued
-is done, and it issues nothing more) or left no dump. The culprits are where
-these chains end; everybody on the way is a victim.
+A rank is stuck in its oldest unfinished operation. Ranks stuck in the same one are a *place*: a
+collective, or send/recv blocks whose ends match. A place waits for the members of its group that
+have not got there: for another place, where such a member is stuck in turn, or for a rank that is
+idle (everything it issued is done, and it issues nothing more) or left no dump. The culprits are
+where these chains end; everybody on the way is a victim.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

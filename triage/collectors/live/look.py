@@ -304,8 +304,6 @@ def _list_sockets(pid: int, proc: str) -> list[str]:
 _NAME = "proc"
 _PARTS = ("status", "wchan", "stack", "syscall")
 _MAX_TASK_BYTES = 1 << 16
-# Of a process of a few hundred threads the main one is asked, and those that say more than it.
-_MAX_THREADS = 16
 # The rows of ``status`` that say who it is and how it fares.
 _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS", "Threads",
           "SigQ", "SigCgt", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")  # fmt: skip

@@ -24,7 +24,7 @@ watch. A standing looks back over 112 days.
 """
 
 
-class _Standing(StrEnum):
+class Standing(StrEnum):
     """The grades of ``triage.domain.standing``, which is not imported for a help."""
 
     GOLDEN = "golden"
@@ -36,7 +36,7 @@ class _Standing(StrEnum):
 
 def nodes(
     standing: Annotated[
-        _Standing | None,
+        Standing | None,
         typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
     ] = None,
     until: AsOf = None,

@@ -19,7 +19,7 @@ Examples:
 """
 
 
-class _PlanFormat(StrEnum):
+class PlanFormat(StrEnum):
     """How the plan is printed."""
 
     TEXT = "text"
@@ -67,8 +67,8 @@ def plan(
     days: Days = 30,
     cluster: Cluster = None,
     format_: Annotated[
-        _PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = _PlanFormat.TEXT,
+        PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = PlanFormat.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -85,7 +85,7 @@ def plan(
             repair_days=repair_days,
             confidence=confidence,
         )
-    if format_ is _PlanFormat.JSON:
+    if format_ is PlanFormat.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(facts))

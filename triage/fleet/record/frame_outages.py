@@ -39,7 +39,7 @@ _SECOND_NS: Final = 10**9
 _APART_NS: Final = round(CLOCKS_APART.total_seconds()) * _SECOND_NS
 
 
-class _TableOutage(NamedTuple):
+class TableOutage(NamedTuple):
     """One row that can be; ``to_at`` is None where the node is still out. Times in ns."""
 
     node: str
@@ -59,7 +59,7 @@ class OutageTable:
     left out or merged.
     """
 
-    rows: tuple[_TableOutage, ...] = ()
+    rows: tuple[TableOutage, ...] = ()
     from_first_day: bool = False
     notes: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ class OutageTable:
         of_node = read_names_column(outages)
         named = np.array([name is not None for name in of_node], np.bool_)
         backwards = (end != NONE_NS) & (end < start)
-        kept: dict[tuple[str, int], _TableOutage] = {}
+        kept: dict[tuple[str, int], TableOutage] = {}
         contradictions: set[tuple[str, int]] = set()
         for row in _iterate_outages(
             outages, of_node, start, end, np.flatnonzero(named & ~backwards)
@@ -130,7 +130,7 @@ class OutageTable:
 
 def _iterate_outages(
     outages: "DataFrame", of_node: list[str | None], start: _Ints, end: _Ints, rows: _Ints
-) -> Iterator[_TableOutage]:
+) -> Iterator[TableOutage]:
     """These rows of the table; causes and repairs are read out of their words."""
     words = [get_column_values(outages, name) for name in ("cause", "detail", "reason")]
     done, meant = get_column_values(outages, "action"), get_column_values(outages, "planned")
@@ -138,7 +138,7 @@ def _iterate_outages(
         texts = [str(column[row]) for column in words if column[row] is not None]
         reason, cause = "; ".join(texts), classify_outage_cause(*texts)
         planned: Any = meant[row]
-        yield _TableOutage(
+        yield TableOutage(
             node=of_node[row] or "",
             from_at=int(start[row]),
             to_at=None if end[row] == NONE_NS else int(end[row]),
@@ -149,7 +149,7 @@ def _iterate_outages(
         )
 
 
-def _merge_two(one: _TableOutage, other: _TableOutage) -> _TableOutage:
+def _merge_two(one: TableOutage, other: TableOutage) -> TableOutage:
     if one == other:
         return one
     first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.from_at))

@@ -65,12 +65,11 @@ def record_from_frames(
     this table each run that ended unexpectedly, or as planned, is one.
 
     ``outages``: ``node``, ``from`` or ``from_at``, ``to`` or ``to_at`` (missing: still out), or
-    ``from_day`` and
-    ``to_day``, days since a day that nobody names; where known ``cause``, ``detail``, ``reason``,
-    ``action`` and ``planned``. A record of outages alone is a record. What is still out, and has
-    runs that began later, was out until the first of them. Rows of one node and start are
-    reports of one outage; rows that end before they begin, or name no node, are left out. The
-    notes count both.
+    ``from_day`` and ``to_day``, days since a day that nobody names; where known ``cause``,
+    ``detail``, ``reason``, ``action`` and ``planned``. A record of outages alone is a record. What
+    is still out, and has runs that began later, was out until the first of them. Rows of one node
+    and start are reports of one outage; rows that end before they begin, or name no node, are left
+    out. The notes count both.
 
     ``repairs``: notes that came apart from their outage: ``node``, ``at``, and ``action`` or
     ``text``.

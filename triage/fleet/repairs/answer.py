@@ -203,10 +203,9 @@ class FleetRepairs(WireForm):
     """All answers on repairs; ``to_dict`` is the wire form ``triage.repairs/1``.
 
     ``failed_7`` and ``failed_30`` are shares of returns whose time is over; ``usual_7`` and
-    ``usual_30`` the chances of any node. ``judged`` holds the chances said on each day
-    against
-    what came, for 7 and for 30 days. ``returns`` are the newest of them, and ``visits`` the
-    newest repairs without an outage.
+    ``usual_30`` the chances of any node. ``judged`` holds the chances said on each day against what
+    came, for 7 and for 30 days. ``returns`` are the newest of them, and ``visits`` the newest
+    repairs without an outage.
     """
 
     cluster: str | None

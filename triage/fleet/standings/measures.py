@@ -119,12 +119,10 @@ class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
     ``strikes`` look back over ``LOOK_BACK_DAYS``, without those of a leaf that stands out; so do
-    ``decayed`` and ``decayed_days``, which fade by ``fading``. ``num``, ``blame``,
-    ``days`` and
+    ``decayed`` and ``decayed_days``, which fade by ``fading``. ``num``, ``blame``, ``days`` and
     ``excess`` are of the window. ``own`` is the place of a node that stands out, ``beside`` how
     often that fails beside the fleet, and ``rate`` what each node is held against, per day.
-    ``shrunk`` is the rate of each with its interval, None where nothing was blamed.
-    ``basis`` is
+    ``shrunk`` is the rate of each with its interval, None where nothing was blamed. ``basis`` is
     what a strike is. ``special`` nodes are set aside, each with the reason.
     """
 

@@ -2,9 +2,8 @@
 
 Two reports of one run (cluster, job, start) complete each other: the larger number of nodes and
 GPUs stands. The end stands that :func:`triage.fleet.domain.exposure.weigh_ending` puts higher;
-among
-equals the earlier one, when work had stopped. So neither the order of files nor a repeat of one
-changes the result.
+among equals the earlier one, when work had stopped. So neither the order of files nor a repeat of
+one changes the result.
 """
 
 from collections.abc import Iterable, Mapping

@@ -23,7 +23,7 @@ _RUN: Final = "dcgm.dmon"
 _RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
 
 
-class _Judgement(NamedTuple):
+class Judgement(NamedTuple):
     """What a value says: how bad it is, in words, and of which part."""
 
     outcome: Outcome
@@ -46,36 +46,36 @@ class _Field:
     value: Outcome = PASS
     growth: Outcome = PASS
     many: int = 0
-    meaning: Callable[[int], _Judgement] | None = None
+    meaning: Callable[[int], Judgement] | None = None
 
-    def of_value(self, number: int) -> _Judgement:
+    def of_value(self, number: int) -> Judgement:
         """What a value says alone."""
         if self.meaning is not None:
             return self.meaning(number)
         outcome = self.value if number else PASS
-        return _Judgement(outcome, f"{self.words}: {number:,}", self.category)
+        return Judgement(outcome, f"{self.words}: {number:,}", self.category)
 
-    def of_growth(self, grown: int, most: int) -> _Judgement:
+    def of_growth(self, grown: int, most: int) -> Judgement:
         """What growth says: ``grown`` in all rows, ``most`` from one row to the next."""
         outcome = FAIL if self.many and most >= self.many else self.growth
         words = f"{self.words} grew by {grown:,}"
-        return _Judgement(outcome if grown else PASS, words, self.category)
+        return Judgement(outcome if grown else PASS, words, self.category)
 
 
 def make_code_judge(
     name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome
-) -> Callable[[int], _Judgement]:
+) -> Callable[[int], Judgement]:
     """Judges numbers of a driver: the last one that DCGM saw, 0 for none."""
 
-    def meaning(number: int) -> _Judgement:
+    def meaning(number: int) -> Judgement:
         entry = known(number)
         if number == 0:
-            return _Judgement(PASS, f"no {name}")
+            return Judgement(PASS, f"no {name}")
         if entry is None:
-            return _Judgement(WARN, f"{name} {number}, which no catalogue knows")
+            return Judgement(WARN, f"{name} {number}, which no catalogue knows")
         of_part = entry.category in HARDWARE and entry.role is EvidenceRole.ROOT
         words = f"{name} {number}: {entry.meaning}"
-        return _Judgement(worst if of_part else WARN, words, entry.category)
+        return Judgement(worst if of_part else WARN, words, entry.category)
 
     return meaning
 
@@ -91,23 +91,23 @@ _SLOWED: Final = (
 _ACTIONS: Final = {1: "reset the GPU", 2: "reboot the node", 3: "drain peers", 4: "drain and reset"}
 
 
-def judge_slowdown(mask: int) -> _Judgement:
+def judge_slowdown(mask: int) -> Judgement:
     """Why clocks are lower than they could be."""
     for bit, outcome, words, category in _SLOWED:
         if mask & bit:
-            return _Judgement(outcome, f"slowed down: {words}", category)
-    return _Judgement(PASS, "no slowdown by heat or hardware")
+            return Judgement(outcome, f"slowed down: {words}", category)
+    return Judgement(PASS, "no slowdown by heat or hardware")
 
 
-def judge_recovery_action(number: int) -> _Judgement:
+def judge_recovery_action(number: int) -> Judgement:
     """What the driver asks for."""
     if number == 0:
-        return _Judgement(PASS, "the driver asks for nothing")
+        return Judgement(PASS, "the driver asks for nothing")
     asked = _ACTIONS.get(number, f"action {number}")
-    return _Judgement(FAIL, f"the driver asks for: {asked}", Category.GPU)
+    return Judgement(FAIL, f"the driver asks for: {asked}", Category.GPU)
 
 
-_MEANINGS: Final[Mapping[str, Callable[[int], _Judgement]]] = {
+_MEANINGS: Final[Mapping[str, Callable[[int], Judgement]]] = {
     "xid": make_code_judge("Xid", get_xid, FAIL),
     "fatal_sxid": make_code_judge("fatal SXid", get_sxid, FAIL),
     "sxid": make_code_judge("SXid", get_sxid, WARN),
@@ -119,12 +119,12 @@ LINKS: Final = compile_re(r"(\w+)\.\.(\d+)")
 
 def make_state_judge(
     words: str, category: Category, bad: Mapping[str, Sequence[str]]
-) -> Callable[[int], _Judgement]:
+) -> Callable[[int], Judgement]:
     """Judges a number that stands for a state; states that are not listed are good."""
 
-    def meaning(number: int) -> _Judgement:
+    def meaning(number: int) -> Judgement:
         outcome, state = bad.get(str(number), (PASS, f"state {number}"))
-        return _Judgement(Outcome(outcome), f"{words}: {state}", category)
+        return Judgement(Outcome(outcome), f"{words}: {state}", category)
 
     return meaning
 
@@ -199,7 +199,7 @@ class _Series:
     last: int | None = None
     grown: int = 0
     most: int = 0
-    worst: _Judgement | None = None
+    worst: Judgement | None = None
     gone: bool = False
 
     def add(self, number: int, line: int) -> None:
@@ -215,7 +215,7 @@ class _Series:
             self.line = line if rank and not self.grown else self.line
         self.last, self.gone = number, False
 
-    def judgement(self) -> _Judgement | None:
+    def judgement(self) -> Judgement | None:
         """The worst of its values and of its growth; None without a value."""
         if self.worst is None:
             return None
@@ -331,9 +331,9 @@ def _split_cells(line: str, end: int, columns: tuple[_Column, ...]) -> list[str]
     return cells if len(cells := rest.split()) == len(columns) else None
 
 
-def _group_by_check(table: _Table) -> dict[tuple[str, str], list[tuple[_Judgement, int]]]:
+def _group_by_check(table: _Table) -> dict[tuple[str, str], list[tuple[Judgement, int]]]:
     """What the fields of each check say of each part; of one without a value nothing."""
-    found: dict[tuple[str, str], list[tuple[_Judgement, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[Judgement, int]]] = {}
     for (part, _, tag), series in sorted(table.series.items(), key=lambda one: _ORDER[one[0][2]]):
         judgement = series.judgement()
         if judgement is not None:
@@ -345,7 +345,7 @@ def _group_by_check(table: _Table) -> dict[tuple[str, str], list[tuple[_Judgemen
 
 
 def _add_result(
-    part: str, check: str, judgements: list[tuple[_Judgement, int]], reading: Reading
+    part: str, check: str, judgements: list[tuple[Judgement, int]], reading: Reading
 ) -> None:
     """One check of one part: the worst of its fields, with the words of all that are as bad."""
     worst = max(_RANK[judgement.outcome] for judgement, _ in judgements)

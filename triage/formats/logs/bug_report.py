@@ -68,7 +68,7 @@ _DAY_NS: Final = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """The lines from ``start`` (counted from 0) up to ``stop``, between two separators."""
 
     start: int
@@ -109,7 +109,7 @@ class BugReport:
     def joined(
         self,
         lines: list[str],
-        parts: Sequence[_Part],
+        parts: Sequence[Part],
         kernel: Outcome,
         other: Outcome,
         stream: LogStream,
@@ -146,7 +146,7 @@ class BugReport:
         )
         return Outcome(file, rows, size_bytes=kernel.size_bytes)
 
-    def results(self, lines: list[str], part: _Part, stream: LogStream) -> Iterator[Evidence]:
+    def results(self, lines: list[str], part: Part, stream: LogStream) -> Iterator[Evidence]:
         """Results of a check that a part is, behind the command that printed it."""
         text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
         head = Head(text[: 8 << 10].encode(), stream.artifact)
@@ -158,7 +158,7 @@ class BugReport:
             yield replace(found, line=(found.line or 1) + part.start + 1)
 
 
-def _split_report_parts(lines: Sequence[str]) -> Iterator[_Part]:
+def _split_report_parts(lines: Sequence[str]) -> Iterator[Part]:
     """The parts between lines of underscores; blank ones in front of a part belong to it."""
     start = 0
     marks = [k for k, line in enumerate(lines) if _LINE.match(line)][:_MAX_PARTS]
@@ -166,11 +166,11 @@ def _split_report_parts(lines: Sequence[str]) -> Iterator[_Part]:
         while start < stop and not lines[start].strip():
             start += 1
         if start < stop:
-            yield _Part(start, stop, _KERNEL.match(lines[start]) is not None)
+            yield Part(start, stop, _KERNEL.match(lines[start]) is not None)
         start = stop + 1
 
 
-def _keep_only_parts(lines: Sequence[str], parts: Sequence[_Part], *, kernel: bool) -> bytes:
+def _keep_only_parts(lines: Sequence[str], parts: Sequence[Part], *, kernel: bool) -> bytes:
     """The text with the lines of one sort of part, and all others empty: places stay true."""
     kept = [""] * len(lines)
     for part in parts:

@@ -70,8 +70,7 @@ def decode_past(
     arrays: Arrays, count: int, *, compact: bool, timed: bool = False, last: I64 | None = None
 ) -> Past:
     """The columns of :func:`encode_plain` or :func:`encode_compact`. ``last`` are the highest
-    numbers
-    of the process groups, where a number may not fit into 32 bits.
+    numbers of the process groups, where a number may not fit into 32 bits.
     """
     past = _widen_past(
         _decode_compact(arrays, count) if compact else _decode_plain(arrays, count), last

@@ -1,9 +1,8 @@
 """The pickle opcodes that dumps use, run over plain integer arrays.
 
-A dump is a pickle written by C++ (protocol 2), or rewritten by a Python tool
-(protocols 2 to 5). Nothing here can call, hash a tuple, recurse or allocate by
-a declared length: an opcode either appends to bounded arrays or ends the run
-with a code and the byte where it stands.
+A dump is a pickle written by C++ (protocol 2), or rewritten by a Python tool (protocols 2 to 5).
+Nothing here can call, hash a tuple, recurse or allocate by a declared length: an opcode either
+appends to bounded arrays or ends the run with a code and the byte where it stands.
 
 Values are pairs ``(tag, payload)``. The payload of a container is its index;
 its items lie in ``cell_*``, in chunks chained by ``chunk_next`` because a list

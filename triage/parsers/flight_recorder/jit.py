@@ -7,18 +7,16 @@ That forbids making arrays inside, which is why callers hand in scratch space.
 What meets foreign bytes (the interpreter) is bounds-checked. What walks the
 interpreter's own arrays is not: every index it follows was made there.
 
-The first use after an installation compiles for some seconds; later processes
-load the result in a tenth of a second. Where neither the package's folder nor
-the user's cache can be written, numba refuses to cache: then it compiles anew.
-A cache that cannot be written any more (a full disk, a confined process) costs
-that time as well, and no more.
+The first use after an installation compiles for some seconds; later processes load the result in a
+tenth of a second. Where neither the package's folder nor the user's cache can be written, numba
+refuses to cache: then it compiles anew. A cache that cannot be written any more (a full disk, a
+confined process) costs that time as well, and no more.
 
-Where nothing is compiled yet and little is to be read, the same functions run as the Python
-that they are, which is done long before a compiler is (:func:`prefer_python_for_little`). A
-process that
-reads again and again compiles once that has cost it MOST_PLAIN_S in total. Their arrays
-are then lent as memory views, whose items are Python's integers, and ``np.int64`` is one: a byte
-less another is no byte, as in compiled code. What wraps at 64 bits says itself how that is done in
+Where nothing is compiled yet and little is to be read, the same functions run as the Python that
+they are, which is done long before a compiler is (:func:`prefer_python_for_little`). A process that
+reads again and again compiles once that has cost it MOST_PLAIN_S in total. Their arrays are then
+lent as memory views, whose items are Python's integers, and ``np.int64`` is one: a byte less
+another is no byte, as in compiled code. What wraps at 64 bits says itself how that is done in
 Python (:func:`in_python`).
 """
 

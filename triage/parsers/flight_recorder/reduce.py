@@ -1,10 +1,9 @@
 """Columns of one rank to what the analysis needs: streams and units.
 
-A *stream* is one process group as this rank sees it. A *unit* is one operation
-on it: a plain entry, or a coalesced block, whose members never finish in the
-record, so that the closing entry speaks for them. A block without its closer
-was being built when the dump was taken, or (only-active dumps) has finished and
-lost it; it is no unit.
+A *stream* is one process group as this rank sees it. A *unit* is one operation on it: a plain
+entry, or a coalesced block, whose members never finish in the record, so that the closing entry
+speaks for them. A block without its closer was being built when the dump was taken, or (only-active
+dumps) has finished and lost it; it is no unit.
 """
 
 from typing import Final

@@ -163,7 +163,7 @@ class Boots:
         return max(times, default=None)
 
     def by_other_means(
-        self, span: BootSpan, told: "_WallClockReports", later: int | None
+        self, span: BootSpan, told: "WallClockReports", later: int | None
     ) -> str | None:
         """Date a span by what others print, and say by what; None where nothing does."""
         rows, node, newest = span.rows, span.node, span.last_ns
@@ -226,7 +226,7 @@ def _has_uptimes_only(file: LogFile | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _WallClockReports:
+class WallClockReports:
     """What the logs with wall times report: the times of a node's line, the last trouble of each
     process of a node, and of each sort of line the newest time of each node.
     """
@@ -240,7 +240,7 @@ def _collect_shared_times(
     rows_of: Mapping[str, Sequence[Evidence]],
     files: Mapping[str, LogFile],
     wall_of: Callable[[str], Wall],
-) -> _WallClockReports:
+) -> WallClockReports:
     """What the logs with wall times tell those that have none."""
     lines: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     processes: dict[tuple[str | None, int], int] = {}
@@ -261,11 +261,11 @@ def _collect_shared_times(
     moments: dict[tuple[str, int | None], list[int]] = defaultdict(list)
     for (signature, code, _), ns in newest.items():
         moments[signature, code].append(ns)
-    return _WallClockReports(lines, processes, moments)
+    return WallClockReports(lines, processes, moments)
 
 
 def _find_boot_by_lines(
-    rows: Sequence[Evidence], node: str | None, told: _WallClockReports
+    rows: Sequence[Evidence], node: str | None, told: WallClockReports
 ) -> _Boot | None:
     """By lines that another log of the node dates."""
     boots = [
@@ -279,7 +279,7 @@ def _find_boot_by_lines(
 
 
 def _find_boot_by_processes(
-    rows: Sequence[Evidence], node: str | None, told: _WallClockReports
+    rows: Sequence[Evidence], node: str | None, told: WallClockReports
 ) -> _Boot | None:
     """By two processes or more that the driver cleans up after, whose end a dated log tells."""
     last: dict[int, int] = {}
@@ -327,7 +327,7 @@ def _estimate_drift_ns(span_ns: int) -> int:
     return int(span_ns * _DRIFT)
 
 
-def _find_boot_by_moment(rows: Sequence[Evidence], told: _WallClockReports) -> _Boot | None:
+def _find_boot_by_moment(rows: Sequence[Evidence], told: WallClockReports) -> _Boot | None:
     """By what follows a stop on most nodes at one moment."""
     for row in sorted(rows, key=lambda one: -(one.stamp.uptime_ns or 0)):
         times = told.moments.get((row.signature, row.code), ())

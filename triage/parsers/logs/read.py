@@ -84,7 +84,7 @@ DEFAULT_BOUNDS: Final = LogBounds()
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """Lines that look alike: what the first one says, and the text of the last one."""
 
     rows: list[Evidence]
@@ -132,9 +132,9 @@ class LogReader:
         self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
         self.layout: Layout = detect_layout(stream.head)
         self.progress = Collector(tables.steps, label=self.layout.label)
-        self.groups: dict[int, _Group | None] = {}
+        self.groups: dict[int, Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
-        self.chatter: dict[int, _Group] = {}
+        self.chatter: dict[int, Group] = {}
         self.harmless: set[int] = set()
         self.left: dict[int, int] = {}
         self.told: dict[int, bool] = {}
@@ -239,7 +239,7 @@ class LogReader:
                 known.last_raw = bytes(self.buffer[start : min(end, start + _LAST_BYTES)])
         self.tables.clear_groups()
 
-    def is_noise(self, group: _Group) -> bool:
+    def is_noise(self, group: Group) -> bool:
         """Whether a group's lines are of no weight at any hour."""
         each = self.catalogue.each
         return all(
@@ -256,7 +256,7 @@ class LogReader:
             self.not_kept += lines
         return False
 
-    def learn(self, shape: int, group: _Group | None) -> None:
+    def learn(self, shape: int, group: Group | None) -> None:
         """What the first groups of a shape say bounds how many are read after them."""
         if group is None:
             if not self.told.get(shape):
@@ -271,7 +271,7 @@ class LogReader:
                 self.left[shape] = self.bounds.ranked_noise if ranked else self.bounds.noise
         self.left[shape] -= 1
 
-    def group(self, start: int, end: int, line: int) -> _Group | None:
+    def group(self, start: int, end: int, line: int) -> Group | None:
         """Read the first line of a group; None for one that says nothing."""
         text = clean(bytes(self.buffer[start:end]))
 
@@ -301,7 +301,7 @@ class LogReader:
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
             rows = [self.echo(row) for row in rows]
-        return _Group(rows, key, 1, line, line, envelope.node)
+        return Group(rows, key, 1, line, line, envelope.node)
 
     def echo(self, row: Evidence) -> Evidence:
         """What only a kernel may say, said by something else."""

@@ -1,11 +1,10 @@
 """One compiled pass over a chunk of a log: lines, literals, groups, templates.
 
-A line ends at a line feed or a carriage return (progress bars redraw with it);
-line numbers count line feeds alone, as editors do. A line with a literal in it
-joins the group of its collapse key, of which the first and the last line are
-kept by their place in the buffer. With templates, every line is also counted
-under its mask, whose text goes into an arena. Of lines of progress a sample is taken,
-with the last two of each form.
+A line ends at a line feed or a carriage return (progress bars redraw with it); line numbers count
+line feeds alone, as editors do. A line with a literal in it joins the group of its collapse key, of
+which the first and the last line are kept by their place in the buffer. With templates, every line
+is also counted under its mask, whose text goes into an arena. Of lines of progress a sample is
+taken, with the last two of each form.
 
 All arrays are lent, so nothing is allocated and no interpreter lock is held.
 """

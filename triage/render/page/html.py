@@ -34,8 +34,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
     """One self-contained page, with a newline at the end.
 
     Order: verdict, next step, what was seen first, suspects with their reasons, coverage, then the
-    pictures, the time line first.
-    ``top`` is the number of suspects shown (50 when None).
+    pictures, the time line first. ``top`` is the number of suspects shown (50 when None).
     """
     title = format_one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}", 120)
     head = make_element(

@@ -117,7 +117,7 @@ _ITSELF: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Condition:
+class Condition:
     """Allowed by one ``argument``: with none of the bits of ``never``, and with one of ``values``.
 
     Without ``values``, with all bits of ``always``. Else it is ``error``; 0: it ends the process.
@@ -130,17 +130,17 @@ class _Condition:
     error: int = 0
 
 
-CONDITIONS: Final[dict[str, _Condition]] = {
-    "openat": _Condition(2, never=_CHANGES_A_FILE, error=13),
-    "open": _Condition(1, never=_CHANGES_A_FILE, error=13),
-    "clone": _Condition(0, never=_CLONE_NEW, always=_CLONE_THREAD),
-    "kill": _Condition(0, values=(_ITSELF,)),
-    "tgkill": _Condition(0, values=(_ITSELF,)),
-    "ioctl": _Condition(1, values=(_TCGETS, _FIONREAD, _FIONCLEX, _FIOCLEX), error=25),
-    "fcntl": _Condition(
+CONDITIONS: Final[dict[str, Condition]] = {
+    "openat": Condition(2, never=_CHANGES_A_FILE, error=13),
+    "open": Condition(1, never=_CHANGES_A_FILE, error=13),
+    "clone": Condition(0, never=_CLONE_NEW, always=_CLONE_THREAD),
+    "kill": Condition(0, values=(_ITSELF,)),
+    "tgkill": Condition(0, values=(_ITSELF,)),
+    "ioctl": Condition(1, values=(_TCGETS, _FIONREAD, _FIONCLEX, _FIOCLEX), error=25),
+    "fcntl": Condition(
         1, values=(_DUPLICATE, _GETFD, _SETFD, _GETFL, _SETFL, _DUPLICATE_CLOEXEC), error=22
     ),
-    "prctl": _Condition(0, values=(_PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA), error=1),
+    "prctl": Condition(0, values=(_PR_SET_NAME, _PR_GET_NAME, _PR_SET_VMA), error=1),
 }
 
 
@@ -151,7 +151,7 @@ def map_call_numbers(table: str, machine: str) -> dict[str, int]:
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-def _check_argument(condition: _Condition, process: int) -> list[_Instruction]:
+def _check_argument(condition: Condition, process: int) -> list[_Instruction]:
     """Returns by what the argument holds."""
     refuse = (_RETURN, 0, 0, _ERROR | condition.error if condition.error else _KILL)
     allow = (_RETURN, 0, 0, _ALLOW)

@@ -179,7 +179,7 @@ def _answer(
     )
 
 
-class _OwnRecord(NamedTuple):
+class OwnRecord(NamedTuple):
     """What our own record says of the nodes of an incident, and of earlier starts of its job;
     and which own signatures are in force.
     """
@@ -189,16 +189,16 @@ class _OwnRecord(NamedTuple):
     own_in_force: str
 
 
-def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> _OwnRecord:
+def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
     """What an answer is told of our own record. It opens sessions: call it within none."""
-    return _OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label_in_force(ctx))
+    return OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label_in_force(ctx))
 
 
 def collect_known(
     session: Session,
     st: IncidentProgress,
     incident: IncidentView,
-    record: _OwnRecord,
+    record: OwnRecord,
     *,
     final: bool,
 ) -> KnownOfJob:

@@ -50,7 +50,7 @@ class _KnownToReader(NamedTuple):
     own: bytes
 
 
-class _Plain(NamedTuple):
+class Plain(NamedTuple):
     """A file as it lies in a pack, and its plain bytes."""
 
     file: ArtifactView
@@ -140,7 +140,7 @@ def _is_there(ctx: Context, blob_key: str) -> bool:
 
 def unpack_files(
     ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str
-) -> list[_Plain]:
+) -> list[Plain]:
     """The plain files of one upload, their names behind ``prefix``.
 
     Raises :class:`NotFound` and :class:`ArtifactError`.
@@ -152,11 +152,11 @@ def unpack_files(
         paths = write_plain(ctx.blobs, blob_key, files, folder, prefix)
     except NotFound as error:
         raise NotFound("its bytes are not in the blob store") from error
-    return [_Plain(file, path) for file, path in zip(files, paths, strict=True)]
+    return [Plain(file, path) for file, path in zip(files, paths, strict=True)]
 
 
 def _read_groups(
-    ctx: Context, readers: Readers, groups: Sequence[Sequence[_Plain]], known: _KnownToReader
+    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], known: _KnownToReader
 ) -> list[Reading]:
     """Read in one go; where a reader is lost over that, by upload; then one by one."""
     together = [one for group in groups for one in group]
@@ -175,7 +175,7 @@ def _read_groups(
 
 
 def _read_together(
-    readers: Readers, plain: Sequence[_Plain], known: _KnownToReader, deadline_s: float
+    readers: Readers, plain: Sequence[Plain], known: _KnownToReader, deadline_s: float
 ) -> list[Reading]:
     listed = [
         FileToRead(path, file.name, path.stat().st_size, file.rank, get_file_kind(file.kind))
@@ -188,7 +188,7 @@ def _read_together(
     ]
 
 
-def _read_alone(ctx: Context, readers: Readers, plain: _Plain, known: _KnownToReader) -> Reading:
+def _read_alone(ctx: Context, readers: Readers, plain: Plain, known: _KnownToReader) -> Reading:
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries

@@ -44,11 +44,9 @@ MEANING: Final = grid_svg.MEANING
 class Pictures:
     """An answer and what is drawn of it.
 
-    ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here
-    packed as gzip. ``summary`` says the grid in one sentence, ``states`` are rows of
-    (state,
-    meaning, count, ranks). The other pictures are SVG with their text twins, empty where
-    there is nothing to draw.
+    ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here packed as
+    gzip. ``summary`` says the grid in one sentence, ``states`` are rows of (state, meaning, count,
+    ranks). The other pictures are SVG with their text twins, empty where there is nothing to draw.
     """
 
     answer: Answer

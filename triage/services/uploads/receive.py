@@ -50,9 +50,8 @@ def receive_file(
 ) -> ReceivedFile:
     """The one file that the body is; its identity is none of the ``erased``.
 
-    Raises :class:`Gone` for one of those, :class:`Unsupported` for the encoding,
-    :class:`TooLarge`, :class:`Unprocessable`
-    for damage and for an archive, and what the blob store raises.
+    Raises :class:`Gone` for one of those, :class:`Unsupported` for the encoding, :class:`TooLarge`,
+    :class:`Unprocessable` for damage and for an archive, and what the blob store raises.
     """
     source = open_body(body, encoding, limits.expansion(limits.artifact_bytes))
     name = _make_displayable(target.filename or "")[:_MAX_FILENAME]

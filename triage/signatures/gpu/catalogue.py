@@ -77,12 +77,6 @@ def get_sxid(code: int) -> SXid | None:
     return load_sxids().get(code)
 
 
-@cache
-def list_followers(code: int) -> tuple[int, ...]:
-    """The Xids that are expected behind Xid ``code`` on the same GPU, ascending."""
-    return tuple(sorted(one.code for one in load_xids().values() if code in one.parents))
-
-
 def _load_rows(name: str) -> dict[str, dict[str, Any]]:
     """The tables of one catalogue file, by code as text."""
     text = resources.files("triage.signatures.gpu").joinpath(f"{name}.toml").read_text("utf-8")

@@ -1,10 +1,9 @@
 """What the CUDA runtime, cuBLAS and cuDNN say of a GPU, whoever passes their words on.
 
-The words are matched, not the wrapper: PyTorch, NCCL, TensorFlow and the
-watchdog quote the same texts. CUDA reports asynchronously: the process is right,
-the place in the program may be wrong. An uncorrectable ECC error is said without
-its memory, so HBM is never told from SRAM here. An illegal access or a launch
-failure is most often a program's fault and sometimes a GPU's: weak.
+The words are matched, not the wrapper: PyTorch, NCCL, TensorFlow and the watchdog quote the same
+texts. CUDA reports asynchronously: the process is right, the place in the program may be wrong. An
+uncorrectable ECC error is said without its memory, so HBM is never told from SRAM here. An illegal
+access or a launch failure is most often a program's fault and sometimes a GPU's: weak.
 """
 
 import re

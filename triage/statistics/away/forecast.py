@@ -44,7 +44,7 @@ _FEWEST_CLUSTERS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _HeldOut(WireForm):
+class HeldOut(WireForm):
     """``covered``: share of the held-out time in which the spares sufficed;
     ``loss``: pinball.
     """
@@ -55,7 +55,7 @@ class _HeldOut(WireForm):
     stretches: int
 
 
-def evaluate_held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
+def evaluate_held_out(outages: Away, confidence: float) -> tuple[HeldOut, ...]:
     """One row per method; empty where no stretch has enough before it."""
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
     for begin, end in zip(_CUTS, (*_CUTS[1:], 1.0), strict=True):
@@ -74,7 +74,7 @@ def evaluate_held_out(outages: Away, confidence: float) -> tuple[_HeldOut, ...]:
                 (after.covered(spares), compute_pinball_loss(after, spares, confidence))
             )
     return tuple(
-        _HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
+        HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
         for name, pairs in rows.items()
         if pairs
         for figures in (np.mean(pairs, axis=0),)
@@ -197,7 +197,7 @@ def forecast_spares(
     )
 
 
-def _choose_method(tried: tuple[_HeldOut, ...]) -> str:
+def _choose_method(tried: tuple[HeldOut, ...]) -> str:
     """The method that the forecast is of."""
     lost = {one.method: one.loss for one in tried}
     better = lost and lost["drifting"] < _FAR_BETTER * lost["clusters"]
@@ -297,7 +297,7 @@ def _describe_drift(
     )
 
 
-def _describe_doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...]:
+def _describe_doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]:
     """How badly the method foretold this very record, where it did."""
     covered = next((one.covered for one in tried if one.method == method), 1.0)
     if covered >= _HOLDS:
@@ -309,7 +309,7 @@ def _describe_doubts(tried: tuple[_HeldOut, ...], method: str) -> tuple[str, ...
 
 
 def _forecast_by_method(
-    laws: dict[str, Law], confidence: float, tried: tuple[_HeldOut, ...], num_nodes: int
+    laws: dict[str, Law], confidence: float, tried: tuple[HeldOut, ...], num_nodes: int
 ) -> tuple[SparesAt, ...]:
     """Every method's answer on the whole record, side by side."""
     rows = {one.method: one for one in tried}

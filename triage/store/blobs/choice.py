@@ -17,10 +17,9 @@ def open_blobs(
 ) -> Blobs:
     """The store that ``url`` names: None for ``data_dir/blobs``, or ``s3://bucket/prefix``.
 
-    ``environ`` gives the object store's ``TRIAGE_S3_*`` or ``AWS_*`` values: endpoint, region
-    and keys. ``min_free_bytes`` stay free on the disk; by default a twentieth of it, at
-    most 64 MiB. Raises :class:`UsageError` for a URL that is neither, and for
-    a folder that others may change.
+    ``environ`` gives the object store's ``TRIAGE_S3_*`` or ``AWS_*`` values: endpoint, region and
+    keys. ``min_free_bytes`` stay free on the disk; by default a twentieth of it, at most 64 MiB.
+    Raises :class:`UsageError` for a URL that is neither, and for a folder that others may change.
     """
     if url is None:
         from triage.store.blobs.folder import FolderBlobs

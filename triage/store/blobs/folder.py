@@ -120,7 +120,7 @@ class TempFile:
             self.path.unlink()
 
 
-class _FolderWriter:
+class FolderWriter:
     """One blob on its way into a folder."""
 
     def __init__(self, temp: TempFile, place: Path, make_folder: Callable[[Path], None]) -> None:
@@ -205,12 +205,12 @@ class FolderBlobs:
         fan = hashlib.blake2b(check_key(key).encode(), digest_size=1).hexdigest()
         return self.root / fan[0] / fan[1] / key
 
-    def begin(self, key: str) -> _FolderWriter:
+    def begin(self, key: str) -> FolderWriter:
         """A new blob, written into ``incoming`` first."""
         place = self.place(key)
         self.check_there()
         path = self.incoming / f"{key}.{secrets.token_hex(8)}"
-        return _FolderWriter(TempFile(path, self.min_free_bytes), place, self.make_folder)
+        return FolderWriter(TempFile(path, self.min_free_bytes), place, self.make_folder)
 
     def make_folder(self, folder: Path) -> None:
         """``folder`` below the root, its name durable in the folder that holds it."""

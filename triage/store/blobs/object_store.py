@@ -53,7 +53,7 @@ def _store_errors() -> Iterator[None]:
         ) from error
 
 
-class _ObjectWriter:
+class ObjectWriter:
     """One blob on its way into the object store."""
 
     def __init__(self, temp: TempFile, put: Callable[[Path], None]) -> None:
@@ -126,11 +126,11 @@ class ObjectBlobs:
         with translate_storage_errors():
             spool.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
-    def begin(self, key: str) -> _ObjectWriter:
+    def begin(self, key: str) -> ObjectWriter:
         """A new blob, spooled on disk first."""
         place = self.place(key)
         temp = TempFile(self.spool / f"{key}.{secrets.token_hex(8)}", self.min_free_bytes)
-        return _ObjectWriter(temp, lambda path: self.put(place, path))
+        return ObjectWriter(temp, lambda path: self.put(place, path))
 
     def place(self, key: str) -> str:
         """The object's name below the prefix."""

@@ -64,17 +64,17 @@ def find(session: Session, incident_id: str) -> IncidentView | None:
     return None if row is None else _view(*row)
 
 
-class _JobOfIncident(NamedTuple):
+class JobOfIncident(NamedTuple):
     """The scheduler's id of an incident's job, and its cluster; None where nobody said one."""
 
     job_id: str
     cluster: str | None
 
 
-def find_job(session: Session, incident_id: str) -> _JobOfIncident | None:
+def find_job(session: Session, incident_id: str) -> JobOfIncident | None:
     """The job of an incident; None where there is no such incident."""
     row = session.execute(_JOB_OF, {"of_incident": incident_id}).one_or_none()
-    return None if row is None else _JobOfIncident(row.job_id, row.name or None)
+    return None if row is None else JobOfIncident(row.job_id, row.name or None)
 
 
 def keep(session: Session, incident_id: str) -> bool:
@@ -126,7 +126,7 @@ def _list_conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
         yield Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
 
 
-class _OfJob(NamedTuple):
+class OfJob(NamedTuple):
     """A job and its cluster, by key."""
 
     id: int
@@ -135,11 +135,11 @@ class _OfJob(NamedTuple):
 
 def note_arrival(
     session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime
-) -> _OfJob:
+) -> OfJob:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
     # A report of the failure holds the job before the incident, so this does too.
     session.flush()
-    job = _OfJob(*session.execute(_HOLD_JOB, {"of_incident": incident_id}).one())
+    job = OfJob(*session.execute(_HOLD_JOB, {"of_incident": incident_id}).one())
     found = session.execute(_HOLD_INCIDENT, {"of_incident": incident_id}).one()
     num_artifacts = found.num_artifacts + num_new
     if found.settled_at is not None:

@@ -33,8 +33,7 @@ class RestOfCommunicator:
 class Levels:
     """The members of one communicator by how many ``operation`` they have issued.
 
-    ``identities``, ``counts`` and ``members`` are in the order of the counts, the lowest
-    first;
+    ``identities``, ``counts`` and ``members`` are in the order of the counts, the lowest first;
     there are at least two different counts. ``completed`` is whether completions are counted.
     ``weights`` is for how many ranks each stands.
     """

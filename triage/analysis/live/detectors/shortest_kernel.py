@@ -134,7 +134,7 @@ _Times = dict[int, dict[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class _LateMembers:
+class LateMembers:
     """``ranks`` of a communicator come ``late_us`` after the others, in ``late_share`` of
     ``num_operations``; ``usual_us`` is how long the others' kernels run, ``own_us`` theirs.
     """
@@ -162,7 +162,7 @@ def collect_times(communicators: Iterable[Communicator]) -> dict[tuple[int, str]
     return found
 
 
-def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _LateMembers | None:
+def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> LateMembers | None:
     """Who is late in one communicator; None where nobody stands out.
 
     ``times`` is rank -> operation -> us. At most a quarter of the members, or ``most``, are late.
@@ -185,7 +185,7 @@ def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> _La
     if gap_us < max(_LEAST_GAP_US, _LEAST_SHARE * waited_us) or held < _LEAST_HELD:
         return None
     own_us = median(usual[rank] for rank in late)
-    return _LateMembers(
+    return LateMembers(
         *key, tuple(late), tuple(members), gap_us, held, len(common), waited_us, own_us
     )
 
@@ -216,7 +216,7 @@ def _measure_gaps(
     ]
 
 
-def _follows(one: _LateMembers, late: Sequence[_LateMembers], places: _Places) -> bool:
+def _follows(one: LateMembers, late: Sequence[LateMembers], places: _Places) -> bool:
     """Whether who is late there waits in another group for one who is later still."""
 
     def who(communicator: int, rank: int) -> object:
@@ -234,7 +234,7 @@ def _follows(one: _LateMembers, late: Sequence[_LateMembers], places: _Places) -
     return False
 
 
-def _make_finding(one: _LateMembers, place: _MemberPlace) -> Finding:
+def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
     """The claim that one rank comes last."""
     late_ms = one.late_us / 1000
     text = (

@@ -32,7 +32,7 @@ _MAX_REASONS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _UnreachedProcess:
+class UnreachedProcess:
     """A process that does not answer, and the look that says so last."""
 
     process: Process
@@ -41,6 +41,7 @@ class _UnreachedProcess:
 
     @property
     def dead(self) -> bool:
+        """Whether the process could not be reached."""
         return self.reply.kind is ReplyKind.UNREACHABLE
 
 
@@ -66,7 +67,7 @@ class Unresponsive:
         total = _count_processes(case, looks, silent, answered)
         if not silent or (total is not None and len(silent) > _MAX_SHARE * total):
             return
-        by_node: dict[str, list[_UnreachedProcess]] = defaultdict(list)
+        by_node: dict[str, list[UnreachedProcess]] = defaultdict(list)
         for one in silent:
             by_node[members.node_of(one.process, one.look) or ""].append(one)
         if len(by_node) > _MAX_NODES:
@@ -79,7 +80,7 @@ class Unresponsive:
     def finding(
         self,
         members: MembersOfJob,
-        ones: Sequence[_UnreachedProcess],
+        ones: Sequence[UnreachedProcess],
         *,
         whole: bool,
         num_nodes: int,
@@ -126,7 +127,7 @@ class Unresponsive:
         )
 
 
-def _name_subject(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> str:
+def _name_subject(members: MembersOfJob, ones: Sequence[UnreachedProcess]) -> str:
     """Who does not answer, where no rank and no node of the job is known for it."""
     first = ones[0]
     if len(ones) == 1:
@@ -137,9 +138,9 @@ def _name_subject(members: MembersOfJob, ones: Sequence[_UnreachedProcess]) -> s
 _ProcessId = tuple[str | None, int | None]
 
 
-def _find_silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
+def _find_silent_processes(looks: Sequence[Look]) -> list[UnreachedProcess]:
     """The processes whose last word in all looks is that they do not answer, by host and pid."""
-    last: dict[_ProcessId, _UnreachedProcess] = {}
+    last: dict[_ProcessId, UnreachedProcess] = {}
     for look in sorted(looks, key=get_order_key):
         for communicator in look.communicators:
             for member in communicator.ranks:
@@ -150,7 +151,7 @@ def _find_silent_processes(looks: Sequence[Look]) -> list[_UnreachedProcess]:
             if reply.kind is ReplyKind.ANSWERED:
                 last.pop(key, None)
             elif key not in last or not last[key].dead or reply.kind is ReplyKind.UNREACHABLE:
-                last[key] = _UnreachedProcess(reply.process, look, reply)
+                last[key] = UnreachedProcess(reply.process, look, reply)
     return [last[key] for key in sorted(last, key=repr)]
 
 
@@ -168,7 +169,7 @@ def _find_answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process,
 def _count_processes(
     case: LiveCase,
     looks: Sequence[Look],
-    silent: Sequence[_UnreachedProcess],
+    silent: Sequence[UnreachedProcess],
     answered: Mapping[_ProcessId, tuple[Process, Look]],
 ) -> int | None:
     """How many processes the job has; None where nothing says it."""
@@ -178,7 +179,7 @@ def _count_processes(
     return max(world, listed if answered else 0) or None
 
 
-def _is_whole_node(ones: Sequence[_UnreachedProcess], looks: Sequence[Look], alive: bool) -> bool:
+def _is_whole_node(ones: Sequence[UnreachedProcess], looks: Sequence[Look], alive: bool) -> bool:
     """Whether no process of a node answers: as many are silent as it has, of two or more."""
     if alive or len(ones) < 2:
         return False

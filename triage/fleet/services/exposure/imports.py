@@ -166,10 +166,9 @@ def import_exposure(
     most_rows: int | None = None,
     caller: Caller | None = None,
 ) -> Imported:
-    """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the
-    day from which a table counts that names none, and ``nodes`` are those that a ticket
-    may name
-    in its text besides the ones that the cluster has.
+    """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the day
+    from which a table counts that names none, and ``nodes`` are those that a ticket may name in its
+    text besides the ones that the cluster has.
 
     ``most_rows`` is for a process that has other things to do. Rows of another cluster than the
     token's are not read. Raises :class:`ArtifactError` for what is no export or, once those before

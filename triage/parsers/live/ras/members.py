@@ -35,7 +35,7 @@ def normalize_error(text: str) -> str | None:
 
 
 @dataclass(slots=True)
-class _Member:
+class Member:
     """One member, with all that lines said of it."""
 
     process: Process
@@ -65,7 +65,7 @@ class CommunicatorParts:
     hash: int
     size: int
     line: int
-    members: dict[int, _Member] = field(default_factory=dict)
+    members: dict[int, Member] = field(default_factory=dict)
     groups: list[Group] = field(default_factory=list)
     group: Group | None = None
     contradictions: int = 0
@@ -107,7 +107,7 @@ class CommunicatorParts:
             return
         known = self.members.get(rank)
         if known is None:
-            known = self.members[rank] = _Member(process, presence, line)
+            known = self.members[rank] = Member(process, presence, line)
         elif UNKNOWN_PROCESS not in (known.process, process) and known.process != process:
             self.contradictions += 1
             return

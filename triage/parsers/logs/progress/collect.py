@@ -31,7 +31,7 @@ _PLACES: Final = 64
 
 
 @dataclass(slots=True)
-class _Sampled:
+class Sampled:
     """A line of a form: how many came before it, where it stands, and its text."""
 
     index: int
@@ -41,19 +41,19 @@ class _Sampled:
 
 
 @dataclass(slots=True)
-class _Form:
+class Form:
     """The lines of one form; ``tail`` are its last two. ``mark`` is None where they tell a step."""
 
     mark: MarkKind | None
     count: int = 0
-    lines: list[_Sampled] = field(default_factory=list)
-    tail: tuple[_Sampled, ...] = ()
+    lines: list[Sampled] = field(default_factory=list)
+    tail: tuple[Sampled, ...] = ()
 
     def thin(self, level: int) -> None:
         """Keep the lines of one even sample."""
         self.lines = [one for one in self.lines if count_trailing_zeros(one.index) >= level]
 
-    def sample(self, level: int) -> list[_Sampled]:
+    def sample(self, level: int) -> list[Sampled]:
         """An even sample of the lines, the first and the last two among them."""
         kept = [one for one in self.lines if count_trailing_zeros(one.index) >= level]
         first = self.tail[0].index if self.tail else 0
@@ -66,7 +66,7 @@ class Collector:
     def __init__(self, tables: FormTables, *, label: "re.Pattern[str] | None" = None) -> None:
         self.tables = tables
         self.label = label
-        self.forms: dict[int, _Form] = {}
+        self.forms: dict[int, Form] = {}
 
     def take(self, buffer: bytearray) -> None:
         """Copy what was sampled since the last time; ``buffer`` is about to move on."""
@@ -83,7 +83,7 @@ class Collector:
                     rows[number, forms.DEAD] = 1
                     continue
                 self.forms[number] = form
-            form.lines.append(_Sampled(index, line, order, raw))
+            form.lines.append(Sampled(index, line, order, raw))
             if len(form.lines) > 2 * KEPT_OF_A_FORM:
                 form.thin(int(compute_level(index)))
         state[forms.SAMPLES] = 0
@@ -96,11 +96,11 @@ class Collector:
             tail = [*form.tail]
             for back, (start, end, line, order) in zip((1, 0)[-len(fresh) :], fresh, strict=True):
                 raw = bytes(buffer[start : min(end, start + _LINE_BYTES)])
-                tail.append(_Sampled(seen - 1 - back, line, order, raw))
+                tail.append(Sampled(seen - 1 - back, line, order, raw))
             form.count = seen
             form.tail = tuple(tail[-2:])
 
-    def follow(self, raw: bytes) -> _Form | None:
+    def follow(self, raw: bytes) -> Form | None:
         """A new form, by its first line; None for one that tells nothing."""
         if len(self.forms) >= _FOLLOWED:
             return None
@@ -108,11 +108,11 @@ class Collector:
         counter, values = read_values(text)
         step = is_step(counter, values)
         if step and counter and not is_evaluation(text):
-            return _Form(None)
+            return Form(None)
         mark = mark_of(text)
         if mark is None and not (step and not is_evaluation(text)):
             return None
-        return _Form(mark)
+        return Form(mark)
 
     def unwrapped(self, raw: bytes) -> Envelope:
         """A line without its prefixes."""
@@ -139,7 +139,7 @@ class Collector:
         seen = sum(self.forms[one].count for one in steps)
         return JobSteps(tuple(found), tuple(marks), seen)
 
-    def steps_of(self, one: _Sampled) -> Iterator[Step]:
+    def steps_of(self, one: Sampled) -> Iterator[Step]:
         """The step that a line tells; none where it is unlike the first line of its form."""
         text = clean(one.raw)
         envelope = read_envelope(text[:_HEAD_CHARACTERS], label=self.label)
@@ -159,7 +159,7 @@ class Collector:
                 envelope.node,
             )
 
-    def mark(self, form: _Form, kind: MarkKind) -> Mark:
+    def mark(self, form: Form, kind: MarkKind) -> Mark:
         """The mark that the lines of a form are."""
         level = int(compute_level(form.count))
         kept = form.sample(level)
