@@ -30,7 +30,7 @@ from benchmarks.table import aligned, machine, write_json
 from models import Base, Outage, Run
 from triage.fleet.report.report import fleet_report
 from triage.fleet.services.exposure.imports import import_exposure
-from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.standings.standing import fleet_standings
 from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
@@ -128,7 +128,7 @@ def report_times(database: Database, year: Year, times: int) -> list[dict[str, A
 
     def made() -> Any:  # noqa: ANN401 - a record
         with database.reading() as session:
-            return record_of(session, since=since, until=year.until)
+            return read_fleet_record(session, since=since, until=year.until)
 
     record_s, record_cpu, record = timed(made, times)
     report_s, report_cpu, _ = timed(lambda: fleet_report(record), times)

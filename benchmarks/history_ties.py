@@ -23,7 +23,7 @@ from benchmarks.table import aligned, machine
 from simulator.campaign import Campaign, draw
 from simulator.fleet.wish import lemon_factor
 from simulator.incidents.whole import Wish
-from triage.analysis.answer import answer_of, weigh_incident
+from triage.analysis.answer import build_answer, weigh_incident
 from triage.analysis.explain import drop_artifact
 from triage.analysis.joining.history import EQUAL, EXCHANGED, NEARLY
 from triage.domain.category import Role
@@ -105,7 +105,7 @@ def _pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
     def answered(priors: dict[str, Prior]) -> Answer:
         known = replace(facts, standings=priors)
         own = drop_artifact(logs, None)  # weighing leaves notes in what it is given
-        return answer_of(
+        return build_answer(
             weigh_incident(dumps, own, known), dumps, own, known, inputs.refused, notes
         )
 

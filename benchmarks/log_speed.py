@@ -209,9 +209,10 @@ def grep(path: Path, patterns: Path) -> tuple[str, dict[str, Any]] | None:
     tool = next((name for name in ("rg", "grep") if shutil.which(name)), None)
     if tool is None:
         return None
-    from triage.signatures.registry import list_literals
+    from triage.signatures.registry import load_all_signatures
 
-    patterns.write_text("\n".join(list_literals()) + "\n", encoding="utf-8")
+    literals = sorted({text for one in load_all_signatures() for text in one.literals})
+    patterns.write_text("\n".join(literals) + "\n", encoding="utf-8")
     command = [tool, "-F", "-i", "-c", "-f", str(patterns), str(path)]
     if tool == "rg":
         command.insert(1, "-j1")

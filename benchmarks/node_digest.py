@@ -26,7 +26,7 @@ from simulator.incident import simulate
 from simulator.kinds import KINDS
 from triage import analyze
 from triage.errors import ArtifactError, TriageError
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
@@ -118,7 +118,7 @@ def compared(source: str, files: Path, copy: Path) -> Compared:
     for path in sorted(path for path in copy.rglob("*") if path.is_file()):
         data = path.read_bytes()
         try:
-            made = digest_of(reader, data, path.name)
+            made = make_digest_file(reader, data, path.name)
         except ArtifactError as error:
             whole += "no plain dump" not in str(error)
             continue

@@ -29,7 +29,7 @@ from benchmarks.service_processes import BACKENDS, end_well, installed
 from benchmarks.table import aligned
 from simulator import simulate
 from simulator.incidents.whole import Wish, simulate_incident
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
@@ -49,7 +49,7 @@ def write_bundles(folder: Path) -> list[Path]:
     for index, node in enumerate(sorted((source / "nodes").iterdir())):
         members = {"kernel.log": logs[index % len(logs)]}
         for dump in sorted(node.iterdir()):
-            members[dump.name] = digest_of(reader, dump.read_bytes(), dump.name)
+            members[dump.name] = make_digest_file(reader, dump.read_bytes(), dump.name)
         body = io.BytesIO()
         with tarfile.open(fileobj=body, mode="w") as tar:
             for name, data in members.items():

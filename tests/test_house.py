@@ -129,8 +129,9 @@ def test_the_changelog_knows_the_version() -> None:
     assert "## Unreleased" in changelog or f"## {triage.__version__}" in changelog
 
 
-# Functions and methods whose name begins with no verb, today. It only falls.
-CALLED_BY_NOUNS = 1203
+# Functions and methods that no verb names, today. It only falls. Words that are nouns more often
+# than verbs here, as `state`, are not in the list, nor does `_of` end the name of a deed.
+CALLED_BY_NOUNS = 1331
 
 
 def named_functions(tree: ast.AST) -> Iterator[str]:
@@ -146,7 +147,12 @@ def test_a_function_is_named_by_what_it_does() -> None:
     verbs = set((ROOT / "tests" / "verbs.txt").read_text("utf-8").split())
     files = [path for top in ("triage", "models", "workers") for path in (ROOT / top).rglob("*.py")]
     names = [name for file in files for name in named_functions(ast.parse(file.read_text("utf-8")))]
-    nouns = [name for name in names if name.strip("_").split("_")[0] not in verbs]
+    nouns = [
+        name
+        for name in names
+        if name.strip("_").split("_")[0] not in verbs
+        or name.endswith(("_of", "_from", "_told", "_said"))
+    ]
 
     assert len(nouns) <= CALLED_BY_NOUNS, "begin the name of a new function with a verb"
     assert len(nouns) == CALLED_BY_NOUNS, "fewer than before: lower the number"

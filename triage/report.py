@@ -150,13 +150,13 @@ class Report:
         was left out; the trace itself says it too. The file is gzip where its name ends in
         ``.gz``. Raises :class:`UsageError` where there is nothing to write.
         """
-        from triage.analysis.trace import trace_of
+        from triage.analysis.trace import build_trace
         from triage.render.data.perfetto import write
 
         view = self.sources.weighed.view if self.sources else None
         if view is None:
             raise UsageError("a trace needs flight-recorder dumps, and this report rests on none")
-        return write(trace_of(view.case, self.answer, ranks, last_s, limit), Path(path))
+        return write(build_trace(view.case, self.answer, ranks, last_s, limit), Path(path))
 
     def _repr_html_(self) -> str:
         from triage.render.page import notebook
@@ -187,14 +187,14 @@ def analyze(
     Raises :class:`UsageError` for a path that is not there and for faults of own signatures, and
     :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
-    from triage.analysis.answer import answer_of, require_usable, weigh_incident
+    from triage.analysis.answer import build_answer, require_usable, weigh_incident
     from triage.formats.gather import gather
 
     with reduce_collections():
-        inputs, dumps, logs, facts, notes = gather(paths, job, progress, _own_from(signatures))
+        inputs, dumps, logs, facts, notes = gather(paths, job, progress, _load_own(signatures))
         weighed = weigh_incident(dumps, logs, facts, at)
         require_usable(weighed, logs)
-        answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
+        answer = build_answer(weighed, dumps, logs, facts, inputs.refused, notes)
         answer = _with_next_step(answer, weighed)
     return Report(answer, _Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
@@ -227,7 +227,7 @@ class Study:
     dated: tuple[DatedRow, ...]
 
 
-def report_of(
+def build_report(
     extracts: "Iterable[Extract]",
     facts: "Job",
     refused: Sequence[Refused] = (),
@@ -253,13 +253,13 @@ def build_study(
     first: bool = False,
     own_in_force: str | None = None,
 ) -> Study:
-    """:func:`report_of` with the dated evidence beside it.
+    """:func:`build_report` with the dated evidence beside it.
 
     The ``first`` answer to a large job is made from a sample of its histories where that convicts
     somebody of a hang; it says so. ``own_in_force`` is the label of the own signatures in force
     (empty for none): the answer says whether logs were read with others. None leaves that out.
     """
-    from triage.analysis.answer import answer_of, is_nothing_usable, weigh_incident
+    from triage.analysis.answer import build_answer, is_nothing_usable, weigh_incident
     from triage.analysis.coverage import read_otherwise
     from triage.analysis.first_answer import weigh_sample
     from triage.analysis.nothing import answer_of_nothing
@@ -278,7 +278,7 @@ def build_study(
         sample = weigh_sample(dumps, logs, facts, at) if first else None
         weighed, noted = sample or (weigh_incident(dumps, logs, facts, at), ())
         notes += noted
-        answer = answer_of(weighed, dumps, logs, facts, refused, notes)
+        answer = build_answer(weighed, dumps, logs, facts, refused, notes)
     if is_nothing_usable(weighed, logs):
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
@@ -295,7 +295,7 @@ def _with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
     return replace(answer, next_step=step)
 
 
-def _own_from(signatures: str | Path | None) -> "OwnSignatures":
+def _load_own(signatures: str | Path | None) -> "OwnSignatures":
     from triage.signatures.own.own_signatures import NO_OWN
 
     if signatures is None:
@@ -338,11 +338,11 @@ def explain(
     signatures: str | Path | None = None,
 ) -> "Explanation":
     """Why each suspect of :func:`analyze` stands where it stands; same arguments and errors."""
-    from triage.analysis.explain import explain_from
+    from triage.analysis.explain import explain_evidence
     from triage.formats.gather import gather
 
-    _, dumps, logs, facts, _ = gather(paths, job, progress, _own_from(signatures))
-    return explain_from(dumps, logs, facts, at)
+    _, dumps, logs, facts, _ = gather(paths, job, progress, _load_own(signatures))
+    return explain_evidence(dumps, logs, facts, at)
 
 
 def read_rows(paths: "Paths", *, signatures: str | Path | None = None) -> Iterator[dict[str, Any]]:
@@ -351,7 +351,7 @@ def read_rows(paths: "Paths", *, signatures: str | Path | None = None) -> Iterat
     from triage.analysis.rows import list_undated_rows
     from triage.formats.gather import gather
 
-    inputs, dumps, logs, facts, _ = gather(paths, None, own=_own_from(signatures))
+    inputs, dumps, logs, facts, _ = gather(paths, None, own=_load_own(signatures))
     view, _ = view_dumps(dumps, facts, None)
     case = view.case if view else None
     yield from list_undated_rows(dumps, logs, facts, inputs.refused, case)

@@ -12,7 +12,7 @@ from triage.actions.schedulers.interface import NodeView
 from triage.actions.services import decide
 from triage.actions.services.decide import ActWish, ask
 from triage.actions.store import acts
-from triage.actions.store.acts import cluster_id_of
+from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.launch import list_acted_on
 from triage.clock import read_utc_now
 from triage.domain.acting import Verb
@@ -239,7 +239,7 @@ def test_an_exclusion_ends_with_undo(ctx) -> None:
     with site.ctx.database.reading() as session:
         now = read_utc_now()
         out, back = list_acted_on(
-            session, cluster_id_of(session, "a"), now - timedelta(days=1), now
+            session, find_cluster_id(session, "a"), now - timedelta(days=1), now
         )
     assert (out, [node for _, node in back]) == ([], [NODE])
 
@@ -358,7 +358,7 @@ def test_a_halt_is_of_one_cluster(ctx) -> None:
     site = Site(ctx)
     decide.halt(site.ctx, "key_ann", "stop")
     with site.ctx.database.reading() as session:
-        assert acts.find_halt(session, cluster_id_of(session, "a")) is not None
+        assert acts.find_halt(session, find_cluster_id(session, "a")) is not None
         site.set(act_cluster="b")
         assert site.ctx.acting.halted(session, site.ctx.settings) is None
 

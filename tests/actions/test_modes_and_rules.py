@@ -19,7 +19,7 @@ from triage.actions.services.rules import (
     is_contradicting,
     iterate_convicted,
 )
-from triage.actions.store.acts import cluster_id_of
+from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import Source, Standing
 from triage.actions.store.launch import list_acted_on
 from triage.clock import read_utc_now
@@ -293,7 +293,7 @@ def test_no_scheduler_means_exclusions_that_launchers_see(ctx) -> None:
     incident = site.incident()
     assert site.states() == [("exclude", "done")]
     with site.ctx.database.reading() as session:
-        cluster_id = cluster_id_of(session, "a")
+        cluster_id = find_cluster_id(session, "a")
         [out] = list_acted_on(session, cluster_id, NOW, read_utc_now())[0]
         assert (out.node, out.incident_id) == (NODE, incident)
         assert out.until is not None

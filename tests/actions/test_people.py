@@ -14,7 +14,7 @@ from tests.web.site import Reading, Visit
 from triage import clock
 from triage.actions.names import describe_decider, parse_link_name
 from triage.actions.services import decide
-from triage.actions.services.links import page_of
+from triage.actions.services.links import make_decide_url
 from triage.cli.main import main
 from triage.clock import read_utc_now
 from triage.errors import Unprocessable
@@ -47,7 +47,7 @@ def waiting(site: Site):
 def link(site: Site) -> str:
     one = waiting(site)
     with site.ctx.database.reading() as session:
-        return page_of(session, site.ctx.settings, one).removeprefix("http://127.0.0.1:1")
+        return make_decide_url(session, site.ctx.settings, one).removeprefix("http://127.0.0.1:1")
 
 
 def fields(path: str, **more: str) -> dict[str, str]:
@@ -233,7 +233,7 @@ def test_who_wants_to_know_is_told_with_the_link(site: Site) -> None:
         [message] = deliveries.list_pending(session, receiving.id)
         [words] = deliveries.list_pending(session, slack.id)
         told = {one.event for one in deliveries.list_pending(session, silent.id)}
-        address = page_of(session, site.ctx.settings, waiting(site))
+        address = make_decide_url(session, site.ctx.settings, waiting(site))
     body = json.loads(message.body)
     assert body["type"] == "action.proposed"
     assert body["data"]["url"] == address

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.support.weighing import NODES, STOP, Placement, claim, of, row, watchdog
-from triage.analysis.answer import answer_of, weigh_incident
+from triage.analysis.answer import build_answer, weigh_incident
 from triage.analysis.facts.part import list_named_parts
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.belief import Belief
@@ -222,7 +222,7 @@ def answered(folder, standings):
     inputs, dumps, logs, facts, notes = gather([folder], None, None)
     facts = replace(facts, standings=standings)
     weighed = weigh_incident(dumps, logs, facts)
-    return answer_of(weighed, dumps, logs, facts, inputs.refused, notes).to_dict()
+    return build_answer(weighed, dumps, logs, facts, inputs.refused, notes).to_dict()
 
 
 FOLDERS = sorted(path / "files" for path in INCIDENTS.iterdir() if (path / "files").is_dir())

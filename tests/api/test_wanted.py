@@ -18,7 +18,7 @@ from triage.collectors.collect import Outcome, collect
 from triage.collectors.deadline import Deadline
 from triage.collectors.options import Options
 from triage.domain.states import WorkKind
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
@@ -38,7 +38,8 @@ def dump_of(rank: int) -> bytes:
 def digests() -> Mapping[int, bytes]:
     reader = DumpReader(Shared(), DEFAULT_LIMITS)
     return {
-        rank: digest_of(reader, dump_of(rank), f"comm_lib_trace_rank_{rank}") for rank in range(8)
+        rank: make_digest_file(reader, dump_of(rank), f"comm_lib_trace_rank_{rank}")
+        for rank in range(8)
     }
 
 

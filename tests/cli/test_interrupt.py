@@ -135,7 +135,7 @@ CASES = [
 def test_an_interrupt_ends_it_at_once(tmp_path: Path, phase: str, command: str) -> None:
     place, arguments = LONG.get(command, (PLACES[phase], (str(tmp_path),)))
     if (command, phase) == ("explain", "the analysis"):
-        place = "triage.analysis.explain.explain_from"
+        place = "triage.analysis.explain.explain_evidence"
     log = tmp_path / "kernel.log"
     log.write_text("[12.000001] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n")
     script = SCRIPT.format(phase=PHASES[phase], place=place)

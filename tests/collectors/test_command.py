@@ -18,7 +18,7 @@ from triage.cli import collect as face
 from triage.collectors import command
 from triage.collectors.command import list_options, parser
 from triage.collectors.deliver import wait_s
-from triage.collectors.endpoint import endpoint_of, path_of
+from triage.collectors.endpoint import make_bundle_path, parse_endpoint
 from triage.collectors.options import Misuse, Options, parse_bytes, parse_seconds
 from triage.collectors.send import retry_after_s
 from triage.collectors.spool import Label
@@ -173,7 +173,7 @@ def test_no_time(text) -> None:
     ],
 )
 def test_an_address(url, place) -> None:
-    found = endpoint_of(url)
+    found = parse_endpoint(url)
 
     assert (found.host, found.port, found.prefix) == place
     assert (found.tls is not None) == url.startswith("https")
@@ -181,8 +181,8 @@ def test_an_address(url, place) -> None:
 
 def test_certificates_are_checked_unless_told_otherwise_on_loopback() -> None:
     checked, not_checked = (
-        endpoint_of("https://h").tls,
-        endpoint_of("https://localhost", insecure=True).tls,
+        parse_endpoint("https://h").tls,
+        parse_endpoint("https://localhost", insecure=True).tls,
     )
 
     assert checked is not None
@@ -201,10 +201,10 @@ def test_proxies_of_the_environment_are_not_asked(node, tmp_path) -> None:
 
 def test_names_are_quoted_in_the_path() -> None:
     assert (
-        path_of("/p", Label("../x?y#z", "a&b=c", "", ""))
+        make_bundle_path("/p", Label("../x?y#z", "a&b=c", "", ""))
         == "/p/v1/jobs/..%2Fx%3Fy%23z/bundle?node=a%26b%3Dc"
     )
-    assert path_of("", Label(os.fsdecode(b"\xff"), "", "", "")) == "/v1/jobs/%FF/bundle"
+    assert make_bundle_path("", Label(os.fsdecode(b"\xff"), "", "", "")) == "/v1/jobs/%FF/bundle"
 
 
 def test_waits_grow_and_are_not_all_the_same() -> None:

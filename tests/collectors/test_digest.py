@@ -20,7 +20,7 @@ from triage import analyze
 from triage.collectors import digest as digester
 from triage.collectors.deadline import Deadline
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
@@ -180,7 +180,7 @@ def test_a_confined_maker_digests_every_dump_as_one_that_is_not() -> None:
                 continue
             data = path.read_bytes()
             try:
-                expected = digest_of(reader, data, path.name)
+                expected = make_digest_file(reader, data, path.name)
             except ArtifactError:
                 expected = b""
             got = one.digest(io.BytesIO(data), path.name, Deadline(120.0))

@@ -10,13 +10,13 @@ import pytest
 import zstandard
 
 from tests.parsers.extract.test_extract import same
-from triage.analysis.answer import answer_of, weigh_incident
+from triage.analysis.answer import build_answer, weigh_incident
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.file_kind import FileKind
 from triage.domain.job import Job
 from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader, read_dumps
 from triage.formats.extractor import Extractor, describe_operations
 from triage.formats.flight_recorder import NODE_DIGEST
@@ -54,7 +54,7 @@ def digested(folder: Path) -> int:
     count = 0
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
-            path.write_bytes(digest_of(made, path.read_bytes(), path.name))
+            path.write_bytes(make_digest_file(made, path.read_bytes(), path.name))
             count += 1
         except ArtifactError:
             continue
@@ -78,7 +78,7 @@ def test_a_digest_is_read_as_the_dump_is_and_stays_small() -> None:
     assert len(dumps) == 8
     for digest in dumps:
         path = next(file.path for file in files if file.artifact == digest.artifact)
-        made = digest_of(reader(), path.read_bytes(), path.name)
+        made = make_digest_file(reader(), path.read_bytes(), path.name)
         found, operations = read_node_digest(made)
         assert same(replace(found, artifact=digest.artifact, rank=digest.rank), digest)
         assert operations
@@ -113,7 +113,7 @@ def test_a_service_takes_a_digest_for_a_dump_and_keeps_what_it_says(tmp_path: Pa
 def test_a_digest_of_another_version_is_refused_and_says_what_to_send(
     first: bytes, word: str, tmp_path: Path
 ) -> None:
-    made = digest_of(reader(), next(P2P.rglob("*rank_3")).read_bytes(), "rank_3")
+    made = make_digest_file(reader(), next(P2P.rglob("*rank_3")).read_bytes(), "rank_3")
     (tmp_path / "trace_rank_3").write_bytes(first + made.partition(b"\n")[2])
     (refused,) = read_dumps(find_inputs([tmp_path]).files).refused
 
@@ -138,7 +138,7 @@ def closed(first: bytes, header: object, arrays: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def made() -> bytes:
-    return digest_of(reader(), next(P2P.rglob("*rank_3")).read_bytes(), "trace_rank_3")
+    return make_digest_file(reader(), next(P2P.rglob("*rank_3")).read_bytes(), "trace_rank_3")
 
 
 SCALARS, GROUPS, COUNTERS, NAMES, LAST, STACK, NOTES = range(7)
@@ -251,7 +251,7 @@ def test_what_passes_for_a_digest_never_breaks_the_analysis(made: bytes) -> None
         )
         dumps = DumpSet(digests=digests, operations=operations)
         weighed = weigh_incident(dumps, logs, Job())
-        wire.render(answer_of(weighed, dumps, logs, Job(), (), ()))
+        wire.render(build_answer(weighed, dumps, logs, Job(), (), ()))
     assert passed > 20
 
 
@@ -273,7 +273,7 @@ def test_the_maker_says_why_a_dump_goes_as_it_is() -> None:
         (b"", "empty"),
     ):
         with pytest.raises(ArtifactError, match=why):
-            digest_of(reader(), data, "comm_lib_trace_rank_0")
+            make_digest_file(reader(), data, "comm_lib_trace_rank_0")
     digest = next(one for one in read_dumps(find_inputs([P2P]).files).digests)
     assert describe_operations([digest], Shared()) == {}
     assert NODE_DIGEST.endswith(b" ")

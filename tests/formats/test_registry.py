@@ -16,7 +16,7 @@ from triage.formats.streams import StreamReader
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
-from triage.parsers.logs.source import stream_of
+from triage.parsers.logs.source import open_stream
 from triage.services.uploads.file_kind import identify_file
 
 XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
@@ -30,7 +30,7 @@ def head_of(text: str, name: str = "file") -> Head:
 
 def read(text: str | bytes, stored: FileKind | None = None) -> object:
     data = text if isinstance(text, bytes) else text.encode()
-    stream = stream_of(io.BytesIO(data), "file")
+    stream = open_stream(io.BytesIO(data), "file")
     assert stream is not None
     return StreamReader(LineReader(get_standard(), DEFAULT_BOUNDS, templates=False)).read(
         stream, stored

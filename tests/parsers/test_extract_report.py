@@ -12,14 +12,14 @@ from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.job import Job, make_job
 from triage.domain.report import Refused
 from triage.formats.extractor import Extractor
-from triage.report import build_study, explain, list_evidence_rows, read_rows, report_of
+from triage.report import build_report, build_study, explain, list_evidence_rows, read_rows
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
 FACTS = make_job({"job_id": "4711", "world_size": 16, "failed_at": "2026-11-21T03:14:15Z"})
 
 
 def test_nothing_came_and_the_report_says_so() -> None:
-    report = report_of([], FACTS)
+    report = build_report([], FACTS)
     verdict = report.answer.verdict
     assert verdict.summary.startswith("Nothing came in for this job")
     assert (verdict.kind, verdict.action) == (VerdictKind.INCONCLUSIVE, Action.INVESTIGATE)
@@ -27,13 +27,13 @@ def test_nothing_came_and_the_report_says_so() -> None:
     assert report.to_dict()["suspects"] == []
     assert report.to_dict()["job"]["job_id"] == "4711"
     assert report.to_dict()["verdict"]["at"] == "2026-11-21T03:14:15.000Z"
-    assert report_of([], Job()).answer.verdict.kind is VerdictKind.INCONCLUSIVE
+    assert build_report([], Job()).answer.verdict.kind is VerdictKind.INCONCLUSIVE
 
 
 def test_only_refused_files_are_listed_and_the_first_is_named(tmp_path: Path) -> None:
     (tmp_path / "trace_rank_1").write_bytes(b"\x80\x02broken")
     (tmp_path / "core").write_bytes(b"\x7fELF" * 90)
-    report = report_of(
+    report = build_report(
         Extractor().extract(files_of(tmp_path)), FACTS, [Refused("a/poison", "three\nreaders lost")]
     )
     assert "3 files could not be read (a/poison: three readers lost)" in (
@@ -45,13 +45,13 @@ def test_only_refused_files_are_listed_and_the_first_is_named(tmp_path: Path) ->
 
 def test_files_without_a_line_are_nothing_usable(tmp_path: Path) -> None:
     (tmp_path / "empty.log").write_bytes(b"")
-    summary = report_of(Extractor().extract(files_of(tmp_path)), FACTS).answer.verdict.summary
+    summary = build_report(Extractor().extract(files_of(tmp_path)), FACTS).answer.verdict.summary
     assert summary.startswith("Nothing usable came in: no dump, and no line of a log in 1 file;")
 
 
 def test_one_line_of_a_log_is_something(tmp_path: Path) -> None:
     (tmp_path / "k.log").write_text(XID)
-    answer = report_of(Extractor().extract(files_of(tmp_path)), FACTS).answer
+    answer = build_report(Extractor().extract(files_of(tmp_path)), FACTS).answer
     assert "Nothing" not in answer.verdict.summary
     assert answer.coverage.lines_read == 1
 
@@ -61,7 +61,7 @@ def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> No
     (tmp_path / "job" / "k.log").write_text(XID)
     extracts = Extractor().extract(files_of(tmp_path / "job"))
     before = datetime(2001, 1, 1, tzinfo=UTC)
-    answer = report_of(extracts, Job(), at=before).answer
+    answer = build_report(extracts, Job(), at=before).answer
     assert triage.analyze(tmp_path / "job", at=before).answer == answer
     assert explain(tmp_path / "job", at=before).verdict == answer.verdict
     assert answer.coverage.dumps_read == 0
@@ -69,7 +69,7 @@ def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> No
     assert len(answer.coverage.unreadable) == 8
     assert "--at" in answer.coverage.unreadable[0].why
     dumps = [one for one in extracts if one.digests]
-    summary = report_of(dumps, Job(), at=before).answer.verdict.summary
+    summary = build_report(dumps, Job(), at=before).answer.verdict.summary
     assert summary.startswith("Nothing usable came in: 8 files could not be read")
 
 
@@ -94,7 +94,7 @@ def test_a_kernel_log_beside_dumps_without_a_rank_is_read(tmp_path: Path) -> Non
     (tmp_path / "job.json").unlink(missing_ok=True)
     (tmp_path / "k.log").write_text(XID)
     answer = triage.analyze(tmp_path).answer
-    assert answer == report_of(Extractor().extract(files_of(tmp_path)), Job()).answer
+    assert answer == build_report(Extractor().extract(files_of(tmp_path)), Job()).answer
     assert [one.artifact for one in answer.coverage.unreadable] == ["copya", "copyb"]
     assert explain(tmp_path).verdict == answer.verdict
     assert {row["signature"] for row in read_rows(tmp_path)} > {"fr.dump"}

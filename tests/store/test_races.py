@@ -111,7 +111,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
     def hook(session, number):
         announce(session, unique, NOW)
         jobs.note_nodes_seen(
-            session, jobs.cluster_of(session, incident_id), names[number % 6 :], NOW
+            session, jobs.find_cluster(session, incident_id), names[number % 6 :], NOW
         )
 
     def upload(session, number, k):
@@ -123,7 +123,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         add_facts(session, known, said, 30.0, NOW)
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
-        jobs.note_nodes_seen(session, jobs.cluster_of(session, known), seen, later)
+        jobs.note_nodes_seen(session, jobs.find_cluster(session, known), seen, later)
         enqueue_upload(session, upload_id, job_fk, NOW)
 
     def read(session, k):
@@ -138,7 +138,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             evidence.add_readings(session, incident_id, [Reading(file.id, b"x", rows)])
             artifacts.set_states(session, {file.id: (ArtifactState.ANALYSED, None)})
         settling.note_change(session, incident_id, NOW)
-        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), names, NOW)
+        jobs.note_nodes_seen(session, jobs.find_cluster(session, incident_id), names, NOW)
         work.enqueue(session, WorkKind.ANALYSE, incident_id, NOW)
 
     def analyse(session, k):

@@ -72,8 +72,8 @@ def test_a_file_that_is_there_is_not_new(database, unique, opened):
         assert artifacts.find_known_identities(session, incident_id, [*many, "y"]) == {
             "y": made["y"]
         }
-        assert artifacts.upload_of(session, first) == (incident_id, "blob")
-        assert artifacts.upload_of(session, "upl_none") is None
+        assert artifacts.find_upload(session, first) == (incident_id, "blob")
+        assert artifacts.find_upload(session, "upl_none") is None
 
 
 def test_many_files_of_one_upload_are_all_kept(database, unique, opened):
@@ -287,7 +287,7 @@ def test_a_nodes_history(database, unique, opened):
         noise = {**row, "role": "noise", "code": 13}  # fmt: skip
         with database.writing() as session:
             jobs.note_nodes_seen(
-                session, jobs.cluster_of(session, incident_id), [bad, fine, ""], NOW
+                session, jobs.find_cluster(session, incident_id), [bad, fine, ""], NOW
             )
             answer(session, incident_id, 1, [suspect(1, bad), suspect(2, fine, role="affected")])
             readings = [Reading(made["f"], b"", [row, row, noise, {**row, "node": fine}])]
@@ -315,7 +315,7 @@ def test_of_a_flood_the_newest_rows_are_counted(database, unique, opened, monkey
            "text": "t", "count": 1, "node": unique}  # fmt: skip
     rows = [{**row, "code": k // 4, "at": f"2026-11-21T00:00:{k:02}Z"} for k in range(12)]
     with database.writing() as session:
-        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [unique], NOW)
+        jobs.note_nodes_seen(session, jobs.find_cluster(session, incident_id), [unique], NOW)
         evidence.add_readings(session, incident_id, [Reading(made["f"], b"", rows)])
     with database.reading() as session:
         errors = nodes.read_history(session, unique, NOW)["errors"]
@@ -385,9 +385,9 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         assert (old in found, kept in found) == (not resolved, False)
         assert old not in retention.list_old_incidents(session, NOW)
         uploads = retention.list_old_uploads(session, NOW + HOUR)
-        [mine] = [one for one in uploads if artifacts.upload_of(session, one.id)[0] == old]
+        [mine] = [one for one in uploads if artifacts.find_upload(session, one.id)[0] == old]
         retention.forget_blob(session, mine.id)
-        assert artifacts.upload_of(session, mine.id) == (old, None)
+        assert artifacts.find_upload(session, mine.id) == (old, None)
         retention.remove(session, [])
         retention.remove(session, [old, "inc_none"])
     with database.reading() as session:

@@ -13,7 +13,7 @@ from triage.errors import TriageError
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
-from triage.report import report_of
+from triage.report import build_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Answerer:
     def said(self, files: Mapping[str, bytes]) -> AnswerSummary:
         """The answer to the files."""
         try:
-            answer = report_of(self.extracts(files), Job()).answer
+            answer = build_report(self.extracts(files), Job()).answer
         except TriageError as error:
             return AnswerSummary("error", str(error), 0.0, None, None, (), ())
         first = answer.suspects[0] if answer.suspects else None

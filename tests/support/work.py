@@ -13,7 +13,7 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import build_study, list_evidence_rows
-from triage.sandbox.child import state_of
+from triage.sandbox.child import judge_extract
 from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.server.work import make_runner
@@ -36,7 +36,7 @@ class ReadersHere:
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
         facts, _ = parse_job(facts_json)
         return [
-            Extracted(pack(one), to_exact_json(list_evidence_rows(one, facts)), *state_of(one))
+            Extracted(pack(one), to_exact_json(list_evidence_rows(one, facts)), *judge_extract(one))
             for one in Extractor(own_from_bytes(own)).extract(inputs, ranks)
         ]
 

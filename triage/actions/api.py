@@ -34,15 +34,15 @@ from triage.api.requests.values import (
     Name,
     PathName,
     Wait,
+    check_choice,
     check_id,
     check_name,
-    check_one_of,
-    make_schema_of,
+    make_choice_schema,
 )
 from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.acting import ASKED_FOR, ActionState, ActMode, Verb
 from triage.domain.launch import Launch, LaunchStatus
 from triage.errors import NotFound, Place, TriageError, Unprocessable
@@ -50,7 +50,7 @@ from triage.services.context import Context
 
 _LISTED: Final = "GET /v1/actions lists them"
 _KEEP_S: Final = 5.0
-_State = Annotated[str, check_one_of(*ActionState), make_schema_of(*ActionState)]
+_State = Annotated[str, check_choice(*ActionState), make_choice_schema(*ActionState)]
 
 reading = Routes("/v1", "actions", Scope.READ)
 asking = Routes("/v1", "actions", Scope.ADMIN)
@@ -71,7 +71,7 @@ def list_actions(
 ) -> Response:
     """What waits for a person, what was done, and what became of it."""
     of_cluster, before = get_caller(request).asks(cluster), parse_time_cursor("actions", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = acts.list_node_acts(
             session, before=before, limit=limit + 1, cluster=of_cluster, incident_id=incident,
             node=node, state=state,
@@ -87,7 +87,7 @@ def list_actions(
 def one_action(request: Request, id: str) -> Response:  # noqa: A002
     """How it stands, with the node before and after."""
     action_id = check_id(id, "act", _LISTED)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         found = acts.find(session, action_id)
     if found is None or not get_caller(request).sees(found.cluster):
         raise NotFound("there is no such act", hint=_LISTED)
@@ -97,7 +97,7 @@ def one_action(request: Request, id: str) -> Response:  # noqa: A002
 @reading.get("/actuator", "How acting stands", ("The actuator.", ActuatorView), refuses=(404,))
 def actuator(request: Request) -> Response:
     """Mode, budget, what waits, and whether it is halted."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     if not get_caller(request).sees(ctx.settings.act_cluster or None):
         raise NotFound("no actuator acts on the token's cluster", hint="ask without a bound token")
     return make_json_response(read_actuator_view(ctx).to_dict())
@@ -115,7 +115,7 @@ async def act(request: Request, id: str) -> Response:  # noqa: A002
     """A person's own act needs no approval; all other rules hold. `node` chooses among those
     convicted; `dry_run` says what would be done; `approve` also goes beyond the budget.
     """
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     incident_id = check_id(id, "incident", INCIDENTS_LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
@@ -154,7 +154,7 @@ def _add_decision(
     """Add the route by which a person decides about one act."""
 
     def decided(request: Request, id: str) -> Response:  # noqa: A002
-        ctx: Context = state_of(request).context
+        ctx: Context = get_state(request).context
         action_id = check_id(id, "act", _LISTED)
 
         def run(keeper: Keeper) -> Response:
@@ -194,7 +194,7 @@ _add_decision(
 )
 async def halt(request: Request) -> Response:
     """Nothing more is done to nodes until it is resumed."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def run() -> Response:
@@ -214,7 +214,7 @@ async def halt(request: Request) -> Response:
 )
 def resume(request: Request) -> Response:
     """Acts that proved wrong before are not counted again."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     decide.resume(ctx, get_actor(request))
     return make_json_response(read_actuator_view(ctx).to_dict())
 
@@ -238,7 +238,7 @@ async def launch(
     nobody knows may start, without the nodes that are out. `recommendation.action` and
     `status` are in the words of NVRx's attribution service.
     """
-    state = state_of(request)
+    state = get_state(request)
     asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster, node)
     found = await to_thread.run_sync(on_launch, *asked)
     if wait_s > 0 and found.status is LaunchStatus.IN_FLIGHT and found.incident_id is not None:

@@ -13,7 +13,7 @@ from triage.actions.services.links import is_signed
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.api.requests.values import check_id, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState
 from triage.errors import NotFound, Unprocessable
@@ -62,7 +62,7 @@ async def decide_by_link(request: Request, id: str) -> Response:  # noqa: A002
         decision = decisions.get(fields.get("decision", ""))
         if decision is None:
             raise Unprocessable("the form says neither yes nor no", hint="open the page again")
-        return decision(state_of(request).context, one.id, actor)
+        return decision(get_state(request).context, one.id, actor)
 
     done = await to_thread.run_sync(run)
     return page(request, "actions_decide.html", act=done, until="", proof="", now=read_utc_now())
@@ -72,7 +72,7 @@ def _load_signed_act(request: Request, action_id: str, until: str, proof: str) -
     """The act of a link. Raises :class:`NotFound` for a link that is none of ours, or has ended,
     and :class:`Conflict` for an act that is decided.
     """
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         one = acts.find(session, check_id(action_id, "act", ""))
         if one is None or not is_signed(session, one, until, proof, read_utc_now()):
             raise NotFound(

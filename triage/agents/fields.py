@@ -80,7 +80,7 @@ def convert_suspect(wire: Wire, quotes: Quotes) -> shapes.Suspect:
     )
 
 
-def restart_of(wire: Wire | None, quotes: Quotes) -> shapes.Restart | None:
+def read_restart(wire: Wire | None, quotes: Quotes) -> shapes.Restart | None:
     """``restart`` of a report, where it has one; its reason names nodes, and is quoted."""
     if wire is None:
         return None

@@ -18,7 +18,7 @@ from triage.agents.fields import (
     convert_verdict,
     convert_wanted,
     list_unknowns,
-    restart_of,
+    read_restart,
 )
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.domain.counts import count
@@ -39,7 +39,7 @@ _SOURCES: Final = {
 async def what_stopped_this_job(ask: Asker, asked: shapes.OfJob) -> shapes.JobAnswer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
     wire = await _find_asked_incident(ask, asked)
-    report = await _report_of(ask, wire)
+    report = await _fetch_report(ask, wire)
     return answer_of_report(report, Quotes(), wire)
 
 
@@ -51,7 +51,7 @@ def answer_of_report(
     suspects = [] if report is None else report["suspects"]
     wanted = () if report is None else report.get("wanted", ())
     verdict = None if report is None else convert_verdict(report["verdict"], quotes)
-    restart = None if report is None else restart_of(report.get("restart"), quotes)
+    restart = None if report is None else read_restart(report.get("restart"), quotes)
     coverage = convert_coverage(None if report is None else report["coverage"])
     shown = [convert_suspect(one, quotes) for one in suspects[:_MAX_SUSPECTS]]
     seen = [] if report is None else convert_seen_first(report.get("symptoms", ()), quotes)
@@ -129,7 +129,7 @@ def _compose_summary(
 async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> shapes.NodeReasons:
     """The reasons for one node of an answer."""
     wire = await _find_asked_incident(ask, asked)
-    report = await _report_of(ask, wire)
+    report = await _fetch_report(ask, wire)
     quotes = Quotes()
     suspects = [] if report is None else report["suspects"]
     places = [index for index, one in enumerate(suspects) if one["node"] == asked.node]
@@ -181,7 +181,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> sh
 async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shapes.Changes:
     """What is missing, and how close the next place is."""
     wire = await _find_asked_incident(ask, asked)
-    report = await _report_of(ask, wire)
+    report = await _fetch_report(ask, wire)
     quotes = Quotes()
     incident = convert_incident(wire, quotes)
     verdict = None if report is None else convert_verdict(report["verdict"], quotes)
@@ -325,7 +325,7 @@ async def _find_asked_incident(ask: Asker, asked: shapes.OfJob) -> Wire:
     return await ask.get(f"/v1/incidents/{quote(known, safe='')}")
 
 
-async def _report_of(ask: Asker, incident: Wire) -> Wire | None:
+async def _fetch_report(ask: Asker, incident: Wire) -> Wire | None:
     """Its report; None before the first verdict."""
     if incident["verdict"] is None:
         return None

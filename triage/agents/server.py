@@ -149,7 +149,7 @@ def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Serve
             )
         try:
             async with turns.turn(caller):
-                return make_tool_result(await _answer_of(tool, params.arguments or {}))
+                return make_tool_result(await _call_tool(tool, params.arguments or {}))
         except ToolRefused as refused:
             return _make_tool_refusal(str(refused))
         except TriageError as error:
@@ -171,7 +171,7 @@ def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Serve
     )
 
 
-async def _answer_of(tool: Tool, arguments: dict[str, Any]) -> shapes.ShortAnswer:
+async def _call_tool(tool: Tool, arguments: dict[str, Any]) -> shapes.ShortAnswer:
     """The answer to checked arguments. Raises :class:`ToolRefused` for wrong ones."""
     try:
         asked = tool.takes.model_validate(arguments)

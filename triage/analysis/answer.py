@@ -45,7 +45,7 @@ from triage.analysis.progress import measure_progress
 from triage.analysis.progress.idle import beside_idle_gpus
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.restart.cause import stop_cause
-from triage.analysis.restart.decide import restart_of
+from triage.analysis.restart.decide import decide_restart
 from triage.analysis.slow.slow_job import explain_slow_job
 from triage.analysis.symptoms import list_symptoms
 from triage.analysis.telemetry.evidence import make_telemetry_evidence
@@ -222,7 +222,7 @@ def require_usable(weighed: Weighing, logs: LogSet) -> None:
         raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
 
 
-def answer_of(
+def build_answer(
     weighed: Weighing,
     dumps: DumpSet,
     logs: LogSet,
@@ -267,7 +267,9 @@ def answer_of(
         stacks=classes_for_report(weighed.stacks),
         wanted=list_wanted_files(case, lacks, suspects, weighed.dated.fleet),
         slow_job=slow,
-        restart=restart_of(verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts),
+        restart=decide_restart(
+            verdict, suspects, num_nodes, stop_cause(weighed.joined), facts.starts
+        ),
         symptoms=list_symptoms(
             verdict,
             suspects,

@@ -77,7 +77,7 @@ def view_dumps(
         view, aside = _view_world(world, dumps, facts if has_map else facts.without_ranks())
         unused += aside
         if view is not None:
-            views.append((_state_of(view.case), world, replace(view, has_map=has_map)))
+            views.append((_judge_world(view.case), world, replace(view, has_map=has_map)))
     views.sort(
         key=lambda one: (one[0].weight, _find_world_end_ns(one[1]), len(one[1])), reverse=True
     )
@@ -103,7 +103,7 @@ class _WorldState:
     text: str
 
 
-def _state_of(case: Case) -> _WorldState:
+def _judge_world(case: Case) -> _WorldState:
     """How a world stands, by its dumps alone."""
     claims = find_detector_claims(case)
     if claims:

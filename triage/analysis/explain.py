@@ -29,7 +29,7 @@ from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import describe_witness
 from triage.analysis.joining.wording import build_reasons
 from triage.analysis.restart.cause import stop_cause
-from triage.analysis.restart.decide import restart_of
+from triage.analysis.restart.decide import decide_restart
 from triage.analysis.waiting.case import make_timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
@@ -170,7 +170,7 @@ def _place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
     }
 
 
-def explain_from(
+def explain_evidence(
     dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None
 ) -> Explanation:
     """The explanation that follows from digests and evidence.
@@ -199,7 +199,7 @@ def explain_from(
         again=once_more,
     )
     decision = weighed.joined.decision
-    restart = restart_of(
+    restart = decide_restart(
         decision.verdict,
         decision.suspects,
         len(weighed.nodes) or None,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.restart.decide import StopCause, restart_of
+from triage.analysis.restart.decide import StopCause, decide_restart
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.report import Answer, Refused, Verdict
 from triage.domain.restart import NO_STARTS, EarlierStarts
@@ -31,7 +31,7 @@ def answer_of_nothing(
         action=Action.INVESTIGATE,
         at=answer.verdict.at,
     )
-    restart = restart_of(verdict, (), answer.job.num_nodes, StopCause(), starts)
+    restart = decide_restart(verdict, (), answer.job.num_nodes, StopCause(), starts)
     return replace(answer, verdict=verdict, suspects=(), restart=restart)
 
 

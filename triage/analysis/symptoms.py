@@ -72,7 +72,7 @@ def _list_each_once(
     ranks: dict[_Key, set[int]] = {}
     for row in rows:
         number = _number_in(row)
-        key = (row.signature, row.fields.get("op"), number, _group_of(row, number, groups))
+        key = (row.signature, row.fields.get("op"), number, _find_group(row, number, groups))
         first.setdefault(key, row)
         ranks.setdefault(key, set()).update(() if row.rank is None else (row.rank,))
     for key, row in first.items():
@@ -96,7 +96,7 @@ def _number_in(row: Evidence) -> int | None:
     return parse_small_number(row.fields.get("seq_id") or row.fields.get("at_work"))
 
 
-def _group_of(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:
+def _find_group(row: Evidence, number: int | None, groups: Sequence[GroupPositions]) -> str | None:
     """The group of a line: as it says itself, else that in which its rank waits for the number."""
     own = row.fields.get("pg_desc") or row.fields.get("guid") or row.fields.get("pg")
     if own or number is None or row.rank is None:

@@ -67,7 +67,7 @@ class Trace:
     left_out: tuple[str, ...]
 
 
-def trace_of(
+def build_trace(
     case: Case, answer: Answer, ranks: Iterable[int] | None, last_s: float, limit: int
 ) -> Trace:
     """The operations of ``ranks`` in the last ``last_s`` seconds, the newest ``limit`` of them.

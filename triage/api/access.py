@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.caller import Caller
 from triage.domain.patterns import compile_re
 from triage.errors import NotAllowed, NoToken
@@ -42,7 +42,7 @@ def admit_scope(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awai
     """
 
     async def check(request: Request) -> None:
-        state = state_of(request)
+        state = get_state(request)
         if state.open_access:
             check_local(request)
             caller = EVERYBODY
@@ -60,7 +60,7 @@ def admit_caller(request: Request, caller: Caller) -> None:
     request.scope["triage.caller"] = caller
     request.scope["triage.key_id"] = caller.key_id
     if caller.key_id is not None and caller is not EVERYBODY:
-        state_of(request).last_use.note(caller.key_id)
+        get_state(request).last_use.note(caller.key_id)
 
 
 def get_caller(request: Request) -> Caller:
@@ -87,7 +87,7 @@ async def check_token(request: Request, scope: Scope) -> Caller:
     match = _TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
     key = None
     if match is not None:
-        key = await state_of(request).token_lookup.key_of(request, match[1])
+        key = await get_state(request).token_lookup.key_of(request, match[1])
     if key is None:
         raise NoToken(
             "the token is not known, or no longer valid",

@@ -105,7 +105,7 @@ class Routes:
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
-            strict = check_query(*_query_of(path, handler))
+            strict = check_query(*_list_query_parameters(path, handler))
             self.router.add_api_route(
                 path,
                 handler,
@@ -122,7 +122,7 @@ class Routes:
         return add
 
 
-def _query_of(path: str, handler: Callable[..., Any]) -> list[str]:
+def _list_query_parameters(path: str, handler: Callable[..., Any]) -> list[str]:
     """The parameters of a handler beside the request and what stands in its path."""
     return [
         name

@@ -30,6 +30,6 @@ class ApiState:
     readiness: Readiness
 
 
-def state_of(request: Request) -> ApiState:
+def get_state(request: Request) -> ApiState:
     """The state of the application that answers this request."""
     return cast("ApiState", request.app.state.triage)

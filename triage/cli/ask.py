@@ -49,12 +49,12 @@ def open_client(
     all users of a machine see it.
     """
     from triage.client import Client
-    from triage.collectors.credentials import token_from
+    from triage.collectors.credentials import read_token
 
     environment = os.environ
     address = url or environment.get("TRIAGE_URL", "") or LOCAL
     named = token_file or environment.get("TRIAGE_TOKEN_FILE") or None
-    token = token_from(named, environment)
+    token = read_token(named, environment)
     if token.why:
         raise UsageError(token.why)
     if token.warning:

@@ -44,10 +44,10 @@ def export(
     """Export; the help stands in ``HELP``."""
     import os
 
-    from triage.collectors.credentials import token_from
+    from triage.collectors.credentials import read_token
     from triage.services.open_store import open_store
 
-    token = token_from(token_file or os.environ.get("TRIAGE_TOKEN_FILE") or None, os.environ)
+    token = read_token(token_file or os.environ.get("TRIAGE_TOKEN_FILE") or None, os.environ)
     if token.why:
         raise UsageError(token.why)
     begin = None if since is None else parse_since_time(since)

@@ -45,7 +45,7 @@ def stop_at_once(tidy_s: float = 0.0) -> Iterator[None]:
         return
     last = _LastWords()
     watcher = threading.Thread(
-        target=_end_when_told, args=[heard, tidy_s, last], name="interrupt", daemon=True
+        target=_end_on_interrupt, args=[heard, tidy_s, last], name="interrupt", daemon=True
     )
     watcher.start()
     try:
@@ -76,7 +76,7 @@ class _LastWords:
             self.said = True
 
 
-def _end_when_told(heard: int, tidy_s: float, last: _LastWords) -> None:
+def _end_on_interrupt(heard: int, tidy_s: float, last: _LastWords) -> None:
     """End the process ``tidy_s`` after the byte of an interrupt, at the next one at once; return
     at the end of the pipe.
     """

@@ -51,7 +51,7 @@ def _pull_once(options: LiveOptions, format_: Format, top: int | None) -> None:
         if status:
             raise typer.Exit(status)
         return
-    emit(render_answer(_answer_of(root), format_, top, to_file=False))
+    emit(render_answer(_analyze_folder(root), format_, top, to_file=False))
 
 
 def _make_pull_folder() -> str:
@@ -61,7 +61,7 @@ def _make_pull_folder() -> str:
     return os.path.join(here if os.access(here, os.W_OK) else tempfile.gettempdir(), name)
 
 
-def _answer_of(root: str) -> Answer:
+def _analyze_folder(root: str) -> Answer:
     with show_reading_progress() as progress:
         return analyze([Path(root)], progress=progress).answer
 
@@ -91,7 +91,7 @@ def _poll_job(options: LiveOptions) -> Iterator[tuple[str, tuple[str, ...] | Non
     with tempfile.TemporaryDirectory(prefix="triage-live-") as root:
         try:
             fill(options, os.environ, root)
-            answer = _answer_of(root)
+            answer = _analyze_folder(root)
         except (Misuse, TriageError, OSError) as error:
             print_to_stderr(str(error))
             yield root, None

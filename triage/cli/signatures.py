@@ -86,7 +86,7 @@ def list_all() -> int:
 @app.command()
 def upload(path: _OneFile, name: _Name = "") -> int:
     """Upload a file. What comes from now on is read with it."""
-    body = _head_of(path)
+    body = _read_head(path)
     with open_service_context() as ctx:
         from triage.services.signatures.upload import keep_file
 
@@ -137,7 +137,7 @@ def try_file(
     """Try ``path``; ``_TRY_HELP`` is what people read of it."""
     from triage.cli.options import parse_since_time
 
-    begin, body = parse_since_time(since), _head_of(path)
+    begin, body = parse_since_time(since), _read_head(path)
     with open_service_context() as ctx:
         from triage.sandbox.pool import Sandbox
         from triage.services.signatures.dry_run import try_signatures
@@ -187,7 +187,7 @@ def _get_default_name(path: Path) -> str:
     return path.stem.lower()
 
 
-def _head_of(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     from triage.signatures.own.check import read_files_below
 
     if path.is_dir():

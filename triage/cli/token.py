@@ -58,14 +58,14 @@ def create(
 ) -> int:
     """Print a new token on stdout. It is shown only once."""
     with open_service_context() as ctx:
-        from triage.services.tokens import create_token, end_of
+        from triage.services.tokens import compute_end, create_token
 
         made, token = create_token(
             ctx,
             name,
             scope,
             "local",
-            end_of(scope, expires_days),
+            compute_end(scope, expires_days),
             cluster=cluster,
             node_pattern=node_pattern,
             job_id=job,

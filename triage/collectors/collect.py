@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import DUMP, Artifact, SearchContext, Skipped
 from triage.collectors.bundle import MANIFEST, Bounds, Packed, pack
-from triage.collectors.credentials import token_from
+from triage.collectors.credentials import read_token
 from triage.collectors.deadline import Deadline
 from triage.collectors.deliver import Delivery
 from triage.collectors.dumps import Dumps, wait_until_written
-from triage.collectors.endpoint import Endpoint, endpoint_of
+from triage.collectors.endpoint import Endpoint, parse_endpoint
 from triage.collectors.files import node_folder, open_artifact
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
@@ -112,8 +112,8 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
     began = time.monotonic()
     _check(options)
     around = find_surroundings(options, environment)
-    endpoint = endpoint_of(options.url, ca_file=options.ca_file, insecure=options.insecure)
-    token = token_from(options.token_file, environment)
+    endpoint = parse_endpoint(options.url, ca_file=options.ca_file, insecure=options.insecure)
+    token = read_token(options.token_file, environment)
     spool = Spool(options.spool or choose_default_folder(environment))
     notes, trouble = _warnings(endpoint, token), [token.why] if token.why else []
     drafts: list[tuple[Packed, str]] = []

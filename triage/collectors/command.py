@@ -19,7 +19,7 @@ from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.deadline import Deadline
-from triage.collectors.files import literals_of
+from triage.collectors.files import parse_literals
 from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, parse_bytes, parse_seconds
 from triage.collectors.send import ACCEPTED, REFUSED
 from triage.version import __version__
@@ -67,7 +67,7 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
     finally:
         late.cancel()
         end_all()
-    _say(_lines_of(outcome))
+    _say(_format_outcome(outcome))
     return 1 if options.strict and not outcome.complete else 0
 
 
@@ -109,7 +109,7 @@ def list_options(given: argparse.Namespace) -> Options:
         incident=given.incident,
         fr=tuple(given.fr or ()),
         logs=tuple(given.logs or ()),
-        literals=literals_of(given.literal or (), [*(given.fr or ()), *(given.logs or ())]),
+        literals=parse_literals(given.literal or (), [*(given.fr or ()), *(given.logs or ())]),
         kernel_log=given.kernel_log,
         no_kernel_log=given.no_kernel_log,
         since=None if given.since is None else parse_seconds(given.since),
@@ -158,7 +158,7 @@ _MAX_NOTES = 12
 _MAX_MEMBERS = 5
 
 
-def _lines_of(outcome: Outcome) -> list[str]:
+def _format_outcome(outcome: Outcome) -> list[str]:
     """The notes, then one line per bundle; the last line is the one to read."""
     lines = _note_lines(outcome.notes)
     lines.extend(outcome.trouble)

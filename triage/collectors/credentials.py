@@ -32,7 +32,7 @@ class Token(NamedTuple):
         return f"Token({'set' if self.value else 'none'})"
 
 
-def token_from(path: str | None, environment: Mapping[str, str]) -> Token:
+def read_token(path: str | None, environment: Mapping[str, str]) -> Token:
     """The token in the file ``path``, else in the environment; neither is allowed too."""
     if path is None:
         return _checked(environment.get("TRIAGE_TOKEN", ""), "TRIAGE_TOKEN")

@@ -42,7 +42,7 @@ class Endpoint(NamedTuple):
         )
 
 
-def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False) -> Endpoint:
+def parse_endpoint(url: str, *, ca_file: str | None = None, insecure: bool = False) -> Endpoint:
     """The endpoint at ``url``. Raises :class:`Misuse` with what to give instead."""
     example = "give one like https://triage.example:8000"
     try:
@@ -74,7 +74,7 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
     return Endpoint(host, port or default, parts.path.rstrip("/"), context)
 
 
-def path_of(prefix: str, label: Label) -> str:
+def make_bundle_path(prefix: str, label: Label) -> str:
     """The path and query of a bundle; names are quoted, ``/`` in them too."""
     asked = {key: value for key in _ASKED if (value := getattr(label, key))}
     return _build_path(prefix, label.job_id, "bundle", asked)

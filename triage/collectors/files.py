@@ -55,7 +55,7 @@ def search(
     """
     seen: set[tuple[int, int]] = set()
     for pattern in patterns:
-        fixed = _fixed_folder(pattern[: _place_of(pattern, literals)])
+        fixed = _fixed_folder(pattern[: _find_first_literal(pattern, literals)])
         filled = _fill(pattern, literals)
         paths = sorted(islice(glob.iglob(filled, recursive=True), MAX_MATCHES + 1))
         if len(paths) > MAX_MATCHES:
@@ -191,7 +191,7 @@ _PLACE = re.compile(r"\{([a-z]+)\}", re.ASCII)
 _NO_NAME = re.compile(r"[/\x00-\x1f\x7f]")
 
 
-def literals_of(arguments: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
+def parse_literals(arguments: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
     """``NAME=TEXT`` of the command line, by name.
 
     Raises :class:`Misuse` for a text that is no name of a file, and, where any is given, for a
@@ -220,7 +220,7 @@ def _fill(pattern: str, literals: Mapping[str, str]) -> str:
     )
 
 
-def _place_of(pattern: str, literals: Mapping[str, str]) -> int:
+def _find_first_literal(pattern: str, literals: Mapping[str, str]) -> int:
     """Where the first literal of ``pattern`` stands; its length where there is none."""
     places = (match.start() for match in _PLACE.finditer(pattern) if match[1] in literals)
     return next(places, len(pattern))

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.bundle import one_line
-from triage.collectors.endpoint import path_of
+from triage.collectors.endpoint import make_bundle_path
 from triage.version import __version__
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _post(
 ) -> bool:
     """Send the request; whether all of its body went out before an answer came."""
     label = entry.label
-    connection.putrequest("POST", path_of(endpoint.prefix, label))
+    connection.putrequest("POST", make_bundle_path(endpoint.prefix, label))
     connection.putheader("Content-Type", "application/x-tar")
     connection.putheader("Content-Length", str(entry.size_bytes))
     if label.encoding:

@@ -92,13 +92,13 @@ def read_starts(raw: Mapping[str, Any]) -> EarlierStarts:
     return EarlierStarts(
         parse_restarts(raw.get("restarts")),
         read_seconds(raw.get("ran_s")),
-        tuple(_end_from(one) for one in ends[:MAX_ENDS] if isinstance(one, Mapping))
+        tuple(_read_end(one) for one in ends[:MAX_ENDS] if isinstance(one, Mapping))
         if isinstance(ends, Sequence) and not isinstance(ends, str)
         else (),
     )
 
 
-def _end_from(raw: Mapping[str, Any]) -> EarlierEnd:
+def _read_end(raw: Mapping[str, Any]) -> EarlierEnd:
     category, nodes = raw.get("category"), raw.get("nodes")
     named = nodes[:_MAX_NODES] if isinstance(nodes, list) else ()
     return EarlierEnd(

@@ -8,7 +8,7 @@ from triage.formats.extractor import describe_operations
 from triage.formats.node_digest import read_node_digest, write_node_digest
 
 
-def digest_of(reader: DumpReader, data: bytes, name: str) -> bytes:
+def make_digest_file(reader: DumpReader, data: bytes, name: str) -> bytes:
     """The file of the digest of one plain dump.
 
     Raises :class:`ArtifactError` for what is to be sent as it is: no dump, one that cannot be

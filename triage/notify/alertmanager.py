@@ -21,7 +21,7 @@ from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
 from triage.notify.severity import choose_severity
-from triage.notify.suspects import is_healthy, restart_of, select_top_suspects, sentence_of
+from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 
@@ -119,7 +119,7 @@ def _build_annotations(
         "confidence": format_belief(verdict.confidence if suspect is None else suspect.score),
         "action": format_plain(verdict.action, 64),
         "next_step": format_plain(message.next_step, 1000),
-        "restart": format_plain(restart_of(message), 1000),
+        "restart": format_plain(describe_restart(message), 1000),
         "commands": "\n".join(format_plain(command, 300) for command in message.actions),
         "coverage": format_plain(message.coverage_text, 300),
     }
@@ -127,7 +127,7 @@ def _build_annotations(
         notes["role"] = format_plain(suspect.role, 16)
         notes["ranks"] = format_plain(condense(suspect.ranks, max_chars=60), 100)
         notes["because"] = "\n".join(
-            format_plain(sentence_of(reason), 400) for reason in suspect.because[:3]
+            format_plain(format_reason(reason), 400) for reason in suspect.because[:3]
         )
     return {name: text for name, text in notes.items() if text}
 

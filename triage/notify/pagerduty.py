@@ -18,7 +18,7 @@ from triage.notify.message import Event, Message
 from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
 from triage.notify.severity import choose_severity
-from triage.notify.suspects import is_healthy, restart_of, select_top_suspects, sentence_of
+from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import format_belief
 
@@ -104,7 +104,7 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
 def _build_details(
     message: Message, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
-    restart = format_plain(restart_of(message), 1000)
+    restart = format_plain(describe_restart(message), 1000)
     return {
         "incident_id": format_plain(message.incident_id, 255),
         "job_id": format_plain(message.job_id, 256),
@@ -126,7 +126,7 @@ def _build_details(
                 "role": format_plain(suspect.role, 16),
                 "score": format_belief(suspect.score),
                 "because": [
-                    format_plain(sentence_of(reason), 400)
+                    format_plain(format_reason(reason), 400)
                     for reason in suspect.because[:_MAX_REASONS]
                 ],
             }

@@ -26,7 +26,7 @@ from triage.notify.slack_blocks import (
     make_section_block,
     page_link,
 )
-from triage.notify.suspects import place_of, restart_of, select_top_suspects
+from triage.notify.suspects import describe_restart, format_place, select_top_suspects
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import name_ranks
 
@@ -109,7 +109,7 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
         yield make_section_block(f"*Next:* {escape_mrkdwn(message.next_step, bounds.sentence)}")
     else:
         yield make_section_block(f"*Action:* {escape_mrkdwn(verdict.action, 64)}")
-    if restart := restart_of(message):
+    if restart := describe_restart(message):
         yield make_section_block(f"*Job:* {escape_mrkdwn(restart, bounds.sentence)}")
     commands = format_commands(message.actions, bounds.commands, escape_mrkdwn)
     if commands:
@@ -132,5 +132,5 @@ def _format_suspect(position: int, suspect: Suspect, bounds: _Bounds) -> str:
 
 
 def _format_reason(reason: Because, limit: int) -> str:
-    place = f" ({escape_mrkdwn(place_of(reason), 90)})" if place_of(reason) else ""
+    place = f" ({escape_mrkdwn(format_place(reason), 90)})" if format_place(reason) else ""
     return f"• {escape_mrkdwn(reason.text, limit)}{place}"

@@ -23,19 +23,19 @@ def select_top_suspects(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     return tuple(origins[:_MAX_TOP])
 
 
-def place_of(reason: Because) -> str:
+def format_place(reason: Because) -> str:
     """``kernel.log:8``, ``fr/rank_3``, or nothing."""
     if reason.artifact is None:
         return ""
     return reason.artifact if reason.line is None else f"{reason.artifact}:{reason.line}"
 
 
-def sentence_of(reason: Because) -> str:
+def format_reason(reason: Because) -> str:
     """The text, with its place in brackets where it has one."""
-    place = place_of(reason)
+    place = format_place(reason)
     return f"{reason.text} ({place})" if place else reason.text
 
 
-def restart_of(message: Message) -> str:
+def describe_restart(message: Message) -> str:
     """What to do with the job and why, in words; empty where nothing is known."""
     return "" if message.restart is None else restart_text(message.restart)

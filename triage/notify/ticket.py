@@ -23,7 +23,7 @@ from triage.notify.safe_text import (
     format_plain,
     make_inert,
 )
-from triage.notify.suspects import place_of, restart_of, select_top_suspects
+from triage.notify.suspects import describe_restart, format_place, select_top_suspects
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 
@@ -120,7 +120,7 @@ def _list_paragraphs_below(message: Message) -> Iterator[str]:
     if verdict is not None:
         step = message.next_step or verdict.action
         yield f"Next: {escape_markdown(step, 1_200)}"
-    if restart := restart_of(message):
+    if restart := describe_restart(message):
         yield f"Job: {escape_markdown(restart, 1_200)}"
     commands = format_commands(message.actions, 4_000, format_plain)
     if commands:
@@ -135,5 +135,5 @@ def _list_paragraphs_below(message: Message) -> Iterator[str]:
 def _list_reason_items(suspect: Suspect) -> Iterator[str]:
     name = escape_markdown(describe_suspect_place(suspect), 120)
     for reason in suspect.because[:_REASONS]:
-        place = f" ({escape_markdown(place_of(reason), 160)})" if place_of(reason) else ""
+        place = f" ({escape_markdown(format_place(reason), 160)})" if format_place(reason) else ""
         yield f"- {name}: {escape_markdown(reason.text, 600)}{place}"

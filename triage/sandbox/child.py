@@ -193,7 +193,7 @@ class _Server:
         told["states"] = states = []
         for extract in self.extractor.extract(files, ranks):
             parts += [pack(extract), to_exact_json(list_evidence_rows(extract, near.of(extract)))]
-            states.append(state_of(extract))
+            states.append(judge_extract(extract))
         return parts
 
     def near(self, facts: bytes) -> JobExcerpts:
@@ -246,7 +246,7 @@ class _Frames(Iterator[bytes]):
             pass
 
 
-def state_of(extract: Extract) -> tuple[str, str | None]:
+def judge_extract(extract: Extract) -> tuple[str, str | None]:
     """What became of a file as a whole, and why it is not all read."""
     refused = [*extract.refused, *extract.refused_logs]
     if not extract.digests and not extract.logs and refused:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import IO, Final
 
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import digest_of
+from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
@@ -30,7 +30,7 @@ def main() -> int:
     restrict(_MEMORY_BYTES)
     reader = DumpReader(Shared(), DEFAULT_LIMITS)
     with hold_exclusive_lock(), suppress(ArtifactError):  # its digest is no smaller
-        digest_of(reader, SMALL_DUMP, "rank_0")
+        make_digest_file(reader, SMALL_DUMP, "rank_0")
     missing = "; ".join(confine(()))
     given, out = sys.stdin.buffer, sys.stdout.buffer
     while line := given.readline(_LONGEST_LINE):
@@ -41,7 +41,7 @@ def main() -> int:
 
 def _answer(out: IO[bytes], reader: DumpReader, data: bytes, name: str, missing: str) -> None:
     try:
-        made, why = digest_of(reader, data, name), missing
+        made, why = make_digest_file(reader, data, name), missing
     except (ArtifactError, MemoryError) as error:
         made, why = b"", str(error)
     line = f"{len(made)} {why}"[:400].replace("\n", " ").encode("utf-8", "replace")

@@ -238,7 +238,7 @@ class Sandbox:
             self.child = None
             raise ReaderNotStarted(f"no reader: {self.death(child, child.age_s)}") from error
         if child.missing:
-            _warn_of(child.missing)
+            _warn_once(child.missing)
         return child
 
     def goes_on(self, child: ReaderProcess) -> bool:
@@ -285,7 +285,7 @@ class Sandbox:
 
 
 @cache
-def _warn_of(missing: tuple[str, ...]) -> None:
+def _warn_once(missing: tuple[str, ...]) -> None:
     """Once for each process: every reader of a machine lacks the same."""
     log.warning("readers are not wholly confined", missing=missing, see="triage doctor")
 

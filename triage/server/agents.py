@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope, admit_scope, get_actor
 from triage.api.requests.body import read_whole
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import BadRequest, Unsupported
 from triage.services.given_files import analyse_given
 from triage.web.access import check_origin
@@ -102,7 +102,7 @@ async def _analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
     from triage.agents.quotes import Quotes
     from triage.agents.shapes import MAX_TEXT_BYTES
 
-    state = state_of(request)
+    state = get_state(request)
     state.pace.take(get_actor(request))
     files = [(one.name, one.text) for one in asked.files]
     if sum(len(text.encode("utf-8", "replace")) for _, text in files) > MAX_TEXT_BYTES:

@@ -63,7 +63,7 @@ def create_token(
     return key, token
 
 
-def end_of(scopes: Iterable[str], days: float | None) -> datetime | None:
+def compute_end(scopes: Iterable[str], days: float | None) -> datetime | None:
     """When a new token ends: after so many days, 0 for never.
 
     A token that lies on every node ends within a year unless somebody decides otherwise.

@@ -47,7 +47,7 @@ def cluster_key(session: Session, name: str) -> int:
     return int(key or 0)
 
 
-def cluster_of(session: Session, incident_id: str) -> int:
+def find_cluster(session: Session, incident_id: str) -> int:
     """The key of the cluster that an incident's job runs on."""
     found = session.scalar(
         select(Job.cluster_id)

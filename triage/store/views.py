@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 V = TypeVar("V", bound="DataclassInstance")
 
 
-def view_of(view: type[V], row: object, **given: Any) -> V:  # noqa: ANN401
+def make_view(view: type[V], row: object, **given: Any) -> V:  # noqa: ANN401
     """A row as a value that outlives its session: each field from the column of its name.
 
     ``given`` are the fields that are made of a column, or of no column of this row.

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.api.access import EVERYBODY, Scope, admit_caller, check_local, check_token, get_actor
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
 from triage.services.sessions import LIFE, find_session_key
@@ -66,7 +66,7 @@ def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
             )
         request.scope["triage.visitor"] = visitor
         admit_caller(request, visitor.caller)
-        state_of(request).pace.take(get_actor(request))
+        get_state(request).pace.take(get_actor(request))
 
     return check
 
@@ -78,7 +78,7 @@ def get_visitor(request: Request) -> Visitor | None:
 
 async def identify(request: Request, scope: Scope) -> Visitor:
     """The visitor behind a request. Raises what :func:`triage.api.access.check_token` raises."""
-    state = state_of(request)
+    state = get_state(request)
     if state.open_access:
         check_local(request)
         return Visitor(EVERYBODY, _OPEN_CSRF_TOKEN, "open")
@@ -124,7 +124,7 @@ def check_origin(request: Request) -> None:
     if origin is None:
         return
     own = {request.headers.get("host", "")}
-    public = urlsplit(state_of(request).context.settings.public_url).netloc
+    public = urlsplit(get_state(request).context.settings.public_url).netloc
     if public:
         own.add(public)
     try:
@@ -167,5 +167,5 @@ def _choose_cookie_name(request: Request) -> str:
 
 
 def _is_over_tls(request: Request) -> bool:
-    public = state_of(request).context.settings.public_url
+    public = get_state(request).context.settings.public_url
     return request.url.scheme == _TLS or public.startswith("https://")

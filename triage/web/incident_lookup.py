@@ -5,7 +5,7 @@ from starlette.requests import Request
 
 from triage.api.access import get_caller
 from triage.api.requests.values import check_id
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import NotFound
 from triage.store.incidents import incidents
 from triage.store.views import IncidentView
@@ -21,5 +21,5 @@ def find_incident(request: Request, session: Session, incident_id: str) -> Incid
 
 def find_page_incident(request: Request, incident_id: str) -> IncidentView:
     """The incident of this id, read in a session of its own. Raises :class:`NotFound`."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         return find_incident(request, session, incident_id)

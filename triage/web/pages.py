@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.api.answers.json import make_tagged_response
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.render.pictures.markup import Html
 from triage.render.words.clean import format_one_line, make_encodable
 from triage.web import assets, filters
@@ -53,7 +53,7 @@ def page(
     """
     if tag is not None and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag, **_HEADERS})
-    shared = {"visitor": get_visitor(request), "open_access": state_of(request).open_access}
+    shared = {"visitor": get_visitor(request), "open_access": get_state(request).open_access}
     text = _build_environment().get_template(template).render(request=request, **shared, **values)
     body = make_encodable(text).encode()
     if status == 200 and request.method == "GET":

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import triage
-from triage.analysis.restart.decide import StopCause, restart_of
+from triage.analysis.restart.decide import StopCause, decide_restart
 from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Suspect, Verdict
 from triage.domain.restart import EarlierEnd, EarlierStarts, RestartDecision
@@ -48,7 +48,7 @@ def ended(category, *minutes, nodes=(), now=1.0, restarts=None) -> EarlierStarts
 
 def decided(category, suspects=(), starts=None, num_nodes=64, cause=NO_LINE, **changes):
     said = verdict(category, **changes)
-    found = restart_of(said, suspects, num_nodes, cause, starts or EarlierStarts())
+    found = decide_restart(said, suspects, num_nodes, cause, starts or EarlierStarts())
     assert found is not None
     return found
 
@@ -160,7 +160,7 @@ def test_inconclusive_is_a_restart_or_two(category):
 def test_a_healthy_job_has_no_restart():
     healthy = verdict(Category.NONE, VerdictKind.HEALTHY)
 
-    assert restart_of(healthy, (), 8, StopCause(), ended(Category.GPU, 1, 1, 1)) is None
+    assert decide_restart(healthy, (), 8, StopCause(), ended(Category.GPU, 1, 1, 1)) is None
 
 
 def test_a_slow_job_starts_without_a_convicted_node_alone():
@@ -168,11 +168,11 @@ def test_a_slow_job_starts_without_a_convicted_node_alone():
     guilty = suspect("n3", Category.STRAGGLER)
     possible = replace(guilty, role=Role.POSSIBLE)
 
-    found = restart_of(slow, [guilty], 8, StopCause())
+    found = decide_restart(slow, [guilty], 8, StopCause())
 
     assert found is not None
     assert (found.decision, found.exclude, found.retries_left) == (WITHOUT, ("n3",), 1)
-    assert restart_of(slow, [possible], 8, StopCause()) is None
+    assert decide_restart(slow, [possible], 8, StopCause()) is None
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_whatever_is_known_the_decision_keeps_its_form(
     suspects = [suspect(node, category, role) for node, role in named]
     starts = EarlierStarts(restarts, ran_s, tuple(ends))
 
-    found = restart_of(
+    found = decide_restart(
         verdict(category, kind, confidence), suspects, num_nodes, StopCause(), starts
     )
 

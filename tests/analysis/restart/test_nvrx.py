@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from triage.analysis.restart.decide import StopCause, restart_of
+from triage.analysis.restart.decide import StopCause, decide_restart
 from triage.analysis.restart.policy import EXCEPTIONS, POLICIES
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Suspect, Verdict
@@ -22,7 +22,7 @@ def decision(category: Category, signature: str) -> str:
     )
     verdict = Verdict(kind, category, 0.95, "It stopped.", Action.INVESTIGATE)
     cause = StopCause((signature,) if signature else ())
-    found = restart_of(verdict, [suspect], 64, cause)
+    found = decide_restart(verdict, [suspect], 64, cause)
     return "absent" if found is None else str(found.decision)
 
 

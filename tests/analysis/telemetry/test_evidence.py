@@ -17,7 +17,7 @@ from triage.formats.extractor import Extractor
 from triage.parsers.extract.extract import join
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
-from triage.report import report_of
+from triage.report import build_report
 
 RANKS = 16
 HEAT = (Category.GPU_THERMAL, Category.POWER, Category.CHASSIS)
@@ -115,7 +115,7 @@ def test_files_read_one_by_one_and_stored_give_the_answer_of_the_folder(
 
     stored = [pack(one) for one in Extractor().extract(shuffled)]
 
-    assert report_of(map(unpack, stored), Job()).answer == whole
+    assert build_report(map(unpack, stored), Job()).answer == whole
     assert [pack(unpack(one)) for one in stored] == stored
 
 
@@ -135,7 +135,7 @@ def test_only_what_holds_telemetry_is_stored_as_the_newer_version(
 def test_a_file_twice_adds_nothing(hot: tuple[Path, IncidentTruth]) -> None:
     path, _ = hot
     extracts = Extractor().extract(find_inputs([path]).files)
-    once, twice = report_of(extracts, Job()), report_of([*extracts, extracts[-1]], Job())
+    once, twice = build_report(extracts, Job()), build_report([*extracts, extracts[-1]], Job())
 
     assert [one.to_dict() for one in once.answer.suspects] == [
         one.to_dict() for one in twice.answer.suspects

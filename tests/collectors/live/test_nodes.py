@@ -13,10 +13,10 @@ from triage.collectors.live.folder import PullFolder
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.reach import (
     Reach,
+    choose_reach,
     expand_nodes,
     make_remote_command,
     make_srun_command,
-    reach_of,
 )
 from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
@@ -45,16 +45,16 @@ def test_a_hostfile_of_mpi(tmp_path: Path) -> None:
     (tmp_path / "ssh").write_text("#!/bin/sh\n")
     (tmp_path / "ssh").chmod(0o755)
     (tmp_path / "hosts").write_text("# nodes\nn1 slots=8\nn2:8\n\nn1\n")
-    reach = reach_of(LiveOptions(nodes=str(tmp_path / "hosts")), {"PATH": str(tmp_path)})
+    reach = choose_reach(LiveOptions(nodes=str(tmp_path / "hosts")), {"PATH": str(tmp_path)})
 
     assert (reach.how, reach.nodes) == ("ssh", ("n1", "n2"))
 
 
 def test_ways_that_are_not_known_are_said() -> None:
     with pytest.raises(Misuse, match="--nodes LIST"):
-        reach_of(LiveOptions(all_nodes=True, job="x"), {"PATH": ""})
+        choose_reach(LiveOptions(all_nodes=True, job="x"), {"PATH": ""})
     with pytest.raises(Misuse, match="unknown to Slurm"):
-        reach_of(LiveOptions(all_nodes=True, via="srun"), {"PATH": ""})
+        choose_reach(LiveOptions(all_nodes=True, via="srun"), {"PATH": ""})
 
 
 def test_commands_ask_for_no_password_and_join_the_job() -> None:

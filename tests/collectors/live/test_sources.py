@@ -16,7 +16,7 @@ from triage.collectors.live.parallel import run_all
 from triage.collectors.live.pipe import dump_by_pipe
 from triage.collectors.live.processes import RankProcess
 from triage.collectors.live.program import run_program
-from triage.collectors.live.stacks import find_py_spy, stack_of
+from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 
 def rank(tmp_path: Path, pid: int | None = None, number: int = 3) -> RankProcess:
@@ -122,7 +122,7 @@ def test_py_spy_is_bounded_and_what_it_says_is_told(tmp_path: Path, script, repl
     py_spy.write_text(f"#!/bin/sh\n{script}\n")
     py_spy.chmod(0o755)
     began = time.monotonic()
-    asked, _ = stack_of(str(py_spy), rank(tmp_path), Deadline(1.0))
+    asked, _ = dump_stacks(str(py_spy), rank(tmp_path), Deadline(1.0))
 
     assert time.monotonic() - began < 30.0
     if script != "yes":

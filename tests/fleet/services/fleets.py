@@ -12,7 +12,7 @@ from triage.domain.category import Role
 from triage.domain.failure import Failure
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.services.exposure.imports import Imported, import_exposure
-from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.record import read_fleet_record
 from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
@@ -111,7 +111,7 @@ def resolved(ctx: Context, incident_id: str, category: str, node: str | None = N
 
 def record(ctx: Context, since: float = 0, until: float = 1000, **given: Any) -> FleetRecord:
     with ctx.database.reading() as session:
-        return record_of(session, since=at(since), until=at(until), **given)
+        return read_fleet_record(session, since=at(since), until=at(until), **given)
 
 
 def node_hours(found: FleetRecord) -> dict[str, float]:

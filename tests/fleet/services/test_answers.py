@@ -12,7 +12,7 @@ from triage.fleet.services.answers import (
     determine_fleet_period,
     look_at_fleet,
     look_at_standings,
-    report_of,
+    make_fleet_report,
 )
 from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
@@ -61,7 +61,7 @@ def test_clusters_are_told_apart(fleet: Context) -> None:
     keep_fleet(fleet, cluster="b", stops=5, of_lemon=0)
 
     a, b, both, none = (
-        report_of(fleet, since=END - 60 * DAY, until=END, cluster=name).stops.unexpected
+        make_fleet_report(fleet, since=END - 60 * DAY, until=END, cluster=name).stops.unexpected
         for name in ("a", "b", None, "c")
     )
 
@@ -86,7 +86,7 @@ def test_the_wire_form_names_the_worst_and_counts_all(fleet: Context) -> None:
 
 
 def test_plans_rest_on_the_same_record(fleet: Context) -> None:
-    report = report_of(fleet, since=END - 60 * DAY, until=END)
+    report = make_fleet_report(fleet, since=END - 60 * DAY, until=END)
     projection = answer_projection(report, 512, None)
 
     assert projection["mtti"]["value"] == pytest.approx(60 * 24 / 50, rel=1e-4)

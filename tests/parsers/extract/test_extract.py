@@ -23,7 +23,7 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile, find_inputs
 from triage.parsers.logs import join as join_module
 from triage.parsers.logs.read import DEFAULT_BOUNDS
-from triage.report import report_of
+from triage.report import build_report
 
 INCIDENTS = Path(__file__).parents[2] / "incidents"
 DATA = Path(__file__).parents[2] / "data"
@@ -80,7 +80,7 @@ def test_files_read_one_by_one_and_stored_give_the_answer_of_the_folder(
     whole = triage.analyze(folder).answer
     files = random.Random(5).sample(files_of(folder), len(files_of(folder)))
     stored = [pack(extractor.extract([file])[0]) for file in files]
-    assert report_of(map(unpack, stored), Job()).answer == whole
+    assert build_report(map(unpack, stored), Job()).answer == whole
     together = [pack(one) for one in extractor.extract(sorted(files, key=lambda f: f.artifact))]
     assert sorted(together) == sorted(stored)
 
@@ -114,7 +114,7 @@ def test_whole_logs_with_templates_say_the_same_in_any_order(tmp_path: Path) -> 
     extracts = Extractor().extract(files_of(tmp_path / "job"))
     assert any(log.masks for one in extracts for log in one.logs)
     random.Random(2).shuffle(extracts)
-    assert report_of((unpack(pack(one)) for one in extracts), Job()).answer == whole
+    assert build_report((unpack(pack(one)) for one in extracts), Job()).answer == whole
 
 
 def test_an_archive_is_one_extract(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_an_archive_is_one_extract(tmp_path: Path) -> None:
     packed = shutil.make_archive(str(tmp_path / "incident"), "gztar", folder)
     (one,) = Extractor().extract(files_of(Path(packed)))
     assert (len(one.digests) > 0, len(one.logs) > 0, len(one.job_files)) == (True, True, 1)
-    assert report_of([unpack(pack(one))], Job()).answer == triage.analyze(packed).answer
+    assert build_report([unpack(pack(one))], Job()).answer == triage.analyze(packed).answer
 
 
 def test_what_many_ranks_repeat_is_kept_once() -> None:
@@ -178,7 +178,7 @@ def test_a_job_json_among_the_files_fills_what_is_not_known(tmp_path: Path) -> N
     path.write_text('{"job_id": "9", "world_size": 8, "gpus_per_node": 4, "nodes": ["a", "b"]}')
     (one,) = Extractor().extract([given(path)])
     assert [job.data for job in one.job_files] == [path.read_bytes()]
-    report = report_of([unpack(pack(one))], Job(job_id="4711"))
+    report = build_report([unpack(pack(one))], Job(job_id="4711"))
     assert (report.answer.job.job_id, report.answer.job.world_size) == ("4711", 8)
 
 

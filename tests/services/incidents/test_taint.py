@@ -14,7 +14,7 @@ from triage.domain.failure import Failure
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, UsageError
 from triage.fleet.services.exposure.imports import import_exposure
-from triage.fleet.services.exposure.job_ended import end_from, keep_job_end
+from triage.fleet.services.exposure.job_ended import keep_job_end, parse_end
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.store import checks, record
@@ -205,7 +205,7 @@ def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> 
         take_checks(ctx, CheckTarget("n1", cluster="a", caller=caller), body.read, None)
     take_telemetry(ctx, TelemetryTarget("n1", "a", liar), io.BytesIO(sample).read, None)
     late = {"job_id": "late", "started_at": 1793500000, "ended_at": 1793503600, "state": "FAILED"}
-    keep_job_end(ctx, end_from(late, read_utc_now(), liar))
+    keep_job_end(ctx, parse_end(late, read_utc_now(), liar))
 
     before = count_contribution(ctx, liar.key_id or "").counts
     kinds = ("runs", "outages", "checks", "telemetry_days")

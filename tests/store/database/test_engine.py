@@ -78,9 +78,9 @@ def test_names_from_outside_can_be_kept_and_found(database, unique, opened, give
     name = unique + given
     incident_id = opened(name, cluster=name, facts={"job_id": name, "nodes": [name], name: 1})
     with database.writing() as session:
-        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [name, name], NOW)
+        jobs.note_nodes_seen(session, jobs.find_cluster(session, incident_id), [name, name], NOW)
         later = NOW + timedelta(hours=1)
-        jobs.note_nodes_seen(session, jobs.cluster_of(session, incident_id), [name], later)
+        jobs.note_nodes_seen(session, jobs.find_cluster(session, incident_id), [name], later)
         audit.note(session, name, "tested", name, NOW, {name: name})
 
     assert opened(name, cluster=name) == incident_id

@@ -92,7 +92,7 @@ class SlurmScheduler:
             printed = self._run("scontrol", "-o", "show", "node", check_node_name(node))
         except NoSuchNode:
             return NodeView(node, exists=False)
-        return view_of(node, printed)
+        return parse_node_view(node, printed)
 
     def pool(self) -> PoolView:
         """The nodes that the partitions have together; each counts once.
@@ -203,7 +203,7 @@ def run(argv: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
     return status, texts[0], texts[1]
 
 
-def view_of(node: str, printed: str) -> NodeView:
+def parse_node_view(node: str, printed: str) -> NodeView:
     """The node of a one-line record. Raises :class:`SchedulerAway` for what is none.
 
     >>> seen = view_of("n1", "NodeName=n1 State=IDLE+DRAIN Reason=fan [root@2026-01-02T03:04:05]")

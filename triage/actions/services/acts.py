@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from triage.actions.names import format_act_reason
 from triage.actions.schedulers.interface import make_scheduler
-from triage.actions.services.links import page_of
+from triage.actions.services.links import make_decide_url
 from triage.actions.services.rules import (
     HALTED,
     Convicted,
@@ -341,7 +341,7 @@ class ActWriter:
         wire = one.to_dict()
         notice = ActNotice(
             event, self.now, headline or _compose_headline(one), {key: wire[key] for key in _FACTS},
-            page_of(self.session, self.settings, one),
+            make_decide_url(self.session, self.settings, one),
         )  # fmt: skip
         there = incidents.find(self.session, one.incident_id) is not None
         step = (

@@ -266,7 +266,7 @@ def read_actuator_view(ctx: Context) -> ActuatorView:
     counted: dict[str, Any] = {"halted": None}
     counted |= dict.fromkeys(("acted_within_hour", "nodes_out", "wrong_within_week"), 0)
     with ctx.database.reading() as session:
-        cluster_id = acts.cluster_id_of(session, settings.act_cluster)
+        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
         if cluster_id is not None:
             counted = {
                 "acted_within_hour": len(

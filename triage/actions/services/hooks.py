@@ -33,7 +33,7 @@ class ActingOnNodes(ActingHooks):
         """Why nothing is done to nodes; None where acts are done, or acting is off."""
         if settings.act_mode is ActMode.OFF:
             return None
-        cluster_id = acts.cluster_id_of(session, settings.act_cluster)
+        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
         found = None if cluster_id is None else acts.find_halt(session, cluster_id)
         if found is None:
             return None

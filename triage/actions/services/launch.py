@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.store.acts import cluster_id_of
+from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import last_repairs
 from triage.actions.store.launch import get_failure_time, iterate_convicted_since, list_acted_on
 from triage.clock import read_utc_now
@@ -34,7 +34,7 @@ from triage.domain.states import IncidentState
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.incidents import incidents
-from triage.store.incidents.starts import restart_of
+from triage.store.incidents.starts import find_restart
 from triage.store.views import IncidentView
 
 _HELD: Final = timedelta(hours=24)
@@ -113,7 +113,9 @@ def _find_newest_failure(
         return None
     first = found[0]
     settled = first.state in {IncidentState.READY, IncidentState.FAILED}
-    return _Newest(first, restart_of(session, first.id), get_failure_time(session, first), settled)
+    return _Newest(
+        first, find_restart(session, first.id), get_failure_time(session, first), settled
+    )
 
 
 def _iterate_left_out(
@@ -122,7 +124,7 @@ def _iterate_left_out(
     """Nodes that the start should not get: by the answer to the job's own failure, by those of
     other jobs of the cluster, by acts of ours; the later ones of one node stand above.
     """
-    cluster_id = cluster_id_of(session, cluster)
+    cluster_id = find_cluster_id(session, cluster)
     if cluster_id is None:
         return
     since = now - _HELD

@@ -23,7 +23,7 @@ _PURPOSE: Final = "triage approve act 1"
 _DIGITS: Final = 12
 
 
-def page_of(session: Session, settings: Settings, one: NodeActView) -> str:
+def make_decide_url(session: Session, settings: Settings, one: NodeActView) -> str:
     """The page on which an act is decided while it waits, where the service has a key to sign
     the link; else that of its incident.
     """
@@ -31,7 +31,7 @@ def page_of(session: Session, settings: Settings, one: NodeActView) -> str:
     keys = get_sealer(session).keys_for(_PURPOSE)
     if one.state is not ActionState.PROPOSED or one.expires_at is None or not keys:
         return f"{base}/incidents/{one.incident_id}"
-    until = _end_of(one)
+    until = _compute_expiry(one)
     query = urlencode({"until": until, "proof": _compute_signature(keys[0], one, until)})
     return f"{base}/actions/{one.id}/decide?{query}"
 
@@ -43,7 +43,7 @@ def is_signed(session: Session, one: NodeActView, until: str, proof: str, now: d
     """
     if not (until.isascii() and until.isdigit() and len(until) <= _DIGITS):
         return False
-    if one.state is ActionState.PROPOSED and until != _end_of(one):
+    if one.state is ActionState.PROPOSED and until != _compute_expiry(one):
         return False
     if int(until) <= now.timestamp():  # as a number: digits may say a year that no date has
         return False
@@ -55,7 +55,7 @@ def is_signed(session: Session, one: NodeActView, until: str, proof: str, now: d
     return any(found)
 
 
-def _end_of(one: NodeActView) -> str:
+def _compute_expiry(one: NodeActView) -> str:
     return "" if one.expires_at is None else str(int(one.expires_at.timestamp()))
 
 

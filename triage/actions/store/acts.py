@@ -17,7 +17,7 @@ from triage.domain.states import WorkKind
 from triage.domain.wire import UNSENT, Share, WireForm
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
-from triage.store.views import view_of
+from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"
 """What the audit trail calls it; each act once."""
@@ -84,7 +84,7 @@ class HaltView(WireForm):
     action_id: Annotated[str | None, "The act that proved wrong last."]
 
 
-def cluster_id_of(session: Session, name: str) -> int | None:
+def find_cluster_id(session: Session, name: str) -> int | None:
     """The number of a cluster (empty: that of jobs of no cluster); None before its first job."""
     return session.scalar(select(Cluster.id).where(Cluster.name == name))
 
@@ -165,7 +165,7 @@ def list_node_acts(
         .execution_options(populate_existing=True)
     )
     return [
-        view_of(
+        make_view(
             NodeActView, row, cluster=name or None, verb=Verb(row.verb),
             state=ActionState(row.state), category=Category(row.category), waits_since=waits_since,
         )
@@ -212,7 +212,7 @@ def count_acts_by_state(session: Session) -> Mapping[tuple[str, str], int]:
 def find_halt(session: Session, cluster_id: int) -> HaltView | None:
     """The halt that stands; None where acts are done."""
     row = session.scalar(_select_halts(cluster_id).order_by(ActuatorHalt.id).limit(1))
-    return None if row is None else view_of(HaltView, row)
+    return None if row is None else make_view(HaltView, row)
 
 
 def begin_halt(

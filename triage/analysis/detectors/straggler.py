@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.lateness import Lateness, measure, measure_from
+from triage.analysis.waiting.lateness import Lateness, measure, measure_anew
 from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -106,7 +106,7 @@ def _flag_late_by_any_clock(case: Case, least: float) -> Flags:
     Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
     looks as lateness does.
     """
-    late = measure_from(case.snapshot, 0.0)
+    late = measure_anew(case.snapshot, 0.0)
     if late is None:
         return np.zeros(len(case.snapshot.digests), np.bool_)
     found: Flags = late.delay_ms > least

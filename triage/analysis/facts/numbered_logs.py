@@ -54,7 +54,9 @@ def earlier_by_number(
     the steps tell: those of the later log go on where those of the earlier one end, and ranks
     begin alike.
     """
-    counters = _in_one_scope(files, {file.artifact: _counters_of(file.artifact) for file in files})
+    counters = _in_one_scope(
+        files, {file.artifact: _list_counters(file.artifact) for file in files}
+    )
     submitted = {
         str(one.number)
         for own in counters.values()
@@ -80,7 +82,7 @@ def earlier_by_number(
     }
 
 
-def _counters_of(name: str) -> tuple[_Counter, ...]:
+def _list_counters(name: str) -> tuple[_Counter, ...]:
     return tuple(
         _Counter(name[: found.start()], name[found.end() :], int(found[0]))
         for found in _NUMBER.finditer(name)

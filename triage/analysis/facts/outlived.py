@@ -200,9 +200,13 @@ def mark_outlived(
         else:
             kept.append(row)
     notes = [
-        *_note_of(told_attempts, "of an earlier attempt of the job: only the last one is judged"),
-        *_note_of(told_steps, "not why it stopped: the job went on for more than one step"),
-        *_note_of(told_well, "held against nobody: job.json says that it ended with exit code 0"),
+        *_list_notes(
+            told_attempts, "of an earlier attempt of the job: only the last one is judged"
+        ),
+        *_list_notes(told_steps, "not why it stopped: the job went on for more than one step"),
+        *_list_notes(
+            told_well, "held against nobody: job.json says that it ended with exit code 0"
+        ),
     ]
     if clock.begun_ns is None and clock.moved_ns is None:
         kept = _with_faults_behind(kept, told_attempts)
@@ -374,7 +378,7 @@ def _get_chip_spot(row: Evidence) -> tuple[object, ...] | None:
     return None if place is None else (row.node, row.gpu, row.code, place)
 
 
-def _note_of(rows: Sequence[Evidence], why: str) -> list[str]:
+def _list_notes(rows: Sequence[Evidence], why: str) -> list[str]:
     """What is not held against anybody; errors alone are named."""
     named = [row for row in rows if row.role is EvidenceRole.ROOT or _is_an_error(row)]
     if not named:

@@ -95,7 +95,7 @@ def _group_roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place,
             continue
         if Trait.RENDEZVOUS in row.traits and _is_while_running(row, running_ns):
             continue
-        roots[_place_of(row)].append(row)
+        roots[_find_accused_place(row)].append(row)
     return roots
 
 
@@ -145,7 +145,7 @@ def _is_while_running(row: Evidence, running_ns: int | None) -> bool:
     return row.at_ns is None or row.at_ns > running_ns
 
 
-def _place_of(row: Evidence) -> Place:
+def _find_accused_place(row: Evidence) -> Place:
     """The node that a row accuses, else its rank."""
     if row.blame is Blame.NOBODY:
         return Unplaced()

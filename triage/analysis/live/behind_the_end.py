@@ -101,11 +101,11 @@ def _finalizes(case: LiveCase) -> bool:
 def _is_of_others(case: LiveCase) -> bool:
     """Whether the job's log numbers its processes, and none of those that were looked at is one."""
     own = {pid for _, pid in case.fleet.rank_by_pid}
-    seen = {process.pid for process in _processes_of(case) if process.pid is not None}
+    seen = {process.pid for process in _list_processes(case) if process.pid is not None}
     return bool(own) and bool(seen) and not own & seen
 
 
-def _processes_of(case: LiveCase) -> Iterator[Process]:
+def _list_processes(case: LiveCase) -> Iterator[Process]:
     for look in case.looks:
         yield from (stack.process for stack in look.stacks)
         yield from (rank.process for one in look.communicators for rank in one.ranks)

@@ -70,7 +70,7 @@ def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         shown = shown or next((one for one in own if one.frames), own[0])
         frames = [str(frame) for frame in shown.frames[:_MOST_FRAMES]]
         where = " < ".join(frames) or shown.waits_in or "no frame"
-        state = _state_of(shown)
+        state = _describe_state(shown)
         text = f"{shown.thread_name or 'thread'}{f' ({state})' if state else ''}: {where}"
         yield look_row(
             look, "stack", process, shown.line, text,
@@ -79,7 +79,7 @@ def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
 
 
-def _state_of(thread: ThreadStack) -> str | None:
+def _describe_state(thread: ThreadStack) -> str | None:
     """``active+gil``, ``idle``, or the kernel's letter with what it waits in."""
     if thread.state is not None:
         return f"{thread.state} in {thread.waits_in}" if thread.waits_in else thread.state

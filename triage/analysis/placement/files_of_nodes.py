@@ -95,7 +95,7 @@ def drop_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
         if row.artifact in nobodys and (BY_FILE in row.fields or HOST in row.fields)
         else row
         for row in logs.evidence
-        if row.artifact not in first_of or _words_of(row) not in first_of[row.artifact].words
+        if row.artifact not in first_of or _get_words(row) not in first_of[row.artifact].words
     ]
     files = [
         replace(file, node=kept[file.artifact]) if file.artifact in kept else file
@@ -142,14 +142,14 @@ class _LogLines:
     @cached_property
     def words(self) -> frozenset[Hashable]:
         """What its rows say, wherever they stand."""
-        return frozenset(map(_words_of, self.rows))
+        return frozenset(map(_get_words, self.rows))
 
     @cached_property
     def by_line(self) -> dict[int, set[Hashable]]:
         """Line -> what its rows say."""
         found: dict[int, set[Hashable]] = defaultdict(set)
         for row in self.rows:
-            found[row.line or 0].add(_words_of(row))
+            found[row.line or 0].add(_get_words(row))
         return found
 
     @cached_property
@@ -162,7 +162,7 @@ class _LogLines:
         }
 
 
-def _words_of(row: Evidence) -> Hashable:
+def _get_words(row: Evidence) -> Hashable:
     """What a row says, and when, but not where it lies."""
     own = row.node if not {BY_FILE, HOST} & row.fields.keys() else None
     return row.signature, row.text, row.rank, row.pid, row.gpu, row.stamp, own
@@ -183,7 +183,7 @@ def _find_copies(logs: Iterable[_LogLines]) -> list[list[_LogLines]]:
     failing: dict[Hashable, list[_LogLines]] = defaultdict(list)
     for files in copies.values():
         if files[0].home is not None and files[0].file.kind is LogKind.JOB:
-            roots = {_words_of(row) for row in files[0].rows if row.role is EvidenceRole.ROOT}
+            roots = {_get_words(row) for row in files[0].rows if row.role is EvidenceRole.ROOT}
             for words in roots:
                 failing[words].append(files[0])
     for words, sharing in failing.items():

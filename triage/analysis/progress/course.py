@@ -68,7 +68,7 @@ class Course:
         return int(totals[-1])
 
 
-def point_of(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:
+def make_progress_point(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:
     """A place of a log as the outside sees it."""
     number = None if step is None or not np.isfinite(step) else int(step)
     in_zone = place.stamp.zone_s is not None

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import Course, point_of
+from triage.analysis.progress.course import Course, make_progress_point
 from triage.analysis.progress.levels import estimate_noise
 from triage.analysis.progress.pace import describe_step
 from triage.domain.arrays import Flags
@@ -52,7 +52,9 @@ def _point(course: Course, line: Step) -> ProgressPoint:
     """A line of progress with its step, or that of the counted line before it."""
     orders = [line.place.order for line in course.counted]
     place = max(int(np.searchsorted(orders, line.place.order, side="right")) - 1, 0)
-    return point_of(course.file, line.place, course.at[place] if len(course.at) else None)
+    return make_progress_point(
+        course.file, line.place, course.at[place] if len(course.at) else None
+    )
 
 
 def _describe_since(where: ProgressPoint) -> str:
@@ -219,7 +221,7 @@ def _find_lone_overflow(course: Course) -> Change | None:
     for mark in progress.marks if progress else ():
         behind = [place for place in mark.places if place.order > last]
         if mark.kind is MarkKind.OVERFLOW and len(behind) >= _LEFT_OUT:
-            since = point_of(course.file, behind[0], course.at[-1])
+            since = make_progress_point(course.file, behind[0], course.at[-1])
             text = (
                 f"nothing but overflows follow {describe_step(since.step, len(course.counted) - 1)}"
             )

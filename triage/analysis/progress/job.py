@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import Course, StepTimes, point_of, read_course
+from triage.analysis.progress.course import Course, StepTimes, make_progress_point, read_course
 from triage.analysis.progress.divergence import find_divergences
 from triage.analysis.progress.levels import LEAST_CHANGE, estimate_noise
 from triage.analysis.progress.movement import Movement, judge_movement
@@ -90,8 +90,8 @@ def _make_progress(
     apart = np.diff([line.place.line for line in course.counted])
     indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
     return JobProgress(
-        first=point_of(course.file, first.place, course.at[0]),
-        last=point_of(course.file, last.place, course.at[-1]),
+        first=make_progress_point(course.file, first.place, course.at[0]),
+        last=make_progress_point(course.file, last.place, course.at[-1]),
         total=course.total,
         ended=moved.ended,
         ended_how=moved.ended_how,
@@ -125,9 +125,9 @@ def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgr
     for file in files:
         for mark in file.progress.marks if file.progress is not None else ():
             if mark.kind is MarkKind.BEGIN and begun is None:
-                begun = point_of(file, mark.places[0])
+                begun = make_progress_point(file, mark.places[0])
             if mark.kind is MarkKind.END and ended is None:
-                ended, how = point_of(file, mark.places[-1]), mark.text
+                ended, how = make_progress_point(file, mark.places[-1]), mark.text
     if begun is None and ended is None:
         return None
     reach = max(
@@ -339,7 +339,7 @@ def _find_slow_among(
             local_rank=seat[2],
             ratio=middles[seat] / usual,
             peers=len(full),
-            example=point_of(full[seat][-1][0], full[seat][-1][1].place),
+            example=make_progress_point(full[seat][-1][0], full[seat][-1][1].place),
             what=_WORDS[quantity],
         )
         for seat in slow

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import SECOND, Course, point_of
+from triage.analysis.progress.course import SECOND, Course, make_progress_point
 from triage.analysis.progress.pace import describe_step, format_seconds, print_gap_s
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.logset import LogFile
@@ -72,7 +72,7 @@ def judge_movement(
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
     ended, how = _find_orderly_end(course, files, total)
-    reach = _reach_of(files, until_ns)
+    reach = _find_reach_ns(files, until_ns)
     silent_s, least_s = _measure_silence(course, files, reach)
     doing = _find_begun_after(course)
     pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, _LONGEST_GAPS * longest_s)
@@ -92,7 +92,7 @@ def judge_movement(
         gap_s=gap_s,
         silent_s=silent_s,
         doing=None if doing is None else str(doing[0].kind),
-        doing_since=None if doing is None else point_of(course.file, doing[1], step),
+        doing_since=None if doing is None else make_progress_point(course.file, doing[1], step),
         stop=stop,
         pause_s=pause_s,
         left_s=_measure_left_over(reach, nodes, gap_s),
@@ -107,7 +107,7 @@ def _measure_silence(
     if reach is None or course.counted[-1].place.at_ns is None:
         return None, _LEAST_SILENT_BESIDE_S
     newest = _find_latest_step_ns(course, files)
-    own = _reach_of([file for file in files if file.progress is not None], None)
+    own = _find_reach_ns([file for file in files if file.progress is not None], None)
     goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
     least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
@@ -115,7 +115,7 @@ def _measure_silence(
 
 def _make_standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
     """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
-    where = point_of(course.file, course.counted[-1].place, float(course.at[-1]))
+    where = make_progress_point(course.file, course.counted[-1].place, float(course.at[-1]))
     within = f" in its {doing.kind}" if doing else ""
     what = describe_step(where.step, len(course.counted) - 1)
     text = (
@@ -158,12 +158,14 @@ def _find_no_headway(course: Course) -> Change | None:
     stuck = len(tops) - 1 - tops.index(max(tops))
     if stuck < _ATTEMPTS - 1:
         return None
-    where = point_of(course.file, course.counted[starts[tops.index(max(tops))]].place, max(tops))
+    where = make_progress_point(
+        course.file, course.counted[starts[tops.index(max(tops))]].place, max(tops)
+    )
     text = f"the job began again {len(falls)} times and never got past step {int(max(tops))}"
     return Change(ChangeKind.STOPPED, text, where)
 
 
-def _reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
+def _find_reach_ns(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
     ends = [file.last_at_ns for file in files if file.of_a_job]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
@@ -190,7 +192,7 @@ def _find_orderly_end(
             continue
         for mark in file.progress.marks:
             if mark.kind is MarkKind.END and _is_behind(mark.places[-1], file, course):
-                return point_of(file, mark.places[-1]), mark.text
+                return make_progress_point(file, mark.places[-1]), mark.text
     if total is not None and total > 1:
         each = np.diff(course.at)
         each = each[each > 0]
@@ -201,7 +203,9 @@ def _find_orderly_end(
         )
         between = float(np.median(shares)) if len(shares) else 1.0
         if total - course.at[-1] <= max(1.0, between - 1):
-            return point_of(course.file, last.place, course.at[-1]), f"{int(course.at[-1])}/{total}"
+            return make_progress_point(
+                course.file, last.place, course.at[-1]
+            ), f"{int(course.at[-1])}/{total}"
     return None, None
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import SECOND, Course, StepTimes, point_of
+from triage.analysis.progress.course import SECOND, Course, StepTimes, make_progress_point
 from triage.analysis.progress.levels import LEAST_CHANGE, Level, find_levels
 from triage.domain.arrays import F64, I64
 from triage.domain.progress import Change, ChangeKind
@@ -157,7 +157,7 @@ def _find_slower_level(course: Course, times: StepTimes, levels: Sequence[Level]
         change = f"{format_seconds(base.middle)} -> {format_seconds(last.middle)}"
     else:
         change = f"throughput down {1 - 1 / (1 + ratio):.1%}"
-    since = point_of(course.file, course.counted[place].place, course.at[place])
+    since = make_progress_point(course.file, course.counted[place].place, course.at[place])
     return Change(
         ChangeKind.SLOWER,
         f"a step takes {ratio:.1%} longer ({change}) since {describe_step(since.step, place)}",
@@ -204,7 +204,7 @@ def _find_spikes(course: Course, times: StepTimes, levels: Sequence[Level]) -> C
     share = len(spikes) / max(len(usual) - begun, 1)
     started = (1 - share) ** (begun - warm) < _BEGAN
     place = int(times.places[begun])
-    since = point_of(course.file, course.counted[place].place, course.at[place])
+    since = make_progress_point(course.file, course.counted[place].place, course.at[place])
     factor = float(np.median(times.values[spikes] / usual[spikes]))
     waits = " waiting for data" if _is_waiting_for_data(course, times, spikes) else ""
     when = f"since {describe_step(since.step, place)}" if started else "from the start"

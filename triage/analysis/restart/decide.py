@@ -43,7 +43,7 @@ class StopCause:
     """Nodes that nothing but the number of a rank names: they are left in."""
 
 
-def restart_of(
+def decide_restart(
     verdict: Verdict,
     suspects: Sequence[Suspect],
     num_nodes: int | None,

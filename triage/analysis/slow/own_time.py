@@ -69,7 +69,7 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     steps = _find_stretches(rows, boundary, spent, stretch)
     if len(steps.digest) < 2:
         return None
-    step_ns = _step_of(rows, boundary, stretch)
+    step_ns = _measure_step_ns(rows, boundary, stretch)
     num_steps = int(np.median(np.bincount(steps.digest, minlength=count)))
     if num_steps < _LEAST_STEPS or step_ns <= 0:
         return None
@@ -169,7 +169,7 @@ def _measure_regularity(at: I64) -> float:
     return middle if (np.abs(gaps - middle) <= 0.02 * middle).mean() >= _REGULAR else 0.0
 
 
-def _step_of(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
+def _measure_step_ns(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
     """How long a step takes by the ranks' own clocks, ns."""
     at = np.flatnonzero(boundary)
     same = (np.diff(rows.digest[at]) == 0) & (np.diff(stretch[at]) == 0)

@@ -27,7 +27,7 @@ def split_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     rest: list[RankDigest] = []
     for members, dumps in _group_by_default_group(digests).items():
         for part in _split_by_name(dumps, len(members)) if members else [dumps]:
-            if members and _is_most_of(part, len(members)):
+            if members and _is_most_of_a_world(part, len(members)):
                 worlds.append(part)
             else:
                 rest += part
@@ -56,7 +56,7 @@ def _group_by_default_group(
     return found
 
 
-def _is_most_of(dumps: Iterable[RankDigest], num_members: int) -> bool:
+def _is_most_of_a_world(dumps: Iterable[RankDigest], num_members: int) -> bool:
     """Whether dumps are of so many ranks of a world that they are no left-over files."""
     num_ranks = len({digest.rank for digest in dumps})
     return num_ranks >= max(_LEAST_DUMPS, _LEAST_SHARE * num_members)
@@ -75,7 +75,7 @@ def _split_by_name(dumps: list[RankDigest], num_members: int) -> list[list[RankD
         for digest in dumps:
             names = list_prefixes(digest.artifact)
             parts[names[min(level, len(names) - 1)]].append(digest)
-        apart = all(_is_most_of(part, num_members) for part in parts.values())
+        apart = all(_is_most_of_a_world(part, num_members) for part in parts.values())
         if len(parts) > 1 and apart and not any(map(_has_doubled_rank, parts.values())):
             return list(parts.values())
     return [dumps]

@@ -70,7 +70,7 @@ def make_telemetry_evidence(
     places = TelemetryPlacement(
         placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
     )
-    panels = build_panels(gridded, _end_of(case, stop, gridded), places, nodes)
+    panels = build_panels(gridded, _find_end_ns(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
     late = _list_late_ranks(case, claims, placement)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
@@ -82,7 +82,7 @@ def make_telemetry_evidence(
     return [*(_make_row(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
-def _end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
+def _find_end_ns(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
     """Up to when telemetry is looked at: never behind the moment at which the job stood still."""
     if stop.known and stop.start_ns is not None:
         return stop.start_ns

@@ -56,11 +56,11 @@ _MEASURED: WeakKeyDictionary[Snapshot, Lateness | None] = WeakKeyDictionary()
 def measure(snapshot: Snapshot) -> Lateness | None:
     """Lateness over the newest finished collectives; None on too little data."""
     if snapshot not in _MEASURED:
-        _MEASURED[snapshot] = measure_from(snapshot, None)
+        _MEASURED[snapshot] = measure_anew(snapshot, None)
     return _MEASURED[snapshot]
 
 
-def measure_from(snapshot: Snapshot, told_from: float | None) -> Lateness | None:
+def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None:
     """As :func:`measure`, computed anew.
 
     ``told_from``: from how many ns on clocks of ranks without a node are told apart.

@@ -164,7 +164,7 @@ def has_stood_since(snapshot: Snapshot, place: WaitPlace) -> bool:
     ended = [
         ns
         for rank in place.through
-        for ns in [_end_of(snapshot, rank, place.group, place.seq + _UNREPORTED)]
+        for ns in [_find_noticed_end_ns(snapshot, rank, place.group, place.seq + _UNREPORTED)]
         if ns is not None
     ]
     if not ended:
@@ -176,7 +176,7 @@ def has_stood_since(snapshot: Snapshot, place: WaitPlace) -> bool:
     return True
 
 
-def _end_of(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
+def _find_noticed_end_ns(snapshot: Snapshot, rank: int, group: int, seq: int) -> int | None:
     """When the end of a collective was noticed on one rank."""
     index = snapshot.index_of[rank]
     past = snapshot.digests[index].history.read()

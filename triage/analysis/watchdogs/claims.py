@@ -72,7 +72,7 @@ def _make_mismatch(
     (usual, most), *_ = Counter(keys.values()).most_common()
     decided = 2 * most > len(keys)
     odd = [rank for rank, key in sorted(keys.items()) if key != usual or not decided]
-    where = f"{_name_of(group)} at sequence number {number}"
+    where = f"{_name(group)} at sequence number {number}"
     peers = [positions[rank] for rank, key in keys.items() if key == usual]
     summary = (
         f"called a collective of {where} with another {part} than its peers"
@@ -119,11 +119,11 @@ def _find_gone_on(group: GroupPositions) -> Iterator[Finding]:
     decided = certain and len(odd) < len(others)
     ranks = sorted(odd) if decided or len(odd) < len(others) else sorted({*behind, *ahead})
     summary = (
-        f"waits for number {first} of {_name_of(group)}, which its peers have finished"
+        f"waits for number {first} of {_name(group)}, which its peers have finished"
         if ranks == sorted(behind)
-        else f"went on past number {first} of {_name_of(group)}, for which its peers still wait"
+        else f"went on past number {first} of {_name(group)}, for which its peers still wait"
         if ranks == sorted(ahead)
-        else f"wait for different numbers of {_name_of(group)}: what one of them still waits for,"
+        else f"wait for different numbers of {_name(group)}: what one of them still waits for,"
         " the other has finished"
     )
     reasons = [
@@ -159,7 +159,7 @@ def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
     ]
     if len(late) > len(waiting):
         # Most do not know of that operation: who waits for it went another way.
-        summary = f"waits for number {number} of {_name_of(group)}, which most peers never issued"
+        summary = f"waits for number {number} of {_name(group)}, which most peers never issued"
         reasons = [
             _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}")
             for one in waiting
@@ -177,7 +177,7 @@ def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
             ranks=(one.rank,),
             strength=_BY_COUNTERS if convicted else _TIE,
             role=Role.CULPRIT if convicted else Role.POSSIBLE,
-            summary=f"never issued number {number} of {_name_of(group)}, for which its peers wait",
+            summary=f"never issued number {number} of {_name(group)}, for which its peers wait",
             because=(
                 _make_because(
                     NEVER_CAME,
@@ -214,7 +214,7 @@ def _behind_alone(group: GroupPositions) -> Iterator[Finding]:
         ranks=(one.rank,),
         strength=_TIE,
         role=Role.POSSIBLE,
-        summary=f"issued up to number {one.enqueued} of {_name_of(group)}, and all of its peers up"
+        summary=f"issued up to number {one.enqueued} of {_name(group)}, and all of its peers up"
         f" to {peer.enqueued}",
         because=(
             _make_because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
@@ -258,7 +258,7 @@ def _describe_operation(one: GroupPosition) -> str:
     return f"{one.op}{size}" if one.op is not None else "an operation"
 
 
-def _name_of(group: GroupPositions) -> str:
+def _name(group: GroupPositions) -> str:
     """What a group is called in a sentence."""
     return group.desc or (f"group {group.name}" if group.name else "one group")
 

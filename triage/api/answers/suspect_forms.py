@@ -45,7 +45,7 @@ def write_ndjson(suspects: Sequence[_Suspect]) -> bytes:
 
 
 def _list_cells(suspect: _Suspect) -> list[str]:
-    because = " / ".join(_place_of(reason) for reason in suspect.get("because", []))
+    because = " / ".join(_format_place(reason) for reason in suspect.get("because", []))
     return [
         str(suspect.get("position", "")),
         format_one_line(str(suspect.get("node") or "")),
@@ -59,7 +59,7 @@ def _list_cells(suspect: _Suspect) -> list[str]:
     ]
 
 
-def _place_of(reason: dict[str, Any]) -> str:
+def _format_place(reason: dict[str, Any]) -> str:
     text = format_one_line(str(reason.get("text", "")))
     artifact, line = reason.get("artifact"), reason.get("line")
     if not artifact:

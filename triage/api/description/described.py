@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from triage.api.answers.problems import KINDS, MEDIA_TYPE
 from triage.api.description.examples import EXAMPLES
-from triage.api.description.shapes import AnswerShape, Source, name_of
+from triage.api.description.shapes import AnswerShape, Source, make_component_name
 
 Answers = Mapping[int, tuple[str, Source | None]]
 _TITLES: Final = {kind.status: kind.title for kind in KINDS}
@@ -41,7 +41,9 @@ def describe_answers(
     for status, (text, form) in ok.items():
         responses[status] = {"description": text}
         if form is not None:
-            responses[status]["content"] = {"application/json": make_reference(name_of(form))}
+            responses[status]["content"] = {
+                "application/json": make_reference(make_component_name(form))
+            }
             if isinstance(form, AnswerShape) and form.is_page:
                 responses[status]["headers"] = {"Link": _LINK}
     if forms:

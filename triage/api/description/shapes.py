@@ -54,10 +54,12 @@ def select_keys(name: str, doc: str, source: Source, keys: Iterable[str]) -> Ans
 def page(item: Source, of_what: str) -> AnswerShape:
     """A page of a list of this shape; ``of_what`` names its items in words."""
     hints = {"next_cursor": str | None, "items": list[item]}  # type: ignore[valid-type]
-    return AnswerShape(f"{name_of(item)}Page", f"One page of {of_what}.", hints, is_page=True)
+    return AnswerShape(
+        f"{make_component_name(item)}Page", f"One page of {of_what}.", hints, is_page=True
+    )
 
 
-def name_of(source: Source) -> str:
+def make_component_name(source: Source) -> str:
     """The name of a shape among the components of the description."""
     return source.name if isinstance(source, AnswerShape) else source.__name__.removesuffix(_SUFFIX)
 
@@ -94,7 +96,7 @@ class Models:
         """The model of a shape: all keys are sent, and later releases may add more."""
         if source in self.made:
             return self.made[source]
-        name = name_of(source)
+        name = make_component_name(source)
         if name in {model.__name__ for model in self.made.values()}:
             raise ValueError(f"two shapes are called {name}")
         fields: dict[str, Any] = {

@@ -19,7 +19,7 @@ from triage.api.answers.refusals import BodyTooSlow, ClientGone
 from triage.api.limits.admission_gate import Turn
 from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
 
@@ -78,7 +78,7 @@ class Pieces:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.min_rate = MinRateTimeout(state_of(request).context.settings)
+        self.min_rate = MinRateTimeout(get_state(request).context.settings)
         self.more = True
 
     async def next(self) -> bytes:

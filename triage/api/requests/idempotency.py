@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from triage.api.access import get_actor
 from triage.api.answers.json import JSON
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Conflict, Place, TriageError, Unprocessable
@@ -88,7 +88,7 @@ def answer_once(request: Request, body: bytes, act: Callable[[Keeper], Response]
     key = _get_key(request)
     if key is None:
         return act(Keeper(None))
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     keeper = Keeper(_hash_parts(get_actor(request).encode(), key.encode()))
     fingerprint = _make_fingerprint(request, body)
     with ctx.database.writing() as session:

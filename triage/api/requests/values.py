@@ -80,7 +80,7 @@ def _parse_at(text: str) -> datetime:
     return at
 
 
-def check_one_of(*known: str) -> BeforeValidator:
+def check_choice(*known: str) -> BeforeValidator:
     """A check that the text is one of ``known``."""
 
     def check(text: str) -> str:
@@ -91,7 +91,7 @@ def check_one_of(*known: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def make_schema_of(*known: str) -> WithJsonSchema:
+def make_choice_schema(*known: str) -> WithJsonSchema:
     """The schema of a text that is one of ``known``."""
     return WithJsonSchema({"type": "string", "enum": list(known)})
 
@@ -108,13 +108,13 @@ FileName = Annotated[
 Rank = Annotated[
     int, BeforeValidator(_rank), WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,7}$"})
 ]
-FileKind = Annotated[str, check_one_of(*FILE_KINDS), make_schema_of(*FILE_KINDS)]
-CategoryName = Annotated[str, check_one_of(*Category), make_schema_of(*Category)]
-StateName = Annotated[str, check_one_of(*IncidentState), make_schema_of(*IncidentState)]
-Role = Annotated[str, check_one_of(*EvidenceRole), make_schema_of(*EvidenceRole)]
+FileKind = Annotated[str, check_choice(*FILE_KINDS), make_choice_schema(*FILE_KINDS)]
+CategoryName = Annotated[str, check_choice(*Category), make_choice_schema(*Category)]
+StateName = Annotated[str, check_choice(*IncidentState), make_choice_schema(*IncidentState)]
+Role = Annotated[str, check_choice(*EvidenceRole), make_choice_schema(*EvidenceRole)]
 # Dumps, files of telemetry, and files that could not be read have rows of their own.
 RowKind = Annotated[
-    str, check_one_of(*Kind, "fr", "telemetry"), make_schema_of(*Kind, "fr", "telemetry")
+    str, check_choice(*Kind, "fr", "telemetry"), make_choice_schema(*Kind, "fr", "telemetry")
 ]
 Since = Annotated[
     datetime, BeforeValidator(_parse_at), WithJsonSchema({"type": "string", "format": "date-time"})

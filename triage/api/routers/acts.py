@@ -11,7 +11,7 @@ from triage.api.description.shapes import make_shape, page
 from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.store.access import audit
 from triage.store.access.audit import AuditView
 
@@ -35,7 +35,7 @@ def list_acts(
     tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
     """
     seen = parse_time_cursor("audit", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = audit.list_acts(
             session,
             limit + 1,

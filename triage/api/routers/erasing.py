@@ -9,7 +9,7 @@ from triage.api.access import Scope, get_actor
 from triage.api.requests.values import check_id
 from triage.api.routers.incidents import LISTED, TAG
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.services.retention.erase import delete_artifact, delete_incident
 
 routes = Routes("/v1", TAG, Scope.ADMIN)
@@ -20,7 +20,7 @@ _Reason = Annotated[str, Query(description="Why; the audit trail keeps it.", max
 def erase_incident(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
     """Its files, what was read of them, answers and messages. Who was told of it is told."""
     incident_id = check_id(id, "incident", LISTED)
-    delete_incident(state_of(request).context, incident_id, get_actor(request), reason)
+    delete_incident(get_state(request).context, incident_id, get_actor(request), reason)
     return Response(status_code=204)
 
 
@@ -28,5 +28,5 @@ def erase_incident(request: Request, id: str, reason: _Reason = "") -> Response:
 def erase_artifact(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
     """Its incident is answered again without it; the same file is not taken again."""
     artifact_id = check_id(id, "artifact", "GET /v1/incidents/{id}/artifacts lists them")
-    delete_artifact(state_of(request).context, artifact_id, get_actor(request), reason)
+    delete_artifact(get_state(request).context, artifact_id, get_actor(request), reason)
     return Response(status_code=204)

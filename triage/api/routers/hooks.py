@@ -18,7 +18,7 @@ from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.caller import Caller
 from triage.domain.failure import Failure, IgnoredField
 from triage.services.hooks.alertmanager import read_alert_notices
@@ -69,7 +69,7 @@ async def job_failed(request: Request) -> Response:
     `failed_at` it is the job's unsettled incident. A field that cannot be read is left out and
     named in `ignored`.
     """
-    state = state_of(request)
+    state = get_state(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
@@ -118,7 +118,7 @@ async def alertmanager(request: Request) -> Response:
     """An alert that a job failed opens its incident; another alert on a node is a line of that
     node's log, in incidents of a day before and after it. Resolved alerts are kept out.
     """
-    state = state_of(request)
+    state = get_state(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
     return await _answer_hook(request, body, lambda: read_alert_notices(parse_object(body)))
 
@@ -134,7 +134,7 @@ async def cloudevents(request: Request) -> Response:
     """Structured, batched, or with the context in `ce-` headers. A health event on a node is a
     file of incidents there that open within a day before or after it; other types are kept out.
     """
-    state = state_of(request)
+    state = get_state(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
     content_type = request.headers.get("content-type", "")
     headers = dict(request.headers)
@@ -152,7 +152,7 @@ async def _answer_hook(request: Request, body: bytes, read: Callable[[], Notices
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
         caller = get_caller(request)
-        outcome = take_notices(state_of(request).context, read(), caller)
+        outcome = take_notices(get_state(request).context, read(), caller)
         incidents = [_filter_for_caller(caller, one) for one in outcome.incidents]
         return make_json_response({**outcome.to_dict(), "incidents": incidents}, 202)
 

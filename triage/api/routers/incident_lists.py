@@ -21,7 +21,7 @@ from triage.api.requests.values import Cursor, Limit, Name, Role, RowKind
 from triage.api.routers.incidents import PREFIX, TAG, find_incident
 from triage.api.routers.uploads import ARTIFACT
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.evidence import EvidenceRow
 from triage.domain.report import CollectiveAtFrontier, Moment
 from triage.errors import Conflict
@@ -47,7 +47,7 @@ def incident_artifacts(
 ) -> Response:
     """What came in, and what became of it."""
     after = parse_time_cursor("artifacts", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         incident = find_incident(request, session, id)
         rows = artifacts.list_by_incident(session, incident.id, after=after, limit=limit + 1)
 
@@ -74,7 +74,7 @@ def incident_evidence(
 ) -> Response:
     """The rows of `triage parse`: one dated fact each, before any judgement."""
     after = parse_id_cursor("evidence", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         incident = find_incident(request, session, id)
         rows = evidence.list_by_incident(
             session, incident.id, after=after, limit=limit + 1, role=role, node=node, kind=kind
@@ -121,7 +121,7 @@ def incident_timeline(
 
 
 def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         return revisions.find_newest(session, find_incident(request, session, incident_id).id)
 
 

@@ -27,7 +27,7 @@ from triage.api.requests.values import (
     check_id,
 )
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
 from triage.domain.next_step import NextStep, Symptom
 from triage.domain.report import Answer, StandingRanks, Suspect, WantedFile
@@ -93,7 +93,7 @@ def list_incidents(
     """The newest first; a page stays what it is while incidents are added."""
     before = parse_time_cursor("incidents", cursor)
     of_cluster = get_caller(request).asks(cluster)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = incidents.list_incidents(
             session,
             job_id=job_id,
@@ -115,7 +115,7 @@ def list_incidents(
 @routes.get("/{id}", "One incident", ("The incident.", _ONE_INCIDENT), etag=True, refuses=(404,))
 def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         view = find_incident(request, session, id)
         repeats = [repeat.to_dict() for repeat in list_repeats(session, view.id)]
         waits = waiting.count_by_incident(session, view.id)
@@ -157,7 +157,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
     """As `triage analyze --format json` prints it; 409 before the first verdict. Whoever accepts
     `application/vnd.nccl-triage.answer` gets the stored answer, with what pictures need.
     """
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         incident = find_incident(request, session, id)
         revision = revisions.find_newest(session, incident.id)
     if revision is None:
@@ -186,7 +186,7 @@ async def incident_suspects(
     """Empty before the first verdict. With `wait_s`, answers as soon as the incident is
     `ready` or `failed`, and with the present state when the time is up.
     """
-    state = state_of(request)
+    state = get_state(request)
     form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
 
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:

@@ -11,7 +11,7 @@ from triage.api.description.shapes import make_shape
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import PathName
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.probation import Probation
 from triage.errors import NotFound
 from triage.store import nodes
@@ -28,7 +28,7 @@ def node_history(request: Request, node: PathName) -> Response:
     `probation` says that it came back from a repair lately and is likelier to fail than others.
     """
     name, cluster = name_in_path("node", node), get_caller(request).cluster
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     with ctx.database.reading() as session:
         history = nodes.read_history(session, name, cluster=cluster)
     if history is None:

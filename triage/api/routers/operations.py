@@ -14,7 +14,7 @@ from triage.api.description.described import TEXT
 from triage.api.description.shapes import make_shape
 from triage.api.readiness import Part
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import NoToken
 
 routes = Routes("", "operations", None)
@@ -43,7 +43,7 @@ async def healthz() -> Response:
 )
 async def readyz(request: Request) -> Response:
     """Database and blob store decide; broker and worker are named and never fatal."""
-    parts = await state_of(request).readiness.parts()
+    parts = await get_state(request).readiness.parts()
     fails = any(part.fatal and part.state == "fail" for part in parts)
     body = {"status": "fail" if fails else "ok", "parts": [part.to_dict() for part in parts]}
     return make_json_response(body, 503 if fails else 200)
@@ -62,12 +62,12 @@ def metrics(request: Request) -> Response:
     Where ``TRIAGE_METRICS_TOKEN`` is set it has to be sent as a bearer token.
     """
     _check_scraper(request)
-    return Response(state_of(request).metrics.text(), media_type=_PROMETHEUS)
+    return Response(get_state(request).metrics.text(), media_type=_PROMETHEUS)
 
 
 def _check_scraper(request: Request) -> None:
     """Raises :class:`NoToken` where a token for ``/metrics`` is set and this is not it."""
-    wanted = state_of(request).context.settings.metrics_token
+    wanted = get_state(request).context.settings.metrics_token
     sent = request.headers.get("authorization", "").encode("utf-8", "replace")
     if wanted and not hmac.compare_digest(sent, f"Bearer {wanted}".encode()):
         raise NoToken(

@@ -16,7 +16,7 @@ from triage.api.requests.strict_json import parse_object
 from triage.api.requests.values import check_id, check_name
 from triage.api.routers.incidents import LISTED, PREFIX, TAG, find_incident
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.services.incidents.resolve import resolve
 from triage.store.views import ResolutionView
 
@@ -33,7 +33,7 @@ routes = Routes(PREFIX, TAG, Scope.READ)
 )
 async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
     """The label that the accuracy of the service is measured against."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     incident_id = check_id(id, "incident", LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 

@@ -12,7 +12,7 @@ from triage.api.description.shapes import make_shape
 from triage.api.requests.cursors import make_id_cursor, parse_id_cursor
 from triage.api.requests.values import Cursor, Name, name
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.services.search import MAX_QUERY, SearchAnswer, search
 
 routes = Routes("/v1/search", "search", Scope.READ)
@@ -50,7 +50,7 @@ def search_all(
     `next_cursor` goes on with older evidence, and is null where all was searched.
     """
     found, older = search(
-        state_of(request).context, q, get_caller(request), cluster, parse_id_cursor(SEARCH, cursor)
+        get_state(request).context, q, get_caller(request), cluster, parse_id_cursor(SEARCH, cursor)
     )
     next_cursor = None if older is None else make_id_cursor(SEARCH, older)
     return make_json_response(found.to_dict() | {"next_cursor": next_cursor})

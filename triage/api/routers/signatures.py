@@ -14,7 +14,7 @@ from triage.api.description.shapes import page as page_shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.values import Since
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import NotFound
 from triage.sandbox.pool import Sandbox
 from triage.services.context import Context
@@ -37,7 +37,7 @@ _TOML = describe_text_body("A TOML file of own signatures.", "application/toml",
 @routes.get("", "List files of own signatures", ("By name.", page_shape(_FILE, "files")))
 def list_files(request: Request) -> Response:
     """Those that were uploaded; the files of the service's settings are not among them."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = signature_files.list_files(session)
     return page(request, [row.to_dict() for row in rows], None)
 
@@ -60,7 +60,7 @@ async def try_file(
     """The newest incidents are read again from their stored bytes, for a minute at most, with the
     signatures in force and with this file. Nothing is changed.
     """
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     body = await read_whole(request, MAX_BYTES, "a file of signatures")
 
     def act() -> Response:
@@ -89,7 +89,7 @@ async def add_file(request: Request, name: str) -> Response:
     """It replaces the file of that name, and is checked whole: every fault is told with its line.
     What is uploaded from now on is read with it.
     """
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     body = await read_whole(request, MAX_BYTES, "a file of signatures")
     actor = get_actor(request)
     found = await to_thread.run_sync(keep_file, ctx, name, body, actor)
@@ -99,7 +99,7 @@ async def add_file(request: Request, name: str) -> Response:
 @routes.get("/{name}", "A file of own signatures", ("The file.", _FILE_WITH_BODY), refuses=(404,))
 def one_file(request: Request, name: str) -> Response:
     """With its TOML as it was uploaded."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         found = signature_files.find(session, name)
     if found is None:
         raise NotFound("there is no such file", hint="GET /v1/signatures lists them")
@@ -109,5 +109,5 @@ def one_file(request: Request, name: str) -> Response:
 @routes.delete("/{name}", "Remove own signatures", "Gone.", refuses=(404, 507))
 def remove(request: Request, name: str) -> Response:
     """What is uploaded from now on is read without them."""
-    remove_file(state_of(request).context, name, get_actor(request))
+    remove_file(get_state(request).context, name, get_actor(request))
     return Response(status_code=204)

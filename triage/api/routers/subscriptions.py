@@ -16,7 +16,7 @@ from triage.api.requests.shapes import check_keys, get_int, get_text, get_texts
 from triage.api.requests.strict_json import parse_object
 from triage.api.requests.values import Cursor, Limit, check_id
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import NotFound
 from triage.notify.message import Event
 from triage.notify.registry import validate
@@ -58,7 +58,7 @@ _NEW_SUBSCRIPTION = make_shape(
 )
 async def add_subscription(request: Request) -> Response:
     """The secret that signs its messages is shown in this answer and never again."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
@@ -92,7 +92,7 @@ async def add_subscription(request: Request) -> Response:
 )
 async def rotate(request: Request, id: str) -> Response:  # noqa: A002
     """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     subscription_id = check_id(id, "subscription", _LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
@@ -117,7 +117,7 @@ async def rotate(request: Request, id: str) -> Response:  # noqa: A002
 def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Receivers, without their secrets; callbacks of one incident are among them."""
     seen = parse_time_cursor("subscriptions", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = subscriptions.list_subscriptions(session, after=seen, limit=limit + 1)
 
     def cursor_of(row: SubscriptionView) -> str:
@@ -130,7 +130,7 @@ def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 5
 def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
     """What was not sent yet is dropped."""
     unsubscribe(
-        state_of(request).context, check_id(id, "subscription", _LISTED), get_actor(request)
+        get_state(request).context, check_id(id, "subscription", _LISTED), get_actor(request)
     )
     return Response(status_code=204)
 
@@ -150,7 +150,7 @@ def list_deliveries(
     """Each message with its state, its tries and what the receiver answered."""
     subscription_id = check_id(id, "subscription", _LISTED)
     before = parse_time_cursor("deliveries", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         if subscriptions.find(session, subscription_id) is None:
             raise NotFound("there is no such subscription", hint=_LISTED)
         rows = deliveries.list_by_subscription(
@@ -178,7 +178,7 @@ def resend_delivery(request: Request, id: str) -> Response:  # noqa: A002
         def keep(session: Session, delivery: DeliveryView) -> None:
             keeper.answer(session, make_json_response(delivery.to_dict(), 202))
 
-        ctx = state_of(request).context
+        ctx = get_state(request).context
         return make_json_response(
             resend(ctx, delivery_id, get_actor(request), also=keep).to_dict(), 202
         )

@@ -25,7 +25,7 @@ from triage.api.requests.values import (
     check_id,
 )
 from triage.api.routes import Routes
-from triage.api.state import ApiState, state_of
+from triage.api.state import ApiState, get_state
 from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
 from triage.services.uploads.received import Target
@@ -71,7 +71,7 @@ async def upload_artifact(
     attempt: _Attempt = None,
 ) -> Response:
     """A flight-recorder dump, a kernel log or a job log. Known by its content, kept once."""
-    state = state_of(request)
+    state = get_state(request)
     target = Target(
         job_id=name_in_path("job_id", job_id),
         node=node,
@@ -116,7 +116,7 @@ async def upload_bundle(
     attempt: _Attempt = None,
 ) -> Response:
     """One bad file refuses only itself; links, devices and `..` refuse the whole."""
-    state = state_of(request)
+    state = get_state(request)
     target = Target(
         job_id=name_in_path("job_id", job_id),
         node=node,

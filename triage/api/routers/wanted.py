@@ -11,7 +11,7 @@ from triage.api.description.shapes import make_shape, select_keys
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import IncidentRef, Name, PathName, check_id
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.report import WantedFile
 from triage.services.incidents.wanted import compute_retry_s, find_wanted_of_node
 
@@ -47,7 +47,7 @@ def wanted_of(
     """
     known = check_id(incident, "incident", "take it from the answer to the upload")
     job = name_in_path("job_id", job_id)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         found = find_wanted_of_node(session, get_caller(request), job, known, node)
     files = [{key: one.to_dict()[key] for key in _TOLD} for one in found.wanted]
     return make_json_response(

@@ -84,7 +84,7 @@ def _find_unix_socket(one: RankProcess) -> str:
     return path if os.path.isabs(path) and os.path.exists(path) else ""
 
 
-def answer_of(
+def ask_debug_server(
     one: RankProcess, address: Address, handler: ServerHandler, deadline: Deadline
 ) -> tuple[Question, bytes]:
     """What a rank's server answers to one question."""

@@ -19,10 +19,10 @@ from triage.collectors.live.parallel import run_all
 from triage.collectors.live.program import Printed, run_program
 from triage.collectors.live.reach import (
     Reach,
+    choose_reach,
     make_agent_zip,
     make_remote_command,
     make_srun_command,
-    reach_of,
 )
 from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
@@ -51,7 +51,7 @@ def pull_all_nodes(
     say: Callable[[str], None],
 ) -> None:
     """Fill ``root`` from all nodes. Raises :class:`Misuse` where none answers, and OSError."""
-    reach = reach_of(options, environment)
+    reach = choose_reach(options, environment)
     carried = {name: value for name, value in environment.items() if name.startswith(_CARRIED)}
     deadline = Deadline(options.budget_s + _TRANSFER_S)
     arguments = _list_arguments(options)

@@ -17,7 +17,7 @@ from triage.collectors.live.debug_server import (
     FRONTEND_PORT,
     HANDLERS,
     MAX_PAGE,
-    answer_of,
+    ask_debug_server,
     find_addresses,
     parse_ports,
 )
@@ -28,7 +28,7 @@ from triage.collectors.live.pipe import dump_by_pipe, find_pipe
 from triage.collectors.live.program import run_program
 from triage.collectors.live.ras import ask_ras_status, find_ras_address
 from triage.collectors.live.seen import PROC, read_file
-from triage.collectors.live.stacks import find_py_spy, stack_of
+from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -124,14 +124,14 @@ class _Writer:
         asked, data = read_kernel_view(one)
         self._write(one, "proc", "txt", data)
         for below in one.workers[:_MAX_WORKERS]:
-            text = _own_view_of(below.pid)
+            text = _read_proc_files(below.pid)
             if text:
-                name = f"worker_{below.pid}_of_{_name_of(one)}_proc_{self.stamp}.txt"
+                name = f"worker_{below.pid}_of_{_make_look_name(one)}_proc_{self.stamp}.txt"
                 self.folder.write(f"look-{self.plan.number}/workers", name, text.encode())
         return [asked]
 
     def stacks(self, py_spy: str, one: RankProcess, deadline: Deadline) -> list[Question]:
-        asked, data = stack_of(py_spy, one, deadline)
+        asked, data = dump_stacks(py_spy, one, deadline)
         self._write(one, "pyspy_dump", "txt", data)
         return [asked]
 
@@ -187,7 +187,7 @@ class _Writer:
     def handler(
         self, one: RankProcess, place: Address, handler: ServerHandler, deadline: Deadline
     ) -> list[Question]:
-        asked, data = answer_of(one, place, handler, deadline)
+        asked, data = ask_debug_server(one, place, handler, deadline)
         if data and handler.recorder:
             self.folder.write("fr", f"{handler.name}_rank_{one.rank}.{handler.ending}", data)
         elif data:
@@ -215,10 +215,12 @@ class _Writer:
             # Stacks say no time: two looks at a rank that stands would be one file to a service.
             if data.startswith(_STACKS):
                 data = f"# {what} of look {self.plan.number}, {self.stamp}\n".encode() + data
-            self.folder.write(self._folder, f"{_name_of(one)}_{what}_{self.stamp}.{ending}", data)
+            self.folder.write(
+                self._folder, f"{_make_look_name(one)}_{what}_{self.stamp}.{ending}", data
+            )
 
 
-def _name_of(one: RankProcess) -> str:
+def _make_look_name(one: RankProcess) -> str:
     return f"pid_{one.seen.pid}" if one.rank is None else f"rank_{one.rank}"
 
 
@@ -311,13 +313,13 @@ _STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS"
 
 def read_kernel_view(one: RankProcess, proc: str = PROC) -> tuple[Question, bytes]:
     """The parts of ``/proc/PID`` of a rank, each below ``== NAME``."""
-    text = _own_view_of(one.seen.pid, proc)
+    text = _read_proc_files(one.seen.pid, proc)
     reply = ANSWERED if text else UNREACHABLE
     why = "" if text else "ended while it was asked"
     return Question(_NAME, one.rank, one.seen.pid, reply, why), text.encode("utf-8", "replace")
 
 
-def _own_view_of(pid: int, proc: str = PROC) -> str:
+def _read_proc_files(pid: int, proc: str = PROC) -> str:
     """The text for one process, empty where it is gone."""
     folder = f"{proc}/{pid}"
     rows = []

@@ -46,7 +46,7 @@ class Reach(NamedTuple):
     job: str = ""
 
 
-def reach_of(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
+def choose_reach(options: LiveOptions, environment: Mapping[str, str]) -> Reach:
     """The way, and the nodes. Raises :class:`Misuse` where nothing says either."""
     search = environment.get("PATH", "")
     job = options.job or environment.get("SLURM_JOB_ID", "")

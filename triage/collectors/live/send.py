@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import JOB_LOG, Artifact
 from triage.collectors.bundle import Bounds, pack
-from triage.collectors.credentials import token_from
+from triage.collectors.credentials import read_token
 from triage.collectors.deadline import Deadline
 from triage.collectors.deliver import Delivery
-from triage.collectors.endpoint import endpoint_of
+from triage.collectors.endpoint import parse_endpoint
 from triage.collectors.live.tar import list_files
 from triage.collectors.send import ACCEPTED
 from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
@@ -38,8 +38,8 @@ def send_folder(
     Raises Misuse for an address that cannot be used, and OSError where the spool is not writable.
     """
     deadline = Deadline(seconds)
-    endpoint = endpoint_of(options.url, ca_file=options.ca_file, insecure=False)
-    token = token_from(options.token_file, environment)
+    endpoint = parse_endpoint(options.url, ca_file=options.ca_file, insecure=False)
+    token = read_token(options.token_file, environment)
     if token.why:
         say(token.why)
         return 1
@@ -48,7 +48,7 @@ def send_folder(
         Artifact(JOB_LOG, member, path, _MAX_FILE, False, None, True, False)
         for member, path in list_files(root)
     ]
-    label = Label(*_name_of(root, options, environment))
+    label = Label(*_make_label(root, options, environment))
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
         bounds = Bounds(options.max_bytes, deadline.part(0.5))
         with spool.writing(label) as draft:
@@ -65,7 +65,7 @@ def send_folder(
     return 1
 
 
-def _name_of(
+def _make_label(
     root: str, options: LiveOptions, environment: Mapping[str, str]
 ) -> tuple[str, str, str, str, str, str]:
     """The label of a bundle: job, node, incident, encoding, cluster, attempt."""

@@ -49,7 +49,7 @@ def find_py_spy(search: str, ranks: tuple[RankProcess, ...]) -> tuple[str, str]:
     return "", "py-spy is neither on PATH nor beside the job's Python: pip install py-spy"
 
 
-def stack_of(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Question, bytes]:
+def dump_stacks(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Question, bytes]:
     """The stacks of a rank and of the processes below it, as py-spy prints them."""
     began = time.monotonic()
     argv = (py_spy, "dump", "--nonblocking", "--subprocesses", "--pid", str(one.seen.pid))

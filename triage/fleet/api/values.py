@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 
 from triage.api.access import get_caller
-from triage.api.requests.values import Name, Since, check_one_of, make_schema_of
+from triage.api.requests.values import Name, Since, check_choice, make_choice_schema
 from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
 from triage.fleet.services.health.due_list import STATES
@@ -131,12 +131,15 @@ UtcOffset = Annotated[
 ]
 Top = Annotated[int, *describe_whole(1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
-    str | None, check_one_of(*Ending), make_schema_of(*Ending), Query(description="How it ended.")
+    str | None,
+    check_choice(*Ending),
+    make_choice_schema(*Ending),
+    Query(description="How it ended."),
 ]
 StandingName = Annotated[
     str | None,
-    check_one_of(*Grade),
-    make_schema_of(*Grade),
+    check_choice(*Grade),
+    make_choice_schema(*Grade),
     Query(description="Only nodes that stand so."),
 ]
 
@@ -145,8 +148,8 @@ NodeName = Annotated[Name | None, Query(description="Whose they are, where they 
 OfCluster = Annotated[Name | None, Query(description="The cluster that the nodes belong to.")]
 CheckState = Annotated[
     str | None,
-    check_one_of(*STATES),
-    make_schema_of(*STATES),
+    check_choice(*STATES),
+    make_choice_schema(*STATES),
     Query(description="Only those that stand so."),
 ]
 BusBandwidth = Annotated[

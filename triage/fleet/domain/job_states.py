@@ -59,6 +59,6 @@ _STATES: Final[Mapping[str, JobState]] = {
 _DETAIL: Final = compile_re(r"(?: by .*|\+)$", re.ASCII)
 
 
-def state_of(text: str) -> JobState | None:
+def parse_job_state(text: str) -> JobState | None:
     """What the word says; None for one that is not known."""
     return _STATES.get(_DETAIL.sub("", text.strip().lower()))

@@ -15,7 +15,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending, Run
-from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.domain.job_states import JobState, parse_job_state
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
     Columns,
@@ -87,7 +87,7 @@ class RunReader:
 def _parse_ending(text: str) -> JobState:
     if not text.strip():
         return JobState(Ending.UNKNOWN)
-    state = state_of(text)
+    state = parse_job_state(text)
     if state is None:
         raise RowError(f"ending {shorten_foreign_text(text)} is not known")
     return state

@@ -18,7 +18,7 @@ from typing import Final
 from triage.domain.hosts import expand
 from triage.domain.patterns import compile_re
 from triage.fleet.domain.exposure import Run
-from triage.fleet.domain.job_states import state_of
+from triage.fleet.domain.job_states import parse_job_state
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
     Columns,
@@ -73,7 +73,7 @@ class SacctReader:
         if "." in job_id:
             yield _STEPS
             return
-        state = state_of(at(self.state))
+        state = parse_job_state(at(self.state))
         if state is None:
             raise RowError(f"the state {shorten_foreign_text(at(self.state))} is not known")
         start, end = parse_both_times(at(self.start), at(self.end), self.options, "Start", "End")

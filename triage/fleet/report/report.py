@@ -182,8 +182,8 @@ class FleetReport(WireForm):
     :class:`Rates`: ``mtti`` (h, of a job) and the same in other units ``reference_mtti``  Estimate
     in h: MTTI of a job of ``exposure.reference_gpus`` ``causes``          list of
     :class:`CauseCount` by leaf: category, row, count, share, rate ``origins``         list of
-    :class:`OriginCount`: hardware, software, maintenance, unknown ``mix``            
-    :class:`CauseMix`: ``rows`` beside Llama 3's count and share, chi_square ``by_size``        
+    :class:`OriginCount`: hardware, software, maintenance, unknown ``mix``
+    :class:`CauseMix`: ``rows`` beside Llama 3's count and share, chi_square ``by_size``
     list of :class:`BySize`: from_gpus, to_gpus, events, mtti ``size_test``       :class:`SizeTest`:
     whether the rate per GPU-hour differs between sizes ``by_generation``   list of
     :class:`ByGeneration` ``over_time``       list of :class:`Window`: ``from``, ``to`` (RFC 3339),
@@ -191,17 +191,17 @@ class FleetReport(WireForm):
     clustered ``comparison``      :class:`Comparison`, later over earlier, and ``split`` (RFC 3339)
     ``projection``      list of :class:`Projection`: num_gpus, mtti, software_fixed, warnings
     ``survival``        list of :class:`SurvivalPoint`: num_gpus, hours, probability ``checkpoints``
-    list of :class:`CheckpointPlan`, that of the options first ``ettr``           
+    list of :class:`CheckpointPlan`, that of the options first ``ettr``
     :class:`EttrPlan`: expected, valid, measured, budget_min ``repairs``         :class:`Repairs`:
     outages, mean_days, availability ``spares``          list of :class:`SpareRow`: basis,
     repair_days, spares at 95/99/99.9 % ``away``            :class:`NodesAway`: in_sample, forecast,
     methods, drift, costs, groups ``next_period``     :class:`NextPeriod`: stops and outages that it
     is expected to see ``availability``    :class:`AvailabilitySpares`, null without outages
     ``limits``          list of :class:`LimitRow`: GPUs at which saving takes all the time
-    ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value ``gaps``     
+    ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value ``gaps``
     :class:`Gaps`: ``curve`` (Kaplan-Meier) and ``weibull`` ``silent_days``     :class:`SilentDays`:
     observed, expected, ``days`` (dates), likelihood ``options``         :class:`FleetOptions` as
-    used ================== 
+    used ==================
     =========================================================================
     """
 

@@ -21,7 +21,7 @@ from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import map_newest_results, open_checks
-from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.services.repairs import list_probations_at
 from triage.fleet.services.telemetry.overview import FleetTelemetry, read_fleet_telemetry
 from triage.fleet.services.telemetry.rollups import sum_node_telemetry
@@ -190,7 +190,7 @@ def look_at_fleet(
     """
     period = determine_fleet_period(since, until)
     with ctx.database.reading() as session:
-        record = record_of(session, since=period.since, until=period.until, cluster=cluster)
+        record = read_fleet_record(session, since=period.since, until=period.until, cluster=cluster)
         telemetry = read_fleet_telemetry(session, period.until, cluster)
         lately = _read_standings_record(session, period, cluster, telemetry.nodes, record)
         probations = list_probations_at(session, period.until, cluster)
@@ -229,12 +229,12 @@ def _read_standings_record(
     """The record that standings rest on: of the same days, whatever period is looked at."""
     since = period.until - _STANDING_DAYS * DAY
     if record is None or period.since != since:
-        record = record_of(session, since=since, until=period.until, cluster=cluster)
+        record = read_fleet_record(session, since=since, until=period.until, cluster=cluster)
     record = with_counters(session, record)
     return with_signals(record, map_newest_results(session, cluster=cluster), telemetry)
 
 
-def report_of(
+def make_fleet_report(
     ctx: Context,
     *,
     since: datetime | None = None,
@@ -245,7 +245,7 @@ def report_of(
     """The report alone, as :func:`look_at_fleet` gives it."""
     period = determine_fleet_period(since, until)
     with ctx.database.reading() as session:
-        record = record_of(session, since=period.since, until=period.until, cluster=cluster)
+        record = read_fleet_record(session, since=period.since, until=period.until, cluster=cluster)
     return fleet_report(record, options=options)
 
 

@@ -80,7 +80,7 @@ def _iterate_parts(
         for told in row.get("parts") or ():
             kind = str(told.get("kind"))
             named = told.get("node") or row.get("node") or node
-            if kind not in KINDS or not named or not _is_of(str(named), node):
+            if kind not in KINDS or not named or not _may_tell_of(str(named), node):
                 continue
             part = make_part_identity(
                 HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
@@ -89,7 +89,7 @@ def _iterate_parts(
                 yield str(named), PartKey(part.kind, part.identity), part.slot, at
 
 
-def _is_of(named: str, sender: str | None) -> bool:
+def _may_tell_of(named: str, sender: str | None) -> bool:
     """Whether the node that sent a file may tell of this one: of itself, where it is known."""
     return sender is None or named.partition(".")[0] == sender.partition(".")[0]
 

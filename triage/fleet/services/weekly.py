@@ -17,7 +17,12 @@ from triage.domain.standing import FleetStandings, Grade
 from triage.domain.states import WorkKind
 from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
-from triage.fleet.services.answers import FleetAnswer, look_at_fleet, look_at_standings, report_of
+from triage.fleet.services.answers import (
+    FleetAnswer,
+    look_at_fleet,
+    look_at_standings,
+    make_fleet_report,
+)
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import Event
 from triage.notify.registry import render_digest
@@ -84,7 +89,7 @@ def send_digest(ctx: Context, claim: Claim) -> None:
     with ctx.database.reading() as session:
         waiting = list_due_subscriptions(session, end)
     if waiting:
-        digest = digest_of(ctx, end)
+        digest = build_digest(ctx, end)
         with ctx.database.writing() as session:
             for one in waiting:
                 _write(session, digest, one, now)
@@ -92,11 +97,11 @@ def send_digest(ctx: Context, claim: Claim) -> None:
     claim.finish(again_at=end + WEEK)
 
 
-def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest:
+def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Digest:
     """The digest of the week that ended then."""
     week = look_at_fleet(ctx, since=end - WEEK, until=end, cluster=cluster)
     options = FleetOptions(compare_last_days=7.0)
-    trend = report_of(ctx, since=end - _AROUND, until=end, cluster=cluster, options=options)
+    trend = make_fleet_report(ctx, since=end - _AROUND, until=end, cluster=cluster, options=options)
     before = _map_grades(look_at_standings(ctx, until=end - WEEK, cluster=cluster))
     week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()

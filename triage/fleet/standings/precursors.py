@@ -120,7 +120,7 @@ COUNTERS: Final = {
 """What the counters are called, by the column that holds their growth."""
 
 
-def _name_of(counter: str) -> str:
+def _get_counter_name(counter: str) -> str:
     return COUNTERS.get(counter, counter)
 
 
@@ -141,14 +141,14 @@ def flag_text(
     """What a flag says: ``its link recoveries grew by 41 in 3 days; here 6 of 19 such ...``."""
     when = "" if days_ago == 0 else f" ({days_ago} day{'s' * (days_ago != 1)} ago)"
     counted = _describe_shares(precursor, horizon_days)
-    name = _name_of(precursor.counter)
+    name = _get_counter_name(precursor.counter)
     whose = "the" if " its " in name else "its"
     return f"{whose} {name} grew by {grew:,.0f} in {window_days} days{when}; here {counted}"
 
 
 def describe_precursor(precursor: Precursor, window_days: int, horizon_days: int) -> str:
     """What one counter was worth in the later half of the record."""
-    name = _name_of(precursor.counter)
+    name = _get_counter_name(precursor.counter)
     name = name[0].upper() + name[1:]
     if precursor.threshold is None:
         return f"{name}: no growth of them came before faults more often than chance."
@@ -174,7 +174,7 @@ def summarize_precursors(found: Precursors, fewest: int, least: int) -> str:
             f"Whether a counter announces faults cannot be told: {faults}; the record needs"
             f" {least} in each half of its time, and has {fewest} in one."
         )
-    paying = [_name_of(one.counter) for one in found.counters if one.pays]
+    paying = [_get_counter_name(one.counter) for one in found.counters if one.pays]
     if not paying:
         return f"No counter of this fleet announces faults: {faults}."
     return f"Growth of {' and of '.join(paying)} announces faults here: {faults}."

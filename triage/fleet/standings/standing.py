@@ -55,7 +55,7 @@ def fleet_standings(
     seen = measure_record(record, options, precursors.flags)
     parts = map_repeated_parts(record, seen.strikes) if seen.basis != OUTAGES else {}
     rows = list(_iterate_standings(record, seen, options, parts))
-    rows.sort(key=lambda row: _rank_of(row, seen))
+    rows.sort(key=lambda row: _get_sort_key(row, seen))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
     return FleetStandings(
@@ -88,7 +88,7 @@ def place_of(row: PlaceRate) -> Place:
     )  # fmt: skip
 
 
-def _rank_of(row: Standing, seen: Measures) -> tuple[int, float, str]:
+def _get_sort_key(row: Standing, seen: Measures) -> tuple[int, float, str]:
     """The worst first: by grade, then by what decides."""
     decides = row.times if seen.calls is not None and seen.calls.decided else row.score
     return _ORDER.index(row.grade), -(decides or 0.0), row.node

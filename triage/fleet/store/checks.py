@@ -299,7 +299,7 @@ def map_checks_in_use(
     return {(name, check): at for name, check, at in session.execute(query)}
 
 
-def list_nodes_from(
+def list_nodes_after(
     session: Session,
     first: str | None,
     limit: int,

@@ -37,7 +37,7 @@ def build_check_evidence(result: CheckResult) -> Evidence:
     """The row that a result is."""
     part = result.part or ""
     number = _GPU_NUMBER.fullmatch(part)
-    stamp = _stamp_of(result.at)
+    stamp = _make_stamp(result.at)
     accuses = result.outcome is Outcome.FAIL and result.category is not None
     fields = {"outcome": str(result.outcome)}
     if UUID.fullmatch(part):
@@ -79,7 +79,7 @@ def _describe_result(result: CheckResult) -> str:
     return f"{result.check}{where}: {result.outcome}{said}"
 
 
-def _stamp_of(at: datetime | None) -> Stamp:
+def _make_stamp(at: datetime | None) -> Stamp:
     if at is None:
         return NO_STAMP
     return Stamp(wall_ns=(at - _EPOCH) // timedelta(microseconds=1) * 1000, zone_s=0)

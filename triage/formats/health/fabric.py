@@ -64,7 +64,7 @@ _Links = dict[_LinkEnd, _LinkEnd]
 """End -> other end, both ways."""
 
 
-def _end_of(description: str, port: str) -> _LinkEnd:
+def _parse_link_end(description: str, port: str) -> _LinkEnd:
     """The end that a description of a node means; ``leaf07`` of ``MF0;leaf07:MQM9700/U1``."""
     text = description.strip()
     adapter = _ADAPTER.fullmatch(text)
@@ -237,14 +237,14 @@ def read_diagnet_tables(text: str, reading: Reading) -> None:
     links: _Links = {}
     for guid1, port1, guid2, port2 in joined:
         one, other = (
-            _end_of(names.get(guid1, guid1), port1),
-            _end_of(names.get(guid2, guid2), port2),
+            _parse_link_end(names.get(guid1, guid1), port1),
+            _parse_link_end(names.get(guid2, guid2), port2),
         )
         links[one], links[other] = other, one
     bad: list[_BadEnd] = []
     good: list[tuple[_LinkEnd, int]] = []
     for guid, port, high_words, index in counted:
-        end = _end_of(names.get(guid, guid), port)
+        end = _parse_link_end(names.get(guid, guid), port)
         if high_words:
             bad.append(_BadEnd(end, high_words, index, fails=False))
         else:
@@ -297,10 +297,12 @@ def read_net_dump(text: str, reading: Reading) -> None:
             switch = header["name"]
             continue
         row = _NET_ROW.match(line)
-        end = _end_of(row["neighbour"], "1") if row is not None and row["neighbour"] else None
+        end = (
+            _parse_link_end(row["neighbour"], "1") if row is not None and row["neighbour"] else None
+        )
         if row is None or end is None or end.node is None:
             continue
-        links = {end: _end_of(switch, row["port"])}
+        links = {end: _parse_link_end(switch, row["port"])}
         if row["state"] in ("ACT", "ACTIVE"):
             said = f"active at {links[end].words}"
             reading.add(_DIAGNET, PASS, end.part, said, line=index, node=end.node)
@@ -342,7 +344,10 @@ def read_linkinfo(text: str, reading: Reading) -> None:
         link = _LINK.match(line)
         if link is None or not owner or not link["name"] or len(links) >= _MAX_LINKS:
             continue
-        near, far = _end_of(owner, link["port"]), _end_of(link["name"], link["far"] or "1")
+        near, far = (
+            _parse_link_end(owner, link["port"]),
+            _parse_link_end(link["name"], link["far"] or "1"),
+        )
         links[near], links[far] = far, near
         if "could be" in link["note"].lower():
             bad.append(_BadEnd(near, " ".join(link["note"].split()), index, fails=False))

@@ -278,13 +278,13 @@ def read_json(text: str, reading: Reading) -> None:
     runs = []
     for document in iterate_documents(text, reading):
         if isinstance(document, Mapping):
-            runs.append(_run_of(document))
+            runs.append(_read_run(document))
             _add_errors(document, runs[-1], reading)
     _judge_runs(runs, reading)
     reading.none_found("nccl.values", "no run")
 
 
-def _run_of(document: Mapping[str, Any]) -> _Run:
+def _read_run(document: Mapping[str, Any]) -> _Run:
     """The run that one file is of."""
     run = _Run(1)
     program = _PROGRAM.match(_get_first_text(document.get("args")))
@@ -292,7 +292,7 @@ def _run_of(document: Mapping[str, Any]) -> _Run:
     config = document.get("config")
     config = config if isinstance(config, Mapping) else {}
     processes = list(iterate_items(config.get("devices")))
-    each = _count_of(config.get("nthreads")) * _count_of(config.get("ngpus"))
+    each = _get_count(config.get("nthreads")) * _get_count(config.get("ngpus"))
     run.num_ranks = min(len(processes) * max(each, 1), _MAX_RANKS)
     for process in processes:
         if name := find_text(process, "hostname"):
@@ -303,7 +303,7 @@ def _run_of(document: Mapping[str, Any]) -> _Run:
     bounds = document.get("out_of_bounds")
     if isinstance(bounds, Mapping):
         run.ended = True
-        wrong = _count_of(bounds.get("count"))
+        wrong = _get_count(bounds.get("count"))
         if find_text(bounds, "okay") == "false" or wrong:
             run.wrong = run.wrong or max(wrong, 1)
     for name in ("average_bus_bandwidth", "average_bus_bandwidith"):
@@ -319,16 +319,16 @@ def _add_row(row: Mapping[str, Any], run: _Run) -> None:
     for place in ("out_of_place", "in_place"):
         cells = row.get(place)
         if isinstance(cells, Mapping):
-            speed = _number_of(cells.get("bus_bw"))
+            speed = _get_number(cells.get("bus_bw"))
             if speed is not None:
                 speeds.append(speed)
             _add_wrong(cells.get("nwrong"), run)
-    _measure(run, _count_of(row.get("size")), speeds)
+    _measure(run, _get_count(row.get("size")), speeds)
 
 
 def _add_wrong(cell: object, run: _Run) -> None:
     """A count of wrong values; null, or N/A, where nobody checked them."""
-    wrong = _number_of(cell)
+    wrong = _get_number(cell)
     if wrong is None:
         run.num_unchecked += 1
         return
@@ -352,13 +352,13 @@ def _get_first_text(value: object) -> str:
     return next((line for line in lines if line), "")
 
 
-def _count_of(value: object) -> int:
+def _get_count(value: object) -> int:
     """A count, 0 for anything else."""
-    number = _number_of(value)
+    number = _get_number(value)
     return 0 if number is None else int(number)
 
 
-def _number_of(value: object) -> float | None:
+def _get_number(value: object) -> float | None:
     """A number from 0 that JSON holds as one or as a text; None for anything else."""
     if isinstance(value, str) and len(value) <= 40:
         try:
@@ -377,15 +377,15 @@ def read_rows(text: str, reading: Reading) -> None:
     for document in iterate_documents(text, reading):
         for row in iterate_items(document):
             name = find_text(row, "name").lower()
-            ranks = _count_of(row.get("ranks")) * max(_count_of(row.get("gpusPerRank")), 1)
-            nodes = _count_of(row.get("nodes"))
-            key = (name, ranks or _count_of(row.get("gpus")), nodes)
+            ranks = _get_count(row.get("ranks")) * max(_get_count(row.get("gpusPerRank")), 1)
+            nodes = _get_count(row.get("nodes"))
+            key = (name, ranks or _get_count(row.get("gpus")), nodes)
             run = runs.setdefault(key, _Run(1))
             run.test = _TESTS.get(name, name)[:40]
             run.num_ranks, run.num_nodes = min(key[1], _MAX_RANKS), nodes
-            places.setdefault(key, []).append(_count_of(row.get("inPlace")))
-            speed = _number_of(row.get("busBw"))
-            _measure(run, _count_of(row.get("size")), [] if speed is None else [speed])
+            places.setdefault(key, []).append(_get_count(row.get("inPlace")))
+            speed = _get_number(row.get("busBw"))
+            _measure(run, _get_count(row.get("size")), [] if speed is None else [speed])
             _add_wrong(row.get("wrong", row.get("#wrong")), run)
     for key, run in runs.items():
         # Each size is measured out of place and then in place.

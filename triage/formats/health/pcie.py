@@ -141,7 +141,7 @@ def _judge_device(device: Device, category: Category, best: float, reading: Read
         return
     reading.add("pcie.device", PASS, part, device.name, line=line)
     if device.can is not None and device.now is not None:
-        outcome, said = _link_of(device.is_gpu, device.can, device.now, best)
+        outcome, said = _judge_link(device.is_gpu, device.can, device.now, best)
         reading.add("pcie.link", outcome, part, said, Category.IO_BOARD, line)
     elif device.can is not None:
         reading.unknown("pcie.link", "the list breaks off in it", part, line)
@@ -152,7 +152,7 @@ def _judge_device(device: Device, category: Category, best: float, reading: Read
         reading.add("pcie.errors", WARN, part, said, Category.IO_BOARD, line)
 
 
-def _link_of(
+def _judge_link(
     is_gpu: bool, can: tuple[float, int], now: tuple[float, int], best: float
 ) -> tuple[Outcome, str]:
     said = f"x{now[1]} of x{can[1]} at {now[0]:g} of {can[0]:g} GT/s"

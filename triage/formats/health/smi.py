@@ -389,13 +389,13 @@ def read_csv(text: str, reading: Reading) -> None:
         if set(cells) & _OF_CSV.keys() or any(map(REASON.match, cells)):
             names = cells
         elif len(cells) == len(names):
-            judge(_state_of(dict(zip(names, cells, strict=True)), index), reading)
+            judge(_read_gpu_state(dict(zip(names, cells, strict=True)), index), reading)
         else:
             reading.skip(index, "not as many values as columns")
     reading.none_found("gpu.present", "no GPU is listed")
 
 
-def _state_of(row: Mapping[str, str], line: int) -> GpuState:
+def _read_gpu_state(row: Mapping[str, str], line: int) -> GpuState:
     address = row.get("pci.bus_id") or row.get("gpu_bus_id") or ""
     part = normalize_bus_id(address) if address else None
     part = part or row.get("uuid") or row.get("gpu_uuid") or f"gpu {row.get('index', '0')}"

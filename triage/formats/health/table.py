@@ -138,10 +138,10 @@ def list_tools(file: FormatFile) -> list[Tool]:
 def build_formats(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
     rows = {"line": 0, "item": 0}
-    return tuple(_format_of(table, names, rows) for table in file.tables("format", _KEYS))
+    return tuple(_make_format(table, names, rows) for table in file.tables("format", _KEYS))
 
 
-def _format_of(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
+def _make_format(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
     """One format; ``rows`` counts the rows of the file before it."""
     log = table.raw.get("log", "around")
     if log not in _LOGS:

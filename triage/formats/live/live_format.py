@@ -47,7 +47,7 @@ class LiveFormat:
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome | Refused:
         """The looks, or why there are none. Of more than 128 MiB the beginning is read."""
-        data, cut = _begin_of(stream)
+        data, cut = _read_beginning(stream)
         text = data.decode("utf-8", "replace")
         try:
             looks = tuple(self.parse(text, stream.artifact))
@@ -75,7 +75,7 @@ class LiveFormat:
         return Outcome(file, size_bytes=len(data), looks=looks)
 
 
-def _begin_of(stream: LogStream) -> tuple[bytes, bool]:
+def _read_beginning(stream: LogStream) -> tuple[bytes, bool]:
     """The bytes of a stream, at most :data:`MAX_BYTES`, and whether there are more."""
     data = bytearray()
     while len(data) <= MAX_BYTES:

@@ -96,14 +96,14 @@ class BugReport:
         got = stream.fill(memoryview(data))
         whole = bytes(data[:got])
         if got > _MAX_BYTES:
-            log = _stream_of(whole, stream)
+            log = _replace_text(whole, stream)
             log.read = ReadAhead(whole[HEAD_BYTES:], stream).read
             log.notes.append(f"a bug report of more than {_MAX_BYTES >> 20} MiB: read as a log")
             return read_lines(log)
         lines = whole.decode("utf-8", "replace").split("\n")
         parts = list(_split_report_parts(lines))
-        kernel = read_lines(_stream_of(_keep_only_parts(lines, parts, kernel=True), stream))
-        other = read_lines(_stream_of(_keep_only_parts(lines, parts, kernel=False), stream))
+        kernel = read_lines(_replace_text(_keep_only_parts(lines, parts, kernel=True), stream))
+        other = read_lines(_replace_text(_keep_only_parts(lines, parts, kernel=False), stream))
         return self.joined(lines, parts, kernel, other, stream)
 
     def joined(
@@ -118,7 +118,7 @@ class BugReport:
         text = "\n".join(lines[:200])
         uname = _NODE.search(text)
         node = parse_node(stream.artifact) or (uname["node"] if uname else kernel.file.node)
-        date = _date_of(text)
+        date = _parse_report_date(text)
         results: list[Evidence] = []
         reports: set[int] = set()
         for part in parts:
@@ -182,7 +182,7 @@ def _keep_only_parts(lines: Sequence[str], parts: Sequence[Part], *, kernel: boo
     return "\n".join(kept).encode()
 
 
-def _stream_of(text: bytes, stream: LogStream) -> LogStream:
+def _replace_text(text: bytes, stream: LogStream) -> LogStream:
     """``text`` in the place of what a stream holds; the layout is told by its first lines."""
     blank = len(text) - len(text.lstrip(b"\r\n"))
     head = text[: max(HEAD_BYTES, blank + HEAD_BYTES)]
@@ -208,7 +208,7 @@ def _deduplicate_messages(rows: Sequence[Evidence]) -> list[Evidence]:
     return kept
 
 
-def _date_of(text: str) -> tuple[datetime, bool] | None:
+def _parse_report_date(text: str) -> tuple[datetime, bool] | None:
     """When the report was made by the node's clock, and whether that is UTC."""
     found = _DATE.search(text)
     if found is None:

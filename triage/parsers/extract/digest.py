@@ -169,7 +169,7 @@ def decode_runs(text: str, interned: Interned) -> tuple[int, ...]:
 
 
 def list_arrays(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[bytes]:
-    """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
+    """The arrays, little-endian, in the order in which :func:`decode_digest` takes them."""
     past = digest.history.read()
     yield digest.streams.data
     yield from (encode_compact if compact else encode_plain)(past, timed=timed)
@@ -177,7 +177,7 @@ def list_arrays(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[b
     yield digest.members.data
 
 
-def digest_from(
+def decode_digest(
     header: Any,
     arrays: Arrays,
     interned: Interned,
@@ -223,7 +223,7 @@ def digest_from(
     interned.digests += 1
     return RankDigest(
         **dict(zip(_SCALARS, scalars, strict=True)),
-        groups=tuple([_group_from(row, interned) for row in groups]),
+        groups=tuple([_decode_group(row, interned) for row in groups]),
         # Most ranks have counted alike. By their text: 1 and 1.0 are one key, and two values.
         counters=interned.get(
             "counters", repr(counters), lambda: tuple([Counters(*row) for row in counters])
@@ -234,7 +234,7 @@ def digest_from(
         pending=pending,
         members=members,
         last_unit=None if newest is None else Unit._make(newest),
-        stack=interned.get("stack", stack, lambda: _stack_from(stack)),
+        stack=interned.get("stack", stack, lambda: _decode_stack(stack)),
         notes=tuple(notes),
     )
 
@@ -244,7 +244,7 @@ def _check_within(indexes: Array, size: int) -> None:
         raise Corrupt("a stored digest points at a group or an operation that it does not have")
 
 
-def _group_from(row: list[Any], interned: Interned) -> GroupRow:
+def _decode_group(row: list[Any], interned: Interned) -> GroupRow:
     key, name, desc, runs = row
 
     def make() -> GroupRow:
@@ -256,7 +256,7 @@ def _group_from(row: list[Any], interned: Interned) -> GroupRow:
     return interned.get("group", (key, name, desc, runs), make)
 
 
-def _stack_from(text: str) -> tuple[Frame, ...]:
+def _decode_stack(text: str) -> tuple[Frame, ...]:
     frames = from_exact_json(text.encode("utf-8"))
     return tuple([Frame(name, filename, line) for name, filename, line in frames])
 

@@ -101,7 +101,7 @@ def _encode_row(row: Evidence, artifact: str) -> list[Any]:
     ]
 
 
-def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
+def decode_log(values: Any, masks: bytes, interned: Interned) -> Outcome:
     """The log of :func:`log_values`. ValueError, TypeError and KeyError mean damage."""
     (
         artifact, kind, node, lines, not_understood, notes, first, last,
@@ -114,8 +114,8 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         lines=lines,
         not_understood=not_understood,
         notes=tuple(notes),
-        first_stamp=_stamp_from(first),
-        last_stamp=_stamp_from(last),
+        first_stamp=_decode_stamp(first),
+        last_stamp=_decode_stamp(last),
         progress=_decode_progress(later[0]) if later and later[0] is not None else None,
         harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
         own=later[3] if len(later) > 3 else "",
@@ -134,7 +134,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     )
 
 
-def _stamp_from(values: Any) -> Stamp:
+def _decode_stamp(values: Any) -> Stamp:
     return NO_STAMP if values is None else Stamp(*values)
 
 
@@ -144,7 +144,7 @@ def _decode_row(values: Any, artifact: str, interned: Interned) -> Evidence:
         weak, node, rank, local_rank, cuda_device, pid, gpu, peer, count, stamp, last,
         at_ns, last_at_ns, error_ns, fields, *traits,
     ) = values  # fmt: skip
-    at = _stamp_from(stamp)
+    at = _decode_stamp(stamp)
     return Evidence(
         artifact if own is None else own,
         line,
@@ -167,7 +167,7 @@ def _decode_row(values: Any, artifact: str, interned: Interned) -> Evidence:
         peer,
         count,
         at,
-        at if last == 0 else _stamp_from(last),
+        at if last == 0 else _decode_stamp(last),
         at_ns,
         last_at_ns,
         error_ns,
@@ -224,9 +224,9 @@ def _decode_progress(values: Any) -> JobSteps:
     """The progress of :func:`progress_values`; what a newer release knows more is passed over."""
     seen, words, steps, marks, *_ = values
     return JobSteps(
-        tuple(_step_from(one, words) for one in steps),
+        tuple(_decode_step(one, words) for one in steps),
         tuple(
-            Mark(_MARKS[kind], text, count, tuple(_place_from(place) for place in places))
+            Mark(_MARKS[kind], text, count, tuple(_decode_place(place) for place in places))
             for kind, text, count, places, *_ in marks
             if kind in _MARKS
         ),
@@ -245,15 +245,15 @@ def _place_values(place: Place) -> list[Any]:
     ]
 
 
-def _place_from(values: Any) -> Place:
+def _decode_place(values: Any) -> Place:
     line, order, stamp, *_ = values
     return Place(line, order, NO_STAMP if stamp is None else Stamp(*stamp))
 
 
-def _step_from(values: Any, words: list[Any]) -> Step:
+def _decode_step(values: Any, words: list[Any]) -> Step:
     line, order, stamp, counter, index, rank, local_rank, node, numbers, *_ = values
     return Step(
-        _place_from((line, order, stamp)),
+        _decode_place((line, order, stamp)),
         words[counter],
         index,
         {

@@ -134,10 +134,10 @@ def decode_looks(values: Any) -> tuple[Look, ...]:
     frame_values, stack_values, looks = values
     frames = [StackFrame(*one) for one in frame_values]
     stacks = [tuple([frames[place] for place in stack]) for stack in stack_values]
-    return tuple(_look_from(one, stacks) for one in looks)
+    return tuple(_decode_look(one, stacks) for one in looks)
 
 
-def _look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
+def _decode_look(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     (
         artifact, tool, stamp, dated_by, node, threads, replies, communicators, waiting, gpus,
         notes, partial, counters, processes, *later,

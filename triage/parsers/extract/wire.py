@@ -26,15 +26,15 @@ from triage.errors import ArtifactError, Corrupt
 from triage.parsers.extract.arrays import Arrays
 from triage.parsers.extract.digest import (
     Interned,
+    decode_digest,
     decode_operations,
-    digest_from,
     digest_header,
     encode_operations,
     list_arrays,
 )
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.history import PackedHistory
-from triage.parsers.extract.log import log_from, log_values, mask_bytes
+from triage.parsers.extract.log import decode_log, log_values, mask_bytes
 from triage.parsers.files.job_file import JobFile
 from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import BASE_NS, Grid
@@ -106,7 +106,7 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
         raise Corrupt("not a stored extract of a known version")
     try:
         interned = interned or Interned()
-        return _extract_from(data, interned)
+        return _decode_extract(data, interned)
     except ArtifactError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
@@ -123,7 +123,7 @@ def unwrap_frame(data: bytes, interned: Interned) -> bytes:
         raise Corrupt(f"a stored extract cannot be unpacked: {error}") from error
 
 
-def _extract_from(data: bytes, interned: Interned) -> Extract:
+def _decode_extract(data: bytes, interned: Interned) -> Extract:
     plain = unwrap_frame(data, interned)
     begin = 4 + int.from_bytes(plain[:4], "little")
     (
@@ -145,11 +145,11 @@ def _extract_from(data: bytes, interned: Interned) -> Extract:
     compact = data[:4] in (COMPACT, COMPACT_TIMED)
     timed = data[:4] in (_TIMED, COMPACT_TIMED)
     read = [
-        digest_from(one, arrays, interned, compact=compact, timed=timed, frame=frame)
+        decode_digest(one, arrays, interned, compact=compact, timed=timed, frame=frame)
         for one in digests
     ]
     read_logs = [
-        log_from(one, arrays.bytes(length), interned)
+        decode_log(one, arrays.bytes(length), interned)
         for one, length in zip(logs, masks, strict=True)
     ]
     if telemetry:

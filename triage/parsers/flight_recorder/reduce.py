@@ -111,7 +111,7 @@ _MAX_TIMEOUT_BITS: Final = 48
 
 
 @compiled
-def _stream_of(
+def _find_stream(
     row: Rows, backend: int, streams: Rows, recorders: _I32, count: int, last: int
 ) -> int:
     """Index of the entry's stream; ``count`` when it is new."""
@@ -204,7 +204,7 @@ def reduce_entries(
     last = 0
     for i in range(count):
         row = entries[i]
-        k = _stream_of(row, backends[row[NAME]], streams, recorders, num_streams, last)
+        k = _find_stream(row, backends[row[NAME]], streams, recorders, num_streams, last)
         if k == num_streams:
             if num_streams >= min(MAX_STREAMS, len(streams)):
                 out[OUT_FULL] = 1

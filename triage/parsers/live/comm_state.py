@@ -23,11 +23,11 @@ from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.live.foreign_values import (
     convert_to_ns,
+    get_finite_number,
     get_json_object,
     hash_number,
     iterate_json_objects,
     limit_text,
-    number_of,
     parse_json_value,
     parse_whole_number,
 )
@@ -141,8 +141,8 @@ def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
         if reason is None or peer is None:
             continue
         operation = f"{direction} of {limit_text(one.get('coll'))} {_number_text(one)}"
-        stamps = [number_of(one.get("startTs"))]
-        stamps += [number_of(get_json_object(one.get(name)).get("ts")) for name in _STAGES]
+        stamps = [get_finite_number(one.get("startTs"))]
+        stamps += [get_finite_number(get_json_object(one.get(name)).get("ts")) for name in _STAGES]
         last_us = max((ts for ts in stamps if ts is not None and ts > 0), default=None)
         yield Waiting(
             state.hash,

@@ -63,7 +63,7 @@ def parse_whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int |
     return value if isinstance(value, int) and -(1 << 62) <= value < most else None
 
 
-def number_of(value: Any) -> float | None:
+def get_finite_number(value: Any) -> float | None:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -27,8 +27,8 @@ from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.live.foreign_values import (
+    get_finite_number,
     get_json_object,
-    number_of,
     parse_json_value,
     parse_whole_number,
 )
@@ -59,10 +59,10 @@ def _iterate_table_samples(lines: Sequence[str], columns: Columns) -> Iterator[G
         except csv.Error:
             continue
         if len(row) >= len(columns.names):
-            yield _sample_of(dict(zip(columns.names, row, strict=False)), number)
+            yield _make_sample(dict(zip(columns.names, row, strict=False)), number)
 
 
-def _sample_of(values: _Values, line: int) -> GpuSample:
+def _make_sample(values: _Values, line: int) -> GpuSample:
     """One row by the names that nvidia-smi gives its columns."""
     index = values.get("index", "").strip()
     uuid = _get_first_value(values, "uuid", "gpu_uuid").strip()
@@ -116,7 +116,7 @@ def _iterate_dmon_samples(text: str) -> Iterator[GpuSample]:
         if words[:2] == ["#", "gpu"]:
             names = [_DMON_NAMES.get(word, word) for word in words[1:]]
         elif words and words[0].isdecimal() and len(words) == len(names):
-            yield _sample_of(dict(zip(names, words, strict=True)), number)
+            yield _make_sample(dict(zip(names, words, strict=True)), number)
 
 
 def read_amd_smi(text: str, artifact: str) -> Sequence[Look]:
@@ -143,7 +143,7 @@ def _build_amd_sample(one: Mapping[str, Any]) -> GpuSample:
 
 def _parse_unit_value(value: Any) -> float | None:
     """``{"value": 100, "unit": "%"}``, or the number alone; ``"N/A"`` is none."""
-    found = number_of(value.get("value") if isinstance(value, dict) else value)
+    found = get_finite_number(value.get("value") if isinstance(value, dict) else value)
     return found if found is not None and found >= 0 else None
 
 

@@ -28,10 +28,10 @@ from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
     convert_to_ns,
+    get_finite_number,
     get_json_object,
     hash_number,
     limit_text,
-    number_of,
     parse_whole_number,
 )
 
@@ -127,15 +127,15 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     if one is None:
         if len(known.series) >= _MAX_SERIES:
             return
-        one = _FunctionTimes(known.header, _process_of(known, rank), line)
+        one = _FunctionTimes(known.header, _find_process(known, rank), line)
         known.series[key] = one
     one.last = max(one.last, number)
-    took = number_of(record.get("coll_exec_time_us"))
+    took = get_finite_number(record.get("coll_exec_time_us"))
     if took is not None and took > 0 and record.get("coll_timing_source") in _KERNEL:
         one.times.append((number, took))
 
 
-def _process_of(known: _RecordsSoFar, rank: int) -> Process:
+def _find_process(known: _RecordsSoFar, rank: int) -> Process:
     """Who writes: its rank is global in the communicator of all processes alone."""
     world = limit_text(known.header.get("comm_name")).startswith(_WORLD)
     return Process(

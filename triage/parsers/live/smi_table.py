@@ -56,7 +56,7 @@ def _iterate_smi_tables(text: str) -> Iterator[tuple[Stamp | None, list[GpuSampl
     count = 0
     for number, line in enumerate(text.split("\n"), 1):
         line = line[:_MAX_LINE].rstrip()
-        if "NVIDIA-SMI" in line or (dated := _stamp_of(line)) is not None:
+        if "NVIDIA-SMI" in line or (dated := _parse_stamp(line)) is not None:
             if gpus:
                 yield stamp, gpus
                 stamp, gpus = None, []
@@ -79,7 +79,7 @@ def _iterate_smi_tables(text: str) -> Iterator[tuple[Stamp | None, list[GpuSampl
         yield stamp, gpus
 
 
-def _stamp_of(line: str) -> Stamp | None:
+def _parse_stamp(line: str) -> Stamp | None:
     """The date that stands above a table."""
     if _DATE.match(line) is None:
         return None

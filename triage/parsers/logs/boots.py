@@ -24,7 +24,7 @@ from triage.parsers.logs.uptimes import (
     group_by_node,
     separate_boots,
 )
-from triage.parsers.logs.years import DAY_NS, in_year_of
+from triage.parsers.logs.years import DAY_NS, set_nearest_year
 
 # What a zone that nobody knows may be off by.
 _NO_ZONE_ERROR_NS: Final = 14 * 60 * MINUTE_NS
@@ -61,7 +61,7 @@ class Wall:
         if not stamp.has_year:
             if self.year_ns is None:
                 error += _NO_YEAR_ERROR_NS
-            ns = in_year_of(ns, _NO_YEAR_ANCHOR_NS if self.year_ns is None else self.year_ns)
+            ns = set_nearest_year(ns, _NO_YEAR_ANCHOR_NS if self.year_ns is None else self.year_ns)
         if stamp.zone_s is not None:
             return ns - stamp.zone_s * SECOND_NS, error
         if self.zone_ns is None:

@@ -44,7 +44,7 @@ class Catalogue:
         self.literals = tuple(dict.fromkeys((*texts, *_HIDDEN, *PROGRESS_LITERALS)))
         sorts: dict[str, int] = dict.fromkeys(PROGRESS_LITERALS, HIT_STEP)
         for one in self.signatures:
-            sort = _sort_of(one)
+            sort = _choose_sort(one)
             for text in one.literals:
                 sorts[text] = sorts.get(text, 0) | sort
         usual = "\n".join(
@@ -98,7 +98,7 @@ class Catalogue:
         return None
 
 
-def _sort_of(one: Signature) -> int:
+def _choose_sort(one: Signature) -> int:
     """How the scan tells the lines of a signature apart."""
     if one.each:
         return HIT_ONE | HIT_EACH

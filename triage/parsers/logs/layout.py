@@ -112,7 +112,7 @@ def detect_layout(head: bytes) -> Layout:
     texts = [clean(line[:4096]) for line in lines[:_SAMPLE]]
     found = Layout(wrap=wrap_width(lines[:2000]), relative=_RELATIVE.search(head) is not None)
     found.system = _SERVICES.search(head) is not None
-    found.label, labels = _labels_of(lines, texts)
+    found.label, labels = _find_labels(lines, texts)
     first = [read_envelope(text, label=found.label) for text in texts]
     for envelope in first:
         if envelope.kernel or (envelope.stamp.uptime_ns is not None and envelope.rank is None):
@@ -144,7 +144,7 @@ def detect_layout(head: bytes) -> Layout:
     return found
 
 
-def _labels_of(
+def _find_labels(
     lines: Sequence[bytes], texts: Sequence[str]
 ) -> tuple["re.Pattern[str] | None", frozenset[str]]:
     """The form of the label with which most of ``lines`` begin, and the labels; ``texts`` are the
@@ -191,20 +191,22 @@ def wrap_width(lines: list[bytes]) -> int:
         return 0
     # Records of one length follow each other at will, and each begins as the one before.
     runs = [k for k in full if k == 0 or widths[k - 1] != width]
-    alike = sum(_start_of(lines[k]) == _start_of(lines[k + 1]) for k in runs)
+    alike = sum(_mask_beginning(lines[k]) == _mask_beginning(lines[k + 1]) for k in runs)
     if len(full) > _MAX_ROWS * len(runs) or alike * 2 > len(runs):
         return 0
     # What is left of a broken record is of any length.
     rests = [one for one in widths if one != width]
     if len(set(rests)) < min(3, len(rests)):
         return 0
-    starts = [_start_of(lines[k]) for k in range(len(lines)) if k == 0 or widths[k - 1] != width]
+    starts = [
+        _mask_beginning(lines[k]) for k in range(len(lines)) if k == 0 or widths[k - 1] != width
+    ]
     usual = {start for start, count in Counter(starts).items() if count * 5 >= len(starts)}
-    broken = sum(_start_of(lines[k + 1]) not in usual for k in full)
+    broken = sum(_mask_beginning(lines[k + 1]) not in usual for k in full)
     return width if broken * 5 >= len(full) * 4 else 0
 
 
-def _start_of(line: bytes) -> bytes:
+def _mask_beginning(line: bytes) -> bytes:
     """How a line begins: digits and letters by their kind alone."""
     return _LETTERS.sub(b"a", _DIGITS.sub(b"0", line[:_START_CHARACTERS]))
 

@@ -112,7 +112,7 @@ def log_streams(
                 return
             if wanted is None or file.artifact in wanted:
                 source.seek(0)
-                stream = stream_of(source, file.artifact)
+                stream = open_stream(source, file.artifact)
                 if stream is not None:
                     yield stream
     except OSError as error:
@@ -129,12 +129,12 @@ def _open_archive(
             if wanted is None:
                 yield Refused(artifact, entry.why or "cannot be read")
         elif wanted is None or artifact in wanted:
-            stream = stream_of(cast("IO[bytes]", entry.source), artifact)
+            stream = open_stream(cast("IO[bytes]", entry.source), artifact)
             if stream is not None:
                 yield stream
 
 
-def stream_of(source: IO[bytes], artifact: str) -> LogStream | None:
+def open_stream(source: IO[bytes], artifact: str) -> LogStream | None:
     """What ``source`` holds; None for an empty file, and for a job.json."""
     if is_job_file(artifact):
         return None

@@ -207,7 +207,7 @@ def _take_object_fields(strip: Strip, value: dict[str, Any]) -> None:
         if isinstance(inner, dict):
             _take_writer(
                 strip,
-                {**inner, **_collect_told(inner.get("labels")), "node": _get_name(inner, key)},
+                {**inner, **_collect_facts(inner.get("labels")), "node": _get_name(inner, key)},
             )
     if not strip.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         strip.program = strip.program or value["SYSLOG_IDENTIFIER"][:80]
@@ -235,7 +235,7 @@ def _take_writer(strip: Strip, value: dict[str, Any]) -> None:
         strip.program = strip.program or unit.removesuffix(".service")[:80]
 
 
-def _collect_told(value: Any) -> dict[str, Any]:
+def _collect_facts(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 

@@ -26,6 +26,6 @@ def _shift_days(day: int, anchor_day: int) -> int:
     return 0
 
 
-def in_year_of(wall_ns: int, anchor_ns: int) -> int:
+def set_nearest_year(wall_ns: int, anchor_ns: int) -> int:
     """``wall_ns``, reckoned without a year, in the year that puts it nearest before the anchor."""
     return wall_ns + _shift_days(wall_ns // DAY_NS, anchor_ns // DAY_NS) * DAY_NS

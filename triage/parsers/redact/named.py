@@ -95,7 +95,7 @@ def is_plain_word(word: bytes) -> bool:
     )
 
 
-def _name_of(found: re.Match[bytes], start: int) -> bytes:
+def _find_whole_name(found: re.Match[bytes], start: int) -> bytes:
     """The whole name of which the pattern matched the end, and which goes on before ``start``."""
     before = found.string[max(0, start - 64) : start]
     return before[len(before.rstrip(_IDENTIFIER)) :] + found.string[start : found.end("name")]
@@ -120,7 +120,7 @@ def _is_assigned(found: re.Match[bytes]) -> bool:
 
 def _is_assigned_to(found: re.Match[bytes], start: int) -> bool:
     """The same of the name of which the last word begins at ``start``."""
-    name = _name_of(found, start)
+    name = _find_whole_name(found, start)
     value, quoted = _get_value(found)
     if found["sign"] in (b">", b"->"):
         # <password>hunter</password>; an arrow of a program has no tag before its name.
@@ -184,7 +184,7 @@ def _is_odd(value: bytes) -> bool:
 def _is_token(found: re.Match[bytes]) -> bool:
     """Whether a name's token is one of people, not one of a vocabulary."""
     value, quoted = _get_value(found)
-    name = _name_of(found, found.start("name"))
+    name = _find_whole_name(found, found.start("name"))
     if value.startswith((b"[", b"0x", b"<")) or _NUMBER.fullmatch(value) or _CODE.match(value):
         return False
     if found["sign"] in (b">", b"->"):
@@ -218,7 +218,7 @@ _SENTENCE: Final = (
 )
 
 
-def _is_said(found: re.Match[bytes]) -> bool:
+def _is_spoken(found: re.Match[bytes]) -> bool:
     word = found["b"].rstrip(b".")
     return bool(re.search(rb"[0-9]", word) and re.search(rb"[A-Za-z]", word)) and not _CODE.match(
         word
@@ -263,6 +263,6 @@ NAMED: Final = (
     ),
     make_secret("password", _PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
     make_secret(
-        "password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_said
+        "password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_spoken
     ),
 )

@@ -96,7 +96,7 @@ def _iterate_trace_events(trace: Trace) -> Iterator[_Event]:
     threads = {place: number for number, place in enumerate(sorted(trace.streams), start=1)}
     yield from _iterate_track_names(trace, pid_of, pid_of_rank, threads)
     for operation in trace.operations:
-        yield _slice_of(
+        yield _make_slice(
             trace, operation, pid_of_rank[operation.rank], threads[operation.rank, operation.stream]
         )
     yield from _iterate_arrows(trace, pid_of_rank, threads)
@@ -136,7 +136,7 @@ def _make_name_event(what: str, pid: int, tid: int, **args: str | int) -> _Event
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
-def _slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> _Event:
+def _make_slice(trace: Trace, operation: Operation, pid: int, tid: int) -> _Event:
     args: _Event = {"rank": operation.rank, "seq_id": operation.seq_id, "state": operation.state}
     if operation.sizes:
         args["sizes"] = _make_printable(operation.sizes)

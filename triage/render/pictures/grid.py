@@ -58,7 +58,7 @@ class Grid:
             yield left, members[0].y, node, condense(cell.state.rank for cell in members)
 
 
-def state_of(rank: RankState) -> str:
+def choose_state(rank: RankState) -> str:
     """The state by a name of ``STATES``."""
     return rank.state if rank.state in STATES else "unknown"
 
@@ -140,7 +140,7 @@ def group_ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int
     """(state, its ranks) in the order of ``STATES``; states that do not occur are left out."""
     by_state: dict[str, list[int]] = defaultdict(list)
     for state in ranks:
-        by_state[state_of(state)].append(state.rank)
+        by_state[choose_state(state)].append(state.rank)
     return [(name, sorted(by_state[name])) for name in STATES if name in by_state]
 
 

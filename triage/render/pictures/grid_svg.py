@@ -16,9 +16,9 @@ from triage.render.pictures.grid import (
     Cell,
     Grid,
     arrange,
+    choose_state,
     group_ranks_by_state,
     join_spans,
-    state_of,
     summarize_ranks,
 )
 from triage.render.pictures.markup import Html, join, make_element, make_html_table, trust_markup
@@ -140,7 +140,7 @@ def _draw_swatch(name: str) -> Html:
 def _draw_states(grid: Grid) -> list[Html]:
     by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
     for cell in grid.cells:
-        by_state[state_of(cell.state)].append(cell)
+        by_state[choose_state(cell.state)].append(cell)
     return [
         make_element("path", {"class": f"state {name}", "d": _draw_squares(cells, grid.size)})
         for name, cells in reversed(by_state.items())
@@ -171,22 +171,22 @@ def _draw_lines(grid: Grid) -> Html:
 
 
 def _draw_marks(grid: Grid) -> list[Html]:
-    marked = [cell for cell in grid.cells if state_of(cell.state) in _SIGN]
+    marked = [cell for cell in grid.cells if choose_state(cell.state) in _SIGN]
     if grid.size >= _SIGN_SIZE:
         half = grid.size // 2
         return [
             make_element(
                 "text",
                 {
-                    "class": f"sign {state_of(cell.state)}",
+                    "class": f"sign {choose_state(cell.state)}",
                     "x": cell.x + half,
                     "y": cell.y + half + 4,
                 },
-                _SIGN[state_of(cell.state)],
+                _SIGN[choose_state(cell.state)],
             )
             for cell in marked
         ]
-    ringed = [cell for cell in marked if state_of(cell.state) != "no_dump"]
+    ringed = [cell for cell in marked if choose_state(cell.state) != "no_dump"]
     if len(ringed) > _MAX_RINGS:
         return []
     middle = grid.size / 2
@@ -194,7 +194,7 @@ def _draw_marks(grid: Grid) -> list[Html]:
         make_element(
             "circle",
             {
-                "class": f"ring {state_of(cell.state)}",
+                "class": f"ring {choose_state(cell.state)}",
                 "cx": cell.x + middle,
                 "cy": cell.y + middle,
                 "r": max(9, grid.size),
@@ -211,7 +211,7 @@ def _encode_hover(grid: Grid) -> str:
     cells = {
         "size": grid.size,
         "columns": grid.columns,
-        "states": "".join(str(STATES.index(state_of(cell.state))) for cell in grid.cells),
+        "states": "".join(str(STATES.index(choose_state(cell.state))) for cell in grid.cells),
         "names": [name.replace("_", " ") for name in STATES],
         "strips": [(x, y, format_one_line(node), ranks) for x, y, node, ranks in grid.strips()],
         "places": list(places) if len(places) <= _MAX_PLACES else [],

@@ -36,7 +36,7 @@ from triage.render.words.next_step import (
     cordon_commands,
     describe_next_step,
     format_shell_line,
-    step_of,
+    get_next_step,
 )
 from triage.render.words.ranges import condense, condense_names, name_ranks
 from triage.render.words.stacks import stack_lines
@@ -281,7 +281,9 @@ def _format_next_step(answer: Answer, width: int) -> list[Line]:
     for command in cordon_commands(answer):
         lines += map(Line, _continue_command(command, width))
     changing = set(cordon_commands(answer))
-    looks = [one for one in step_of(answer).commands if format_shell_line(one) not in changing]
+    looks = [
+        one for one in get_next_step(answer).commands if format_shell_line(one) not in changing
+    ]
     if looks:
         lines.append(Line("  To look, without changing anything:"))
     for look in looks:

@@ -66,14 +66,14 @@ _FIX = {
 """How code is fixed where that is more than an error in it."""
 
 
-def step_of(answer: Answer) -> NextStep:
+def get_next_step(answer: Answer) -> NextStep:
     """The next step that the answer carries; made of it where an older release left it out."""
     return answer.next_step or build_next_step(answer)
 
 
 def describe_next_step(answer: Answer) -> str:
     """One or two sentences: the verdict's action, where, and what would make it surer."""
-    return step_of(answer).text
+    return get_next_step(answer).text
 
 
 def build_next_step(answer: Answer, signatures: Sequence[str] = ()) -> NextStep:
@@ -141,7 +141,9 @@ def list_inspection_commands(answer: Answer) -> tuple[str, ...]:
     was not there; empty without any.
     """
     changing = _list_cordons(answer)
-    return tuple(format_shell_line(one) for one in step_of(answer).commands if one not in changing)
+    return tuple(
+        format_shell_line(one) for one in get_next_step(answer).commands if one not in changing
+    )
 
 
 def format_shell_line(command: NextCommand) -> str:

@@ -79,7 +79,7 @@ def parse_failure(raw: Mapping[str, Any]) -> Failure:
     reader = Reader(body)
     if body.get("job_id") is None:
         reader.missing("job_id")
-    job_id = reader.read("job_id", name_from)
+    job_id = reader.read("job_id", parse_name)
     reader.finish()
     fields = {key: reader.read(key, convert) for key, convert in _FIELDS.items()}
     ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}
@@ -146,12 +146,12 @@ _SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callbac
 def name_in(value: object) -> str | None:
     """A name of a job or node as it can be kept; None for what is none."""
     try:
-        return name_from(value)
+        return parse_name(value)
     except ValueError:
         return None
 
 
-def name_from(value: object) -> str:
+def parse_name(value: object) -> str:
     """A name out of a JSON value. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError("must be a text or a whole number")
@@ -180,10 +180,10 @@ def parse_time(value: object) -> datetime:
 def parse_nodes(value: object) -> list[str]:
     """Names of nodes out of a JSON list or a host list. Raises ValueError."""
     if isinstance(value, list):
-        return [name_from(one) for one in value]
+        return [parse_name(one) for one in value]
     if not isinstance(value, str):
         raise ValueError("must be a host list, such as gpu[001-128,130]")
-    return [name_from(one) for one in expand(value)]
+    return [parse_name(one) for one in expand(value)]
 
 
 def _parse_expected(value: object) -> int:
@@ -202,7 +202,7 @@ def _parse_collect_window(value: object) -> float:
     return float(value)
 
 
-def exit_code_from(value: object) -> int | None:
+def parse_exit_code(value: object) -> int | None:
     """A number as it is; Slurm's ``status:signal`` as the shell would tell it."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -213,20 +213,20 @@ def exit_code_from(value: object) -> int | None:
     return 128 + signal if signal else int(match[1])
 
 
-def _exit_code_of(value: object) -> int:
-    code = exit_code_from(value)
+def _convert_exit_code(value: object) -> int:
+    code = parse_exit_code(value)
     if code is None:
         raise ValueError("must be a number, or Slurm's status:signal")
     return code
 
 
 _FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "cluster": name_from,
-    "attempt": name_from,
+    "cluster": parse_name,
+    "attempt": parse_name,
     "failed_at": parse_time,
     "started_at": parse_time,
     "nodelist": parse_nodes,
-    "exit_code": _exit_code_of,
+    "exit_code": _convert_exit_code,
     "expected_artifacts": _parse_expected,
     "collect_within_s": _parse_collect_window,
     "callback_url": _parse_text,

@@ -155,7 +155,7 @@ def _answer(
 ) -> _TimedAnalysis:
     """Make an answer of what is in by now."""
     began = time.monotonic()
-    record = record_of(ctx, st, incident.cluster)
+    record = read_own_record(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
         num_erased = erasures.count_erased(session, st.id)
         known = collect_known(session, st, incident, record, final=final)
@@ -189,7 +189,7 @@ class OwnRecord(NamedTuple):
     own_in_force: str
 
 
-def record_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
+def read_own_record(ctx: Context, st: IncidentProgress, cluster: str | None) -> OwnRecord:
     """What an answer is told of our own record. It opens sessions: call it within none."""
     return OwnRecord(find_priors(ctx, st, cluster), _find_starts(ctx, st), label_in_force(ctx))
 

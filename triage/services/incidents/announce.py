@@ -62,7 +62,7 @@ def announce(
         yield_turn(session, incident_id, beside)
         job = make_job(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
-        cluster_id = jobs.cluster_of(session, incident_id)
+        cluster_id = jobs.find_cluster(session, incident_id)
         jobs.note_nodes_seen(session, cluster_id, names, now)
         if node_notices.has_any(session, cluster_id, names):
             work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

@@ -60,7 +60,7 @@ def _take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
     with ctx.database.reading() as session:
         bodies = node_notices.read_bodies(session, [one.id for one in notices])
     texts = [
-        TextOfNode(_name_of(one), one.node, one.kind, one.redacted, bodies[one.id])
+        TextOfNode(_make_notice_name(one), one.node, one.kind, one.redacted, bodies[one.id])
         for one in notices
         if one.id in bodies
     ]
@@ -72,7 +72,7 @@ def _take_in(ctx: Context, target: Target, notices: Sequence[NoticeKey]) -> int:
         return 0
 
 
-def _name_of(notice: NoticeKey) -> str:
+def _make_notice_name(notice: NoticeKey) -> str:
     """A name that tells it from others, whatever came before it."""
     ending = ".log" if notice.kind == FileKind.KERNEL_LOG else ".json"
     name = f"{notice.source}-{notice.sha256[:_SHORT]}{ending}"

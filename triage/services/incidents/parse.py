@@ -80,7 +80,7 @@ def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
     incident is answered without them as a failure of ours.
     """
     now = read_utc_now()
-    upload = artifacts.upload_of(session, upload_id)
+    upload = artifacts.find_upload(session, upload_id)
     if upload is not None:
         settling.note_change(session, upload[0], now)
         work.enqueue(session, WorkKind.ANALYSE, upload[0], now)
@@ -223,7 +223,7 @@ def _keep(ctx: Context, session: Session, incident_id: str, readings: Sequence[R
     # The incident is locked before the nodes, as everywhere: one order avoids deadlocks.
     settling.note_change(session, incident_id, now)
     nodes = {str(row["node"]) for one in readings for row in one.rows if row.get("node")}
-    cluster_id = jobs.cluster_of(session, incident_id)
+    cluster_id = jobs.find_cluster(session, incident_id)
     jobs.note_nodes_seen(session, cluster_id, nodes, now)
     ctx.fleet.saw_parts(session, cluster_id, readings, now)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

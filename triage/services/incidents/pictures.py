@@ -23,8 +23,8 @@ from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.pictures.grid import (
     STATES,
     arrange,
+    choose_state,
     group_ranks_by_state,
-    state_of,
     summarize_ranks,
 )
 from triage.render.pictures.markup import Html
@@ -157,7 +157,7 @@ def encode_grid(ranks: Sequence[RankState]) -> bytes:
     if places:
         parts.append(np.array(numbers, "<u2").tobytes())
     of_state = {name: number for number, name in enumerate(STATES)}
-    parts.append(bytes(of_state[state_of(one)] for one in cells))
+    parts.append(bytes(of_state[choose_state(one)] for one in cells))
     return b"".join(parts)
 
 

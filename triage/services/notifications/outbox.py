@@ -65,7 +65,7 @@ def tell_deleted(
 
     The message outlives the incident, so it is of none.
     """
-    receivers = set(deliveries.list_told(session, incident.id))
+    receivers = set(deliveries.list_receivers(session, incident.id))
     subscriptions.keep_callbacks(session, incident.id)
     message = replace(
         make_message(incident, None, settings, Event.DELETED, now),

@@ -35,7 +35,9 @@ def add_to_storm(
     """
     if get_receiver(Kind(receiving.kind)).each:
         return False
-    if receiving.incident_id is not None or deliveries.was_told(session, receiving.id, incident_id):
+    if receiving.incident_id is not None or deliveries.was_sent_to(
+        session, receiving.id, incident_id
+    ):
         return False
     if deliveries.count_since(session, receiving.id, now - _MINUTE) < settings.messages_per_minute:
         return False
@@ -56,9 +58,7 @@ def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> Del
     """The message of a storm with its body, which it gets once, before its first try."""
     with ctx.database.writing() as session:
         until = one.next_at or one.created_at + _MINUTE
-        number, newest = deliveries.list_not_told(
-            session, receiving.id, one.created_at, _MOST_NAMED
-        )
+        number, newest = deliveries.list_unsent(session, receiving.id, one.created_at, _MOST_NAMED)
         storm = Storm(
             since=one.created_at,
             until=until,

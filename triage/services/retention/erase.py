@@ -70,7 +70,7 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
     require_ownership(ctx)
     for _ in range(_TRIES):
         with ctx.database.reading() as session:
-            pack = erasures.pack_of(session, artifact_id)
+            pack = erasures.find_pack(session, artifact_id)
             if pack is None:
                 _raise_not_found(session, artifact_id, "artifact")
         rewritten = _drop_file(ctx, pack)
@@ -124,7 +124,7 @@ def _note_erasure(
     """Write it down; False, and nothing is written, where the pack is another by now."""
     with ctx.database.writing() as session:
         erasures.lock(session, pack.incident_id)
-        if erasures.pack_of(session, pack.artifact.id) != pack:
+        if erasures.find_pack(session, pack.artifact.id) != pack:
             return False
         incident = incidents.find(session, pack.incident_id)
         if incident is None:

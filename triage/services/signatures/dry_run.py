@@ -22,7 +22,7 @@ from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
-from triage.services.incidents.analyse import collect_known, record_of
+from triage.services.incidents.analyse import collect_known, read_own_record
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.signatures.upload import make_candidate
 from triage.services.uploads.pack import write_plain
@@ -107,7 +107,7 @@ def _try_one(
         st = settling.find_progress(session, incident.id)
     if st is None:
         return
-    record = record_of(ctx, st, incident.cluster)
+    record = read_own_record(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
         files = [
             one
@@ -124,7 +124,7 @@ def _try_one(
         run.looked_at += 1
         if packed[0] == packed[1]:
             return  # the same evidence gives the same answer
-        answers = [_answer_of(ctx, readers, [*rest, *one], known) for one in packed]
+        answers = [_answer_again(ctx, readers, [*rest, *one], known) for one in packed]
     except (ArtifactError, NotFound):
         run.without_bytes += 1
         return
@@ -159,7 +159,7 @@ def _read_again(
     return found
 
 
-def _answer_of(
+def _answer_again(
     ctx: Context, readers: Readers, packed: Sequence[bytes], known: KnownOfJob
 ) -> Answer:
     analysis = readers.analyse(packed, known, deadline_s=ctx.settings.analyse_deadline_s)

@@ -60,7 +60,7 @@ def make_candidate(
         raise Unprocessable(
             f"{len(error.faults)} things are wrong with the signatures",
             hint="triage signatures check FILE says the same without a service",
-            places=tuple(_place_of(one, file) for one in error.faults[:_SHOWN]),
+            places=tuple(_find_fault_place(one, file) for one in error.faults[:_SHOWN]),
         ) from error
     if not own.num_of(file):
         raise Unprocessable(
@@ -70,7 +70,7 @@ def make_candidate(
     return own
 
 
-def _place_of(fault: SignatureFault, file: str) -> Place:
+def _find_fault_place(fault: SignatureFault, file: str) -> Place:
     """Where in the body, or in which other file, something is wrong."""
     if fault.file == file:
         return Place(f"body/{fault.line}", f"line {fault.line}: {fault.reason}")

@@ -25,7 +25,7 @@ from triage.signatures.own.own_signatures import (
     OwnEntry,
     OwnSignatures,
     Silence,
-    label_of,
+    make_label,
 )
 from triage.signatures.own.pattern import PatternFault
 from triage.signatures.registry import Match, load_all_signatures, match
@@ -64,8 +64,8 @@ def read_files_below(path: Path) -> dict[str, bytes]:
     """Name -> bytes of the file, or of the ``*.toml`` of the folder. Raises :class:`UsageError`."""
     try:
         if not path.is_dir():
-            return {str(path): _head_of(path)}
-        found = {str(one): _head_of(one) for one in sorted(path.glob("*.toml"))}
+            return {str(path): _read_head(path)}
+        found = {str(one): _read_head(one) for one in sorted(path.glob("*.toml"))}
     except OSError as error:
         raise UsageError(f"cannot read signatures from {path}: {error.strerror}") from error
     if not found:
@@ -73,7 +73,7 @@ def read_files_below(path: Path) -> dict[str, bytes]:
     return found
 
 
-def _head_of(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     """Enough of a file to read it, or to see that it is too large."""
     with path.open("rb") as file:
         return file.read(MAX_BYTES + 1)
@@ -116,7 +116,7 @@ def check_from_files(files: Mapping[str, bytes]) -> tuple[OwnSignatures, tuple[C
         raise FaultySignatures(faults)
     rows = [_make_checked(entry, one.matches) for entry, one in signatures]
     rows += [_make_checked(silence, silence.matches) for silence in silences]
-    label = label_of(entries, silences)
+    label = make_label(entries, silences)
     return OwnSignatures(entries, silences, label) if rows else NO_OWN, tuple(rows)
 
 

@@ -103,7 +103,7 @@ class Silence:
 class OwnSignatures:
     """All own signatures of a reader, in the order in which they are tried.
 
-    ``label`` says which set it is, as :func:`label_of` does: what was read with it bears it.
+    ``label`` says which set it is, as :func:`make_label` does: what was read with it bears it.
     """
 
     entries: tuple[OwnEntry, ...] = ()
@@ -143,7 +143,7 @@ NO_OWN: Final = OwnSignatures()
 _MOST_FILES: Final = 3
 
 
-def label_of(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
+def make_label(entries: Sequence[OwnEntry], silences: Sequence[Silence]) -> str:
     """``3f2a9c81d0e4 (own.toml, uploaded/board)``: the digest of all that decides how a line is
     read, and the files.
 

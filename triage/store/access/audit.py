@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from models import Audit
 from triage.domain.wire import UNSENT, WireForm
-from triage.store.views import view_of
+from triage.store.views import make_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +79,4 @@ def list_acts(
         value = wanted.get(column.key)
         if value is not None:
             query = query.where(column == value)
-    return [view_of(AuditView, row) for row in session.scalars(query)]
+    return [make_view(AuditView, row) for row in session.scalars(query)]

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from models import Idempotency
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
-from triage.store.views import view_of
+from triage.store.views import make_view
 
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
@@ -57,7 +57,7 @@ def claim(
     if dead and kept.fingerprint == fingerprint:
         kept.owner, kept.taken_at = owner, now
         return None
-    return view_of(KeptAnswer, kept)
+    return make_view(KeptAnswer, kept)
 
 
 class _AnswerColumns(TypedDict, total=False):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from models import ApiKey
 from triage.errors import NotAllowed
-from triage.store.views import KeyView, view_of
+from triage.store.views import KeyView, make_view
 
 # Asked by every upload; made once, of the table.
 _KEYS: Final = cast("Table", ApiKey.__table__)
@@ -100,4 +100,4 @@ def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:
 
 def view(row: ApiKey) -> KeyView:
     """A row as a value that outlives its session."""
-    return view_of(KeyView, row, scopes=frozenset(row.scopes))
+    return make_view(KeyView, row, scopes=frozenset(row.scopes))

@@ -21,7 +21,7 @@ from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
 from triage.store.database.row_locks import lock_rows
-from triage.store.views import IncidentView, ResolutionView, view_of
+from triage.store.views import IncidentView, ResolutionView, make_view
 from triage.store.work import table as work
 
 # What every upload asks and says, made once, of the tables.
@@ -237,11 +237,11 @@ def _select_joined() -> Select[Incident, str, str, Resolution]:
 
 
 def _view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
-    return view_of(
+    return make_view(
         IncidentView,
         row,
         job_id=job_id,
         cluster=cluster or None,
         state=IncidentState(row.state),
-        resolution=None if resolution is None else view_of(ResolutionView, resolution),
+        resolution=None if resolution is None else make_view(ResolutionView, resolution),
     )

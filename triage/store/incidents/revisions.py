@@ -12,7 +12,7 @@ from models import Revision, Suspect
 from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role
 from triage.domain.report import WantedFile
-from triage.store.views import RevisionView, view_of
+from triage.store.views import RevisionView, make_view
 
 # Of a long list of suspects, those further down are looked at when somebody asks.
 _MOST_PARTS = 20
@@ -110,4 +110,4 @@ def list_revisions(session: Session, incident_id: str, limit: int = 200) -> list
 
 
 def _view(row: Revision) -> RevisionView:
-    return view_of(RevisionView, row)
+    return make_view(RevisionView, row)

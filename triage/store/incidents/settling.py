@@ -14,7 +14,7 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
 from triage.store.incidents.matching import is_open
 from triage.store.incidents.revisions import NewAnswer
-from triage.store.views import view_of
+from triage.store.views import make_view
 from triage.store.work import table as work
 
 
@@ -48,7 +48,7 @@ def find_progress(session: Session, incident_id: str) -> IncidentProgress | None
     row = session.get(Incident, incident_id, options=[undefer(Incident.facts)])
     if row is None:
         return None
-    return view_of(
+    return make_view(
         IncidentProgress,
         row,
         state=IncidentState(row.state),

@@ -63,7 +63,7 @@ def list_failures_of_job(session: Session, incident_id: str) -> list[FailureOfJo
     ]  # fmt: skip
 
 
-def restart_of(session: Session, incident_id: str) -> Restart | None:
+def find_restart(session: Session, incident_id: str) -> Restart | None:
     """Whether the job is worth starting again, by the newest answer; None where it does not say.
 
     Raises :class:`Unavailable` for an answer that cannot be read.

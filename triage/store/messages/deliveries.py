@@ -12,7 +12,7 @@ from models import Delivery, Incident, Job
 from triage.domain.states import DeliveryState, IncidentState
 from triage.store.database.sealing import get_sealer
 from triage.store.database.upsert import insert_missing
-from triage.store.views import DeliveryView, NewDelivery, view_of
+from triage.store.views import DeliveryView, NewDelivery, make_view
 
 ERASED: Final = "what this message said was erased on request"
 # A message about a storm is made so long before the last incident that it names, at most.
@@ -77,7 +77,7 @@ def list_pending(session: Session, subscription_id: str, limit: int = 100) -> li
     return [view(session, row) for row in rows if sealer.open(row.url) is not None]
 
 
-def was_told(session: Session, subscription_id: str, incident_id: str) -> bool:
+def was_sent_to(session: Session, subscription_id: str, incident_id: str) -> bool:
     """Whether this receiver was sent anything of this incident."""
     query = select(Delivery.id).where(
         Delivery.incident_id == incident_id, Delivery.subscription_id == subscription_id
@@ -107,7 +107,7 @@ def is_storm_pending(session: Session, subscription_id: str, now: datetime) -> b
     return session.scalar(query.limit(1)) is not None
 
 
-def list_not_told(
+def list_unsent(
     session: Session, subscription_id: str, since: datetime, limit: int
 ) -> tuple[int, list[tuple[str, str, str]]]:
     """Incidents that ended since then and that this receiver was sent nothing of: how many, and
@@ -151,7 +151,7 @@ def forget_bodies(session: Session, incident_id: str, since: datetime) -> None:
                 row.state, row.next_at, row.last_error = str(DeliveryState.FAILED), None, ERASED
 
 
-def list_told(session: Session, incident_id: str) -> list[str]:
+def list_receivers(session: Session, incident_id: str) -> list[str]:
     """The receivers that were sent something of an incident."""
     query = select(Delivery.subscription_id).where(Delivery.incident_id == incident_id)
     return sorted(set(session.scalars(query)))
@@ -233,4 +233,4 @@ def view(session: Session, row: Delivery) -> DeliveryView:
     url, body = sealer.open(row.url), sealer.open_bytes(row.body)
     if url is None or body is None:
         url, body = "", b""
-    return view_of(DeliveryView, row, state=DeliveryState(row.state), url=url, body=body)
+    return make_view(DeliveryView, row, state=DeliveryState(row.state), url=url, body=body)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from models import Subscription
 from triage.clock import read_utc_now
 from triage.store.database.sealing import get_sealer
-from triage.store.views import SubscriptionView, view_of
+from triage.store.views import SubscriptionView, make_view
 
 UNOPENED: Final = (
     "its address and secrets were sealed by a key that is not known here: give that key back"
@@ -194,7 +194,7 @@ def view(session: Session, row: Subscription) -> SubscriptionView:
     off = {} if None not in opened else {
         "disabled_at": row.disabled_at or row.created_at, "disabled_why": UNOPENED,
     }  # fmt: skip
-    return view_of(
+    return make_view(
         SubscriptionView,
         row,
         **off,

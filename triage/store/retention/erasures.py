@@ -109,7 +109,7 @@ def list_blob_keys(session: Session, incident_id: str) -> list[str]:
     return [key for key in session.scalars(keys) if key is not None]
 
 
-def pack_of(session: Session, artifact_id: str) -> PackMember | None:
+def find_pack(session: Session, artifact_id: str) -> PackMember | None:
     """Where a file lies; None where there is none of this id."""
     upload_id = session.scalar(select(Artifact.upload_id).where(Artifact.id == artifact_id))
     if upload_id is None:

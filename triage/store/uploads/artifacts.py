@@ -190,7 +190,7 @@ def list_by_upload(session: Session, upload_id: str) -> list[ArtifactView]:
     return [_view(row) for row in session.execute(query)]
 
 
-def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:
+def find_upload(session: Session, upload_id: str) -> tuple[str, str | None] | None:
     """(incident, blob key) of an upload; no key once its bytes were pruned."""
     row = session.execute(
         select(Upload.incident_id, Upload.blob_key).where(Upload.id == upload_id)

@@ -24,7 +24,7 @@ from triage.domain.states import WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
-from triage.store.views import WorkView, view_of
+from triage.store.views import WorkView, make_view
 from triage.store.work.fair_queue import FIRST, make_row
 
 # While a row is held, nothing has asked for it again yet.
@@ -305,4 +305,4 @@ def _count(session: Session, statement: Update) -> int:
 
 def view(row: Work) -> WorkView:
     """A row as a value that outlives its session."""
-    return view_of(WorkView, row, kind=WorkKind(row.kind), state=WorkState(row.state))
+    return make_view(WorkView, row, kind=WorkKind(row.kind), state=WorkState(row.state))

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
 from triage.api.requests.values import IncidentRef
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.render.comparison import compare
 from triage.render.data import wire
 from triage.render.words.moments import TimelineRow, build_timeline_rows
@@ -64,7 +64,7 @@ def _build_side(request: Request, session: Session, incident_id: str) -> _Side:
 @router.get("/compare", name="page_compare", dependencies=[Depends(drop_blanks("a", "b"))])
 def compare_page(request: Request, a: _Incident = None, b: _Incident = None) -> Response:
     """Both, or a choice where one is not named yet."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         sides = [_build_side(request, session, one) for one in (a, b) if one is not None]
         cluster = get_caller(request).cluster
         choices = incidents.list_incidents(session, cluster=cluster, limit=_PICKED_FROM)

@@ -15,7 +15,7 @@ from triage.api.requests.cursors import (
     parse_time_cursor,
 )
 from triage.api.requests.values import Cursor, Name, RowKind, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
 from triage.store.uploads import artifacts, evidence
@@ -52,7 +52,7 @@ def collect_evidence_values(
     cursor: str | None,
 ) -> dict[str, Any]:
     """The values that the template of evidence shows."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = evidence.list_by_incident(
             session,
             incident_id,
@@ -101,7 +101,7 @@ def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa
     """The files that came in, with the state of each."""
     incident = find_page_incident(request, id)
     after = parse_time_cursor("artifacts", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = artifacts.list_by_incident(session, incident.id, after=after, limit=_FILES + 1)
         in_states = artifacts.count_by_state(session, incident.id)
     shown = rows[:_FILES]

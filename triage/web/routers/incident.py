@@ -14,7 +14,7 @@ from triage.api.access import Scope, get_actor
 from triage.api.answers.json import make_tagged_response
 from triage.api.description.described import BINARY
 from triage.api.requests.values import Cursor, Name, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
 from triage.render.words.next_step import (
@@ -92,7 +92,7 @@ class _ShownIncident:
 
 def _load_shown_incident(request: Request, incident_id: str, number: int | None) -> _ShownIncident:
     """The incident with the answer of revision ``number``, the newest for None."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         incident = find_incident(request, session, incident_id)
         history = revisions.list_revisions(session, incident.id)
         shown = history[0] if history and number is None else None
@@ -163,7 +163,7 @@ def incident_page(
     """The whole page; ``revision`` shows an earlier answer."""
     shown = _load_shown_incident(request, id, revision)
     rows = collect_evidence_values(request, shown.incident.id, role, node, kind, cursor)
-    acts = request.app.state.acts_of_incident(state_of(request).context, shown.incident.id)
+    acts = request.app.state.acts_of_incident(get_state(request).context, shown.incident.id)
     return page(request, "incident.html", acts=acts, **_collect_live_values(shown), **rows)
 
 
@@ -198,7 +198,7 @@ async def resolved(request: Request, id: str) -> Response:  # noqa: A002
     def work() -> str:
         incident_id = find_page_incident(request, id).id
         resolve(
-            state_of(request).context,
+            get_state(request).context,
             incident_id,
             fields.get("category", ""),
             node,

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from triage.api.access import Scope, get_caller
 from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
 from triage.api.requests.values import CategoryName, Cursor, Name, StateName
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.store.incidents import incidents
 from triage.web.access import admit
 from triage.web.blank_filters import drop_blanks
@@ -39,7 +39,7 @@ def incident_list(
     """The newest first."""
     before = parse_time_cursor("incidents", cursor)
     of_cluster = get_caller(request).asks(cluster)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = incidents.list_incidents(
             session,
             job_id=job_id,

@@ -8,7 +8,7 @@ from fastapi import Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, check_local
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.patterns import compile_re
 from triage.services.sessions import log_in, log_out
 from triage.web.access import check_origin, forget_cookie, get_secret, identify, set_cookie
@@ -31,7 +31,7 @@ def place_to_go(wanted: str | None) -> str:
 @router.get("/login", name="page_login")
 async def login_form(request: Request) -> Response:
     """The form; under ``--open`` nobody needs a token, and the list follows."""
-    state = state_of(request)
+    state = get_state(request)
     if state.open_access:
         check_local(request)
         return RedirectResponse(_HOME, 303)
@@ -44,7 +44,7 @@ async def logged_in(request: Request) -> Response:
     """The cookie for a good token; the form again for another."""
     check_origin(request)
     fields = await read_form(request, signed=False)
-    state = state_of(request)
+    state = get_state(request)
     wanted = place_to_go(fields.get("next"))
     token = fields.get("token", "").strip()
     key = await state.token_lookup.key_of(request, token)
@@ -63,7 +63,7 @@ async def logged_out(request: Request) -> Response:
     await read_form(request)
     secret = get_secret(request)
     if secret is not None:
-        await to_thread.run_sync(log_out, state_of(request).context, secret)
+        await to_thread.run_sync(log_out, get_state(request).context, secret)
     answer = RedirectResponse("/login", 303, headers={"Cache-Control": "no-store"})
     forget_cookie(request, answer)
     return answer

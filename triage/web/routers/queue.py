@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, get_actor, get_caller
 from triage.api.requests.values import check_id, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, Refusal
@@ -42,12 +42,12 @@ def queue(request: Request) -> Response:
     visitor = get_visitor(request)
     is_admin = visitor is not None and visitor.may(Scope.ADMIN)
     now = read_utc_now()
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = backlog.list_newest_work(session, _ROWS)
         uploads = {
             row.key: of[0]
             for row in rows
-            if row.kind is WorkKind.PARSE and (of := artifacts.upload_of(session, row.key))
+            if row.kind is WorkKind.PARSE and (of := artifacts.find_upload(session, row.key))
         }
         values: dict[str, Any] = {
             "work": [
@@ -58,7 +58,7 @@ def queue(request: Request) -> Response:
             "messages": backlog.list_messages(session, _ROWS) if is_admin else [],
             "num_messages": backlog.count_messages(session),
         }
-    strange = _describe_store_doubt(state_of(request).context)
+    strange = _describe_store_doubt(get_state(request).context)
     return page(request, "queue.html", tells=is_admin, now=now, strange=strange, **values)
 
 
@@ -91,6 +91,6 @@ async def send_again(request: Request, id: str) -> Response:  # noqa: A002
     """The same message under the same id, at once."""
     await read_form(request)
     delivery_id = check_id(id, "delivery", "")
-    ctx, actor = state_of(request).context, get_actor(request)
+    ctx, actor = get_state(request).context, get_actor(request)
     await to_thread.run_sync(resend, ctx, delivery_id, actor)
     return RedirectResponse(f"/queue#{quote(delivery_id)}", 303)

@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 from triage.api.access import Scope
 from triage.api.description.described import BINARY
 from triage.api.requests.values import FileName, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.file_kind import FileKind
 from triage.domain.patterns import compile_re
 from triage.services.uploads.raw_file import find_stored_file, read_lines_around, read_pieces
@@ -32,7 +32,7 @@ def raw(
 ) -> Response:
     """The lines around one, which is marked; of a dump, what it came down to."""
     incident = find_page_incident(request, id)
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     stored = find_stored_file(ctx, incident.id, file)
     if stored.kind == FileKind.FLIGHT_RECORDER:
         with ctx.database.reading() as session:
@@ -59,7 +59,7 @@ def raw_bytes(
 ) -> Response:
     """The whole file, to be saved: never as something that a browser would draw."""
     incident = find_page_incident(request, id)
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     stored = find_stored_file(ctx, incident.id, file)
     name = _UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"
     headers = {

@@ -10,7 +10,7 @@ from triage.api.access import Scope, get_caller
 from triage.api.requests.cursors import make_id_cursor, parse_id_cursor
 from triage.api.requests.values import Cursor, Name
 from triage.api.routers.search import SEARCH, Words
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.services.search import LEAST_TEXT, search
 from triage.web.access import admit
 from triage.web.blank_filters import drop_blanks
@@ -31,7 +31,7 @@ def search_page(
     found, older = None, None
     if q is not None:
         found, older = search(
-            state_of(request).context,
+            get_state(request).context,
             q,
             get_caller(request),
             cluster,

@@ -19,7 +19,7 @@ from triage.api.requests.body import UploadBody
 from triage.api.requests.values import Name, check_query
 from triage.api.requests.values import name as checked_name
 from triage.api.routers.uploads import take_in_turn
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import Refusal, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads.by_hand import Chosen, make_job_id, settle_now, take_chosen
@@ -51,18 +51,18 @@ def upload_form(
         job_id=job_id or "",
         cluster=bound or cluster or "",
         is_bound=bound is not None,
-        limit=state_of(request).context.settings.max_bundle_bytes,
+        limit=get_state(request).context.settings.max_bundle_bytes,
     )
 
 
 @router.post("", name="page_uploaded")
 async def uploaded(request: Request) -> Response:
     """The form as a browser without our script sends it; to the incident, when all is in."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     boundary = parse_boundary(request.headers.get("content-type", ""))
     body = UploadBody(request, ctx.settings.max_bundle_bytes + _FORM_BYTES)
     chosen = await take_in_turn(
-        state_of(request), body, partial(_take_form, request, ctx, body, boundary)
+        get_state(request), body, partial(_take_form, request, ctx, body, boundary)
     )
     if chosen.incident_id is None:
         raise Unprocessable(
@@ -83,11 +83,11 @@ async def uploaded_bundle(
     """The tar that the script sends; where the incident is, and what was refused, as JSON."""
     try:
         check_csrf(request, request.headers.get(_CSRF_HEADER))
-        ctx = state_of(request).context
+        ctx = get_state(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
         target = Target(job_id or make_job_id(), cluster=cluster, caller=get_caller(request))
         taken = await take_in_turn(
-            state_of(request), body, partial(take_bundle, ctx, target, body.read, None)
+            get_state(request), body, partial(take_bundle, ctx, target, body.read, None)
         )
         await to_thread.run_sync(settle_now, ctx, taken.incident_id)
     except Refusal as refusal:  # a script reads this

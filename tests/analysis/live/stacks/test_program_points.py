@@ -5,7 +5,7 @@ import pytest
 from tests.support.stacks import frames
 from triage.analysis.live.stacks.normalise import own_frames
 from triage.analysis.live.stacks.program_points import ProgramPoint as P
-from triage.analysis.live.stacks.program_points import point_of
+from triage.analysis.live.stacks.program_points import find_point
 
 MAIN = " step (train.py:24) main (train.py:37) <module> (train.py:43)"
 
@@ -44,7 +44,7 @@ MAIN = " step (train.py:24) main (train.py:37) <module> (train.py:43)"
     ],
 )  # fmt: skip
 def test_tells_the_point(stack: str, point: P) -> None:
-    assert point_of(own_frames(frames(stack + MAIN))).point is point
+    assert find_point(own_frames(frames(stack + MAIN))).point is point
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_tells_the_point(stack: str, point: P) -> None:
     ],
 )
 def test_tells_the_point_of_native_frames(stack: str, point: P) -> None:
-    assert point_of(own_frames(frames(stack, native=True))).point is point
+    assert find_point(own_frames(frames(stack, native=True))).point is point
 
 
 def test_the_line_to_look_at_is_of_the_jobs_own_code() -> None:
-    found = point_of(own_frames(frames("read (ssl.py:1) get (urllib3/response.py:2)" + MAIN)))
+    found = find_point(own_frames(frames("read (ssl.py:1) get (urllib3/response.py:2)" + MAIN)))
     assert found.told_by is not None
     assert (found.told_by.function, found.told_by.line) == ("step", 24)
 
@@ -75,9 +75,9 @@ def test_frames_below_a_worker_loop_are_the_parents() -> None:
 
 
 def test_no_frames_are_unknown() -> None:
-    assert point_of(()).point is P.UNKNOWN
+    assert find_point(()).point is P.UNKNOWN
 
 
 def test_names_of_a_megabyte_are_bounded() -> None:
     (frame,) = frames("f" * 2_000_000 + " (x.so)", native=True)
-    assert point_of(own_frames([frame] * 10_000)).point is P.UNKNOWN
+    assert find_point(own_frames([frame] * 10_000)).point is P.UNKNOWN

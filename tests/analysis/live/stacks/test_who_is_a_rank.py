@@ -9,7 +9,7 @@ from tests.support.stack_texts import LOADER, REDUCE, Frame, py_spy_text
 from tests.support.stacks import DEVICE, case_of, frames, look, thread
 from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.program_points import ProgramPoint as P
-from triage.analysis.live.stacks.program_points import point_of
+from triage.analysis.live.stacks.program_points import find_point
 from triage.domain.live.launchers import is_helper
 from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
@@ -83,7 +83,7 @@ def test_a_main_thread_of_the_job_speaks_for_itself() -> None:
 )
 def test_native_frames_tell_what_python_waits_for(stack: str, point: P) -> None:
     shown = [one for name in stack.split() for one in frames(f"{name} (lib.so)", native=True)]
-    assert point_of(shown).point is point
+    assert find_point(shown).point is point
 
 
 def test_native_stacks_name_who_waits_for_a_lock() -> None:

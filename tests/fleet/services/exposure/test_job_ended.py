@@ -19,7 +19,7 @@ from tests.fleet.services.fleets import (
 )
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.services.exposure.job_ended import end_from, keep_job_end
+from triage.fleet.services.exposure.job_ended import keep_job_end, parse_end
 from triage.services.context import Context
 
 NOW = at(500)
@@ -32,7 +32,7 @@ def ctx(request, tmp_path) -> Iterator[Context]:
 
 
 def end(ctx: Context, job_id: object = "1", **body: object) -> dict:
-    return keep_job_end(ctx, end_from({"job_id": job_id, "cluster": "a", **body}, NOW)).to_dict()
+    return keep_job_end(ctx, parse_end({"job_id": job_id, "cluster": "a", **body}, NOW)).to_dict()
 
 
 def test_a_job_that_ended_is_a_run_and_no_incident(ctx: Context) -> None:
@@ -72,7 +72,7 @@ def test_what_slurm_calls_its_job_is_read(ctx: Context) -> None:
     ],
 )
 def test_the_state_decides_else_the_exit_code(said: dict, ending: Ending) -> None:
-    assert end_from({"job_id": 1, "ended_at": stamp(1), **said}, NOW).state.ending == ending
+    assert parse_end({"job_id": 1, "ended_at": stamp(1), **said}, NOW).state.ending == ending
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_state_decides_else_the_exit_code(said: dict, ending: Ending) -> Non
 )
 def test_what_is_wrong_is_named(body: dict, where: str) -> None:
     with pytest.raises(Unprocessable) as refused:
-        end_from({"job_id": "1", **body}, NOW)
+        parse_end({"job_id": "1", **body}, NOW)
     assert [place.where for place in refused.value.places] == [where]
 
 

@@ -12,7 +12,7 @@ from tests.fleet.services.fleets import at, imported, row, service_on, stamp, to
 from triage.errors import UsageError
 from triage.fleet.record.faults import faults_of
 from triage.fleet.services.exposure.imports import parse_day_zero, parse_node_names
-from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.standings.standing import fleet_standings
 from triage.services.context import Context
 
@@ -106,7 +106,7 @@ def test_an_outage_that_never_ends_ends_by_the_next_run_of_its_node(ctx: Context
     imported(ctx, rows(out("n1", 1, None), out("n2", 1, None)))
     told(ctx, row("7", 30, 40, nodes="n1"), row("6", 0, 5, nodes="n[1-2]"))
     with ctx.database.reading() as session:
-        record = record_of(session, since=at(0), until=at(100))
+        record = read_fleet_record(session, since=at(0), until=at(100))
     assert [round(day * 24) for day in faults_of(record).end_day] == [30, 100]
     assert "outages without an end, ended by the next run on their node: 1" in record.notes
 
@@ -116,7 +116,7 @@ def test_outages_that_overlap_are_one_fault(ctx: Context) -> None:
         ctx, rows(out("n1", 1, 9), out("n1", 5, 7, "gpu"), out("n1", 8, 12), out("n1", 20, 21))
     )
     with ctx.database.reading() as session:
-        found = faults_of(record_of(session, since=at(0), until=at(100)))
+        found = faults_of(read_fleet_record(session, since=at(0), until=at(100)))
     assert [round(day * 24) for day in found.start_day] == [1, 20]
     assert [round(day * 24) for day in found.end_day] == [12, 21]
 
@@ -147,7 +147,9 @@ def test_ten_years_of_a_trace_without_dates(ctx: Context) -> None:
     assert imported(ctx, text, day_zero=zero).tally == (365, 0, 0)
     assert imported(ctx, text, day_zero=zero).tally == (0, 0, 365)
     with ctx.database.reading() as session:
-        found = faults_of(record_of(session, since=zero, until=datetime(2015, 1, 1, tzinfo=UTC)))
+        found = faults_of(
+            read_fleet_record(session, since=zero, until=datetime(2015, 1, 1, tzinfo=UTC))
+        )
     assert (len(found), found.num_nodes) == (365, 7)
 
 
@@ -186,7 +188,7 @@ def test_gpus_that_came_later_are_held_against_their_own_time(
         imported(ctx, "\n".join(text))
     span = {"since": datetime(2012, 1, 1, tzinfo=UTC), "until": datetime(2020, 1, 1, tzinfo=UTC)}
     with ctx.database.reading() as session:
-        places = fleet_standings(record_of(session, **span)).places
+        places = fleet_standings(read_fleet_record(session, **span)).places
     (old,) = [place for place in places if (place.kind, place.name) == ("batch", "old")]
     assert old.found is wanted
     assert old.nodes == 60

@@ -17,7 +17,7 @@ from triage.fleet.services.answers import (
     build_fleet_options,
     look_at_fleet,
     look_at_standings,
-    report_of,
+    make_fleet_report,
 )
 from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
@@ -71,7 +71,7 @@ def answers(ctx: Context, chance: random.Random) -> Iterator[Any]:
     )  # fmt: skip
     yield look_at_fleet(ctx, **asked, options=options).to_dict(2000)
     yield look_at_standings(ctx, until=until, cluster=asked["cluster"]).to_dict()
-    report = report_of(ctx, **asked)
+    report = make_fleet_report(ctx, **asked)
     yield answer_projection(report, chance.choice([1, 10_000_000]), chance.choice([None, 0.001]))
     yield answer_checkpoint(report, chance.choice([None, 1]), chance.choice([None, 86_400.0]), None)
     yield answer_spares(report, chance.choice([None, 1_000_000]), 0.001, chance.choice([None, 0.5]))

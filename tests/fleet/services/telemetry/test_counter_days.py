@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.fleet.services.small_fleet import END, LEMON, keep_fleet
 from triage.fleet.services.answers import look_at_fleet, look_at_standings, with_counters
-from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.services.context import Context
 
@@ -26,7 +26,7 @@ def send(ctx: Context, node: str, values: list[int], cluster: str = "a") -> None
 
 def record(ctx: Context, cluster: str | None = "a"):
     with ctx.database.reading() as session:
-        bare = record_of(session, since=SINCE, until=END, cluster=cluster)
+        bare = read_fleet_record(session, since=SINCE, until=END, cluster=cluster)
         return with_counters(session, bare)
 
 

@@ -12,7 +12,7 @@ from tests.services.notifications.test_outbox import Receiver, listening, send_a
 from tests.support.work import do_all
 from triage.domain.states import WorkKind
 from triage.errors import Unprocessable
-from triage.fleet.services.weekly import compute_due_before, digest_of, enqueue_digest
+from triage.fleet.services.weekly import build_digest, compute_due_before, enqueue_digest
 from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.notify.registry import validate
@@ -163,7 +163,7 @@ def test_alarms_are_not_raised_for_a_look_back(ctx: Context, kind: str, key: str
 
 
 def test_an_empty_fleet_is_told_as_one(ctx: Context) -> None:
-    found = digest_of(ctx, DUE)
+    found = build_digest(ctx, DUE)
 
     assert "Nothing is known of this fleet" in found.sentences[0]
     assert found.headline.endswith("0 unexpected interruptions")
@@ -173,7 +173,7 @@ def test_an_empty_fleet_is_told_as_one(ctx: Context) -> None:
 def test_the_same_week_is_the_same_digest(ctx: Context) -> None:
     keep_fleet(ctx)
 
-    assert digest_of(ctx, DUE) == digest_of(ctx, DUE)
+    assert build_digest(ctx, DUE) == build_digest(ctx, DUE)
 
 
 def test_what_was_told_is_pruned_with_incidents_of_its_age(

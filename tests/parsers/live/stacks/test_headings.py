@@ -5,7 +5,7 @@ import pytest
 from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text, py_spy_text
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.parsers.live.stacks.stack_looks import (
-    process_of,
+    parse_process,
     read_faulthandler_looks,
     read_py_spy_looks,
 )
@@ -29,7 +29,7 @@ from triage.parsers.live.stacks.stack_looks import (
 def test_says_whose_stack_follows(
     line: str, rank: int | None, host: str | None, pid: int | None
 ) -> None:
-    process = process_of(line, UNKNOWN_PROCESS)
+    process = parse_process(line, UNKNOWN_PROCESS)
     assert process is not None
     assert (process.rank, process.host, process.pid) == (rank, host, pid)
 
@@ -51,7 +51,7 @@ def test_says_whose_stack_follows(
     ],
 )
 def test_passes_over_what_is_no_heading(line: str) -> None:
-    assert process_of(line, UNKNOWN_PROCESS) is None
+    assert parse_process(line, UNKNOWN_PROCESS) is None
 
 
 def one_file(heading: str, *, twice: bool = False) -> str:

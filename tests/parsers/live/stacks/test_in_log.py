@@ -10,14 +10,14 @@ from tests.support.stack_texts import LOADER, REDUCE, faulthandler_text
 from triage.domain.live.look import Look
 from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader, LogBounds
-from triage.parsers.logs.source import stream_of
+from triage.parsers.logs.source import open_stream
 
 STEPS = "".join(f"2026-03-14 02:40:{k:02d} INFO trainer: step {k} loss 2.31\n" for k in range(20))
 SMALL = LogBounds(chunk=700, line=512, context=256)
 
 
 def looks(text: str, name: str = "job.log", bounds: LogBounds = DEFAULT_BOUNDS) -> Sequence[Look]:
-    stream = stream_of(io.BytesIO(text.encode()), name)
+    stream = open_stream(io.BytesIO(text.encode()), name)
     assert stream is not None
     return LineReader(get_standard(), bounds, templates=False).read(stream).looks
 

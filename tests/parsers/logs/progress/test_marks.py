@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.parsers.logs.progress.marks import mark_of
+from triage.parsers.logs.progress.marks import find_mark
 
 MARKS = [
     ("end", "[after training is done] datetime: 2025-04-01 10:11:12"),
@@ -55,5 +55,5 @@ MARKS = [
 
 @pytest.mark.parametrize(("kind", "line"), MARKS, ids=[line[:40] for _, line in MARKS])
 def test_names_what_the_job_is_at(kind: str | None, line: str) -> None:
-    found = mark_of(line)
+    found = find_mark(line)
     assert (None if found is None else str(found)) == kind

@@ -12,7 +12,7 @@ from triage.analysis.live.communicators.levels import ABSENT, INIT
 from triage.analysis.live.communicators.rounds import Round, RoundMovement
 from triage.analysis.live.communicators.waits import EndOfWaits, Lag, find_waits
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
-from triage.analysis.live.detectors.operations import name_of
+from triage.analysis.live.detectors.operations import normalize_operation
 from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -144,7 +144,7 @@ def _describe_lag(lag: Lag) -> str:
     if lag.operation == INIT:
         return f"has not finished the set-up of a communicator, {several} have"
     verb = "completed" if lag.completed else "launched"
-    name = name_of(lag.operation)
+    name = normalize_operation(lag.operation)
     rest = lag.communicator.size - 1
     some = "" if lag.ahead >= rest else f" of {rest}"
     return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"

@@ -8,7 +8,7 @@ from typing import Final
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import RoundMovement
 from triage.analysis.live.communicators.who import MembersOfJob
-from triage.analysis.live.detectors.operations import name_of
+from triage.analysis.live.detectors.operations import normalize_operation
 from triage.analysis.live.jobs import own_round
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -122,7 +122,7 @@ class Disagree:
         """The claim on the odd ranks; of two halves either may be wrong."""
         tie = len(one.odd) == one.num_others
         ranks, nodes = members.places((who.process, members.look_of(who)) for who in one.odd)
-        more, fewer = name_of(one.odd_ahead), name_of(one.odd_behind)
+        more, fewer = normalize_operation(one.odd_ahead), normalize_operation(one.odd_behind)
         strength = _TIE if tie else _FROZEN if frozen else _ONE_LOOK
         convicts = frozen and not tie and bool(ranks or nodes)
         text = f"launched more {more} and fewer {fewer} than {one.num_others} of its peers"
@@ -156,4 +156,4 @@ class Disagree:
 def _describe_counts(counts: Mapping[str, int], one: _Disagreement) -> str:
     """``11 AllGather and 19 AllReduce``."""
     names = (one.odd_ahead, one.odd_behind)
-    return " and ".join(f"{counts.get(name, 0)} {name_of(name)}" for name in names)
+    return " and ".join(f"{counts.get(name, 0)} {normalize_operation(name)}" for name in names)

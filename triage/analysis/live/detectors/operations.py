@@ -16,6 +16,6 @@ _NAMES: Final = {
 }
 
 
-def name_of(operation: str) -> str:
+def normalize_operation(operation: str) -> str:
     """``AllReduce`` of ``allreduce``; any other word as it is."""
     return _NAMES.get(operation, operation)

@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import RoundMovement
-from triage.analysis.live.detectors.operations import name_of
+from triage.analysis.live.detectors.operations import normalize_operation
 from triage.analysis.live.jobs import own_round
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -80,4 +80,4 @@ def _spread_text(one: Communicator, name: str) -> str | None:
         return None
     first, *others = sorted(levels)
     rest = ", ".join(f"{levels[count]} launched {count}" for count in others)
-    return f"{levels[first]} ranks launched {first} {name_of(name)}, {rest}"
+    return f"{levels[first]} ranks launched {first} {normalize_operation(name)}, {rest}"

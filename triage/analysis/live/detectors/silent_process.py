@@ -252,7 +252,7 @@ def _list_reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Bec
         ReplyKind.UNREACHABLE: "could not be reached (503)",
     }
     name = f"rank {one.rank}" if one.rank is not None else f"the process on {one.node}"
-    for handler, replies in sorted(one.replies.items(), key=lambda item: _order_of(item[1])):
+    for handler, replies in sorted(one.replies.items(), key=lambda item: _get_order_key(item[1])):
         _, reply, artifact = replies[-1]
         if reply.kind in words:
             text = f"{name} {words[reply.kind]} to {handler}"
@@ -265,5 +265,5 @@ def _list_reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Bec
         yield Because(_NAME, "it still answered when another rank did not any more")
 
 
-def _order_of(replies: Sequence[tuple[int, Reply, str]]) -> tuple[bool, str]:
+def _get_order_key(replies: Sequence[tuple[int, Reply, str]]) -> tuple[bool, str]:
     return (replies[-1][1].kind is ReplyKind.ANSWERED, replies[-1][2])

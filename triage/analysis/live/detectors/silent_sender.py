@@ -118,7 +118,10 @@ def _collect_transfers(looks: Sequence[Look]) -> _TransferPicture:
             peers[one.hash, one.peer].append((one, look))
     ends = [
         _EndOfTransfers(
-            member, tuple(peers[member]), member in members, tuple(_last_of(members, member))
+            member,
+            tuple(peers[member]),
+            member in members,
+            tuple(_find_last_waits(members, member)),
         )
         for member in sorted(peers)
         if member not in busy
@@ -133,7 +136,7 @@ def _collect_transfers(looks: Sequence[Look]) -> _TransferPicture:
     )
 
 
-def _last_of(
+def _find_last_waits(
     members: dict[_MemberKey, _WaitsOfMember], member: _MemberKey
 ) -> list[tuple[Waiting, Look]]:
     return members[member].last if member in members else []
@@ -162,7 +165,7 @@ def _group_by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
 
 def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPicture) -> Finding:
     """The claim on one end."""
-    rank, node = _place_of(case, end.member)
+    rank, node = _find_member_place(case, end.member)
     if end.seen:
         strength = _TWO_LOOKS if picture.stands else _ONE_LOOK
     else:
@@ -252,13 +255,13 @@ def _describe_waiting(case: LiveCase, one: Waiting, look: Look) -> str:
     """Who waits, as far as it is known."""
     rank = case.rank_of(one.process, look)
     if rank is None:
-        rank = _place_of(case, (one.hash, one.rank))[0]
+        rank = _find_member_place(case, (one.hash, one.rank))[0]
     if rank is not None:
         return f"rank {rank}"
     return f"rank {one.rank} of communicator {one.hash:x}"
 
 
-def _place_of(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | None]:
+def _find_member_place(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | None]:
     """The global rank and the node of a member, as any tool knows it."""
     for process, look in _list_processes(case.looks, member):
         rank = case.rank_of(process, look)

@@ -53,7 +53,7 @@ def make_looks_of_telemetry(
     """Two looks at all GPUs; none where fewer than 3 GPUs were ever busy together, or were so in
     one sample. ``nodes`` are those of the job.
     """
-    found = _loads_of(files, placement, nodes)
+    found = _find_loads(files, placement, nodes)
     return [] if found is None else _make_last_busy_looks(*found)
 
 
@@ -63,7 +63,7 @@ def idle_gpus(
     """For how long all GPUs idled at the end of the telemetry; None where one of them did not, or
     too few were measured. ``nodes`` are those of the job.
     """
-    found = _loads_of(files, placement, nodes)
+    found = _find_loads(files, placement, nodes)
     if found is None:
         return None
     _, load, known = found
@@ -82,7 +82,7 @@ def idle_gpus(
     )
 
 
-def _loads_of(
+def _find_loads(
     files: Sequence[TelemetryFile], placement: Placement, nodes: Collection[str]
 ) -> tuple[Panels, Panel, Flags] | None:
     """What is known of all GPUs, their load, and where it was measured; None without a load."""
@@ -178,7 +178,7 @@ def _make_looks_of_files(
     load = panels.by_metric[Metric.UTILISATION_PERCENT]
     by_file: dict[str, list[GpuSample]] = {}
     for row, part in enumerate(parts):
-        sample = _sample_of(part, row, column, shown, most, load.at_ns(column))
+        sample = _make_sample(part, row, column, shown, most, load.at_ns(column))
         by_file.setdefault(panels.artifact(Metric.UTILISATION_PERCENT, part), []).append(sample)
     return [
         Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
@@ -186,7 +186,7 @@ def _make_looks_of_files(
     ]
 
 
-def _sample_of(
+def _make_sample(
     part: PanelPart, row: int, column: int, shown: _Columns, most: F32, at_ns: int
 ) -> GpuSample:
     """One GPU in one stretch of time."""

@@ -120,7 +120,7 @@ def _make_gpu(
     same = before is not None and classify_activity(before.sample) is does
     return GpuOfJob(
         last.node,
-        _rank_of(case, last.node, sample, places),
+        _find_rank(case, last.node, sample, places),
         sample,
         last.artifact,
         does,
@@ -136,7 +136,7 @@ def _is_apart(one: _PlacedSample, last: _PlacedSample) -> bool:
     return one.artifact != last.artifact
 
 
-def _rank_of(
+def _find_rank(
     case: LiveCase, node: str | None, sample: GpuSample, places: Mapping[str, list[str]]
 ) -> int | None:
     """The rank on a GPU: by its address, by its number on the node, or by the order of addresses

@@ -68,7 +68,7 @@ def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:
 
 
 @lru_cache(maxsize=65_536)
-def _name_of(function: str, native: bool) -> str:
+def _normalize_name(function: str, native: bool) -> str:
     text = function[: 4 * _MAX_NAME]
     if not native:
         return text.rpartition(".")[2][:_MAX_NAME]
@@ -78,7 +78,7 @@ def _name_of(function: str, native: bool) -> str:
 
 def get_bare_name(frame: StackFrame) -> str:
     """The bare name of what is called: ``get`` of ``Queue.get``, a C++ name without arguments."""
-    return _name_of(frame.function, frame.native)
+    return _normalize_name(frame.function, frame.native)
 
 
 @lru_cache(maxsize=65_536)

@@ -13,16 +13,16 @@ from triage.analysis.live.stacks.normalise import get_bare_name, is_library, sho
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     Worker,
+    find_worker,
     is_worker,
     main_thread,
     rank_stack,
-    worker_of,
 )
 from triage.analysis.live.stacks.two_looks import (
     StackMovement,
+    compare_stacks,
     last_two,
     made_whole,
-    movement_of,
 )
 from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
@@ -116,7 +116,7 @@ class _Gathered:
                 continue
             parent = process.parent_pid
             if is_worker(threads):
-                worker = worker_of(threads, look.artifact)
+                worker = find_worker(threads, look.artifact)
                 if worker is not None and parent is not None:
                     self.workers[parent].append((order, node, worker))
                 continue
@@ -139,7 +139,7 @@ class _Gathered:
             two = last_two(_choose_best_tool(stacks), looks)
             two = [(order, self.with_worker(order, stack)) for order, stack in two]
             pair = made_whole([stack for _, stack in two])
-            chosen.append((_refine_stack(pair[-1], stacks), movement_of(pair)))
+            chosen.append((_refine_stack(pair[-1], stacks), compare_stacks(pair)))
         chosen.sort(key=lambda pair: _sort_key(pair[0]))
         return StackPicture(
             tuple(stack for stack, _ in chosen),

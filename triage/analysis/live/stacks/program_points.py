@@ -221,7 +221,7 @@ class PointFound:
     told_by: StackFrame | None
 
 
-def point_of(frames: Sequence[StackFrame]) -> PointFound:
+def find_point(frames: Sequence[StackFrame]) -> PointFound:
     """Where ``frames``, innermost first, stand."""
     if not frames:
         return PointFound(ProgramPoint.UNKNOWN, None, None)

@@ -22,7 +22,7 @@ from triage.analysis.live.stacks.program_points import (
     WAITS,
     PointFound,
     ProgramPoint,
-    point_of,
+    find_point,
 )
 from triage.domain.live.look import Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
@@ -131,7 +131,7 @@ _FOR_A_THREAD: Final = {
 def _says_nothing(thread: ThreadStack) -> bool:
     """Whether a main thread stands in a library's own loop, or waits for another thread's end."""
     frames = own_frames(thread.frames)
-    if point_of(frames).point not in _OF_A_LOOP:
+    if find_point(frames).point not in _OF_A_LOOP:
         return False
     own = next((at for at, one in enumerate(frames) if _is_own(one)), None)
     if own is None:
@@ -163,7 +163,7 @@ def _training_thread(threads: Sequence[ThreadStack], main: ThreadStack) -> Threa
 
     def worth(thread: ThreadStack) -> tuple[bool, bool, int]:
         named = "train" in (thread.thread_name or "").lower()
-        waits = point_of(own_frames(thread.frames)).point in WAITS
+        waits = find_point(own_frames(thread.frames)).point in WAITS
         return (named, waits, len(thread.frames))
 
     return max(own, key=worth, default=None)
@@ -182,7 +182,7 @@ def _deciding_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
         return main
     for thread in threads:
         beside = thread is not main and "autograd" in (thread.thread_name or "")
-        if beside and point_of(own_frames(thread.frames)).point in WAITS:
+        if beside and find_point(own_frames(thread.frames)).point in WAITS:
             return thread
     return main
 
@@ -193,14 +193,14 @@ def is_worker(threads: Sequence[ThreadStack]) -> bool:
     return main is not None and any(get_bare_name(frame) == _OF_A_WORKER for frame in main.frames)
 
 
-def worker_of(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
+def find_worker(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
     """Where a worker stands; None where it has no work."""
     main = main_thread(_threads_that_count(threads))
     if main is None:
         return None
     frames = own_frames(main.frames)
     fetches = next((at for at, one in enumerate(frames) if get_bare_name(one) == "fetch"), None)
-    found = point_of(frames[:fetches] if fetches is not None else frames)
+    found = find_point(frames[:fetches] if fetches is not None else frames)
     if (
         fetches is None
         and found.told_by is not None
@@ -228,7 +228,7 @@ def rank_stack(
     frames = own_frames(thread.frames)
     stack = RankStack(
         rank, node, thread.process.pid, tool, artifact, thread.line,
-        point_of(frames), frames, thread.active, thread.state,
+        find_point(frames), frames, thread.active, thread.state,
         is_main=thread.is_main is not False,
     )  # fmt: skip
     if thread.state is not None:

@@ -16,21 +16,21 @@ _MAX_FRAMES: Final = 48
 def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
     """The largest classes, frames from the outside to the inside."""
     pairs = list(zip(picture.ranks, picture.movement, strict=True))
-    return tuple(_ranks_told(one) for one in group_stacks(pairs)[:_MAX_CLASSES])
+    return tuple(_make_standing_ranks(one) for one in group_stacks(pairs)[:_MAX_CLASSES])
 
 
-def _ranks_told(one: StackClass) -> StandingRanks:
+def _make_standing_ranks(one: StackClass) -> StandingRanks:
     return StandingRanks(
         ranks=one.ranks,
         nodes=one.nodes,
-        frames=tuple(_frames_of(one)),
+        frames=tuple(_list_frames(one)),
         state=str(one.point),
         seen_twice=one.stands,
         stands_at=get_line(one.example),
     )
 
 
-def _frames_of(one: StackClass) -> Sequence[str]:
+def _list_frames(one: StackClass) -> Sequence[str]:
     """The frames of an example, and below them those of what it waits for in its process."""
     stack = one.example
     frames = [*reversed(stack.frames)]

@@ -118,7 +118,7 @@ def _tells_nothing(before: RankStack, now: RankStack) -> bool:
     return len(set(ends)) > 1
 
 
-def movement_of(stacks: Sequence[RankStack]) -> StackMovement:
+def compare_stacks(stacks: Sequence[RankStack]) -> StackMovement:
     """What the stacks of one rank show, the newest last."""
     if len(stacks) < 2:
         return StackMovement.ONCE

@@ -16,7 +16,7 @@ from triage.api.requests.cursors import make_words_cursor, parse_words_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
 from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.fleet.api.values import BusBandwidth, CheckState, ClusterName, NodeName, OfCluster
 from triage.fleet.services.health.due_list import (
@@ -58,7 +58,7 @@ async def send_checks(
     `ibqueryerrors`, `sinfo -R`, `scontrol show node`, or host checks of one's own. Known by its
     content; the same results again change nothing.
     """
-    state = state_of(request)
+    state = get_state(request)
     target = CheckTarget(node, at, cluster or "", busbw_gbps, get_caller(request))
     body = UploadBody(request, MAX_BYTES)
     taken = await take_in_turn(
@@ -86,7 +86,7 @@ def list_checks(
     """
     words = parse_words_cursor("checks", cursor, len(Position._fields))
     after = None if words is None else Position(*words)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         checks = iterate_check_rows(
             session, read_utc_now(), cluster=cluster, node=node, state=state, after=after
         )

@@ -12,7 +12,7 @@ from triage.api.access import Scope, get_caller
 from triage.api.answers.json import JSON, make_tagged_response
 from triage.api.description.shapes import AnswerShape
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.wire import format_iso_utc
 from triage.fleet.api.shapes import CAUSES, FLEET, MTTI, PARTS
 from triage.fleet.api.values import (
@@ -31,7 +31,7 @@ from triage.fleet.services.answers import (
     determine_fleet_period,
     look_at_fleet,
     look_at_standings,
-    report_of,
+    make_fleet_report,
 )
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
@@ -55,7 +55,7 @@ def fleet_report(
     Planned interruptions are counted apart and are in no rate.
     """
     answer = look_at_fleet(
-        state_of(request).context,
+        get_state(request).context,
         since=since,
         until=until,
         cluster=cluster,
@@ -82,8 +82,8 @@ def fleet_causes(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
     """By leaf, by origin, and by row of the Llama 3 table beside Llama 3's own counts."""
-    report = report_of(
-        state_of(request).context, since=since, until=until, cluster=cluster
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
     return make_json_answer(request, _select_part(report, CAUSES))
 
@@ -95,8 +95,8 @@ def fleet_mtti(
     """The time between unexpected interruptions with its interval: in all, by size of job, by
     generation of node, and over time by day, week or four weeks.
     """
-    report = report_of(
-        state_of(request).context, since=since, until=until, cluster=cluster
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
     return make_json_answer(request, _select_part(report, MTTI))
 
@@ -107,7 +107,7 @@ def fleet_mtti(
 def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
     """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
     end = determine_fleet_period(None, until).until
-    found = look_at_standings(state_of(request).context, until=end, cluster=cluster)
+    found = look_at_standings(get_state(request).context, until=end, cluster=cluster)
     return make_json_answer(
         request,
         {

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.requests.values import Limit, Name
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import HARDWARE
 from triage.fleet.api.values import ClusterName
@@ -37,6 +37,6 @@ def fleet_hardware(
     node. One of `identity` and `node` is needed.
     """
     found = answer_hardware(
-        state_of(request).context, identity=identity, node=node, cluster=cluster, limit=limit
+        get_state(request).context, identity=identity, node=node, cluster=cluster, limit=limit
     )
     return make_json_answer(request, found.to_dict())

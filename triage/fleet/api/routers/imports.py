@@ -14,7 +14,7 @@ from triage.api.requests.body import UploadBody
 from triage.api.requests.values import Name
 from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import Place, Unprocessable, UsageError
 from triage.fleet.parsers.rows import DAY_ZERO
 from triage.fleet.services.exposure.imports import (
@@ -61,7 +61,7 @@ async def import_rows(
     runs, of nodes or of outages. Known by its content; rows that are there already add nothing,
     and one that cannot be read stops no other.
     """
-    state = state_of(request)
+    state = get_state(request)
     own_zone = _parse_query_value("zone", parse_zone, zone or "UTC")
     first_day = _parse_query_value("day_zero", parse_day_zero, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
     known = _parse_query_value("nodes", parse_node_names, nodes or "")

@@ -16,7 +16,7 @@ from triage.api.requests.accept import choose_type
 from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
 from triage.api.requests.values import Cursor, Limit, Name
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.domain.standing import Standing
 from triage.errors import Conflict
 from triage.fleet.api import forms as fleet_forms
@@ -52,7 +52,7 @@ def fleet_nodes(
     form = choose_type(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
     seen = parse_time_cursor("standings", cursor)
     end = determine_fleet_period(None, until).until if seen is None else seen[0]
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     found = get_listed_standings(ctx, end, cluster, following=seen is not None)
     rows = [one for one in found.nodes if standing is None or one.grade == standing]
     if form != JSON:
@@ -62,11 +62,11 @@ def fleet_nodes(
     start = 0 if seen is None else _find_list_start(rows, seen[1])
     kept = rows[start : start + limit]
     more = rows[start + limit :]
-    following = make_time_cursor("standings", end, _name_of(kept[-1])) if more else None
+    following = make_time_cursor("standings", end, _bound_name(kept[-1])) if more else None
     return page(request, [one.to_dict() for one in kept], following)
 
 
-def _name_of(one: Standing) -> str:
+def _bound_name(one: Standing) -> str:
     """A node in a cursor: of bounded length, whatever its name."""
     return hashlib.sha256(one.node.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
@@ -74,7 +74,7 @@ def _name_of(one: Standing) -> str:
 def _find_list_start(rows: Sequence[Standing], seen: str) -> int:
     """Where the list goes on. Raises :class:`Conflict` where the row before is gone."""
     for place, one in enumerate(rows):
-        if _name_of(one) == seen:
+        if _bound_name(one) == seen:
             return place + 1
     raise Conflict(
         "the list has changed since the page before", hint="start again without a cursor"
@@ -109,7 +109,7 @@ def fleet_runs(
     no time is given.
     """
     seen = parse_time_cursor("runs", cursor)
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         rows = list_runs(
             session,
             job_id=job_id,

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.errors import Place, Unprocessable
 from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import CHECKPOINT, PROJECTION, SPARES
@@ -23,7 +23,7 @@ from triage.fleet.api.values import (
     Restart,
     Until,
 )
-from triage.fleet.services.answers import report_of
+from triage.fleet.services.answers import make_fleet_report
 from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
@@ -50,7 +50,9 @@ def fleet_projection(
         raise Unprocessable(
             _NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
         )
-    report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
     return make_json_answer(request, answer_projection(report, gpus, hours))
 
 
@@ -71,7 +73,9 @@ def fleet_checkpoint(
     restart_s: Restart = None,
 ) -> Response:
     """Young's and Daly's intervals for a job of `gpus` (the usual one where not given)."""
-    report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
     return make_json_answer(request, answer_checkpoint(report, gpus, cost_s, restart_s))
 
 
@@ -91,5 +95,7 @@ def fleet_spares(
 
     `costs` weighs node-days of spares against what is short without them.
     """
-    report = report_of(state_of(request).context, since=since, until=until, cluster=cluster)
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
     return make_json_answer(request, answer_spares(report, nodes, repair_days, confidence))

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.fleet.api.routers.fleet import make_json_answer
 from triage.fleet.api.shapes import REPAIRS
 from triage.fleet.api.values import ClusterName, Until
@@ -29,5 +29,5 @@ def fleet_repairs(request: Request, until: Until = None, cluster: ClusterName = 
     the day of each return is held against what came (`judged`).
     """
     end = determine_fleet_period(None, until).until
-    found = answer_repairs(state_of(request).context, until=end, cluster=cluster)
+    found = answer_repairs(get_state(request).context, until=end, cluster=cluster)
     return make_json_answer(request, found.to_dict())

@@ -11,7 +11,7 @@ from triage.api.description.described import BINARY, describe_binary_body
 from triage.api.requests.body import UploadBody
 from triage.api.routers.uploads import get_coding, take_in_turn
 from triage.api.routes import Routes
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.fleet.api.values import NodeName, OfCluster
 from triage.fleet.services.telemetry.ingest import TakenTelemetry, TelemetryTarget, take_telemetry
 
@@ -39,7 +39,7 @@ async def send_telemetry(
     """A scrape of an exporter, an answer of the Prometheus API, `nvidia-smi --query-gpu` as CSV,
     a table, or Parquet. Known by its content; the same samples again change nothing.
     """
-    state = state_of(request)
+    state = get_state(request)
     target = TelemetryTarget(node, cluster or "", get_caller(request))
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     taken = await take_in_turn(

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.fleet.domain.exposure import Ending, Run
-from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.domain.job_states import JobState, parse_job_state
 from triage.fleet.parsers.json_document import get_child_object, get_text_value, list_child_objects
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
@@ -78,7 +78,7 @@ def iterate_job_rows(items: Iterable[tuple[int, _Json]], options: Options) -> It
             yield _PARTS
     for (_, namespace, name), one in found.items():
         try:
-            yield _run_of(f"{namespace}/{name}" if namespace else name, one, options)
+            yield _make_run(f"{namespace}/{name}" if namespace else name, one, options)
         except RowError as error:
             yield Unread(one.place, f"{shorten_foreign_text(name)}: {error}")
 
@@ -97,7 +97,7 @@ def _find_owner(item: _Json) -> tuple[str, str, str] | None:
     return None
 
 
-def _run_of(job_id: str, found: _JobObjects, options: Options) -> Row:
+def _make_run(job_id: str, found: _JobObjects, options: Options) -> Row:
     """The run. Raises :class:`RowError`."""
     status = get_child_object(found.job or {}, "status")
     pods = [get_child_object(pod, "status") for pod in found.pods]
@@ -145,8 +145,8 @@ def _determine_ending(
     for condition in list_child_objects(status, "conditions"):
         if condition.get("status") == "True" and condition.get("type") in _ENDED:
             word = get_text_value(condition.get("type"))
-            reason = state_of(get_text_value(condition.get("reason")))
-            state = reason or state_of(word) or JobState(Ending.UNKNOWN)
+            reason = parse_job_state(get_text_value(condition.get("reason")))
+            state = reason or parse_job_state(word) or JobState(Ending.UNKNOWN)
             end = _parse_at(status.get("completionTime"), "completionTime")
             return (
                 word,
@@ -161,7 +161,7 @@ def _determine_ending(
         return "running", JobState(Ending.RUNNING), None
     failed = [pod for pod in pods if pod.get("phase") == "Failed"]
     word = "failed" if failed else "succeeded"
-    return word, _with_pods(state_of(word) or JobState(Ending.UNKNOWN), pods), last
+    return word, _with_pods(parse_job_state(word) or JobState(Ending.UNKNOWN), pods), last
 
 
 def _with_pods(state: JobState, pods: Sequence[_Json]) -> JobState:
@@ -169,7 +169,7 @@ def _with_pods(state: JobState, pods: Sequence[_Json]) -> JobState:
     if state.ending != Ending.UNEXPECTED:
         return state
     said = {word for pod in pods for word in _iterate_reasons(pod)}
-    if Ending.PLANNED in {known.ending for word in said if (known := state_of(word))}:
+    if Ending.PLANNED in {known.ending for word in said if (known := parse_job_state(word))}:
         return JobState(Ending.PLANNED)
     if "OOMKilled" in said:
         return JobState(Ending.UNEXPECTED, Category.HOST_OOM)

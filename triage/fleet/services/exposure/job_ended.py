@@ -17,7 +17,7 @@ from triage.domain.caller import Caller
 from triage.domain.job import make_job
 from triage.domain.wire import WireForm
 from triage.fleet.domain.exposure import Ending, Run
-from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.domain.job_states import JobState, parse_job_state
 from triage.fleet.services.exposure.job_run import run_of_job
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store import runs
@@ -26,8 +26,8 @@ from triage.services.hooks.job_failed import (
     OTHER_NAMES,
     Reader,
     apply_other_names,
-    exit_code_from,
-    name_from,
+    parse_exit_code,
+    parse_name,
     parse_nodes,
     parse_time,
 )
@@ -70,7 +70,7 @@ class EndedJob(WireForm):
     note: str | None
 
 
-def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None) -> End:
+def parse_end(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None) -> End:
     """The end that a body reports; one without a time is of now.
 
     Raises :class:`Unprocessable` with each wrong place, and :class:`NotAllowed` for what the
@@ -80,8 +80,8 @@ def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None
     reader = Reader(body)
     if body.get("job_id") is None:
         reader.missing("job_id")
-    job_id = reader.read("job_id", name_from)
-    cluster = reader.read("cluster", name_from)
+    job_id = reader.read("job_id", parse_name)
+    cluster = reader.read("cluster", parse_name)
     started_at = reader.read("started_at", parse_time)
     ended_at = reader.read("ended_at", parse_time)
     nodes = reader.read("nodelist", parse_nodes)
@@ -90,7 +90,7 @@ def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None
     caller = caller or Caller()
     cluster = caller.check(cluster, job_id=job_id)
     ended_at = min(ended_at or now, now)
-    state = state or _classify_exit_code(exit_code_from(body.get("exit_code")))
+    state = state or _classify_exit_code(parse_exit_code(body.get("exit_code")))
     facts = make_job({**body, "nodes": body.get("nodes") or nodes or []})
     run = run_of_job(
         job_id, cluster or "", facts, started_at=started_at, ended_at=ended_at, state=state
@@ -128,7 +128,7 @@ def keep_job_end(ctx: Context, end: End) -> EndedJob:
 
 
 def _parse_final_state(value: object) -> JobState:
-    state = state_of(value) if isinstance(value, str) else None
+    state = parse_job_state(value) if isinstance(value, str) else None
     if state is None or state.ending == Ending.RUNNING:
         raise ValueError("is no state of a job that has ended, such as COMPLETED or NODE_FAIL")
     return state

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.job import Job, make_job
 from triage.fleet.domain.exposure import Ending, NodeFacts, Run
-from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.domain.job_states import JobState, parse_job_state
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store import runs
 from triage.services.hooks.times import parse_moment
@@ -71,7 +71,7 @@ def tell_failure(
     now = writer.now
     tell_places(session, writer, job, cluster)
     said = facts.get("state")
-    state = (state_of(said) if isinstance(said, str) else None) or _FAILED
+    state = (parse_job_state(said) if isinstance(said, str) else None) or _FAILED
     started_at = parse_moment(facts.get("started_at"))
     if max(started_at or now, failed_at or now) > now + _AHEAD:
         return

@@ -145,7 +145,7 @@ def _iterate_nodes_by_name(
     seen: str | None = None
     number = _FIRST_NODES
     while True:
-        names = health.list_nodes_from(
+        names = health.list_nodes_after(
             session, first, number + 1, cluster=cluster, outcomes=outcomes
         )
         if new := [name for name in names if name != seen]:

@@ -98,7 +98,7 @@ def _find_part(row: SuspectRow) -> str | None:
 _UNNAMED: Final = ""
 
 
-def record_of(
+def read_fleet_record(
     session: Session, *, since: datetime, until: datetime, cluster: str | None = None
 ) -> FleetRecord:
     """Everything known of a cluster, or of all of them, from ``since`` until before ``until``.

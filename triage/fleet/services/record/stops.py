@@ -60,8 +60,8 @@ def build_stops(
     for row in rows:
         if not _is_interruption(row):
             continue
-        stop = _stop_of(row)
-        stop.run = _run_of(row, stop, attempts, places.get(row.job_id, []), unnamed)
+        stop = _make_stop(row)
+        stop.run = _find_run(row, stop, attempts, places.get(row.job_id, []), unnamed)
         if stop.run is None:
             found.append(stop)
         else:
@@ -75,7 +75,7 @@ def _list_run_stops(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     for stop in told:
         if not stop.dated:
             stop.at = min(stop.at, run.end)
-    groups = _group_told(told)
+    groups = _merge_close_stops(told)
     last = groups[-1] if groups else None
     if last is not None and _select_ends(run, last):
         if run.open:
@@ -90,7 +90,7 @@ def _list_run_stops(place: int, run: Attempt, told: list[Stop]) -> list[Stop]:
     return groups
 
 
-def _group_told(told: list[Stop]) -> list[Stop]:
+def _merge_close_stops(told: list[Stop]) -> list[Stop]:
     """One stop for those that lie close together: the best founded of them, at the first time."""
     groups: list[list[Stop]] = []
     for stop in sorted(told, key=lambda stop: (stop.at, stop.incident_id or "")):
@@ -114,7 +114,7 @@ def _select_ends(run: Attempt, stop: Stop) -> bool:
     return not stop.dated or run.end - stop.at <= _ENDING_WITHIN
 
 
-def _run_of(
+def _find_run(
     row: StopRow,
     stop: Stop,
     attempts: Sequence[Attempt],
@@ -151,7 +151,7 @@ def _get_kind(row: StopRow) -> str:
     return str((row.verdict or {}).get("kind") or "")
 
 
-def _stop_of(row: StopRow) -> Stop:
+def _make_stop(row: StopRow) -> Stop:
     verdict = row.verdict or {}
     resolved = row.resolved_as is not None
     said = row.resolved_as if resolved else verdict.get("category")

@@ -10,8 +10,8 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
-from triage.api.requests.values import Name, check_one_of
-from triage.api.state import state_of
+from triage.api.requests.values import Name, check_choice
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
 from triage.fleet.render.charts.leaves import WORDS, render_grades_legend
@@ -25,7 +25,7 @@ from triage.fleet.services.answers import (
     build_fleet_options,
     determine_fleet_period,
     look_at_fleet,
-    report_of,
+    make_fleet_report,
 )
 from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
 from triage.fleet.services.repairs import answer_repairs
@@ -78,7 +78,7 @@ def fleet(
     """The answers in sentences, then what they rest on."""
     asked = parse_fleet_days(days, first, last, cluster)
     found = look_at_fleet(
-        state_of(request).context,
+        get_state(request).context,
         since=asked.since(read_utc_now()),
         until=asked.until,
         cluster=cluster,
@@ -111,7 +111,7 @@ def fleet_standings(
     number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
 ) -> Response:
     """How each node stands now, with its reasons; the worst first."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     standings = get_kept_standings(ctx, cluster).to_dict()
     rows = [row for row in standings["nodes"] if standing in (None, row["grade"])]
     shown = rows[(number - 1) * _ROWS : number * _ROWS]
@@ -140,7 +140,7 @@ def fleet_standings(
 @router.get("/repairs", name="page_fleet_repairs", dependencies=[Depends(drop_blanks("cluster"))])
 def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     """Which repairs hold, and which nodes are on probation."""
-    ctx = state_of(request).context
+    ctx = get_state(request).context
     found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
     return page(
         request,
@@ -170,8 +170,8 @@ def fleet_plans(
     knobs = dict(
         zip(_KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True)
     )
-    found = report_of(
-        state_of(request).context,
+    found = make_fleet_report(
+        get_state(request).context,
         since=asked.since(read_utc_now()),
         until=asked.until,
         cluster=cluster,
@@ -211,12 +211,12 @@ def fleet_checks(
     request: Request,
     cluster: Cluster = None,
     node: Annotated[Name | None, Query()] = None,
-    state: Annotated[str | None, check_one_of(*STATES), Query()] = None,
+    state: Annotated[str | None, check_choice(*STATES), Query()] = None,
     number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
 ) -> Response:
     """Checks that fail or are due; all others by their state."""
     now = read_utc_now()
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         if node is None and state is None:
             rows = open_checks(session, now, cluster=cluster)
         else:
@@ -264,7 +264,7 @@ def _collect_head(
 
 
 def _list_cluster_names(request: Request) -> list[str]:
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         return _own_names(request, sorted(name for name in map_cluster_keys(session) if name))
 
 

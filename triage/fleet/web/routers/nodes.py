@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from triage.api.access import Scope, get_caller
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import PathName, check_query
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.errors import NotFound
 from triage.fleet.render.charts.leaves import render_grade_word
@@ -39,7 +39,7 @@ def node_history(request: Request, node: PathName) -> Response:
     """How it stands in the fleet and why; its incidents, its distinct errors, its checks."""
     name, now = name_in_path("node", node), read_utc_now()
     cluster = get_caller(request).cluster
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         found = nodes.read_history(session, name, cluster=cluster)
         checks = [] if found is None else list_check_rows(session, now, cluster=cluster, node=name)
         measured = sum_node_telemetry(session, now, cluster=cluster, node=name).get(name)
@@ -47,7 +47,7 @@ def node_history(request: Request, node: PathName) -> Response:
         raise NotFound(
             f"nothing has named the node {name} yet", hint="give its name as the scheduler does"
         )
-    standings = get_kept_standings(state_of(request).context, cluster)
+    standings = get_kept_standings(get_state(request).context, cluster)
     standing = next((row.to_dict() for row in standings.nodes if row.node == name), None)
     return page(
         request,

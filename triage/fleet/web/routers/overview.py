@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
-from triage.api.state import state_of
+from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkState
 from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
@@ -60,7 +60,7 @@ class _Board:
 @router.get("", name="page_overview", dependencies=[Depends(drop_blanks("cluster"))])
 def overview(request: Request, cluster: Cluster = None) -> Response:
     """The whole page."""
-    with state_of(request).context.database.reading() as session:
+    with get_state(request).context.database.reading() as session:
         names = [
             name for name in map_cluster_keys(session) if name and get_caller(request).sees(name)
         ]
@@ -81,11 +81,11 @@ def _collect_shown(board: _Board, cluster: str | None) -> dict[str, Any]:
 
 
 def _load_board(request: Request, cluster: str | None) -> _Board:
-    ctx, now = state_of(request).context, read_utc_now()
+    ctx, now = get_state(request).context, read_utc_now()
     with ctx.database.reading() as session:
         opened = open_incidents(session, now, cluster)
         first = suspects.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
-        queue = None if get_caller(request).cluster else _queue_of(session)
+        queue = None if get_caller(request).cluster else _count_queue(session)
     standings = get_kept_standings(ctx, cluster)
     checks = get_kept_open_checks(ctx, cluster)
     return _Board(
@@ -114,7 +114,7 @@ def open_incidents(session: Session, now: datetime, cluster: str | None) -> list
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
 
 
-def _queue_of(session: Session) -> dict[str, int]:
+def _count_queue(session: Session) -> dict[str, int]:
     numbers = backlog.count_by_state(session)
     return {str(state): numbers.get(state, 0) for state in (
         WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED,

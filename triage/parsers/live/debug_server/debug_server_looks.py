@@ -105,7 +105,7 @@ def _split_file_answers(text: str) -> list[_Answer]:
         counted = begin
         body = text[begin:end].rstrip("\n")
         error = _ERROR.fullmatch(body) if len(body) < _MAX_DETAIL else None
-        process, handler = _process_of(mark[1], mark[2])
+        process, handler = _parse_process(mark[1], mark[2])
         status = int(error[1]) if error else None
         reason = why.get(int(mark[1]), "") if error else ""
         found.append(
@@ -130,7 +130,7 @@ def _split_page_answers(text: str) -> list[_Answer]:
         counted = begin
         if "&lt;" in body or "&quot;" in body:  # saved by a browser
             body = html.unescape(body)
-        process, handler = _process_of(mark[1], mark[2])
+        process, handler = _parse_process(mark[1], mark[2])
         status = int(failed[1]) if failed else None
         reason = _shorten_reason(body) if failed else ""
         found.append(_Answer(process, handler, status, "" if failed else body, line, reason))
@@ -144,7 +144,7 @@ def _limit_marks(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
         yield mark
 
 
-def _process_of(rank: str, address: str) -> tuple[Process, str]:
+def _parse_process(rank: str, address: str) -> tuple[Process, str]:
     """The rank and host of a heading, and the handler that was asked."""
     match = _ADDRESS.match(address)
     if match is None:
@@ -179,7 +179,7 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
                 stamp or NO_STAMP,
                 None if stamp is None else "name",
                 stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
-                replies=tuple(_reply_of(one) for one in asked),
+                replies=tuple(_make_reply(one) for one in asked),
                 counters=tuple(value for one in asked for value in _read_answer_counters(one)),
             )
         )
@@ -205,7 +205,7 @@ def _read_answer_counters(answer: _Answer) -> list[WaitCounter]:
     return _read_process_counters(answer.body, answer.process)
 
 
-def _reply_of(answer: _Answer) -> Reply:
+def _make_reply(answer: _Answer) -> Reply:
     """A rank's reply; of a health check what it says of itself."""
     detail = answer.why
     if answer.handler == "torchcomms_health_check" and answer.status is None:

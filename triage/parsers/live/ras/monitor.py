@@ -17,7 +17,7 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.ras.members import number
-from triage.parsers.live.ras.report_json import find_report_start, stamp_of
+from triage.parsers.live.ras.report_json import find_report_start, parse_ras_stamp
 
 _MAX_EVENTS: Final = 1_000_000
 _EVENT: Final = compile_re(
@@ -62,7 +62,7 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
         _iterate_json_events(text) if is_json else _iterate_text_events(text)
     ):
         num_events += 1
-        stamp = stamp_of(time) if time is not None else stamp
+        stamp = parse_ras_stamp(time) if time is not None else stamp
         kind = _KINDS.get(event)
         if kind is None or process.pid is None:
             continue
@@ -119,13 +119,13 @@ def _iterate_json_events(text: str) -> Iterator[_Event]:
             yield (
                 time[:40] if isinstance(time, str) else None,
                 value["event"][:60],
-                _process_of(value.get("peer")),
+                _make_process(value.get("peer")),
                 " ".join(details.split())[:200] if isinstance(details, str) else "",
                 None,
             )
 
 
-def _process_of(peer: Any) -> Process:
+def _make_process(peer: Any) -> Process:
     """Who an event speaks of; nobody where it names an address alone."""
     if not isinstance(peer, dict) or not isinstance(peer.get("host"), str):
         return Process()

@@ -72,7 +72,7 @@ def parse_json(text: str, artifact: str) -> Sequence[Look]:
             if not report["communicators"]:
                 break
         if isinstance(report, dict) and isinstance(report.get("communicators"), list):
-            looks.append(_look_of(report, artifact))
+            looks.append(_read_look(report, artifact))
         while (following := find_report_start(text[place : place + 400])) and place < len(text):
             place += following
     if not looks:
@@ -117,7 +117,7 @@ def _iterate_listed_objects(text: str, place: int) -> Iterator[Any]:
         yield value
 
 
-def _look_of(report: Mapping[str, Any], artifact: str) -> Look:
+def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
     """A report as plain values; what has another type than it should is left out, and counted."""
     reader = _MemberReader()
     communicators = [
@@ -125,7 +125,7 @@ def _look_of(report: Mapping[str, Any], artifact: str) -> Look:
         for raw in report["communicators"]
         if isinstance(raw, dict) and (one := reader.communicator(raw)) is not None
     ]
-    stamp = stamp_of(report.get("timestamp"))
+    stamp = parse_ras_stamp(report.get("timestamp"))
     notes = []
     if not communicators:
         notes.append(
@@ -170,7 +170,7 @@ class _MemberReader:
 
     def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
         """One communicator; None where it has no hash."""
-        key = _hash_of(raw.get("hash"))
+        key = _parse_hash(raw.get("hash"))
         if key is None:
             return None
         size = _parse_whole_count(raw.get("size"), MAX_RANKS)
@@ -249,7 +249,7 @@ class _MemberReader:
         return self.processes[key]
 
 
-def _hash_of(value: object) -> int | None:
+def _parse_hash(value: object) -> int | None:
     """A hash as a number, however it is padded."""
     if isinstance(value, str) and re.fullmatch(r"(?:0[xX])?[0-9a-fA-F]{1,16}", value):
         return int(value, 16)
@@ -286,7 +286,7 @@ def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
 _SECOND_NS = 1_000_000_000
 
 
-def stamp_of(text: object) -> Stamp:
+def parse_ras_stamp(text: object) -> Stamp:
     """``2026-03-14 02:41:07`` as a stamp without a zone; none for anything else.
 
     >>> stamp_of("1970-01-01 00:00:01").wall_ns

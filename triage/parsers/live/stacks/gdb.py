@@ -153,11 +153,11 @@ def _parse_gdb_frame(call: str) -> StackFrame:
         filename = match["file"]
         line = int(match["line"]) if "line" in match.re.groupindex and match["line"] else None
         call = call[: len(call) - len(match[0])]
-    return _call_of(call[:4096], filename, line)
+    return _make_frame(call[:4096], filename, line)
 
 
 @lru_cache(maxsize=8192)
-def _call_of(call: str, filename: str, line: int | None) -> StackFrame:
+def _make_frame(call: str, filename: str, line: int | None) -> StackFrame:
     python = _IN_PYTHON.search(call)
     if python is not None:
         return StackFrame(

@@ -67,7 +67,7 @@ def read_proc_stacks(
     pid, tid = _parse_path_ids(artifact)
     base = artifact.rpartition("/")[2]
     found = [
-        _stack_of(parts, process, pid, tid)
+        _make_stack(parts, process, pid, tid)
         for parts in _iterate_thread_parts(lines, first, base)
         if parts.seen
     ]
@@ -91,7 +91,7 @@ def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterat
         heading = HEADING.match(line)
         if heading is not None and (heading["mark"] or heading["path"] or heading["colon"]):
             what = heading["what"]
-            pid, tid = _number_of(heading["pid"]), _number_of(heading["tid"])
+            pid, tid = _parse_number(heading["pid"]), _parse_number(heading["tid"])
             if what in parts.seen or _differ(pid, parts.pid) or _differ(tid, parts.tid):
                 yield parts
                 parts = _Parts(number)
@@ -122,11 +122,11 @@ def _take_status(parts: _Parts, name: str, value: str) -> None:
     elif name == "State":
         parts.state = value[:1] or None
     elif name == "Tgid":
-        parts.group = _number_of(value)
+        parts.group = _parse_number(value)
     elif name == "Pid":
-        parts.tid = _number_of(value)
+        parts.tid = _parse_number(value)
     else:
-        parts.parent = _number_of(value)
+        parts.parent = _parse_number(value)
 
 
 def _take_word(parts: _Parts, what: str, word: str) -> None:
@@ -138,11 +138,11 @@ def _take_word(parts: _Parts, what: str, word: str) -> None:
         parts.command = shorten_name(" ".join(word.split("\x00")).strip())
 
 
-def _number_of(text: str | None) -> int | None:
+def _parse_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 11 else None
 
 
-def _stack_of(parts: _Parts, asked: Process, pid: int | None, tid: int | None) -> ThreadStack:
+def _make_stack(parts: _Parts, asked: Process, pid: int | None, tid: int | None) -> ThreadStack:
     """The thread; a file that names no thread of a process is of its main one."""
     thread = parts.tid or tid
     owner = parts.group or parts.pid or pid or thread or asked.pid

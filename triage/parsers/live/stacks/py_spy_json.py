@@ -38,14 +38,14 @@ def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
         except (ValueError, RecursionError):
             return stacks, False
         if isinstance(value, dict) and isinstance(value.get("frames"), list):
-            stacks.append(_stack_of(value, line))
+            stacks.append(_read_stack(value, line))
         line += text.count("\n", begin, end)
         place = end
     return stacks, True
 
 
-def _stack_of(value: dict[str, Any], line: int) -> ThreadStack:
-    process = _process_of(value)
+def _read_stack(value: dict[str, Any], line: int) -> ThreadStack:
+    process = _read_process(value)
     own = _number(value.get("os_thread_id"))
     name = value.get("thread_name")
     main = None if own is None else own == process.pid
@@ -63,7 +63,7 @@ def _stack_of(value: dict[str, Any], line: int) -> ThreadStack:
     )
 
 
-def _process_of(value: dict[str, Any]) -> Process:
+def _read_process(value: dict[str, Any]) -> Process:
     """The process, with its command and its parent where ``--subprocesses`` tells them."""
     info = value.get("process_info")
     info = info if isinstance(info, dict) else {}

@@ -44,7 +44,7 @@ def read_python_traceback(
 
     def end_thread() -> None:
         if header is not None and len(stacks) < MAX_THREADS:
-            stacks.append(_stack_of(header, frames, process, begun))
+            stacks.append(_make_stack(header, frames, process, begun))
 
     for number, line in enumerate(lines, first):
         if line.startswith("#"):
@@ -60,7 +60,7 @@ def read_python_traceback(
     return stacks
 
 
-def _stack_of(
+def _make_stack(
     header: re.Match[str], frames: list[StackFrame], process: Process, line: int
 ) -> ThreadStack:
     name = header["name"].strip() or None

@@ -267,7 +267,7 @@ def _split_sections(lines: Sequence[str], asked: Process) -> list[_Section]:
     starts = [
         (place, process)
         for place, line in enumerate(lines)
-        if line and line[0] != " " and (process := process_of(line, asked)) is not None
+        if line and line[0] != " " and (process := parse_process(line, asked)) is not None
     ]
     if not starts:
         return [_Section(asked, 1, lines)]
@@ -279,7 +279,7 @@ def _split_sections(lines: Sequence[str], asked: Process) -> list[_Section]:
     ]
 
 
-def process_of(line: str, asked: Process) -> Process | None:
+def parse_process(line: str, asked: Process) -> Process | None:
     """Who a heading speaks of; None for a line that is none, or names neither rank nor process."""
     if len(line) > _MAX_CHARS:
         return None

@@ -18,7 +18,7 @@ from triage.parsers.logs.progress.forms import (
     count_trailing_zeros,
 )
 from triage.parsers.logs.progress.line import is_step, read_values
-from triage.parsers.logs.progress.marks import is_evaluation, mark_of
+from triage.parsers.logs.progress.marks import find_mark, is_evaluation
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
 
 _LINE_BYTES: Final = 1500
@@ -109,7 +109,7 @@ class Collector:
         step = is_step(counter, values)
         if step and counter and not is_evaluation(text):
             return Form(None)
-        mark = mark_of(text)
+        mark = find_mark(text)
         if mark is None and not (step and not is_evaluation(text)):
             return None
         return Form(mark)

@@ -182,7 +182,7 @@ def _read_numbers(text: str) -> tuple[str, dict[Quantity, float]]:
     parts = _NUMBER.split(text, _MAX_NUMBERS)
     if len(parts) < 3:
         return "", {}
-    plan = _plan_of(tuple(parts[::2]))
+    plan = _make_plan(tuple(parts[::2]))
     found: dict[Quantity, float] = {}
     for at, quantity, factor in plan.slots:
         value = _number(parts[at]) * factor
@@ -197,7 +197,7 @@ def _read_numbers(text: str) -> tuple[str, dict[Quantity, float]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _plan_of(texts: tuple[str, ...]) -> _Plan:
+def _make_plan(texts: tuple[str, ...]) -> _Plan:
     """What the numbers between ``texts`` are; of two of one quantity the first counts."""
     slots: dict[Quantity, list[_Slot]] = {}
     counter, counted = "", 0
@@ -215,7 +215,7 @@ def _plan_of(texts: tuple[str, ...]) -> _Plan:
             factor = -factor
         slot = _Slot(2 * index + 1, last, factor)
         if last is Quantity.STEP:
-            if counter and _rank_of(meaning.name) >= _rank_of(counter):
+            if counter and _rate_counter(meaning.name) >= _rate_counter(counter):
                 last = None  # the total behind it belongs to a count that is not taken
                 continue
             if counter:
@@ -241,7 +241,7 @@ _VAGUE: Final = frozenset(
 _OTHER_LOSS: Final = compile_re(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
 
 
-def _rank_of(name: str) -> int:
+def _rate_counter(name: str) -> int:
     return RANKED_STEPS.index(name) if name in RANKED_STEPS else len(RANKED_STEPS)
 
 

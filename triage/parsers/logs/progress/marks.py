@@ -129,7 +129,7 @@ _FAILED: Final = compile_re(
 _MAX_CHARACTERS: Final = 400
 
 
-def mark_of(text: str) -> MarkKind | None:
+def find_mark(text: str) -> MarkKind | None:
     """What a line says besides a step; None for a line that says nothing of the kind.
 
     >>> mark_of("saving checkpoint at iteration     500 to /ckpt in torch_dist format")
