@@ -105,7 +105,7 @@ def test_every_report_says_what_to_do_next(kind: str, tmp_path: Path) -> None:
 def test_a_service_that_got_nothing_says_what_to_do_next() -> None:
     from triage.domain.job import Job
 
-    report = triage.report.report_of((), Job(job_id="j7")).to_dict()
+    report = triage.report.build_report((), Job(job_id="j7")).to_dict()
     assert report["next_step"]["text"]
     assert report["next_step"]["commands"]
 
