@@ -71,3 +71,66 @@ def test_what_the_task_says_itself_is_the_cause(tmp_path: Path) -> None:
     (tmp_path / "worker-5.log").write_text("[rank5]: KeyError: 'tokens'\n")
     report = answer(tmp_path, lost(5), world_size=64)
     assert report.verdict.category == "software_user"
+
+
+STEPS = "2026-11-20T09:58:31Z step 813 loss 2.110\n2026-11-20T09:59:01Z step 814 loss 2.109\n"
+SRUN = "srun: error: Node failure on m2\n"
+CANCELLED = (
+    "slurmstepd: error: *** STEP 4711.0 ON m1 CANCELLED AT 2026-11-20T09:59:40 DUE TO NODE"
+    " FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+)
+RAY = (
+    "2026-11-20 09:59:40,213 WARNING worker.py:1866 -- The node with node id: 8f2c and address:"
+    " 10.0.4.7 and node name: 10.0.4.7 has been marked dead because the detector has missed too"
+    " many heartbeats from it.\n"
+    "2026-11-20 09:59:40,513 ERROR run.py:88 -- ray.exceptions.ActorDiedError: The actor died\n"
+)
+SLURM_NODES = ["m1", "m2", "m3"]
+RAY_NODES = ["10.0.4.6", "10.0.4.7", "10.0.4.8"]
+
+
+@pytest.mark.parametrize(
+    ("said", "nodes"),
+    [
+        pytest.param(SRUN, SLURM_NODES, id="srun"),
+        pytest.param(SRUN + CANCELLED, SLURM_NODES, id="srun-and-the-cancelled-step"),
+        pytest.param(CANCELLED + SRUN, SLURM_NODES, id="the-other-way-round"),
+        pytest.param(RAY, RAY_NODES, id="ray"),
+    ],
+)
+def test_the_node_that_a_manager_lost_is_possible(
+    said: str, nodes: list[str], tmp_path: Path
+) -> None:
+    facts = {"job_id": "4711", "nodes": nodes, "world_size": 12, "gpus_per_node": 4}
+    report = answer(tmp_path, STEPS + said, **facts)
+    (suspect,) = report.answer.suspects
+    assert (suspect.node, suspect.role) == (nodes[1], "possible")
+    assert report.verdict.category == "host_maintenance"
+    assert not report.verdict.cordon
+
+
+def test_a_cancelled_step_alone_names_no_node(tmp_path: Path) -> None:
+    report = answer(tmp_path, STEPS + CANCELLED, job_id="4711", nodes=SLURM_NODES)
+    assert report.verdict.category == "host_maintenance"
+    assert not report.answer.suspects
+
+
+def test_a_step_of_another_job_is_its_own_fate(tmp_path: Path) -> None:
+    report = answer(tmp_path, STEPS + CANCELLED, job_id="5", nodes=SLURM_NODES)
+    assert report.verdict.category == "none"
+
+
+def test_ray_names_the_node_whose_memory_ran_out(tmp_path: Path) -> None:
+    text = (
+        "2026-11-20 09:59:40,213 ERROR worker.py:409 -- ray.exceptions.OutOfMemoryError: Task was"
+        " killed due to the node running low on memory.\n"
+        "Memory on the node (IP: 10.0.4.7, ID: 4be1) where the task (actor ID: 77, pid=4107, memory"
+        " used=311.20GB) was running was 1002.11GB / 1007.50GB (0.9947), which exceeds the memory"
+        " usage threshold of 0.95.\n"
+    )
+    facts = {"nodes": RAY_NODES, "world_size": 12, "gpus_per_node": 4}
+    report = answer(tmp_path, STEPS + text, **facts)
+    assert [one.node for one in report.answer.suspects] == ["10.0.4.7"]
+    elsewhere = answer(tmp_path, STEPS + text.replace("10.0.4.7", "10.9.9.9"), **facts)
+    assert not elsewhere.answer.suspects
+    assert elsewhere.verdict.category == report.verdict.category == "host_oom"

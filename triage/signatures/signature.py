@@ -28,7 +28,8 @@ class Reading:
 
     ``fields`` under the name of a field that named groups fill (``node``, ``rank``,
     ``local_rank``, ``cuda_device``, ``pid``) fills that field too: a table names
-    them lines below the one that matched.
+    them lines below the one that matched. ``text`` is quoted in the place of a line that says
+    too little.
     """
 
     category: Category | None = None
@@ -42,6 +43,7 @@ class Reading:
     weak: bool | None = None
     signature: str | None = None
     traits: frozenset[Trait] | None = None
+    text: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -88,7 +88,7 @@ def _find_shared_cause(
     num_nodes = max(len(topology.nodes), 1)
     enough = (
         len(places) >= max(_SHARED_NODES, _SHARED_PART * num_nodes)
-        or (len(places) > 1 and len(places) >= num_nodes)
+        or (len(places) > 1 and len(places) >= num_nodes and _speak_alike(group))
         or (served and len(places) >= _SERVED_NODES)
     )
     if not (enough or behind_leaf) or (_is_alone_first(group, stop) and not served):
@@ -271,6 +271,13 @@ _LOST_AFTER_NS: Final = 120 * SECOND
 def _collect_wording(cause: Hypothesis) -> set[str]:
     """What processes say in its rows, whatever the numbers in it."""
     return {_NUMBERS.sub("0", row.text) for row in cause.rows if is_by_process(row)}
+
+
+def _speak_alike(group: Sequence[Hypothesis]) -> bool:
+    """Whether processes say something on all places or on none: an error raised on one node and
+    a GPU's fault on another are two faults.
+    """
+    return group[0].category not in SOFTWARE or len({bool(_collect_wording(c)) for c in group}) == 1
 
 
 def _is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:

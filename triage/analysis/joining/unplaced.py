@@ -14,7 +14,7 @@ from triage.analysis.joining.hypothesis import Hypothesis, is_sure, select_earli
 from triage.analysis.joining.place import AtNode, AtRank, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
-from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
 
 
 def with_unplaced(
@@ -73,9 +73,10 @@ def _is_same_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
     log that stand together and print no time.
     """
-    if any(_stand_together(row, near) for row in cause.rows if row.is_firm for near in other.rows):
+    told = [row for row in cause.rows if not (row.is_mild or row.is_generic)]
+    if any(_stand_together(row, near) for row in told for near in other.rows):
         return True
-    times = [row.at_ns for row in cause.rows if row.at_ns is not None and row.is_firm]
+    times = [row.at_ns for row in told if row.at_ns is not None]
     return any(
         abs(row.at_ns - at_ns) <= _ONE_MOMENT_NS
         for row in other.rows
@@ -90,9 +91,10 @@ _TOGETHER: Final = 3
 
 
 def _stand_together(row: Evidence, near: Evidence) -> bool:
-    """Whether a line is the next of a list whose other one is about a node."""
-    if "said_of" not in near.fields or near.is_mild:
+    """Whether a line is the next of a list whose other one, a manager's, is about a node."""
+    if ("said_of" not in near.fields and near.kind is not Kind.SCHEDULER) or near.is_mild:
         return False
-    if row.at_ns is not None or near.at_ns is not None or row.artifact != near.artifact:
+    dated = row.at_ns is not None and near.at_ns is not None
+    if dated or row.artifact != near.artifact:
         return False
     return abs((row.line or 0) - (near.line or 0)) <= _TOGETHER

@@ -370,8 +370,13 @@ def _classify_kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> Verdict
 
 
 def _classify_kind(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
-    """Hang, crash, desync or straggler: as the detectors say, else as the processes ended."""
+    """Hang, crash, desync or straggler: as the detectors say, else as the processes ended.
+
+    Ranks of a part that failed differ from the others because they stopped.
+    """
     kinds = [claim.kind for claim in top.claims]
+    if top.category in HARDWARE:
+        kinds = [VerdictKind.HANG if kind is VerdictKind.DESYNC else kind for kind in kinds]
     for kind in (VerdictKind.DESYNC, VerdictKind.STRAGGLER):
         if kind in kinds:
             return kind

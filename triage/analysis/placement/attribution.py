@@ -371,7 +371,7 @@ def _attribute_row(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, st
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
-    elif row.kind in _OF_PROCESSES and not is_about_another(row):
+    elif (row.kind in _OF_PROCESSES or "address" in row.fields) and not is_about_another(row):
         node = _find_process_node(row, fleet, speakers)
     if row.signature == JOINED and row.fields.get("nranks") != str(fleet.world_size):
         rank = None

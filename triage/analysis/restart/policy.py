@@ -90,7 +90,9 @@ EXCEPTIONS: Final[Mapping[str, Policy]] = {
     "environment.hub": _SERVICE,
     "python.service": _SERVICE,
     "c10d.name_resolution": _SERVICE,
-    "c10d.store_address_in_use": _AT_THE_START,
+    "c10d.store_address_in_use": Policy(
+        _RESTART, 2, "Who holds the port lets it go when the processes of this start are gone"
+    ),
     "c10d.rendezvous_connection": _AT_THE_START,
     "c10d.store_timeout": _AT_THE_START,
     "python.fatal": Policy(_RESTART, 1, "A process that a signal ended may run in a second start"),

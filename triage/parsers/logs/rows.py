@@ -193,13 +193,14 @@ def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evi
     stamp = envelope.stamp
     if stamp == NO_STAMP and "time" in fields:
         stamp = read_time(fields["time"]) or stamp  # tables and the scheduler tell it in words
+    text = envelope.text if reading.text is None else reading.text
     return Evidence(
         artifact=artifact,
         line=line,
         signature=reading.signature or signature.id,
         kind=signature.kind,
         role=signature.role if reading.role is None else reading.role,
-        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else _cut_excerpt(match),
+        text=text if len(text) <= MAX_TEXT else _cut_excerpt(match),
         category=signature.category if reading.category is None else reading.category,
         also=signature.also if reading.also is None else reading.also,
         code=_number(named.get("code")) if reading.code is None else reading.code,
@@ -262,9 +263,11 @@ def _weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system
 
 
 def _cut_excerpt(match: Match) -> str:
-    """What the pattern found, with a little before it."""
+    """What the pattern found, with the few whole words before it that there is room for."""
     text = match.found.string
     begin = max(0, min(match.found.start() - 40, len(text) - MAX_TEXT))
+    if begin:
+        begin = text.find(" ", begin - 1, match.found.start()) + 1 or begin
     return text[begin : begin + MAX_TEXT]
 
 

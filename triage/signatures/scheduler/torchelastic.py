@@ -28,6 +28,7 @@ _END_OF_TABLE = compile_re(r"^\s*={8,}")
 def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """One entry of a table; that of the root cause is the last before the closing rule."""
     fields = {"time": match["time"]}
+    said = [match.string]
     code = None
     first = True
     for line in after:
@@ -43,17 +44,20 @@ def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
         elif one := EXIT.match(line):
             code, fields["pid"] = int(one[1]), one[2]
             fields["exit_code"] = one[1]
-        elif one := _ERROR_FILE.match(line):
-            fields["error_file"] = one[1]
-        elif one := _TRACEBACK.match(line):
-            fields["traceback"] = one[1]
+        else:
+            if one := _ERROR_FILE.match(line):
+                fields["error_file"] = one[1]
+            elif one := _TRACEBACK.match(line):
+                fields["traceback"] = one[1]
+            continue
+        said.append(line)
     if len(fields) == 1 and after:
         return None
     fields["first"] = "1" if first else "0"
     reading = Reading() if code is None else read_exit_code(code)
     if not first and reading.role is ROOT:
         reading = replace(reading, weak=True)
-    return replace(reading, fields=fields)
+    return replace(reading, text=" ".join(line.strip() for line in said), fields=fields)
 
 
 def by_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
