@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.domain.category import Category
+from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import (
     ACTOR,
     BY_FILE,
@@ -194,7 +194,7 @@ def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evi
     if stamp == NO_STAMP and "time" in fields:
         stamp = read_time(fields["time"]) or stamp  # tables and the scheduler tell it in words
     text = envelope.text if reading.text is None else reading.text
-    return Evidence(
+    row = Evidence(
         artifact=artifact,
         line=line,
         signature=reading.signature or signature.id,
@@ -223,6 +223,30 @@ def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evi
         fields=fields,
         traits=signature.traits if reading.traits is None else reading.traits,
     )
+    return row if envelope.kernel else _weigh_by_sentence(row, match)
+
+
+# Levels at which no process says that a part has failed, in front of what a rank prints.
+_AT_EASE: Final = compile_re(r"\W{0,4}(?:INFO|DEBUG|TRACE|NOTE|NOTICE)\b", re.IGNORECASE)
+# A quotation mark behind a word opens one: see runbook 'Xid 79: ...'; in "msg": "..." and in
+# Error('...') none does.
+_OPENS: Final = compile_re(r"""(?<=[\w,)] )['"`]|\braise [\w.]{1,80}\(['"]""")
+
+
+def _weigh_by_sentence(row: Evidence, match: Match) -> Evidence:
+    """The words of a failed part as weak where a rank says them at ease, or where they stand
+    inside the quotation marks of a sentence: somebody talks of such failures.
+    """
+    if row.category not in HARDWARE or row.weak:
+        return row
+    text, begin, end = match.found.string, match.found.start(), match.found.end()
+    quoted = any(
+        opened[0][-1] not in text[opened.end() : begin] and opened[0][-1] in text[end:]
+        for opened in _OPENS.finditer(text, 0, begin)
+    )
+    if quoted or (row.rank is not None and _AT_EASE.match(text)):
+        return replace(row, weak=True)
+    return row
 
 
 def _weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
