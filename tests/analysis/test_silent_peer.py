@@ -56,7 +56,7 @@ def test_who_lost_somebody_itself_went_down_with_that_one() -> None:
 
 
 def test_the_word_of_a_service_is_enough() -> None:
-    dead = lost(None, "n3", signature="scheduler.ray_node_dead", kind=Kind.SCHEDULER)
+    dead = lost(None, "n3", signature="xla.task_lost", kind=Kind.SCHEDULER)
     assert placed(dead) == [("n3", None)]
     assert placed(dead, replace(dead, peer="n4")) == []
 
@@ -189,3 +189,27 @@ def test_a_crash_of_many_ranks_is_read_in_one_pass() -> None:
     placement = Placement(nodes=20_000)
     rows = [lost(f"n{k}", f"n{k + 1}") for k in range(19_999)]
     assert spent_s(lambda: find_silent_peer(rows, placement), 2.0) < 2.0
+
+
+def lost_by(ranks: tuple[int, ...], tmp_path: Path) -> triage.Report:
+    """The answer where those ranks of 0 to 11 on m1, m2 and m3 lose an unknown address."""
+    facts = {"job_id": "5", "nodes": ["m1", "m2", "m3"], "world_size": 12, "gpus_per_node": 4}
+    seats = {str(rank): f"m{1 + rank // 4}" for rank in range(12)}
+    (tmp_path / "job.json").write_text(json.dumps({**facts, "rank_to_node": seats}))
+    (tmp_path / "job.log").write_text(
+        "".join(
+            f"2026-11-20T09:59:02Z [rank{rank}]: RuntimeError: [gloo/transport/tcp/pair.cc:534]"
+            f" Connection closed by peer [10.0.0.2]:4410{rank}\n"
+            for rank in ranks
+        )
+    )
+    return triage.analyze(tmp_path)
+
+
+def test_an_address_that_all_others_lose_is_the_nodes_that_is_left(tmp_path: Path) -> None:
+    (suspect,) = lost_by((0, 1, 8, 9), tmp_path).answer.suspects
+    assert (suspect.node, suspect.role) == ("m2", "possible")
+
+
+def test_an_address_that_one_of_three_loses_is_nobodys(tmp_path: Path) -> None:
+    assert not lost_by((0, 1, 2, 3), tmp_path).answer.suspects

@@ -73,7 +73,7 @@ def join(
         beliefs, named = believed(rows)
     if not named:
         silent = find_reboot_at_stop(rows, placement, stop)
-        silent = silent or ([] if claims else find_silent_peer(rows, placement))
+        silent = silent or ([] if claims else find_silent_peer(rows, placement, topology.nodes))
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not _is_hit_without_complaint(beliefs, sources, stop)):

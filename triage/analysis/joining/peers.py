@@ -42,9 +42,9 @@ def collect_complaints(
     """
     pairs = Complaints()
     rows = list(rows)
-    left = _resolve_by_elimination(rows, placement, nodes)
+    left = resolve_by_elimination(rows, placement, nodes)
     for row in rows:
-        peer = find_peer_node(row, placement) or left.get(_strip_port(row.peer))
+        peer = find_peer_node(row, placement) or left.get(strip_port(row.peer))
         if row.blame not in _NAMING or row.node is None or peer is None or peer == row.node:
             continue
         pairs.others[row.node].add(peer)
@@ -56,14 +56,14 @@ def collect_complaints(
     return pairs
 
 
-def _resolve_by_elimination(
+def resolve_by_elimination(
     rows: Iterable[Evidence], placement: Placement, nodes: Collection[str]
 ) -> dict[str, str]:
     """Address on no known node -> the only node that does not complain of it."""
     reporters: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         if row.peer is not None and row.node is not None and find_peer_node(row, placement) is None:
-            reporters[_strip_port(row.peer)].add(row.node)
+            reporters[strip_port(row.peer)].add(row.node)
     everybody = frozenset(nodes)
     by_address = {}
     for address, complaining in sorted(reporters.items()):
@@ -72,7 +72,7 @@ def _resolve_by_elimination(
     return by_address
 
 
-def _strip_port(peer: str | None) -> str:
+def strip_port(peer: str | None) -> str:
     """An address without its port: ``10.0.0.3<4791>`` is ``10.0.0.3``."""
     return (peer or "").partition("<")[0]
 

@@ -6,7 +6,7 @@ others wait for its ranks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from triage.analysis.facts.stop import (
     Stop,
     is_by_process,
 )
+from triage.analysis.joining.peers import resolve_by_elimination, strip_port
 from triage.analysis.joining.place import AtNode, AtRank, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
@@ -27,9 +28,7 @@ from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 # One line alone may be of any connection ...
 _MANY: Final = 2
 # ... but for the word of who all tasks, nodes or ranks answer to.
-_OF_A_SERVICE: Final = frozenset(
-    {"xla.task_lost", "xla.barrier", "scheduler.ray_node_dead", "c10d.failed_barrier"}
-)
+_OF_A_SERVICE: Final = frozenset({"xla.task_lost", "xla.barrier", "c10d.failed_barrier"})
 _NAMING_ANOTHER: Final = frozenset({Blame.PEER, Blame.ABSENT})
 # Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 _MOST_WAITED: Final = 0.75
@@ -43,20 +42,27 @@ _ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANC
 _OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
-def find_silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def find_silent_peer(
+    rows: Sequence[Evidence], placement: Placement, nodes: Collection[str] = ()
+) -> list[Evidence]:
     """What is said of the one place that others name and of which no process complains, as rows
     of that place, which need another source; nothing where more than one is named. Its launcher
-    may say which of its ranks ended.
+    may say which of its ranks ended. ``nodes`` are the job's.
     """
-    return _find_named_peer(rows, placement) or _did_not_wait(rows, placement)
+    return _find_named_peer(rows, placement, nodes) or _did_not_wait(rows, placement)
 
 
-def _find_named_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
+def _find_named_peer(
+    rows: Sequence[Evidence], placement: Placement, nodes: Collection[str]
+) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
+    left_over = resolve_by_elimination(rows, placement, nodes)
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         if row.blame in _NAMING_ANOTHER and row.peer is not None and _is_loss_of_peer(row):
-            said_of[_parse_peer(row.peer, placement)].append(row)
+            node = left_over.get(strip_port(row.peer))
+            place = _parse_peer(row.peer, placement) if node is None else AtNode(node)
+            said_of[place].append(row)
     # Who lost somebody itself went down with that one.
     silent = said_of.keys() - _collect_complaining_places(rows)
     if len(silent) != 1:
