@@ -13,7 +13,8 @@ ALL = registry.load_all_signatures()
     ("prefixes", "trait"),
     [
         (("c10d.watchdog_timeout",), Trait.TIMEOUT),
-        (("c10d.rendezvous", "c10d.store"), Trait.RENDEZVOUS),
+        (("c10d.rendezvous", "c10d.store_connect", "c10d.store_timeout"), Trait.RENDEZVOUS),
+        (("c10d.store_barrier",), Trait.RENDEZVOUS),
         (("elastic.", "scheduler.", "node."), Trait.ENDS_JOB),
         (("cuda.no_device", "cuda.init_error"), Trait.GPU_NOT_STARTED),
     ],
