@@ -1,22 +1,21 @@
 """The database's revision: where it stands, and how it comes to another one."""
 
+import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from triage.errors import UsageError
 from triage.store.database.engine import Database, translate_troubles
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
@@ -34,16 +33,9 @@ _HELD: Final = ("55P03", "40P01")
 log = structlog.get_logger(__name__)
 
 
-def _make_config() -> Config:
-    found = Config()
-    found.set_main_option("script_location", str(_FOLDER))
-    return found
-
-
 def head_revision() -> str:
     """The newest revision that this release knows."""
-    head = ScriptDirectory.from_config(_make_config()).get_current_head()
-    return head or ""
+    return _list_revisions()[-1]
 
 
 def list_known_revisions() -> set[str]:
@@ -54,7 +46,7 @@ def list_known_revisions() -> set[str]:
 def read_current_revision(database: Database) -> str | None:
     """The database's revision; None for an empty one."""
     with translate_troubles(), database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        return _read_revision(connection)
 
 
 def is_downgrade(present: str | None, to: str) -> bool:
@@ -65,10 +57,18 @@ def is_downgrade(present: str | None, to: str) -> bool:
     return present in order and to in order and order.index(to) < order.index(present)
 
 
+@functools.cache
 def _list_revisions() -> list[str]:
-    """All revisions that this release knows, oldest first."""
-    script = ScriptDirectory.from_config(_make_config())
-    return [one.revision for one in script.walk_revisions()][::-1]
+    """All revisions that this release knows, oldest first: their files begin with them."""
+    return sorted(path.name.partition("_")[0] for path in _FOLDER.glob("versions/[0-9]*.py"))
+
+
+def _read_revision(connection: Connection) -> str | None:
+    """The revision that alembic has written down. Starts read it without loading alembic."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return None if found is None else str(found)
 
 
 def migrate(database: Database, to: str = "head") -> str:
@@ -81,7 +81,10 @@ def migrate(database: Database, to: str = "head") -> str:
     Raises :class:`UsageError` for a revision that is none, and :class:`Unavailable` where the
     locks are not to be had.
     """
-    settings = _make_config()
+    from alembic.config import Config
+
+    settings = Config()
+    settings.set_main_option("script_location", str(_FOLDER))
     with translate_troubles(), database.engine.connect() as connection:
         settings.attributes["connection"] = connection
         if database.sqlite:
@@ -138,9 +141,11 @@ def _run_with_lock_retries(connection: Connection, do: Callable[[], None]) -> No
             time.sleep(_PAUSE_S)
 
 
-def _run(settings: Config, connection: Connection, to: str) -> None:
-    present = MigrationContext.configure(connection).get_current_revision()
-    script = ScriptDirectory.from_config(settings)
+def _run(settings: "Config", connection: Connection, to: str) -> None:
+    from alembic import command
+    from alembic.util import CommandError
+
+    present = _read_revision(connection)
     try:
         known = list_known_revisions()
         if present is not None and present not in known:
@@ -148,7 +153,7 @@ def _run(settings: Config, connection: Connection, to: str) -> None:
                 f"the database is at revision {present}, which this release does not know:"
                 " it was migrated by a newer one; use that release"
             )
-        wanted = script.get_current_head() if to == "head" else to
+        wanted = head_revision() if to == "head" else to
         if wanted not in {*known, "base"}:
             raise UsageError(
                 f"{to} is no revision; there are: base, {', '.join(_list_revisions())}"
