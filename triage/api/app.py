@@ -1,6 +1,5 @@
 """The application: tokens, problems, and what holds for every answer, whatever its routes are."""
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ from triage.api.watch import Watch
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
-from triage.queue.wakeups import PipeWakeups
 from triage.services.context import Context
 from triage.services.rate_limiter import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
@@ -43,8 +41,6 @@ from triage.store.work.backlog import summarize_work
 
 # Threads that answer reads and hooks; uploads have their own.
 _THREADS: Final = 16
-# As many as readers are started at most: with more than these, some are left for uploads.
-_FEW_PROCESSORS: Final = 4
 _NOT_FOUND: Final = 404
 # Routes that are removed, with what replaces them.
 _REMOVED: Final = {"/fleet/test-plans": "triage fleet isolate --state FILE plans test groups"}
@@ -109,7 +105,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         pace=RateLimiter(ctx.settings.requests_per_minute),
         token_lookup=TokenLookup(ctx),
         last_use=LastUse(ctx),
-        gate=make_gate(ctx),
+        gate=AdmissionGate(ctx.settings.max_uploads, ctx.settings.max_waiting),
         watch=Watch(settled),
         readiness=Readiness(ctx),
     )
@@ -125,15 +121,6 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
     app.add_middleware(Linger)
     app.add_middleware(RequestMiddleware, metrics=metrics)
     return app
-
-
-def make_gate(ctx: Context) -> AdmissionGate:
-    """The gate of uploads; it minds the line of unread ones where readers need the processors."""
-    most = ctx.settings.max_uploads, ctx.settings.max_waiting
-    beside = isinstance(ctx.wakeups, PipeWakeups)
-    if beside and len(os.sched_getaffinity(0)) <= _FEW_PROCESSORS:
-        return AdmissionGate(*most, ctx.queue_length.is_long)
-    return AdmissionGate(*most)
 
 
 def _openapi_file(request: Request) -> Response:
