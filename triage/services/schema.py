@@ -8,7 +8,6 @@ import structlog
 
 from triage.clock import read_utc_now
 from triage.errors import UsageError
-from triage.parsers.extract.earlier import convert_for_first_release, convert_for_second_release
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.copy import copy_sqlite
@@ -113,9 +112,12 @@ def bring_schema(database: Database, to: str = "head") -> str:
         if present == head_revision():
             unseal_rows(database)
         if to != "base":
+            from triage.parsers.extract import earlier
+
             first = is_downgrade(_SECOND_RELEASE, to)
             rewrite_extracts(
-                database, convert_for_first_release if first else convert_for_second_release
+                database,
+                earlier.convert_for_first_release if first else earlier.convert_for_second_release,
             )
     revision = migrate(database, to)
     if revision == head_revision():

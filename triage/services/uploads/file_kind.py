@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.file_kind import FileKind
-from triage.formats.format import Head
-from triage.formats.registry import get_stored_kind, identify
 from triage.parsers.files.text import detect_encoding, explain_no_text
 
 # Looked at to tell a kernel's log from a job's: its first twelve lines.
@@ -37,6 +35,10 @@ def identify_file(head: bytes, name: str, declared: str | None) -> IdentifiedFil
     An empty file, and binary data that no format claims, are what they were declared to
     be; the reader will say that it cannot read them.
     """
+    # The table of formats takes long to load: with the first file, and not at the start.
+    from triage.formats.format import Head
+    from triage.formats.registry import get_stored_kind, identify
+
     encoding = detect_encoding(head)
     text = head.decode(encoding, "replace").encode() if encoding else head
     decoded = Head(text, name)

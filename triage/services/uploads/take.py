@@ -5,7 +5,6 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
-from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.parsers.files.text import detect_packing
@@ -112,6 +111,8 @@ class FileIngest:
         self, file: ReceivedFile, hashed: HashingReader, declared: str | None, size: int | None
     ) -> None:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
+        from triage.formats.flight_recorder import NODE_DIGEST
+
         head = read_first_bytes(hashed, HEAD_BYTES)
         compression = detect_compression(head)
         bounds = self.limits.expansion(self.limits.artifact_bytes)
