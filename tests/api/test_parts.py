@@ -29,7 +29,7 @@ from triage.api.requests.paths import name_in_path, normalize_path
 from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)

@@ -18,16 +18,14 @@ from starlette.types import ExceptionHandler
 
 from triage.api.answers.problems import answer_refusal
 from triage.api.answers.refusals import MethodNotAllowed
-from triage.api.description import docs_page
+from triage.api.description import openapi
 from triage.api.description.openapi import describe_app
 from triage.api.description.shapes import Source
-from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
-from triage.api.limits.linger import Linger
-from triage.api.limits.token_lookup import TokenLookup
+from triage.api.limits.token_lookup import LastUse, TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
-from triage.api.request_middleware import RequestMiddleware
+from triage.api.request_middleware import Linger, RequestMiddleware
 from triage.api.routes import Routes
 from triage.api.state import ApiState
 from triage.api.watch import Watch
@@ -35,7 +33,7 @@ from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
 from triage.services.context import Context
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
 from triage.store.work.backlog import summarize_work
 
@@ -113,7 +111,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
     for router in parts.routers:
         app.include_router(router)
     app.add_api_route("/openapi.json", _openapi_file, methods=["GET"], include_in_schema=False)
-    docs_page.add_to(app)
+    openapi.add_to(app)
     app.add_exception_handler(Refusal, cast("ExceptionHandler", _answer_refusal))
     app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _answer_invalid))
     app.add_exception_handler(HTTPException, cast("ExceptionHandler", _answer_unrouted))

@@ -27,7 +27,7 @@ from triage.services.incidents.retention import believe_clock, prune
 from triage.services.retention.erase import finish_erasures
 from triage.services.retention.ownership import announce
 from triage.settings import Settings
-from triage.store.work.clockwork import ERASE, PRUNE, STORE, enqueue_daily_round, enqueue_idle
+from triage.store.work.overdue import ERASE, PRUNE, STORE, enqueue_daily_round, enqueue_idle
 
 log = structlog.get_logger(__name__)
 _DAY: Final = timedelta(days=1)

@@ -10,18 +10,18 @@ from triage.clock import read_utc_now
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.access import audit
-from triage.store.database.copy import copy_sqlite
 from triage.store.database.engine import Database, open_database
-from triage.store.database.losses import list_losses
 from triage.store.database.migrate import (
+    copy_sqlite,
     head_revision,
     is_downgrade,
     list_known_revisions,
+    list_losses,
     migrate,
     read_current_revision,
 )
 from triage.store.messages.seals import seal_rows, unseal_rows
-from triage.store.uploads.extracts import rewrite_extracts
+from triage.store.uploads.evidence import rewrite_extracts
 
 log = structlog.get_logger(__name__)
 # The revision of 0.2.0; what lies before it is read by 0.1.

@@ -11,7 +11,7 @@ from typing import Final
 from triage.clock import read_utc_now
 from triage.services.context import Context
 from triage.services.tokens import check_token, digest, is_good
-from triage.store.access import audit, sessions
+from triage.store.access import audit, keys
 from triage.store.views import KeyView
 
 LIFE: Final = timedelta(hours=12)
@@ -27,7 +27,7 @@ def log_in(ctx: Context, token: str) -> str | None:
     secret = secrets.token_urlsafe(32)
     now = read_utc_now()
     with ctx.database.writing() as session:
-        sessions.add(session, digest(secret), key.id, now, now + LIFE)
+        keys.open_session(session, digest(secret), key.id, now, now + LIFE)
         audit.note(session, key.id, "log in", key.id, now)
     return secret
 
@@ -38,11 +38,11 @@ def find_session_key(ctx: Context, secret: str) -> KeyView | None:
         return None
     now = read_utc_now()
     with ctx.database.reading() as session:
-        key = sessions.find_key(session, digest(secret), now)
+        key = keys.find_session_key(session, digest(secret), now)
     return key if key is not None and is_good(key, now) else None
 
 
 def log_out(ctx: Context, secret: str) -> None:
     """End the session, also for those who have a copy of its secret."""
     with ctx.database.writing() as session:
-        sessions.remove(session, digest(secret))
+        keys.close_session(session, digest(secret))

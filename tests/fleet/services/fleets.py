@@ -17,7 +17,7 @@ from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.settings import Settings
-from triage.store.incidents import resolutions
+from triage.store.incidents import settling
 from triage.store.views import ResolutionView
 
 T0 = datetime(2026, 11, 1, tzinfo=UTC)
@@ -106,7 +106,7 @@ def answered(
 def resolved(ctx: Context, incident_id: str, category: str, node: str | None = None) -> None:
     with ctx.database.writing() as session:
         said = ResolutionView(category, node, None, "local", at(0))
-        resolutions.put(session, incident_id, said)
+        settling.put(session, incident_id, said)
 
 
 def record(ctx: Context, since: float = 0, until: float = 1000, **given: Any) -> FleetRecord:

@@ -22,7 +22,7 @@ from triage.services.incidents.resolve import resolve
 from triage.services.uploads import ingest as intake
 from triage.services.uploads.ingest import take_artifact, take_bundle
 from triage.services.uploads.received import Target
-from triage.store.incidents import incidents, revisions, suspects
+from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
@@ -78,7 +78,7 @@ def test_the_answer_is_that_of_the_command(
     with ctx.database.reading() as session:
         stored = revisions.find_newest(session, opened.id)
         rows = evidence.list_by_incident(session, opened.id, limit=500)
-        ranked = suspects.list_suspects(session, opened.id)
+        ranked = revisions.list_suspects(session, opened.id)
         files = artifacts.list_by_incident(session, opened.id, limit=500)
     wanted = triage.analyze(GPU_LOST).to_dict()
     report = wire.report(stored.reported())

@@ -22,7 +22,7 @@ from triage.fleet.store.runs import list_runs
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.incidents.retry import retry
+from triage.services.incidents.resolve import retry
 from triage.services.taint import count_contribution, taint_token, untaint_token
 from triage.services.tokens import check_token, create_token
 from triage.services.uploads.ingest import take_bundle

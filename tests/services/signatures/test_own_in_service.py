@@ -16,7 +16,7 @@ from triage.sandbox.pool import Sandbox
 from triage.sandbox.readers import Readers
 from triage.services.context import Context, open_context
 from triage.services.incidents.announce import announce
-from triage.services.incidents.retry import retry
+from triage.services.incidents.resolve import retry
 from triage.services.signatures import dry_run as dry_runs
 from triage.services.signatures.dry_run import DryRun, try_signatures
 from triage.services.signatures.in_force import find_signatures_in_force, label_in_force

@@ -42,7 +42,7 @@ from triage.services.context import Context
 from triage.services.incidents.repeats import MAX_REPEATS, Repeat, list_repeats
 from triage.services.incidents.wanted import MAX_WANTED
 from triage.services.notifications.outbox import make_message
-from triage.store.incidents import incidents, revisions, suspects, wanted
+from triage.store.incidents import incidents, revisions, wanted
 from triage.store.views import IncidentView
 from triage.store.work import waiting
 
@@ -192,7 +192,7 @@ async def incident_suspects(
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:
         with state.context.database.reading() as session:
             incident = find_incident(request, session, id)
-            return incident, suspects.list_suspects(session, incident.id)
+            return incident, revisions.list_suspects(session, incident.id)
 
     incident, rows = await to_thread.run_sync(read)
     if wait_s > 0 and not _is_settled(incident):

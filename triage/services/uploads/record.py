@@ -18,8 +18,7 @@ from triage.domain.states import ArtifactState
 from triage.errors import NotAllowed, TooMany
 from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.services.context import Context
-from triage.services.uploads.facts import redact_facts
-from triage.services.uploads.received import ReceivedFile, Target
+from triage.services.uploads.received import ReceivedFile, Target, redact_facts
 from triage.store import jobs
 from triage.store.access import audit, keys
 from triage.store.database.ids import is_made_now, make_id

@@ -11,13 +11,14 @@ from triage.parsers.files.text import detect_packing
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.file_kind import LOOK_BYTES, identify_file
 from triage.services.uploads.pack import FrameWriter, Packer
 from triage.services.uploads.received import ReceivedFile
 from triage.services.uploads.streams import (
+    LOOK_BYTES,
     HashingReader,
     TruncationTolerantReader,
     convert_to_utf8,
+    identify_file,
     read_first_bytes,
 )
 from triage.store.blobs.interface import BlobWriter

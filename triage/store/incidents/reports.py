@@ -12,7 +12,7 @@ from triage.domain.failure_match import find_for_failure
 from triage.domain.job import parse_seconds
 from triage.domain.states import IncidentState
 from triage.store import jobs
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents.facts import keep_statement
 from triage.store.incidents.incidents import make_incident, schedule_settling
 from triage.store.incidents.matching import (
