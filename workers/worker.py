@@ -29,10 +29,10 @@ from triage.server.work import make_runner, open_readers
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
+from workers.child import end_with_parent
 from workers.consumer_watchdog import ConsumerWatchdog
 from workers.dispatcher import WithoutBroker
 from workers.liveness import Liveness, notify_supervisor
-from workers.parent_death import end_with_parent
 from workers.process import set_runner, shut_down_on
 from workers.scheduler import run as sweep_until
 

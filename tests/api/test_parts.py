@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.api.answers.suspect_forms import write_csv
+from triage.api.answers.suspect_forms import choose_type, write_csv
 from triage.api.limits.admission_gate import AdmissionGate, Sender
-from triage.api.requests.accept import choose_type
 from triage.api.requests.body import MinRateTimeout
 from triage.api.requests.cursors import (
     make_id_cursor,

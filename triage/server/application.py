@@ -14,7 +14,6 @@ from triage.api.routers import (
     hooks,
     incident_lists,
     incidents,
-    nodes,
     operations,
     resolution,
     search,
@@ -47,7 +46,7 @@ from triage.web import mount
 _ROUTES: Final = (
     acts.routes,
     hooks.routes, job_ended.routes, uploads.routes, uploads.asking, incidents.routes,
-    incident_lists.routes, resolution.routes, resolution.erasing, nodes.routes,
+    incident_lists.routes, resolution.routes, resolution.erasing, search.node_routes,
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.services.exposure.imports import Imported, import_exposure
 from triage.fleet.services.record.record import read_fleet_record

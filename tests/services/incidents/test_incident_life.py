@@ -8,7 +8,7 @@ import pytest
 import triage
 from tests.services.whole_jobs import GPU_LOST, INCIDENTS, body_of, files_of, tar_of
 from tests.support.work import do_all, do_one
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.render.data import wire

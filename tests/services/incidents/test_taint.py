@@ -10,7 +10,7 @@ from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, UsageError
 from triage.fleet.services.exposure.imports import import_exposure

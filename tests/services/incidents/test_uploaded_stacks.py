@@ -15,7 +15,7 @@ from tests.support.stack_texts import (
     server_file,
 )
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
 from triage.render.data import wire

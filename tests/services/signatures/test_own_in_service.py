@@ -9,7 +9,7 @@ import pytest
 
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable, UsageError
 from triage.sandbox.pool import Sandbox

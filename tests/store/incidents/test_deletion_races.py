@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 from models import Incident, Resolution
 from tests.store.conftest import NOW, new_file
 from tests.store.racing import in_threads
-from triage.domain.failure import Failure
-from triage.domain.failure_match import JobAttempt
+from triage.domain.failure_match import Failure, JobAttempt
 from triage.store.database.engine import Database
 from triage.store.incidents import incidents, reports, retention, settling
 from triage.store.incidents.matching import find_for_upload

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from triage.domain.failure_match import JobAttempt
 from triage.domain.states import DeliveryState, WorkKind, WorkState
 from triage.services.context import Context
-from triage.services.sessions import find_session_key, log_in, log_out
-from triage.services.tokens import create_token
+from triage.services.tokens import create_token, find_session_key, log_in, log_out
 from triage.store.access import keys
 from triage.store.incidents.matching import find_for_upload
 from triage.store.messages import deliveries, subscriptions

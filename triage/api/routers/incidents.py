@@ -12,9 +12,9 @@ from starlette.responses import Response
 from triage.api.access import Scope, get_caller
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, make_tagged_response, page_of_rows
+from triage.api.answers.suspect_forms import choose_type
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import make_shape, page, select_keys
-from triage.api.requests.accept import choose_type
 from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
 from triage.api.requests.values import (
     CategoryName,

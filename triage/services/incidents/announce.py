@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
 from triage.domain.facts import IGNORED
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.job import make_job
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable

@@ -7,8 +7,7 @@ from sqlalchemy.orm import Session
 
 from models import Incident
 from triage.domain.facts import Statement
-from triage.domain.failure import Failure
-from triage.domain.failure_match import find_for_failure
+from triage.domain.failure_match import Failure, find_for_failure
 from triage.domain.job import parse_seconds
 from triage.domain.states import IncidentState
 from triage.store import jobs
