@@ -23,7 +23,7 @@ import triage
 from benchmarks.pages import Got, answered, get, ms, p95, serving, stored
 from triage.clock import read_utc_now
 from triage.domain.answer_wire import answer_to_bytes
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.render.data import wire
 from triage.server.context import open_context
 from triage.services.context import Context

@@ -40,7 +40,7 @@ from models.base import Base
 from simulator import simulate
 from triage.clock import read_utc_now
 from triage.domain.answer_wire import answer_to_bytes
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.report import Answer
 from triage.render.data import wire
 from triage.server.application import create_app

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 
 _PHASES = "examples,coverage,fuzzing"
 _NOT_ASKED = "positive_data_acceptance"

@@ -34,13 +34,13 @@ from triage.settings import load_settings
 from triage.store import node_notices, nodes
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import migrate
-from triage.store.incidents import incidents, retention, suspects
+from triage.store.incidents import incidents, retention, revisions
 from triage.store.uploads import artifacts, evidence
 from triage.store.work import overdue
 from triage.store.work import table as work
 from triage.store.work.backlog import summarize_work
+from triage.store.work.beats import read_activity
 from triage.store.work.fair_queue import enqueue_upload
-from triage.store.work.worker_activity import read_activity
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
 # In PostgreSQL, at the 99th percentile.
@@ -181,7 +181,7 @@ def questions(database: Database, told: FilledTables) -> dict[str, tuple[bool, Q
             False,
             lambda s, k: node_notices.list_incidents_of_nodes(s, [node(k)], since, None),
         ),
-        "suspects.of_incident": (False, lambda s, k: suspects.list_suspects(s, one(k))),
+        "revisions.of_incident": (False, lambda s, k: revisions.list_suspects(s, one(k))),
         "evidence.of_incident": (False, lambda s, k: evidence.list_by_incident(s, one(k))),
         "evidence.of_incident, 500 of largest": (
             False,

@@ -3,7 +3,7 @@
 from models.access import ApiKey, Audit, Idempotency, PageSession
 from models.actions import Action, ActuatorHalt
 from models.base import Base
-from models.checks import HealthCheck, TestPlan
+from models.checks import HealthCheck
 from models.fleet_record import Outage, PastStop, PastSuspect, Repair, Run
 from models.incidents import Evidence, Incident, IncidentFacts, Job, Resolution, Revision, Suspect
 from models.installation import Installation, SignatureFile
@@ -49,7 +49,6 @@ __all__ = [
     "Suspect",
     "TelemetryDay",
     "TelemetryPack",
-    "TestPlan",
     "UnreferencedBlob",
     "Upload",
     "Work",

@@ -105,8 +105,7 @@ class Settings(BaseSettings):
     """Bytes that uploads leave free on the disk of the data directory. Uploads that would take
     more are answered 507."""
     max_uploads: int = Field(8, gt=0)
-    """Bodies that one API process receives at once; others wait. An embedded service on up to four
-    processors receives one while more than 64 uploads of a job wait to be read."""
+    """Bodies that one API process receives at once; others wait."""
     max_waiting: int = Field(2048, ge=0)
     """Uploads that wait in one API process, some 150 KB of memory each; further ones are answered
     503. Set it to the nodes of the largest job."""

@@ -4,7 +4,7 @@ After a broker was away, a Celery consumer may come back connected and yet take 
 any more, without an error (celery/celery#8030, #8091, #8990; seen here with Redis killed
 in a burst). The database knows better: rows are due, the broker answers, this worker is
 idle, and no message has come for a while. Then it is restarted. Where the broker does not
-answer, the master works from the table (:mod:`workers.without_broker`).
+answer, the master works from the table (:mod:`workers.dispatcher`).
 
 A loop that does not go round any more shows nothing of that. So the loop ticks; while it does,
 or waits for a broker that is away, the watchdog beats for the process (:mod:`workers.liveness`).
@@ -29,8 +29,8 @@ from triage.errors import Refusal
 from triage.services.context import Context
 from triage.store.work.overdue import has_due
 from workers.app import app
+from workers.dispatcher import WithoutBroker
 from workers.liveness import Liveness
-from workers.without_broker import WithoutBroker
 
 log = structlog.get_logger(__name__)
 

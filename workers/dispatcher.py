@@ -2,13 +2,19 @@
 
 One loop looks at the table and hands what is due to idle threads. It looks when it is woken, when
 a thread becomes idle, and from time to time: often while there is work, seldom otherwise.
+
+Work while the broker is away: a message only wakes, and the table says what is due.
+
+As the embedded worker does it always, so does any worker until its broker is back: an outage of
+a broker, however long, leaves no files that nobody has read.
 """
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -18,6 +24,10 @@ from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.queue.runner import Runner
 from triage.queue.sweeper import Sweeper
+from triage.queue.wakeups import NoWakeups
+from triage.sandbox.readers import Readers
+from triage.server.work import make_runner, make_sweeper
+from triage.services.context import Context
 from triage.store.work.overdue import list_due
 
 log = structlog.get_logger(__name__)
@@ -118,3 +128,36 @@ class Dispatcher:
                 self.taken[kind] -= 1
                 self.changed.notify_all()
             self.wake.set()
+
+
+LOOK_EVERY_S: Final = 2.0
+# Work in progress may go on so long when the broker is back, or when the worker is to stop.
+_GRACE_S: Final = 15.0
+
+
+class WithoutBroker:
+    """Works from threads of the master process, on ``concurrency`` files at a time."""
+
+    def __init__(
+        self, ctx: Context, readers: Readers, kinds: Iterable[WorkKind], concurrency: int
+    ) -> None:
+        self.ctx = replace(ctx, wakeups=NoWakeups())
+        self.readers = readers
+        slots = allocate_slots(concurrency)
+        self.slots = {kind: slots[kind] for kind in kinds}
+        self.runner: Runner | None = None
+
+    def work_until(self, broker_is_back: Callable[[], bool], stopping: threading.Event) -> None:
+        """Do what is due until the broker is asked and answers, or the worker is to stop."""
+        log.warning("the broker is away: working from the table until it is back")
+        self.runner = runner = make_runner(self.ctx, self.readers)
+        dispatcher = Dispatcher(runner, make_sweeper(self.ctx), self.slots, threading.Event())
+        threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
+        while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
+            pass
+        dispatcher.stop(_GRACE_S)
+        log.info("no longer working from the table", given_back=self.release())
+
+    def release(self) -> int:
+        """Claim nothing more, and give back what is held; how many rows."""
+        return 0 if self.runner is None else self.runner.release_all()

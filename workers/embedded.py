@@ -23,8 +23,8 @@ from triage.server.context import open_context
 from triage.server.work import make_runner, make_sweeper, open_readers
 from triage.settings import Settings, load_settings
 from triage.store.work.table import expire_owner
-from workers.beat import notify_supervisor
 from workers.dispatcher import Dispatcher, allocate_slots
+from workers.liveness import notify_supervisor
 
 log = structlog.get_logger(__name__)
 

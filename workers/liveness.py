@@ -3,6 +3,8 @@
 Whoever looks from outside (``/readyz``, the doctor, metrics) sees in a row when it was last seen.
 A process that stands still ends, so that what started it starts it again: a timer that needs no
 Python does it, which each beat puts off.
+
+The beat of a child of ``triage serve``, on its standard output: its loop still goes round.
 """
 
 import faulthandler
@@ -18,6 +20,15 @@ from triage.clock import read_utc_now
 from triage.errors import Refusal
 from triage.services.context import Context
 from triage.store.work import beats
+
+_STDOUT = 1
+
+
+def notify_supervisor() -> None:
+    """Tell the supervisor; one that is gone needs no telling."""
+    with suppress(OSError):
+        os.write(_STDOUT, b".")
+
 
 log = structlog.get_logger(__name__)
 

@@ -29,13 +29,12 @@ from triage.server.work import make_runner, open_readers
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
-from workers.beat import notify_supervisor
+from workers.child import end_with_parent
 from workers.consumer_watchdog import ConsumerWatchdog
-from workers.liveness import Liveness
-from workers.parent_death import end_with_parent
+from workers.dispatcher import WithoutBroker
+from workers.liveness import Liveness, notify_supervisor
 from workers.process import set_runner, shut_down_on
 from workers.scheduler import run as sweep_until
-from workers.without_broker import WithoutBroker
 
 log = structlog.get_logger(__name__)
 

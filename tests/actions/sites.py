@@ -16,7 +16,7 @@ from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.server.work import make_runner
 from triage.services.context import Context

@@ -15,8 +15,7 @@ from triage.actions.store.evidence import Source, Standing, choose_failure_time,
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
-from triage.domain.failure_match import Candidate, find_for_failure
+from triage.domain.failure_match import Candidate, Failure, find_for_failure
 from triage.errors import UsageError
 from triage.services.hooks.job_failed import parse_failure
 from triage.services.incidents.announce import announce

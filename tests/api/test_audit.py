@@ -9,7 +9,7 @@ from sqlalchemy import event
 
 from tests.api.service import Service
 from tests.support.waiting import eventually
-from triage.api.last_use import LastUse
+from triage.api.limits.token_lookup import LastUse
 from triage.clock import read_utc_now
 from triage.services.tokens import create_token, list_tokens, revoke_token
 

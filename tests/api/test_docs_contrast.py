@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from triage.api.description.docs_page import read_content
+from triage.api.description.openapi import read_content
 
 
 def luminance(colour: str) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from math import ceil
 
 import pytest
@@ -10,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.api.limits import admission_gate
-from triage.api.limits.admission_gate import AdmissionGate, Turn
-from triage.api.limits.fair_line import FairLine, Sender
+from triage.api.limits.admission_gate import AdmissionGate, FairLine, Sender, Turn
 from triage.errors import Unavailable
 
 NOISY, QUIET = Sender("noisy"), Sender("quiet")
@@ -249,50 +249,37 @@ def test_who_is_sent_away_is_told_when_its_turn_will_be() -> None:
     assert max(Counter(told).values()) <= 1 / (admission_gate.FIRST_S * admission_gate.EARLY) + 1
 
 
-def test_long_uploads_of_a_token_take_turns_while_others_are_at_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(admission_gate, "SLICE_S", -1.0)
+def test_a_refusal_looks_at_nobody_who_waits_in_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    is_silent = Turn.is_silent
 
-    async def story(*, with_others: bool) -> int:
-        uploads, at_work, most = Uploads(AdmissionGate(8, 100)), Counter[str](), 0
+    def counted(turn: Turn, now: float) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_silent(turn, now)
 
-        async def long(turn: Turn) -> None:
-            nonlocal most
-            for _ in range(4):
-                turn.received(1)
-                await turn.ready()
-                at_work[turn.sender.token] += 1
-                most = max(most, at_work["noisy"])
-                await as_far_as_they_go()
-                at_work[turn.sender.token] -= 1
+    monkeypatch.setattr(Turn, "is_silent", counted)
 
-        if with_others:
-            uploads.start("q", QUIET, lambda turn: asyncio.Event().wait())  # type: ignore[arg-type]
-        for number in range(4):
-            uploads.start(f"n{number}", NOISY, long)
-        await asyncio.gather(*uploads.tasks[with_others:])
-        await uploads.end()
-        return most
+    async def story() -> int:
+        gate, refused, end = AdmissionGate(8, 500), 0, asyncio.Event()
 
-    assert asyncio.run(story(with_others=False)) == 4
-    assert asyncio.run(story(with_others=True)) == 1
+        async def one(number: int) -> None:
+            nonlocal refused
+            try:
+                async with gate.turn(Sender("t", str(number % 50))):
+                    await end.wait()
+            except Unavailable:
+                refused += 1
 
+        tasks = [asyncio.create_task(one(number)) for number in range(1508)]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        return refused
 
-def test_uploads_come_first_once_they_were_sent_away_for_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = 1000.0
-    monkeypatch.setattr("triage.api.limits.admission_gate.time.monotonic", lambda: now)
-
-    async def story() -> list[bool]:
-        nonlocal now
-        gate, seen = AdmissionGate(8, 100, lambda: True), []
-        for step_s in (0, 15, 15, 16, 21, 15):
-            now += step_s
-            seen.append(gate.stands_back())
-            gate.busy()
-        return seen
-
-    # Pressed from the first refusal on, until none came for twenty seconds.
-    assert asyncio.run(story()) == [True, True, True, False, True, True]
+    assert asyncio.run(story()) == 1000
+    assert looks == 0

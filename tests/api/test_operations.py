@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.api.service import Service, context_at, serving
 from tests.support.waiting import eventually
 from triage.errors import Unavailable
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 from triage.store.database.engine import Database
 from triage.store.database.migrate import migrate
 

@@ -5,19 +5,15 @@ import csv
 import io
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.api.answers.suspect_forms import write_csv
-from triage.api.app import make_gate
-from triage.api.limits.admission_gate import AdmissionGate
-from triage.api.limits.fair_line import Sender
-from triage.api.limits.min_rate import MinRateTimeout
-from triage.api.requests.accept import choose_type
+from triage.api.answers.suspect_forms import choose_type, write_csv
+from triage.api.limits.admission_gate import AdmissionGate, Sender
+from triage.api.requests.body import MinRateTimeout
 from triage.api.requests.cursors import (
     make_id_cursor,
     make_time_cursor,
@@ -32,10 +28,7 @@ from triage.api.requests.paths import name_in_path, normalize_path
 from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
-from triage.queue.wakeups import NoWakeups, PipeWakeups, Wakeups
-from triage.server.context import open_context
-from triage.services.queue_length import QueueLength
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
@@ -227,100 +220,6 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
         return seen
 
     assert sorted(asyncio.run(story())) == ["away d", "in a", "in b", "in e"]
-
-
-def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
-    async def story() -> None:
-        line = {"long": False}
-        gate, inside = AdmissionGate(3, 10, lambda: line["long"]), []
-        doors = [asyncio.Event() for _ in range(8)]
-
-        async def one(number: int) -> None:
-            async with gate.turn(Sender("t")):
-                inside.append(number)
-                await doors[number].wait()
-
-        async def lets_out(*numbers: int) -> list[int]:
-            before = len(inside)
-            for number in numbers:
-                doors[number].set()
-            await as_far_as_they_go()
-            return inside[before:]
-
-        tasks = [asyncio.create_task(one(number)) for number in range(8)]
-        await as_far_as_they_go()
-        assert inside == [0, 1, 2]
-        line["long"] = True
-        assert await lets_out(0, 1) == []
-        assert await lets_out(2) == [3]
-        assert await lets_out(3) == [4]
-        line["long"] = False
-        assert await lets_out(4) == [5, 6, 7]
-        await lets_out(5, 6, 7)
-        await asyncio.gather(*tasks)
-        assert (gate.active, gate.waiting) == (0, 0)
-
-    asyncio.run(story())
-
-
-def test_places_open_again_although_who_is_inside_stays() -> None:
-    async def story() -> None:
-        line = {"long": True}
-        gate, inside, go = (
-            AdmissionGate(2, 10, lambda: line["long"]),
-            asyncio.Semaphore(0),
-            asyncio.Event(),
-        )
-
-        async def one(stays: bool) -> None:
-            async with gate.turn(Sender("t")):
-                inside.release()
-                if stays:
-                    await go.wait()
-
-        tasks = [asyncio.create_task(one(stays)) for stays in (False, True, True)]
-        for _ in range(2):
-            await inside.acquire()
-        await as_far_as_they_go()
-        assert inside.locked()
-        line["long"] = False
-        await asyncio.wait_for(inside.acquire(), 60)
-        go.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(story())
-
-
-@pytest.mark.parametrize(
-    ("wakeups", "processors", "minds"),
-    [
-        pytest.param(PipeWakeups(lambda: None), 2, True, id="readers beside us"),
-        pytest.param(PipeWakeups(lambda: None), 5, False, id="processors enough for both"),
-        pytest.param(NoWakeups(), 2, False, id="nobody reads here"),
-    ],
-)
-def test_the_gate_minds_the_line_where_readers_need_the_processors(
-    wakeups: Wakeups, processors: int, minds: bool, tmp_path: Path, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr("triage.api.app.os.sched_getaffinity", lambda _: set(range(processors)))
-    ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), wakeups)
-    ctx.queue_length.note(1000)
-
-    assert make_gate(ctx).stands_back() is minds
-    ctx.close()
-
-
-def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr("triage.services.queue_length.time.monotonic", lambda: now)
-    line = QueueLength()
-    assert not line.is_long()
-    line.note(63)
-    assert not line.is_long()
-    line.note(64)
-    assert line.is_long()
-    now += 1.5
-    assert not line.is_long()
 
 
 PATIENT = {"min_body_rate": 1000, "body_grace_s": 10, "body_idle_s": 30}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.domain.natural import make_natural_key
+from triage.domain.hosts import make_natural_key
 
 
 @pytest.mark.parametrize(

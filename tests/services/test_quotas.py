@@ -10,7 +10,7 @@ import pytest
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_one
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import StorageFull, TooMany, Unavailable
 from triage.sandbox.readers import Readers

@@ -20,10 +20,9 @@ from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.schema import bring_schema, keep_copy, prepare_schema, refuse_loss
 from triage.settings import Settings
-from triage.store.database import copy as copying
+from triage.store.database import migrate as copying
 from triage.store.database.engine import open_database
-from triage.store.database.losses import list_losses
-from triage.store.database.migrate import migrate, read_current_revision
+from triage.store.database.migrate import list_losses, migrate, read_current_revision
 
 
 def no(what: str) -> bool:

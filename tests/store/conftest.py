@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import ArtifactState
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database

@@ -9,8 +9,7 @@ from models import Artifact, Incident, Job, Node, Work
 from tests.store.conftest import NOW, new_answer, new_file, uploaded
 from tests.store.racing import in_threads
 from triage.domain.facts import FactsSource, Statement
-from triage.domain.failure import Failure
-from triage.domain.failure_match import JobAttempt
+from triage.domain.failure_match import Failure, JobAttempt
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
 from triage.store.incidents import incidents, reports, revisions, settling

@@ -11,14 +11,7 @@ from triage.domain.states import ArtifactState, DeliveryState, IncidentState, Wo
 from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
 from triage.store.database.ids import make_id
-from triage.store.incidents import (
-    incidents,
-    resolutions,
-    retention,
-    revisions,
-    settling,
-    suspects,
-)
+from triage.store.incidents import incidents, retention, revisions, settling
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
@@ -27,7 +20,7 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
 from triage.store.work import backlog
 from triage.store.work import table as work
-from triage.store.work.worker_activity import read_activity
+from triage.store.work.beats import read_activity
 
 HOUR = timedelta(hours=1)
 
@@ -171,13 +164,13 @@ def test_the_newest_answer_and_its_suspects(database, unique, opened):
     incident_id = opened(unique)
     with database.writing() as session:
         assert revisions.find_newest(session, incident_id) is None
-        assert suspects.list_suspects(session, incident_id) == []
+        assert revisions.list_suspects(session, incident_id) == []
         answer(session, incident_id, 1, [suspect(1, "a"), suspect(2, "b")])
         answer(session, incident_id, 2, [suspect(2, "d"), suspect(1, None)])
     with database.reading() as session:
         newest = revisions.find_newest(session, incident_id)
         assert (newest.revision, newest.answer) == (2, b"\x002")
-        assert [one["node"] for one in suspects.list_suspects(session, incident_id)] == [None, "d"]
+        assert [one["node"] for one in revisions.list_suspects(session, incident_id)] == [None, "d"]
 
 
 def test_a_resolution_replaces_the_one_before(database, unique, opened):
@@ -185,7 +178,7 @@ def test_a_resolution_replaces_the_one_before(database, unique, opened):
     with database.writing() as session:
         for category in ("gpu", "nic"):
             said = ResolutionView(category, None, None, "me", NOW)
-            resolutions.put(session, incident_id, said)
+            settling.put(session, incident_id, said)
         assert incidents.find(session, incident_id).resolution.category == "nic"
 
 
@@ -380,7 +373,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
     with database.writing() as session:
         settling.settle(session, old, NOW)
         if resolved:
-            resolutions.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
+            settling.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
         found = retention.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
         assert old not in retention.list_old_incidents(session, NOW)

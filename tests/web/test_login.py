@@ -9,7 +9,7 @@ import pytest
 from tests.api.service import Service
 from tests.web.site import Reading, Visit
 from triage.server.application import PAGES
-from triage.services import sessions
+from triage.services import tokens
 from triage.services.tokens import create_token, revoke_token
 from triage.web.routers.login import place_to_go
 
@@ -154,7 +154,7 @@ def test_a_session_ends_everywhere_at_once(
     else:
         hours = 13 if end == "old" else 2
         moment = datetime.now(UTC) + timedelta(hours=hours)
-        monkeypatch.setattr(sessions, "read_utc_now", lambda: moment)
+        monkeypatch.setattr(tokens, "read_utc_now", lambda: moment)
     assert copied.get("/incidents").status == 303
 
 

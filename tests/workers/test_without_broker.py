@@ -14,8 +14,8 @@ from triage.queue.runner import Handler, Runner
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.store.work import table
-from workers import without_broker
-from workers.without_broker import WithoutBroker
+from workers import dispatcher
+from workers.dispatcher import WithoutBroker
 
 NOTIFY = WorkKind.NOTIFY
 
@@ -35,8 +35,8 @@ def test_what_is_held_goes_back_when_the_worker_stops_meanwhile(
         end.wait(60)
 
     runner = Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1")
-    monkeypatch.setattr(without_broker, "make_runner", lambda *_: runner)
-    monkeypatch.setattr(without_broker, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(dispatcher, "make_runner", lambda *_: runner)
+    monkeypatch.setattr(dispatcher, "LOOK_EVERY_S", 0.05)
     with ctx.database.writing() as session:
         table.enqueue(session, NOTIFY, "sub_1", datetime.now(UTC))
     working = WithoutBroker(ctx, readers, [NOTIFY], 1)
@@ -63,8 +63,8 @@ def test_it_ends_when_the_broker_is_back(
         done.extend(claim.keys)
 
     runner = Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1")
-    monkeypatch.setattr(without_broker, "make_runner", lambda *_: runner)
-    monkeypatch.setattr(without_broker, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(dispatcher, "make_runner", lambda *_: runner)
+    monkeypatch.setattr(dispatcher, "LOOK_EVERY_S", 0.05)
     with ctx.database.writing() as session:
         table.enqueue(session, NOTIFY, "sub_1", datetime.now(UTC))
     WithoutBroker(ctx, readers, [NOTIFY], 1).work_until(lambda: bool(done), threading.Event())

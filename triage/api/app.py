@@ -1,6 +1,5 @@
 """The application: tokens, problems, and what holds for every answer, whatever its routes are."""
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,32 +18,27 @@ from starlette.types import ExceptionHandler
 
 from triage.api.answers.problems import answer_refusal
 from triage.api.answers.refusals import MethodNotAllowed
-from triage.api.description import docs_page
+from triage.api.description import openapi
 from triage.api.description.openapi import describe_app
 from triage.api.description.shapes import Source
-from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
-from triage.api.limits.linger import Linger
-from triage.api.limits.token_lookup import TokenLookup
+from triage.api.limits.token_lookup import LastUse, TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
-from triage.api.request_middleware import RequestMiddleware
+from triage.api.request_middleware import Linger, RequestMiddleware
 from triage.api.routes import Routes
 from triage.api.state import ApiState
 from triage.api.watch import Watch
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
-from triage.queue.wakeups import PipeWakeups
 from triage.services.context import Context
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
 from triage.store.work.backlog import summarize_work
 
 # Threads that answer reads and hooks; uploads have their own.
 _THREADS: Final = 16
-# As many as readers are started at most: with more than these, some are left for uploads.
-_FEW_PROCESSORS: Final = 4
 _NOT_FOUND: Final = 404
 # Routes that are removed, with what replaces them.
 _REMOVED: Final = {"/fleet/test-plans": "triage fleet isolate --state FILE plans test groups"}
@@ -109,7 +103,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         pace=RateLimiter(ctx.settings.requests_per_minute),
         token_lookup=TokenLookup(ctx),
         last_use=LastUse(ctx),
-        gate=make_gate(ctx),
+        gate=AdmissionGate(ctx.settings.max_uploads, ctx.settings.max_waiting),
         watch=Watch(settled),
         readiness=Readiness(ctx),
     )
@@ -117,7 +111,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
     for router in parts.routers:
         app.include_router(router)
     app.add_api_route("/openapi.json", _openapi_file, methods=["GET"], include_in_schema=False)
-    docs_page.add_to(app)
+    openapi.add_to(app)
     app.add_exception_handler(Refusal, cast("ExceptionHandler", _answer_refusal))
     app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _answer_invalid))
     app.add_exception_handler(HTTPException, cast("ExceptionHandler", _answer_unrouted))
@@ -125,15 +119,6 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
     app.add_middleware(Linger)
     app.add_middleware(RequestMiddleware, metrics=metrics)
     return app
-
-
-def make_gate(ctx: Context) -> AdmissionGate:
-    """The gate of uploads; it minds the line of unread ones where readers need the processors."""
-    most = ctx.settings.max_uploads, ctx.settings.max_waiting
-    beside = isinstance(ctx.wakeups, PipeWakeups)
-    if beside and len(os.sched_getaffinity(0)) <= _FEW_PROCESSORS:
-        return AdmissionGate(*most, ctx.queue_length.is_long)
-    return AdmissionGate(*most)
 
 
 def _openapi_file(request: Request) -> Response:

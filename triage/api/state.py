@@ -5,14 +5,13 @@ from typing import cast
 
 from starlette.requests import Request
 
-from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
-from triage.api.limits.token_lookup import TokenLookup
+from triage.api.limits.token_lookup import LastUse, TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.watch import Watch
 from triage.services.context import Context
-from triage.services.rate_limiter import RateLimiter
+from triage.services.quotas import RateLimiter
 
 
 @dataclass(frozen=True, slots=True)

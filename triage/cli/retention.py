@@ -45,7 +45,7 @@ def list_all() -> int:
     """List the clusters that have days of their own."""
     with open_service_context() as ctx:
         from triage.render.words.clean import format_one_line
-        from triage.store.retention.periods import own_periods
+        from triage.store.incidents.retention import own_periods
 
         with ctx.database.reading() as session:
             found = own_periods(session)

@@ -34,7 +34,7 @@ def retry(
     if signatures and incident is None:
         raise UsageError("--signatures reads the logs of one incident: name it by --incident ID")
     with open_service_context() as ctx:
-        from triage.services.incidents.retry import retry as again
+        from triage.services.incidents.resolve import retry as again
 
         done = again(ctx, incident, all_logs=signatures)
     typer.echo(f"{done.num_files} files of {done.num_incidents} incidents are read again")

@@ -3,12 +3,49 @@
 A job that is requeued keeps its id, so that one (cluster, job id) fails more than once. What
 tells the failures apart, in this order: the attempt that somebody named, the time of the failure,
 the times at which the job wrote its files, and whether the incident has settled.
+
+The failure of a job, as a hook, an alert or a person reports it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
+
+from triage.domain.caller import Caller
+from triage.domain.facts import FactsSource
+from triage.domain.wire import WireForm
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredField(WireForm):
+    """A field of a hook's body that is left out; ``why`` is a clause."""
+
+    field: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a job-failed hook says. ``facts`` is the job.json object as it came.
+
+    ``attempt`` tells the starts of a requeued job apart; empty where nobody named it.
+    ``ignored`` names what was left out. ``callback_url`` is one that may be called: who takes one
+    from outside asks :func:`triage.services.notifications.callbacks.with_allowed_callback`.
+    """
+
+    job_id: str
+    cluster: str | None = None
+    failed_at: datetime | None = None
+    facts: Mapping[str, Any] | None = None
+    expected_artifacts: int | None = None
+    collect_within_s: float | None = None
+    callback_url: str | None = None
+    attempt: str = ""
+    ignored: tuple[IgnoredField, ...] = ()
+    source: FactsSource = FactsSource.HOOK
+    caller: Caller = field(default_factory=Caller)
+
 
 # Whoever tells of a failure looks at a clock of its own, when it comes to it. A job that fails a
 # second time has started in between.

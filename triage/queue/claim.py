@@ -1,5 +1,14 @@
-"""A claim: rows of work that one worker holds until it finishes them, or its lease ends."""
+"""A claim: rows of work that one worker holds until it finishes them, or its lease ends.
 
+Whose fault an error is: that of our surroundings, which is waited for, or another's.
+
+The database, the blob store, a folder of ours, memory and processes of this machine are what we
+stand on. While one is away nothing that was taken in is at fault: its work waits as long as it
+has to, and no try is counted. All other errors count: a reader that was lost may be lost to its
+file, and what nobody thought of is a mistake of ours.
+"""
+
+import errno
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,12 +20,36 @@ import structlog
 from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
-from triage.errors import Refusal, TriageError
-from triage.queue.blame import THIS_MACHINE, find_missing_service
+from triage.errors import Refusal, StorageFull, TriageError, Unavailable
+from triage.sandbox.errors import ReaderFailed, ReaderNotStarted
 from triage.store.database.clock import follow_database
 from triage.store.database.engine import Database
 from triage.store.views import WorkView
 from triage.store.work import table, waiting
+
+THIS_MACHINE: Final = "this machine"
+_TEMPORARY: Final = "the temporary folder"
+# What a reader says of a file that it was given and cannot open or read.
+_OF_FOLDERS: Final = frozenset(
+    {"OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError"}
+)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def find_missing_service(error: BaseException | None) -> str | None:
+    """What of our surroundings is not there; None where the error is not theirs."""
+    if isinstance(error, Unavailable | StorageFull):
+        return error.part or THIS_MACHINE
+    if isinstance(error, ReaderNotStarted):
+        return THIS_MACHINE
+    if isinstance(error, ReaderFailed) and error.error in _OF_FOLDERS:
+        return _TEMPORARY
+    if isinstance(error, OSError):
+        return _TEMPORARY if error.errno in _FULL else THIS_MACHINE
+    if isinstance(error, MemoryError):
+        return THIS_MACHINE
+    return None
+
 
 log = structlog.get_logger(__name__)
 _RENEWALS: Final = 4

@@ -2,7 +2,7 @@
 
 A claim counts a try before anything is done. So work that kills its worker is known by the
 number of its tries, and is given up when it has cost too many. What fails because our
-surroundings are away gives its try back, and waits (:mod:`triage.queue.blame`).
+surroundings are away gives its try back, and waits (:mod:`triage.queue.claim`).
 """
 
 import os
@@ -18,8 +18,7 @@ from sqlalchemy.orm import Session
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
-from triage.queue.blame import find_missing_service
-from triage.queue.claim import Claim, Lease, LeaseLost
+from triage.queue.claim import Claim, Lease, LeaseLost, find_missing_service
 from triage.settings import Settings
 from triage.store.database.engine import Database
 from triage.store.database.ids import make_id

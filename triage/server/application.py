@@ -11,18 +11,15 @@ from triage.actions.api import ActGauges
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
     acts,
-    erasing,
     hooks,
     incident_lists,
     incidents,
-    nodes,
     operations,
     resolution,
     search,
     signatures,
     subscriptions,
     uploads,
-    wanted,
 )
 from triage.fleet.api.metrics import FleetGauges
 from triage.fleet.api.routers import (
@@ -48,8 +45,8 @@ from triage.web import mount
 
 _ROUTES: Final = (
     acts.routes,
-    hooks.routes, job_ended.routes, uploads.routes, wanted.routes, incidents.routes,
-    incident_lists.routes, resolution.routes, erasing.routes, nodes.routes,
+    hooks.routes, job_ended.routes, uploads.routes, uploads.asking, incidents.routes,
+    incident_lists.routes, resolution.routes, resolution.erasing, search.node_routes,
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,

@@ -12,10 +12,8 @@ from triage.domain.probation import Probation
 from triage.domain.standing import Prior
 from triage.parsers.redact.own import own_patterns
 from triage.queue.wakeups import NoWakeups, Wakeups
-from triage.services.queue_length import QueueLength
 from triage.services.quotas import Quotas
 from triage.settings import Settings
-from triage.signatures.own.check import own_from_path
 from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.interface import Blobs
 from triage.store.database.engine import Database, open_database
@@ -99,7 +97,6 @@ class Context:
     wakeups: Wakeups
     commit: GroupCommit
     quotas: Quotas
-    queue_length: QueueLength = field(default_factory=QueueLength)
     fleet: FleetHooks = field(default_factory=FleetHooks)
     acting: ActingHooks = field(default_factory=ActingHooks)
 
@@ -123,6 +120,8 @@ def open_context(
     """
     own_patterns(settings.redact_patterns)  # what is wrong with them is told at the start
     if settings.signatures:
+        from triage.signatures.own.check import own_from_path
+
         own_from_path(settings.signatures)
     database = open_database(settings)
     blobs = open_blobs(

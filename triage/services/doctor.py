@@ -29,9 +29,8 @@ from triage.store.database.migrate import head_revision, list_known_revisions, r
 from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
 from triage.store.work.backlog import summarize_work
-from triage.store.work.beats import list_silent
+from triage.store.work.beats import list_silent, read_activity
 from triage.store.work.waiting import count_waiting
-from triage.store.work.worker_activity import read_activity
 
 # Work that has waited longer than this has nobody who does it.
 _LATE_S: Final = 60.0

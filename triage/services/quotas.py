@@ -3,23 +3,77 @@
 Rates are counted in this process. Bytes are counted by the rows of uploads, looked up now and
 then. Beyond a mark of the disk those tokens wait that have brought more than an even share of
 the last day's bytes; the others go on until the disk is full for all.
+
+How often one sender may ask: a bucket of tries that fills up again, kept in this process.
 """
 
 import shutil
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from math import ceil
 from typing import Final
 
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.errors import StorageFull, TooMany
-from triage.services.rate_limiter import RateLimiter
 from triage.settings import Settings
 from triage.store.database.engine import Database
-from triage.store.uploads.usage import sum_bytes_since
+from triage.store.uploads.artifacts import sum_bytes_since
+
+_MAX_KEYS: Final = 10_000
+# A burst of a sixth of a minute's tries may come at once.
+_BURST_SHARE: Final = 6
+
+
+class RateLimiter:
+    """``per_minute`` tries for each key, a sixth of them at once; used by one thread at a time."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        detail: str = "this token asks too often",
+        hint: str = "ask again after Retry-After seconds; `wait_s` waits without asking again",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.per_s = per_minute / 60
+        self.size = max(1.0, per_minute / _BURST_SHARE)
+        self.detail = detail
+        self.hint = hint
+        self.clock = clock
+        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str) -> None:
+        """Use one try. Raises as :meth:`check` does."""
+        self.check(key)
+        self.spend(key)
+
+    def check(self, key: str) -> None:
+        """Raises :class:`TooMany` when no try is left, with the wait until the next."""
+        left = self.left(key)
+        if left < 1:
+            raise TooMany(
+                self.detail,
+                hint=self.hint,
+                retry_after_s=max(1, ceil((1 - left) / self.per_s)),
+            )
+
+    def spend(self, key: str) -> None:
+        """Use one try, if one is left."""
+        self.buckets[key] = (max(0.0, self.left(key) - 1), self.clock())
+        self.buckets.move_to_end(key)
+        if len(self.buckets) > _MAX_KEYS:
+            self.buckets.popitem(last=False)
+
+    def left(self, key: str) -> float:
+        """How many tries are left."""
+        now = self.clock()
+        left, since = self.buckets.get(key, (self.size, now))
+        return min(self.size, left + (now - since) * self.per_s)
+
 
 _DAY: Final = timedelta(days=1)
 # What was brought by whom is looked up again after so long.

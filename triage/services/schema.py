@@ -8,21 +8,20 @@ import structlog
 
 from triage.clock import read_utc_now
 from triage.errors import UsageError
-from triage.parsers.extract.earlier import convert_for_first_release, convert_for_second_release
 from triage.settings import Settings
 from triage.store.access import audit
-from triage.store.database.copy import copy_sqlite
 from triage.store.database.engine import Database, open_database
-from triage.store.database.losses import list_losses
 from triage.store.database.migrate import (
+    copy_sqlite,
     head_revision,
     is_downgrade,
     list_known_revisions,
+    list_losses,
     migrate,
     read_current_revision,
 )
 from triage.store.messages.seals import seal_rows, unseal_rows
-from triage.store.uploads.extracts import rewrite_extracts
+from triage.store.uploads.evidence import rewrite_extracts
 
 log = structlog.get_logger(__name__)
 # The revision of 0.2.0; what lies before it is read by 0.1.
@@ -113,9 +112,12 @@ def bring_schema(database: Database, to: str = "head") -> str:
         if present == head_revision():
             unseal_rows(database)
         if to != "base":
+            from triage.parsers.extract import earlier
+
             first = is_downgrade(_SECOND_RELEASE, to)
             rewrite_extracts(
-                database, convert_for_first_release if first else convert_for_second_release
+                database,
+                earlier.convert_for_first_release if first else earlier.convert_for_second_release,
             )
     revision = migrate(database, to)
     if revision == head_revision():

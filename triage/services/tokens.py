@@ -2,6 +2,11 @@
 
 ``triage_<id>_<secret>``: the id says which row, the secret is 256 random bits. A SHA-256 of
 that much randomness cannot be tried out, so no slow hash is needed.
+
+Logging in to the pages: a token is given once, the browser keeps another secret.
+
+The browser never holds the token. What it holds is random, hashed at rest as tokens are,
+good for half a day, and void as soon as the token that opened it is revoked or expires.
 """
 
 import hashlib
@@ -143,3 +148,37 @@ def revoke_token(ctx: Context, key_id: str, actor: str) -> None:
 def digest(token: str) -> str:
     """What is kept of a token, or of another secret of as many random bits."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+LIFE: Final = timedelta(hours=12)
+# Of a secret as ``token_urlsafe`` writes 32 bytes.
+_SECRET_CHARS: Final = 43
+
+
+def log_in(ctx: Context, token: str) -> str | None:
+    """The secret of a new session; None for a token that is not known or no longer good."""
+    key = check_token(ctx, token)
+    if key is None:
+        return None
+    secret = secrets.token_urlsafe(32)
+    now = read_utc_now()
+    with ctx.database.writing() as session:
+        keys.open_session(session, digest(secret), key.id, now, now + LIFE)
+        audit.note(session, key.id, "log in", key.id, now)
+    return secret
+
+
+def find_session_key(ctx: Context, secret: str) -> KeyView | None:
+    """The token that a session was opened with; None for one that is over."""
+    if len(secret) != _SECRET_CHARS or not secret.isascii():
+        return None
+    now = read_utc_now()
+    with ctx.database.reading() as session:
+        key = keys.find_session_key(session, digest(secret), now)
+    return key if key is not None and is_good(key, now) else None
+
+
+def log_out(ctx: Context, secret: str) -> None:
+    """End the session, also for those who have a copy of its secret."""
+    with ctx.database.writing() as session:
+        keys.close_session(session, digest(secret))

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
 from models.base import normalize_stored_name
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import insert_missing, lock_rows
 
 # A node that was seen so short a while ago is not written again.
 _SEEN_AGAIN: Final = timedelta(seconds=30)

@@ -21,7 +21,7 @@ from triage.api.access import EVERYBODY, Scope, admit_caller, check_local, check
 from triage.api.state import get_state
 from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
-from triage.services.sessions import LIFE, find_session_key
+from triage.services.tokens import LIFE, find_session_key
 
 _COOKIE: Final = "triage_session"
 # A browser takes a cookie of this prefix over TLS alone, and from no other host of the domain.

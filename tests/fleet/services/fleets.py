@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.services.exposure.imports import Imported, import_exposure
 from triage.fleet.services.record.record import read_fleet_record
@@ -17,7 +17,7 @@ from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.settings import Settings
-from triage.store.incidents import resolutions
+from triage.store.incidents import settling
 from triage.store.views import ResolutionView
 
 T0 = datetime(2026, 11, 1, tzinfo=UTC)
@@ -106,7 +106,7 @@ def answered(
 def resolved(ctx: Context, incident_id: str, category: str, node: str | None = None) -> None:
     with ctx.database.writing() as session:
         said = ResolutionView(category, node, None, "local", at(0))
-        resolutions.put(session, incident_id, said)
+        settling.put(session, incident_id, said)
 
 
 def record(ctx: Context, since: float = 0, until: float = 1000, **given: Any) -> FleetRecord:

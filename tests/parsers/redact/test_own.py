@@ -7,7 +7,7 @@ import pytest
 from triage.errors import UsageError
 from triage.parsers.redact.own import own_patterns
 from triage.parsers.redact.redact import Redactor
-from triage.services.uploads.facts import redact_facts
+from triage.services.uploads.received import redact_facts
 
 PATTERNS = """
 corp-token = 'corp-[0-9a-f]{8}'

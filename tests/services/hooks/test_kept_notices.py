@@ -13,7 +13,7 @@ from models import NodeNotice
 from tests.services.whole_jobs import body_of
 from tests.support.work import do_all
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.domain.wire import format_iso_utc
 from triage.errors import NotAllowed, Unavailable

@@ -8,7 +8,7 @@ import pytest
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import IncidentState, WorkKind
 from triage.sandbox.readers import Readers
 from triage.services.context import Context

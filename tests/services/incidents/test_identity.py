@@ -8,7 +8,7 @@ import pytest
 
 from tests.services.whole_jobs import body_of
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import IncidentState
 from triage.services.context import Context
 from triage.services.incidents.announce import announce

@@ -8,7 +8,7 @@ import pytest
 import triage
 from tests.services.whole_jobs import GPU_LOST, INCIDENTS, body_of, files_of, tar_of
 from tests.support.work import do_all, do_one
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.render.data import wire
@@ -22,7 +22,7 @@ from triage.services.incidents.resolve import resolve
 from triage.services.uploads import ingest as intake
 from triage.services.uploads.ingest import take_artifact, take_bundle
 from triage.services.uploads.received import Target
-from triage.store.incidents import incidents, revisions, suspects
+from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
@@ -78,7 +78,7 @@ def test_the_answer_is_that_of_the_command(
     with ctx.database.reading() as session:
         stored = revisions.find_newest(session, opened.id)
         rows = evidence.list_by_incident(session, opened.id, limit=500)
-        ranked = suspects.list_suspects(session, opened.id)
+        ranked = revisions.list_suspects(session, opened.id)
         files = artifacts.list_by_incident(session, opened.id, limit=500)
     wanted = triage.analyze(GPU_LOST).to_dict()
     report = wire.report(stored.reported())

@@ -22,7 +22,7 @@ from triage.server.work import make_runner
 from triage.services import doctor
 from triage.services.context import Context
 from triage.services.incidents import parse
-from triage.services.incidents.retry import Retried, retry
+from triage.services.incidents.resolve import Retried, retry
 from triage.services.uploads.ingest import take_artifact
 from triage.services.uploads.received import Target
 from triage.store.uploads import artifacts

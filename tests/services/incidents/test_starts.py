@@ -6,7 +6,7 @@ import pytest
 
 from tests.services.incidents.test_incident_life import find, upload, work_off
 from triage.domain.category import Category
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.restart import EarlierEnd, EarlierStarts
 from triage.render.data import wire
 from triage.services.incidents.announce import announce

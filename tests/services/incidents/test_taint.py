@@ -10,7 +10,7 @@ from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import NotAllowed, UsageError
 from triage.fleet.services.exposure.imports import import_exposure
@@ -22,7 +22,7 @@ from triage.fleet.store.runs import list_runs
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.incidents.retry import retry
+from triage.services.incidents.resolve import retry
 from triage.services.taint import count_contribution, taint_token, untaint_token
 from triage.services.tokens import check_token, create_token
 from triage.services.uploads.ingest import take_bundle

@@ -2,7 +2,7 @@
 
 from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.fleet.services.parts import answer_hardware
 from triage.sandbox.readers import Readers

@@ -15,17 +15,17 @@ from tests.support.stack_texts import (
     server_file,
 )
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
 from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
-from triage.services.uploads.file_kind import identify_file
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.raw_file import find_stored_file, read_pieces
 from triage.services.uploads.received import Target
+from triage.services.uploads.streams import identify_file
 from triage.store.incidents import revisions
 
 # Put together here, so that no scanner takes it for one that was lost.

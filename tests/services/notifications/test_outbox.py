@@ -13,7 +13,7 @@ from standardwebhooks import Webhook
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload, work_off
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import DeliveryState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.notify.registry import validate

@@ -9,14 +9,14 @@ import pytest
 
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import do_all
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable, UsageError
 from triage.sandbox.pool import Sandbox
 from triage.sandbox.readers import Readers
 from triage.services.context import Context, open_context
 from triage.services.incidents.announce import announce
-from triage.services.incidents.retry import retry
+from triage.services.incidents.resolve import retry
 from triage.services.signatures import dry_run as dry_runs
 from triage.services.signatures.dry_run import DryRun, try_signatures
 from triage.services.signatures.in_force import find_signatures_in_force, label_in_force

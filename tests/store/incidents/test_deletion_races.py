@@ -17,10 +17,9 @@ from sqlalchemy.orm import Session
 from models import Incident, Resolution
 from tests.store.conftest import NOW, new_file
 from tests.store.racing import in_threads
-from triage.domain.failure import Failure
-from triage.domain.failure_match import JobAttempt
+from triage.domain.failure_match import Failure, JobAttempt
 from triage.store.database.engine import Database
-from triage.store.incidents import incidents, reports, resolutions, retention
+from triage.store.incidents import incidents, reports, retention, settling
 from triage.store.incidents.matching import find_for_upload
 from triage.store.retention import erasures
 from triage.store.uploads import artifacts
@@ -116,7 +115,7 @@ def test_a_resolution_beside_a_deletion_finds_no_incident(
     incident_id = opened(unique)
 
     said = beside_deletion(
-        database, incident_id, lambda session: resolutions.put(session, incident_id, SAID)
+        database, incident_id, lambda session: settling.put(session, incident_id, SAID)
     )
 
     assert said is False
@@ -131,7 +130,7 @@ def test_people_who_resolve_at_the_same_moment_are_all_taken(
         for one in ids:
             with database.writing() as session:
                 said = ResolutionView("gpu", None, f"note {k}", f"key_{k}", NOW)
-                assert resolutions.put(session, one, said)
+                assert settling.put(session, one, said)
 
     in_threads(4, resolve)
 

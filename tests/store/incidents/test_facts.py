@@ -9,9 +9,9 @@ from models import Incident, IncidentFacts
 from tests.store.conftest import NOW, new_answer
 from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource, FactsState, Statement
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.states import IncidentState
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents import facts as store
 from triage.store.incidents import reports, revisions, settling
 

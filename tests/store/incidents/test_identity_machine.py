@@ -26,8 +26,7 @@ from sqlalchemy import select
 from models import Incident, Job
 from tests.store.conftest import NOW
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
-from triage.domain.failure import Failure
-from triage.domain.failure_match import JobAttempt
+from triage.domain.failure_match import Failure, JobAttempt
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.incidents import incidents, reports, settling

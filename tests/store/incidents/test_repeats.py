@@ -10,7 +10,7 @@ from tests.store.conftest import NOW, new_answer, suspect
 from triage.services.incidents.repeats import MAX_REPEATS, list_repeats
 from triage.store import jobs
 from triage.store.database.ids import make_id
-from triage.store.incidents import resolutions, revisions, settling
+from triage.store.incidents import revisions, settling
 from triage.store.views import ResolutionView
 
 DAY = timedelta(days=1)
@@ -54,7 +54,7 @@ def repeats(database, incident_id):
 
 def resolve(database, incident_id, node, category="gpu"):
     with database.writing() as session:
-        resolutions.put(session, incident_id, ResolutionView(category, node, None, "x", NOW))
+        settling.put(session, incident_id, ResolutionView(category, node, None, "x", NOW))
 
 
 def test_the_same_gpu_with_the_same_code_says_so_and_how_often(database, answered, bad, unique):

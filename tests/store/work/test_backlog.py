@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from triage.domain.failure_match import JobAttempt
 from triage.domain.states import DeliveryState, WorkKind, WorkState
 from triage.services.context import Context
-from triage.services.sessions import find_session_key, log_in, log_out
-from triage.services.tokens import create_token
-from triage.store.access import sessions
+from triage.services.tokens import create_token, find_session_key, log_in, log_out
+from triage.store.access import keys
 from triage.store.incidents.matching import find_for_upload
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
@@ -83,11 +82,11 @@ def test_logins_that_are_over_go_when_the_next_one_comes(ctx: Context) -> None:
     key, _ = create_token(ctx, "Ada", ["read"], "test")
     later = NOW + timedelta(hours=1)
     with ctx.database.writing() as session:
-        sessions.add(session, "a", key.id, NOW, later)
+        keys.open_session(session, "a", key.id, NOW, later)
     with ctx.database.reading() as session:
-        assert sessions.find_key(session, "a", NOW) is not None
-        assert sessions.find_key(session, "a", later) is None
+        assert keys.find_session_key(session, "a", NOW) is not None
+        assert keys.find_session_key(session, "a", later) is None
     with ctx.database.writing() as session:
-        sessions.add(session, "b", key.id, later, later + timedelta(hours=1))
+        keys.open_session(session, "b", key.id, later, later + timedelta(hours=1))
     with ctx.database.reading() as session:
-        assert sessions.find_key(session, "a", NOW) is None
+        assert keys.find_session_key(session, "a", NOW) is None

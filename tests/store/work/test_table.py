@@ -288,25 +288,6 @@ def enqueue_uploads(database, opened, job_id, sizes):
     return keys
 
 
-def test_an_upload_is_told_how_many_of_its_job_wait_before_it(database, unique, opened):
-    ahead = {}
-    for job_id in (unique, f"{unique}-other"):
-        incident_id = opened(job_id)
-        with database.writing() as session:
-            job_fk = session.scalar(select(Incident.job_fk).where(Incident.id == incident_id))
-            session.execute(delete(Work).where(Work.kind == KIND))
-        ahead[job_id] = []
-        for number in range(4):
-            upload_id, _ = uploaded(database, incident_id, f"{job_id}-{number}")
-            with database.writing() as session:
-                ahead[job_id].append(fair_queue.enqueue_upload(session, upload_id, job_fk, NOW))
-            if number == 2:
-                with database.writing() as session:
-                    assert work.claim(session, KIND, "me", NOW, LEASE_S) is not None
-    # One of them was claimed before the last came, and nobody waits for another job's.
-    assert ahead == {unique: [0, 1, 2, 2], f"{unique}-other": [0, 1, 2, 2]}
-
-
 def claimed_together(database, most=7, most_bytes=100):
     with database.writing() as session:
         first = work.claim(session, KIND, "me", NOW, LEASE_S)

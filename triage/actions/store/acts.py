@@ -15,8 +15,7 @@ from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.domain.wire import UNSENT, Share, WireForm
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_or_none
+from triage.store.database.upsert import insert_or_none, lock_rows
 from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"

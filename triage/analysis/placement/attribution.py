@@ -30,7 +30,7 @@ from triage.domain.evidence import (
     Evidence,
     Kind,
 )
-from triage.domain.natural import make_natural_key
+from triage.domain.hosts import make_natural_key
 from triage.domain.patterns import compile_re
 from triage.signatures.gpu.gpu_names import NAMES
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
+from triage.domain.hosts import make_natural_key
 from triage.domain.job import Job
-from triage.domain.natural import make_natural_key
 
 # This many nodes stand in the order of their names by chance once in 120 times.
 _MIN_HOMES: Final = 5

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from triage.api.answers.problems import KINDS, MEDIA_TYPE
-from triage.api.description.examples import EXAMPLES
+from triage.api.description.incoming import EXAMPLES
 from triage.api.description.shapes import AnswerShape, Source, make_component_name
 
 Answers = Mapping[int, tuple[str, Source | None]]

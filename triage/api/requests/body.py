@@ -16,12 +16,11 @@ from starlette.requests import Request
 
 from triage.api.access import get_actor
 from triage.api.answers.refusals import BodyTooSlow, ClientGone
-from triage.api.limits.admission_gate import Turn
-from triage.api.limits.fair_line import Sender
-from triage.api.limits.min_rate import MinRateTimeout
+from triage.api.limits.admission_gate import Sender, Turn
 from triage.api.state import get_state
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
+from triage.settings import Settings
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -71,6 +70,33 @@ async def read_whole(request: Request, max_bytes: int, what: str = "a JSON body"
             raise _make_too_large(what, max_bytes)
     _check_length(len(found), length)
     return bytes(found)
+
+
+class MinRateTimeout:
+    """Seconds, ``left_s``, for which one sender is waited for from here on.
+
+    Only the time counts in which its bytes are waited for. A sender may be silent for the grace at
+    first; what it sends earns it more, up to the longest silence that is allowed at all. So a
+    minimum rate holds, and a good sender may pause.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.rate = settings.min_body_rate
+        self.grace_s = min(settings.body_grace_s, settings.body_idle_s)
+        self.idle_s = settings.body_idle_s
+        self.left_s = self.grace_s if self.rate else self.idle_s
+
+    def spend(self, waited_s: float, num_bytes: int) -> None:
+        """So many bytes came after so long a wait."""
+        if self.rate:
+            earned_s = num_bytes / self.rate
+            self.left_s = max(0.0, min(self.idle_s, self.left_s - waited_s + earned_s))
+
+    def why_lost(self, waited_s: float) -> str:
+        """What to say to a sender for which the last wait was too long."""
+        if not self.rate or waited_s >= self.grace_s:
+            return f"no byte of the body came for {waited_s:.0f} s"
+        return f"the body comes with fewer than {self.rate:,} bytes a second"
 
 
 class Pieces:

@@ -20,7 +20,7 @@ from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure, IgnoredField
+from triage.domain.failure_match import Failure, IgnoredField
 from triage.services.hooks.alertmanager import read_alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, read_event_notices, read_events
 from triage.services.hooks.job_failed import parse_failure

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from triage.api.access import Scope, get_caller
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, make_tagged_response, page_of_rows
+from triage.api.answers.suspect_forms import choose_type
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import make_shape, page, select_keys
-from triage.api.requests.accept import choose_type
 from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
 from triage.api.requests.values import (
     CategoryName,
@@ -42,7 +42,7 @@ from triage.services.context import Context
 from triage.services.incidents.repeats import MAX_REPEATS, Repeat, list_repeats
 from triage.services.incidents.wanted import MAX_WANTED
 from triage.services.notifications.outbox import make_message
-from triage.store.incidents import incidents, revisions, suspects, wanted
+from triage.store.incidents import incidents, revisions, wanted
 from triage.store.views import IncidentView
 from triage.store.work import waiting
 
@@ -192,7 +192,7 @@ async def incident_suspects(
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:
         with state.context.database.reading() as session:
             incident = find_incident(request, session, id)
-            return incident, suspects.list_suspects(session, incident.id)
+            return incident, revisions.list_suspects(session, incident.id)
 
     incident, rows = await to_thread.run_sync(read)
     if wait_s > 0 and not _is_settled(incident):

@@ -1,9 +1,13 @@
-"""The resolution of an incident: what a person says that it turned out to be."""
+"""The resolution of an incident: what a person says that it turned out to be.
 
+Erasing on request: an incident, or one of its files, for good.
+"""
+
+from typing import Annotated
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_actor
@@ -18,7 +22,28 @@ from triage.api.routers.incidents import LISTED, PREFIX, TAG, find_incident
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.services.incidents.resolve import resolve
+from triage.services.retention.erase import delete_artifact, delete_incident
 from triage.store.views import ResolutionView
+
+erasing = Routes("/v1", TAG, Scope.ADMIN)
+_Reason = Annotated[str, Query(description="Why; the audit trail keeps it.", max_length=1000)]
+
+
+@erasing.delete("/incidents/{id}", "Erase an incident", "Gone.", refuses=(404, 409, 410, 507))
+def erase_incident(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
+    """Its files, what was read of them, answers and messages. Who was told of it is told."""
+    incident_id = check_id(id, "incident", LISTED)
+    delete_incident(get_state(request).context, incident_id, get_actor(request), reason)
+    return Response(status_code=204)
+
+
+@erasing.delete("/artifacts/{id}", "Erase one file", "Gone.", refuses=(404, 409, 410, 507))
+def erase_artifact(request: Request, id: str, reason: _Reason = "") -> Response:  # noqa: A002
+    """Its incident is answered again without it; the same file is not taken again."""
+    artifact_id = check_id(id, "artifact", "GET /v1/incidents/{id}/artifacts lists them")
+    delete_artifact(get_state(request).context, artifact_id, get_actor(request), reason)
+    return Response(status_code=204)
+
 
 routes = Routes(PREFIX, TAG, Scope.READ)
 

@@ -20,7 +20,6 @@ from triage.sandbox.pool import Sandbox
 from triage.services.context import Context
 from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, try_signatures
 from triage.services.signatures.upload import keep_file, remove_file
-from triage.signatures.own.file import MAX_BYTES
 from triage.store import signature_files
 from triage.store.signature_files import SignatureFileView
 
@@ -61,7 +60,7 @@ async def try_file(
     signatures in force and with this file. Nothing is changed.
     """
     ctx = get_state(request).context
-    body = await read_whole(request, MAX_BYTES, "a file of signatures")
+    body = await _read_file(request)
 
     def act() -> Response:
         with _make_reader(ctx) as readers:
@@ -71,6 +70,12 @@ async def try_file(
         return make_json_response(run.to_dict())
 
     return await to_thread.run_sync(act)
+
+
+async def _read_file(request: Request) -> bytes:
+    from triage.signatures.own.file import MAX_BYTES
+
+    return await read_whole(request, MAX_BYTES, "a file of signatures")
 
 
 def _make_reader(ctx: Context) -> Sandbox:
@@ -90,7 +95,7 @@ async def add_file(request: Request, name: str) -> Response:
     What is uploaded from now on is read with it.
     """
     ctx = get_state(request).context
-    body = await read_whole(request, MAX_BYTES, "a file of signatures")
+    body = await _read_file(request)
     actor = get_actor(request)
     found = await to_thread.run_sync(keep_file, ctx, name, body, actor)
     return make_json_response(found.to_dict())

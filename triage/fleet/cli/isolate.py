@@ -10,8 +10,7 @@ import typer
 from triage.cli.options import TextOrJson
 from triage.cli.output import check_folder, emit, get_output_columns, print_lines
 from triage.domain.category import Role
-from triage.domain.hosts import expand, format_host_list, is_host_name
-from triage.domain.natural import make_natural_key
+from triage.domain.hosts import expand, format_host_list, is_host_name, make_natural_key
 from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 

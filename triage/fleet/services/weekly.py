@@ -33,7 +33,7 @@ from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import NewDelivery, SubscriptionView
 from triage.store.work import table as work
-from triage.store.work.clockwork import enqueue_by
+from triage.store.work.overdue import enqueue_by
 
 DIGEST: Final = "digest"
 WEEK: Final = timedelta(days=7)

@@ -19,8 +19,7 @@ from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.wire import format_iso_utc
 from triage.fleet.store.clusters import filter_by_cluster
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import insert_missing, lock_rows
 
 MAX_HISTORY: Final = 20
 _SHORT: Final = 160

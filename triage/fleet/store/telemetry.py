@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 from models import Cluster, Node, TelemetryDay, TelemetryPack
 from models.base import normalize_stored_name
 from triage.fleet.store.clusters import filter_by_cluster
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import insert_missing, lock_rows
 
 # Node and day: a node's name, and days since the epoch.
 NodeDay = tuple[str, int]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from triage.domain.facts import FactsSource
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 from triage.render.words.clean import format_one_line

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.domain.facts import IGNORED
-from triage.domain.failure import Failure, IgnoredField
+from triage.domain.failure_match import Failure, IgnoredField
 from triage.domain.hosts import expand
 from triage.domain.job import list_unreadable
 from triage.domain.patterns import compile_re

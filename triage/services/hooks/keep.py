@@ -24,7 +24,7 @@ from triage.parsers.redact.redact import Redactor
 from triage.render.words.clean import format_one_line
 from triage.services.context import Context
 from triage.services.hooks.notices import AgentReport, Line
-from triage.services.uploads.file_kind import LOOK_BYTES, identify_file
+from triage.services.uploads.streams import LOOK_BYTES, identify_file
 from triage.store import node_notices
 from triage.store.access import keys
 from triage.store.incidents import incidents

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.wire import WireForm
 from triage.errors import NotAllowed, Refusal, TooMany, Unavailable
 from triage.services.context import Context

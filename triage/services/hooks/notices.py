@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.wire import Key
 
 

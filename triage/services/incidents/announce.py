@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
 from triage.domain.facts import IGNORED
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.job import make_job
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
-from triage.services.uploads.facts import redact_facts
+from triage.services.uploads.received import redact_facts
 from triage.store import jobs, node_notices
 from triage.store.access import audit, keys
 from triage.store.database.ids import is_made_now

@@ -15,8 +15,8 @@ from triage.store import node_notices
 from triage.store.access import audit, idempotency
 from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
+from triage.store.incidents.retention import own_periods, set_periods
 from triage.store.messages import deliveries
-from triage.store.retention.periods import own_periods, set_periods
 
 log = structlog.get_logger(__name__)
 # Removed in one transaction.

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.domain.failure import Failure, IgnoredField
+from triage.domain.failure_match import Failure, IgnoredField
 from triage.errors import Unprocessable
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS

@@ -17,7 +17,7 @@ from triage.notify.request import Kind, Request
 from triage.notify.signing import sign
 from triage.queue.claim import Claim
 from triage.services.context import Context
-from triage.services.notifications.storms import written
+from triage.services.notifications.outbox import written
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.views import DeliveryView, SubscriptionView

@@ -1,7 +1,11 @@
-"""The outbox: messages are written in the transaction that makes what they tell of."""
+"""The outbox: messages are written in the transaction that makes what they tell of.
+
+Storms: beyond so many messages a minute, what is new to a receiver is told together.
+"""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -9,13 +13,20 @@ from triage.domain.report import Answer
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, Message, derive_message_id
 from triage.notify.next_steps import collect_next_steps
-from triage.notify.registry import render
+from triage.notify.registry import get_receiver, render
 from triage.notify.request import Kind, Target
-from triage.services.notifications.storms import add_to_storm
+from triage.notify.storm import Storm, StormIncident, render_storm
+from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
-from triage.store.views import IncidentView, NewDelivery, RevisionView
+from triage.store.views import (
+    DeliveryView,
+    IncidentView,
+    NewDelivery,
+    RevisionView,
+    SubscriptionView,
+)
 from triage.store.work import table as work
 
 
@@ -129,3 +140,58 @@ def make_message(
         restart=None if answer is None else answer.restart,
         seen_first=() if steps is None else steps.seen_first,
     )
+
+
+_MINUTE: Final = timedelta(minutes=1)
+_MOST_NAMED: Final = 50
+
+
+def add_to_storm(
+    session: Session,
+    settings: Settings,
+    receiving: SubscriptionView,
+    incident_id: str,
+    now: datetime,
+) -> bool:
+    """Whether this incident is told with others instead of by itself.
+
+    It is when the receiver has not heard of it and has been told of enough in a minute; then
+    the message that tells of them all is owed in a minute's time.
+    """
+    if get_receiver(Kind(receiving.kind)).each:
+        return False
+    if receiving.incident_id is not None or deliveries.was_sent_to(
+        session, receiving.id, incident_id
+    ):
+        return False
+    if deliveries.count_since(session, receiving.id, now - _MINUTE) < settings.messages_per_minute:
+        return False
+    if deliveries.is_storm_pending(session, receiving.id, now):
+        return True
+    at = now + _MINUTE
+    minute = int(now.timestamp()) // 60
+    new = NewDelivery(
+        derive_message_id("storm", minute, Event.STORM, receiving.id),
+        receiving.id, None, 0, str(Event.STORM), "POST", receiving.url, {}, b"",
+    )  # fmt: skip
+    deliveries.add(session, new, now, due_at=at)
+    work.enqueue(session, WorkKind.NOTIFY, receiving.id, now, not_before=at)
+    return True
+
+
+def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> DeliveryView:
+    """The message of a storm with its body, which it gets once, before its first try."""
+    with ctx.database.writing() as session:
+        until = one.next_at or one.created_at + _MINUTE
+        number, newest = deliveries.list_unsent(session, receiving.id, one.created_at, _MOST_NAMED)
+        storm = Storm(
+            since=one.created_at,
+            until=until,
+            num_incidents=number,
+            newest=tuple(StormIncident(*incident) for incident in newest),
+            url=f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        )
+        target = Target(Kind(receiving.kind), receiving.url, receiving.routing_key)
+        request = render_storm(storm, target)
+        deliveries.write_body(session, one.id, request.url, request.headers, request.body)
+    return replace(one, url=request.url, headers=dict(request.headers), body=request.body)

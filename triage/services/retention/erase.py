@@ -27,7 +27,7 @@ from triage.store.retention import erasures, unreferenced
 from triage.store.retention.erasures import PackMember, RewrittenPack
 from triage.store.views import IncidentView
 from triage.store.work import table as work
-from triage.store.work.clockwork import ERASE
+from triage.store.work.overdue import ERASE
 
 log = structlog.get_logger(__name__)
 MAX_REASON: Final = 1000

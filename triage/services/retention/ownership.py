@@ -20,7 +20,7 @@ from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.access import audit
 from triage.store.database.ids import make_id, parse_made_at
-from triage.store.retention import installation, unreferenced
+from triage.store.retention import unreferenced
 
 log = structlog.get_logger(__name__)
 ADOPT: Final = "`triage store status` shows whose it may be, `triage store adopt` makes it yours"
@@ -54,7 +54,7 @@ def find_owner(ctx: Context) -> Ownership:
     # The store first: a mark of ours is a row before it is in the store.
     there = ctx.blobs.marks()
     with ctx.database.reading() as session:
-        return Ownership(tuple(sorted(there - installation.list_known_marks(session))))
+        return Ownership(tuple(sorted(there - unreferenced.list_known_marks(session))))
 
 
 def announce(ctx: Context, *, anew: bool = True) -> Ownership:
@@ -64,7 +64,7 @@ def announce(ctx: Context, *, anew: bool = True) -> Ownership:
     """
     there = ctx.blobs.marks()
     with ctx.database.reading() as session:
-        known = installation.list_known_marks(session)
+        known = unreferenced.list_known_marks(session)
     if not there and _has_only_foreign_blobs(ctx):
         # 0.1 left no marks, and this database has not written what lies there.
         strange = make_id("unknown", read_utc_now())
@@ -73,7 +73,7 @@ def announce(ctx: Context, *, anew: bool = True) -> Ownership:
     ours = there & known
     if anew or not ours:
         with ctx.database.writing() as session:
-            mark = installation.add_mark(session, read_utc_now())
+            mark = unreferenced.add_mark(session, read_utc_now())
         ctx.blobs.mark(mark)
         for old in ours:
             ctx.blobs.unmark(old)

@@ -26,7 +26,6 @@ from triage.services.incidents.analyse import collect_known, read_own_record
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.signatures.upload import make_candidate
 from triage.services.uploads.pack import write_plain
-from triage.signatures.own.own_signatures import own_from_bytes
 from triage.store import signature_files
 from triage.store.incidents import incidents, settling
 from triage.store.uploads import artifacts, evidence
@@ -78,6 +77,8 @@ def try_signatures(
 
     Raises :class:`Unprocessable` for a faulty file, :class:`Conflict` while another one runs.
     """
+    from triage.signatures.own.own_signatures import own_from_bytes
+
     until = time.monotonic() + limit_s
     before = find_signatures_in_force(ctx)
     with ctx.database.reading() as session:

@@ -1,6 +1,8 @@
 """The own signatures in force: of the settings, then those that were uploaded.
 
-Each upload is read with those of its moment. Whether a set changed is one small question.
+Each upload is read with those of its moment. Whether a set changed is one small question. The
+built-in signatures, which own ones are checked against, are loaded by the functions that need them:
+a process without own signatures starts sooner.
 """
 
 from collections.abc import Mapping
@@ -11,9 +13,6 @@ from typing import Final
 import structlog
 
 from triage.services.context import Context
-from triage.signatures.own.check import own_from_files, read_files_below
-from triage.signatures.own.faults import FaultySignatures
-from triage.signatures.own.own_signatures import UPLOADED, own_from_bytes
 from triage.store import signature_files
 
 log = structlog.get_logger(__name__)
@@ -29,6 +28,8 @@ def load_configured(path: str) -> tuple[tuple[str, bytes], ...]:
     """
     if not path:
         return ()
+    from triage.signatures.own.check import own_from_files, read_files_below
+
     files = read_files_below(Path(path))
     own_from_files(files)
     return tuple(files.items())
@@ -57,11 +58,15 @@ def label_in_force(ctx: Context) -> str:
 
 @lru_cache(2)
 def _label_in(own: bytes) -> str:
+    from triage.signatures.own.own_signatures import own_from_bytes
+
     return own_from_bytes(own).label
 
 
 def make_uploaded_name(name: str) -> str:
     """What faults call an uploaded file."""
+    from triage.signatures.own.own_signatures import UPLOADED
+
     return f"{UPLOADED}{name}"
 
 
@@ -69,6 +74,9 @@ def _join_signatures(
     settled: tuple[tuple[str, bytes], ...], uploaded: Mapping[str, bytes]
 ) -> bytes:
     """Both sets; where they contradict each other since one changed, that of the settings."""
+    from triage.signatures.own.check import own_from_files
+    from triage.signatures.own.faults import FaultySignatures
+
     files = {**dict(settled), **{make_uploaded_name(n): uploaded[n] for n in sorted(uploaded)}}
     try:
         return own_from_files(files).to_bytes()

@@ -3,19 +3,20 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from triage.clock import read_utc_now
 from triage.domain.patterns import compile_re
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.services.signatures.in_force import load_configured, make_uploaded_name
-from triage.signatures.own.check import check_from_files
-from triage.signatures.own.faults import FaultySignatures, SignatureFault
-from triage.signatures.own.own_signatures import OwnSignatures
 from triage.store import signature_files
 from triage.store.access import audit
 from triage.store.signature_files import SignatureFileView
+
+if TYPE_CHECKING:
+    from triage.signatures.own.faults import SignatureFault
+    from triage.signatures.own.own_signatures import OwnSignatures
 
 _NAME: Final = compile_re(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
 _RESERVED: Final = "dry-run"
@@ -49,8 +50,11 @@ def keep_file(ctx: Context, name: str, body: bytes, actor: str) -> SignatureFile
 
 def make_candidate(
     ctx: Context, uploaded: Mapping[str, bytes], name: str, body: bytes
-) -> OwnSignatures:
+) -> "OwnSignatures":
     """All own signatures as they would be with this file. Raises :class:`Unprocessable`."""
+    from triage.signatures.own.check import check_from_files
+    from triage.signatures.own.faults import FaultySignatures
+
     kept = {make_uploaded_name(one): text for one, text in uploaded.items() if one != name}
     file = make_uploaded_name(name)
     files = {**dict(load_configured(ctx.settings.signatures)), **kept, file: body}
@@ -70,7 +74,7 @@ def make_candidate(
     return own
 
 
-def _find_fault_place(fault: SignatureFault, file: str) -> Place:
+def _find_fault_place(fault: "SignatureFault", file: str) -> Place:
     """Where in the body, or in which other file, something is wrong."""
     if fault.file == file:
         return Place(f"body/{fault.line}", f"line {fault.line}: {fault.reason}")

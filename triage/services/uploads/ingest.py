@@ -247,7 +247,7 @@ def _find_complete(
         known = artifacts.find_known_identities(session, target.incident, wanted)
         if len(known) < len(wanted) or again.find_to_bring_again(session, target.incident, wanted):
             return None
-    return RecordedUpload(target.incident, {}, known, None)
+    return RecordedUpload(target.incident, {}, known, is_queued=False)
 
 
 def _choose_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:

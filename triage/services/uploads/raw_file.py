@@ -13,8 +13,6 @@ import zstandard
 
 from triage.domain.patterns import compile_re
 from triage.errors import NotFound, Unprocessable
-from triage.formats.flight_recorder import FLIGHT_RECORDER
-from triage.formats.format import Head
 from triage.parsers.logs.source import LogStream, open_stream
 from triage.services.context import Context
 from triage.services.uploads.pack import Span
@@ -99,6 +97,9 @@ def _open_plain(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
 
 
 def _open_text(plain: IO[bytes], name: str) -> LogStream:
+    from triage.formats.flight_recorder import FLIGHT_RECORDER
+    from triage.formats.format import Head
+
     stream = open_stream(plain, name)
     if stream is None or FLIGHT_RECORDER.claims(Head(stream.raw, name)):
         why = "it is a dump, or empty"

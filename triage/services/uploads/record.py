@@ -18,8 +18,7 @@ from triage.domain.states import ArtifactState
 from triage.errors import NotAllowed, TooMany
 from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.services.context import Context
-from triage.services.uploads.facts import redact_facts
-from triage.services.uploads.received import ReceivedFile, Target
+from triage.services.uploads.received import ReceivedFile, Target, redact_facts
 from triage.store import jobs
 from triage.store.access import audit, keys
 from triage.store.database.ids import is_made_now, make_id
@@ -42,8 +41,8 @@ class RecordedUpload:
     incident_id: str
     fresh: Mapping[str, ArtifactView]
     known: Mapping[str, str]
-    ahead: int | None
-    """Uploads of the job that wait to be read before this one; None where nothing is to be read."""
+    is_queued: bool
+    """Whether something of it is to be read."""
 
 
 def record(
@@ -91,7 +90,7 @@ def record(
             if identity in unread and file.stored_bytes
         ]
         if not new and not brought:
-            return RecordedUpload(incident_id, {}, known, None)
+            return RecordedUpload(incident_id, {}, known, is_queued=False)
         # A dump whose digest was counted is no further file that somebody expects.
         whole = wanted.with_digest(session, incident_id, new)
         named = _with_names_of_their_own(session, incident_id, new)
@@ -112,19 +111,17 @@ def record(
                 add_facts(session, incident_id, statement, settings.quiet_s, now)
         nodes = {file.node for file in files if file.node is not None}
         jobs.note_nodes_seen(session, job.cluster_id, nodes, now)
-        ahead = enqueue_upload(session, upload_id, job.id, now, beside)
+        enqueue_upload(session, upload_id, job.id, now, beside)
         yield_turn(session, incident_id, beside)
-        return RecordedUpload(incident_id, fresh, known, ahead)
+        return RecordedUpload(incident_id, fresh, known, is_queued=True)
 
     try:
         recorded = ctx.commit(write)
     except (NotAllowed, TooMany):
         ctx.blobs.delete(blob_key)
         raise
-    if recorded.ahead is None:
+    if not recorded.is_queued:
         ctx.blobs.delete(blob_key)
-    else:
-        ctx.queue_length.note(recorded.ahead)
     return recorded
 
 

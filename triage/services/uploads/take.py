@@ -5,20 +5,20 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
-from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.parsers.files.text import detect_packing
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.file_kind import LOOK_BYTES, identify_file
 from triage.services.uploads.pack import FrameWriter, Packer
 from triage.services.uploads.received import ReceivedFile
 from triage.services.uploads.streams import (
+    LOOK_BYTES,
     HashingReader,
     TruncationTolerantReader,
     convert_to_utf8,
+    identify_file,
     read_first_bytes,
 )
 from triage.store.blobs.interface import BlobWriter
@@ -112,6 +112,8 @@ class FileIngest:
         self, file: ReceivedFile, hashed: HashingReader, declared: str | None, size: int | None
     ) -> None:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
+        from triage.formats.flight_recorder import NODE_DIGEST
+
         head = read_first_bytes(hashed, HEAD_BYTES)
         compression = detect_compression(head)
         bounds = self.limits.expansion(self.limits.artifact_bytes)

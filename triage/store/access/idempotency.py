@@ -12,8 +12,7 @@ from sqlalchemy import CursorResult, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Idempotency
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import insert_missing, lock_rows
 from triage.store.views import make_view
 
 # The same key later than this is a new request.

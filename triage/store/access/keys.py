@@ -1,13 +1,16 @@
-"""Tokens, by the hash of what is never stored."""
+"""Tokens, by the hash of what is never stored.
+
+Who is logged in to the pages.
+"""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final, cast
 
-from sqlalchemy import Table, bindparam, select, update
+from sqlalchemy import Table, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
-from models import ApiKey
+from models import ApiKey, PageSession
 from triage.errors import NotAllowed
 from triage.store.views import KeyView, make_view
 
@@ -101,3 +104,28 @@ def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:
 def view(row: ApiKey) -> KeyView:
     """A row as a value that outlives its session."""
     return make_view(KeyView, row, scopes=frozenset(row.scopes))
+
+
+def open_session(
+    session: Session, secret_hash: str, key_id: str, now: datetime, expires_at: datetime
+) -> None:
+    """One more; those that are over go."""
+    session.execute(delete(PageSession).where(PageSession.expires_at <= now))
+    session.add(
+        PageSession(secret_hash=secret_hash, key_id=key_id, created_at=now, expires_at=expires_at)
+    )
+
+
+def find_session_key(session: Session, secret_hash: str, now: datetime) -> KeyView | None:
+    """The token that it was opened with, whether that is still good or not; None when over."""
+    row = session.scalar(
+        select(ApiKey)
+        .join(PageSession, PageSession.key_id == ApiKey.id)
+        .where(PageSession.secret_hash == secret_hash, PageSession.expires_at > now)
+    )
+    return None if row is None else view(row)
+
+
+def close_session(session: Session, secret_hash: str) -> None:
+    """Logged out."""
+    session.execute(delete(PageSession).where(PageSession.secret_hash == secret_hash))

@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 
 from models import ClockMark, Incident, Work
 from triage.clock import follow, read_steady_s, read_utc_now
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_or_none
+from triage.store.database.upsert import insert_or_none, lock_rows
 
 # An answer that took longer says too little about the moment at which it was made.
 _LONGEST_ROUND_S: Final = 2.0

@@ -1,22 +1,35 @@
-"""The database's revision: where it stands, and how it comes to another one."""
+"""The database's revision: where it stands, and how it comes to another one.
 
+What a migration would drop: the tables and columns that its target does not have, with rows.
+
+A copy of an SQLite database beside it, before something is done that cannot be taken back.
+"""
+
+import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import OperationalError
 
 from triage.errors import UsageError
 from triage.store.database.engine import Database, translate_troubles
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+import os
+import sqlite3
+from contextlib import closing
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Engine, column, create_engine, func, literal, select, table
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import Text
 
 _FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
@@ -34,16 +47,9 @@ _HELD: Final = ("55P03", "40P01")
 log = structlog.get_logger(__name__)
 
 
-def _make_config() -> Config:
-    found = Config()
-    found.set_main_option("script_location", str(_FOLDER))
-    return found
-
-
 def head_revision() -> str:
     """The newest revision that this release knows."""
-    head = ScriptDirectory.from_config(_make_config()).get_current_head()
-    return head or ""
+    return _list_revisions()[-1]
 
 
 def list_known_revisions() -> set[str]:
@@ -54,7 +60,7 @@ def list_known_revisions() -> set[str]:
 def read_current_revision(database: Database) -> str | None:
     """The database's revision; None for an empty one."""
     with translate_troubles(), database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        return _read_revision(connection)
 
 
 def is_downgrade(present: str | None, to: str) -> bool:
@@ -65,10 +71,18 @@ def is_downgrade(present: str | None, to: str) -> bool:
     return present in order and to in order and order.index(to) < order.index(present)
 
 
+@functools.cache
 def _list_revisions() -> list[str]:
-    """All revisions that this release knows, oldest first."""
-    script = ScriptDirectory.from_config(_make_config())
-    return [one.revision for one in script.walk_revisions()][::-1]
+    """All revisions that this release knows, oldest first: their files begin with them."""
+    return sorted(path.name.partition("_")[0] for path in _FOLDER.glob("versions/[0-9]*.py"))
+
+
+def _read_revision(connection: Connection) -> str | None:
+    """The revision that alembic has written down. Starts read it without loading alembic."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return None if found is None else str(found)
 
 
 def migrate(database: Database, to: str = "head") -> str:
@@ -81,7 +95,10 @@ def migrate(database: Database, to: str = "head") -> str:
     Raises :class:`UsageError` for a revision that is none, and :class:`Unavailable` where the
     locks are not to be had.
     """
-    settings = _make_config()
+    from alembic.config import Config
+
+    settings = Config()
+    settings.set_main_option("script_location", str(_FOLDER))
     with translate_troubles(), database.engine.connect() as connection:
         settings.attributes["connection"] = connection
         if database.sqlite:
@@ -138,9 +155,11 @@ def _run_with_lock_retries(connection: Connection, do: Callable[[], None]) -> No
             time.sleep(_PAUSE_S)
 
 
-def _run(settings: Config, connection: Connection, to: str) -> None:
-    present = MigrationContext.configure(connection).get_current_revision()
-    script = ScriptDirectory.from_config(settings)
+def _run(settings: "Config", connection: Connection, to: str) -> None:
+    from alembic import command
+    from alembic.util import CommandError
+
+    present = _read_revision(connection)
     try:
         known = list_known_revisions()
         if present is not None and present not in known:
@@ -148,7 +167,7 @@ def _run(settings: Config, connection: Connection, to: str) -> None:
                 f"the database is at revision {present}, which this release does not know:"
                 " it was migrated by a newer one; use that release"
             )
-        wanted = script.get_current_head() if to == "head" else to
+        wanted = head_revision() if to == "head" else to
         if wanted not in {*known, "base"}:
             raise UsageError(
                 f"{to} is no revision; there are: base, {', '.join(_list_revisions())}"
@@ -160,3 +179,100 @@ def _run(settings: Config, connection: Connection, to: str) -> None:
         (command.downgrade if back else command.upgrade)(settings, str(wanted))
     except CommandError as error:
         raise UsageError(f"migration to {to}: {error}") from error
+
+
+# The database's own notes, made again where they are missing.
+_NOTES: Final = frozenset({"alembic_version", "clock_mark"})
+_EMPTY: Final = ("", "0", "false")
+
+
+class Loss(NamedTuple):
+    """A table, or ``table.column``, that goes with so many rows that hold something."""
+
+    name: str
+    num_rows: int
+
+
+def list_losses(database: Database, to: str) -> list[Loss]:
+    """What would go on the way to a revision, the most rows first; nothing that is empty.
+
+    The target's tables are those of an empty database that is brought there in memory.
+    Raises :class:`UsageError` for a revision that is none.
+    """
+    memory = Database(
+        create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    )
+    try:
+        migrate(memory, to)
+        kept = _list_columns(memory.engine)
+    finally:
+        memory.close()
+    with translate_troubles():
+        present = _list_columns(database.engine)
+        gone: list[tuple[str, ...]] = [(name,) for name in present if name not in kept]
+        for name in present.keys() & kept.keys():
+            gone += [(name, one) for one in sorted(present[name] - kept[name])]
+        found = [Loss(".".join(one), _count_rows(database, *one)) for one in gone]
+    return sorted((one for one in found if one.num_rows), key=lambda one: (-one.num_rows, one.name))
+
+
+def _list_columns(engine: Engine) -> dict[str, set[str]]:
+    """Tables with their columns."""
+    look = inspect(engine)
+    names = set(look.get_table_names()) - _NOTES
+    return {name: {one["name"] for one in look.get_columns(name)} for name in names}
+
+
+def _count_rows(database: Database, name: str, *of: str) -> int:
+    """Rows of a table; with a column, those in which it holds something."""
+    columns = [column(one, Text()) for one in of]
+    query = select(func.count()).select_from(table(name, *columns))
+    for one in columns:
+        query = query.where(func.coalesce(one.cast(Text), literal("")).not_in(_EMPTY))
+    with database.reading() as session:
+        return session.scalar(query) or 0
+
+
+ROOM_BYTES = 64 << 20
+
+
+def copy_sqlite(database: Database, present: str, now: datetime) -> Path | None:
+    """One state of the whole database as a file of mode 0600, durable; None for one in memory.
+
+    Raises :class:`UsageError` where there is no room for it, or it cannot be written.
+    """
+    name = database.engine.url.database
+    if not name or not Path(name).exists():
+        return None
+    source = Path(name)
+    copy = source.with_name(f"{source.stem}-before-{present}-{now:%Y%m%dT%H%M%S%f}.db")
+    size = sum(one.stat().st_size for one in source.parent.glob(f"{source.name}*"))
+    status = os.statvfs(source.parent)
+    free = status.f_bavail * status.f_frsize
+    if free < size + ROOM_BYTES:
+        raise UsageError(
+            f"before it is migrated {source} is copied, and {size:,} bytes do not fit into the"
+            f" {free:,} that are free: free some, or make a backup elsewhere and run"
+            " `triage migrate --no-copy`"
+        )
+    try:
+        os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        with closing(sqlite3.connect(source, isolation_level=None)) as connection:
+            connection.execute("VACUUM INTO ?", (str(copy),))
+        for path in (copy, copy.parent):
+            _make_durable(path)
+    except (OSError, sqlite3.Error) as error:
+        copy.unlink(missing_ok=True)
+        raise UsageError(
+            f"{source} cannot be copied before it is migrated ({error}): make a backup elsewhere"
+            " and run `triage migrate --no-copy`"
+        ) from error
+    return copy
+
+
+def _make_durable(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,14 +1,36 @@
-"""Rows that may be there already: inserted, or left alone."""
+"""Rows that may be there already: inserted, or left alone.
+
+Row locks: rows are locked until the session ends, and read as they are once locked.
+
+One order avoids deadlocks. A session that locks several rows takes them in this order: a work
+row that it alone has, job, incident, work on that incident, nodes.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import CursorResult, Table
+from sqlalchemy import CursorResult, ScalarResult, Select, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Base
+
+Row = TypeVar("Row", bound=Base)
+
+
+def lock_rows(
+    session: Session, query: Select[Row], of: type[Base] | None = None
+) -> ScalarResult[Row]:
+    """The rows of the query, which nobody else changes from now on.
+
+    Rows that refer to them can still be added meanwhile: an upload and a reader that both
+    wrote rows of one incident would otherwise wait for each other. What the session knew of
+    them before is read again, for it may have changed before they were held.
+    """
+    held = query.with_for_update(key_share=True, of=of)
+    return session.scalars(held.execution_options(populate_existing=True))
+
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from triage.domain.facts import (
     merge_statements,
     state_when_settled,
 )
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents.incidents import schedule_settling
 
 # Among the facts, what our own record knew at the first answer, of nodes and of earlier starts of

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, undefer
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.views import IncidentView, ResolutionView, make_view
 from triage.store.work import table as work
 

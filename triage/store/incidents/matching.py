@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from models import Artifact, Cluster, Incident, Job
 from triage.domain.failure_match import Candidate, JobAttempt, find_for_files
 from triage.store import jobs
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents.incidents import keep, make_incident
 
 _OPEN: Final = "open"

@@ -7,12 +7,11 @@ from sqlalchemy.orm import Session
 
 from models import Incident
 from triage.domain.facts import Statement
-from triage.domain.failure import Failure
-from triage.domain.failure_match import find_for_failure
+from triage.domain.failure_match import Failure, find_for_failure
 from triage.domain.job import parse_seconds
 from triage.domain.states import IncidentState
 from triage.store import jobs
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents.facts import keep_statement
 from triage.store.incidents.incidents import make_incident, schedule_settling
 from triage.store.incidents.matching import (

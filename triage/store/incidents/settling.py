@@ -1,20 +1,23 @@
-"""An incident on its way to an answer: what the analysis reads first and writes last."""
+"""An incident on its way to an answer: what the analysis reads first and writes last.
+
+What incidents turned out to be.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
-from models import Incident
+from models import Incident, Resolution
 from triage.domain.states import IncidentState, WorkKind
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.incidents import incidents
 from triage.store.incidents.matching import is_open
 from triage.store.incidents.revisions import NewAnswer
-from triage.store.views import make_view
+from triage.store.views import ResolutionView, make_view
 from triage.store.work import table as work
 
 
@@ -146,3 +149,23 @@ def settle_early(session: Session, incident_id: str, now: datetime) -> None:
 
 def _lock_incident(session: Session, incident_id: str) -> Incident:
     return lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
+
+
+def put(session: Session, incident_id: str, said: ResolutionView) -> bool:
+    """What a person says it was; it replaces what was said before. False for no such incident.
+
+    The incident is locked: of two that speak at once, one is the later.
+    """
+    query = select(Incident).where(Incident.id == incident_id)
+    incident = lock_rows(session, query).one_or_none()
+    if incident is None:
+        return False
+    row = session.get(Resolution, incident_id)
+    if row is None:
+        row = Resolution(incident_id=incident_id)
+        session.add(row)
+    for field in fields(said):
+        setattr(row, field.name, getattr(said, field.name))
+    incident.updated_at = said.resolved_at
+    session.flush()
+    return True

@@ -1,4 +1,7 @@
-"""Blobs that no row refers to: marked in each round that finds them, due after a week of rounds."""
+"""Blobs that no row refers to: marked in each round that finds them, due after a week of rounds.
+
+The marks under which this database has written to its blob store.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -7,7 +10,8 @@ from typing import Final
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from models import UnreferencedBlob, Upload
+from models import Installation, UnreferencedBlob, Upload
+from triage.store.database.ids import make_id
 from triage.store.database.upsert import insert_missing
 
 WEEK: Final = timedelta(days=7)
@@ -75,3 +79,26 @@ def list_due(session: Session, now: datetime) -> list[str]:
 def forget(session: Session, keys: Sequence[str]) -> None:
     """They have a row again, or are gone."""
     session.execute(delete(UnreferencedBlob).where(UnreferencedBlob.blob_key.in_(keys)))
+
+
+# Starts and rounds whose marks are remembered: of processes that start at the same moment, any
+# may be the last to write.
+_REMEMBERED: Final = 200
+
+
+def list_known_marks(session: Session) -> set[str]:
+    """All marks that this database knows as its own."""
+    return set(session.scalars(select(Installation.id)))
+
+
+def add_mark(session: Session, now: datetime) -> str:
+    """One more mark of its own; the oldest are forgotten."""
+    mark = make_id("mark", now)
+    session.add(Installation(id=mark, created_at=now))
+    session.flush()
+    newest = select(Installation.id).order_by(
+        Installation.created_at.desc(), Installation.id.desc()
+    )
+    kept = set(session.scalars(newest.limit(_REMEMBERED))) | {mark}
+    session.execute(delete(Installation).where(Installation.id.not_in(kept)))
+    return mark

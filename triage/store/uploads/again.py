@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from models import Artifact, Incident, Upload, Work
 from triage.domain.file_kind import LOGS
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
-from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import lock_rows
 from triage.store.uploads.set_apart import is_believed
 from triage.store.views import ArtifactView
 from triage.store.work import table as work

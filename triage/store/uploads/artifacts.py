@@ -1,4 +1,7 @@
-"""Uploads and the files they brought."""
+"""Uploads and the files they brought.
+
+How much each token has brought.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -264,3 +267,13 @@ def list_quarantined(session: Session, incident_id: str) -> list[tuple[str, str]
     query = query.where(Digest.artifact_id.is_(None)).order_by(Artifact.filename, Artifact.id)
     files = [_view(row) for row in session.execute(query)]
     return [(file.name, file.reason or "") for file in files]
+
+
+def sum_bytes_since(session: Session, since: datetime) -> dict[str, int]:
+    """Stored bytes of uploads since then, by the id of the token; "" where there was none."""
+    rows = session.execute(
+        select(Upload.key_id, func.sum(Upload.stored_bytes))
+        .where(Upload.created_at >= since)
+        .group_by(Upload.key_id)
+    )
+    return {key_id or "": int(total) for key_id, total in rows}

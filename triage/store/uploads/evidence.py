@@ -1,4 +1,7 @@
-"""Digests and rows of evidence: what the artifacts of an incident came down to."""
+"""Digests and rows of evidence: what the artifacts of an incident came down to.
+
+All stored extracts, written again in another form.
+"""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +18,12 @@ from triage.domain.wire import format_iso_utc
 
 if TYPE_CHECKING:
     from triage.report import DatedRow
+from collections.abc import Callable
+
+from sqlalchemy import tuple_
+
+from triage.errors import ArtifactError
+from triage.store.database.engine import Database
 
 _DIGESTS: Final = cast("Table", Digest.__table__)
 _ROWS: Final = cast("Table", Evidence.__table__)
@@ -217,3 +226,36 @@ def _parse_time(at: object) -> datetime | None:
     if isinstance(at, datetime):
         return at
     return datetime.fromisoformat(at).astimezone(UTC) if isinstance(at, str) else None
+
+
+_BATCH: Final = 200
+
+
+def rewrite_extracts(database: Database, change: Callable[[bytes], bytes]) -> int:
+    """Write down what ``change`` makes of each extract; how many changed.
+
+    Commits as it goes; a second run changes nothing. One that is damaged stays as it is.
+    """
+    changed, after = 0, ("", "")
+    key = (Digest.incident_id, Digest.artifact_id)
+    query = select(*key, Digest.extract).order_by(*key).limit(_BATCH)
+    while True:
+        with database.writing() as session:
+            rows = session.execute(query.where(tuple_(*key) > after)).all()
+            if not rows:
+                return changed
+            for incident_id, artifact_id, extract in rows:
+                new = _apply_change(change, extract)
+                if new != extract:
+                    of_file = Digest.artifact_id == artifact_id
+                    this = update(Digest).where(Digest.incident_id == incident_id, of_file)
+                    session.execute(this.values(extract=new))
+                    changed += 1
+            after = (incident_id, artifact_id)
+
+
+def _apply_change(change: Callable[[bytes], bytes], extract: bytes) -> bytes:
+    try:
+        return change(extract)
+    except ArtifactError:
+        return extract

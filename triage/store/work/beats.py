@@ -1,15 +1,46 @@
-"""Workers and schedulers that run by themselves: which of them go round, and which stand still."""
+"""Workers and schedulers that run by themselves: which of them go round, and which stand still.
+
+What the table of work tells about those who do it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from models import WorkerBeat
+from models import Work, WorkerBeat
+from triage.domain.states import WorkState
 from triage.store.database.upsert import insert_missing
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerActivity:
+    """``running`` rows are held under a live lease; ``last_at`` is the newest act of anybody."""
+
+    running: int
+    owners: tuple[str, ...]
+    last_at: datetime | None
+
+
+def read_activity(session: Session, now: datetime) -> WorkerActivity:
+    """Who holds work now, and when anybody last took or finished some."""
+    held = list(
+        session.execute(
+            select(Work.owner, func.count())
+            .where(Work.state == WorkState.RUNNING, Work.lease_until > now)
+            .group_by(Work.owner)
+        )
+    )
+    last = session.scalar(
+        select(func.max(Work.updated_at)).where(Work.state.in_([WorkState.RUNNING, WorkState.DONE]))
+    )
+    return WorkerActivity(
+        sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
+    )
+
 
 BEAT_EVERY_S: Final = 10.0
 # Several beats: a question to the database may take a while.

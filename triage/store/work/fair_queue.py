@@ -35,7 +35,7 @@ _TAKE_TURN: Final = (
     update(_JOBS)
     .where(_JOBS.c.id == bindparam("of_job"))
     .values(last_turn=case((_BEHIND > _FIRST_OF_JOB, _BEHIND), else_=_FIRST_OF_JOB))
-    .returning(_JOBS.c.last_turn, _FRONT)
+    .returning(_JOBS.c.last_turn)
 )
 _INSERT: Final = insert(_WORKS)
 _YIELD: Final = (
@@ -51,19 +51,18 @@ _YIELD: Final = (
 
 def enqueue_upload(
     session: Session, upload_id: str, job_fk: int, now: datetime, step: int = 1
-) -> int:
-    """Ask for a new upload to be read; how many of its job wait before it.
+) -> None:
+    """Ask for a new upload to be read.
 
     Its turn is ``step`` behind the latest of its own job, and behind the first of those who wait:
     by one, or by so many as ``step`` has more than a few.
     """
     asked = {"of_job": job_fk, "step": step, "entry": max(1, step - _FEW_JOBS)}
-    turn, front = session.execute(_TAKE_TURN, asked).one()
+    turn = session.execute(_TAKE_TURN, asked).scalar_one()
     session.execute(
         _INSERT, make_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
     )
     wake_after_commit(session, WorkKind.PARSE)
-    return (turn - front) // step if front > FIRST else 0
 
 
 def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:

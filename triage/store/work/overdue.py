@@ -1,4 +1,7 @@
-"""What is due and nobody has taken, and what was taken by a worker that was lost."""
+"""What is due and nobody has taken, and what was taken by a worker that was lost.
+
+What is done by the clock, as rows of work that must not get lost.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -10,7 +13,7 @@ from sqlalchemy.orm import Session
 from models import Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.views import WorkView
-from triage.store.work.table import hold_incidents, put_back, view
+from triage.store.work.table import enqueue, hold_incidents, put_back, view
 
 _WORKS: Final = cast("Table", Work.__table__)
 _LOST_FACTOR: Final = 2
@@ -81,3 +84,37 @@ def list_due(
     """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
     asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
     return [WorkKind(kind) for kind in session.scalars(_DUE, asked)]
+
+
+PRUNE: Final = "prune"
+STORE: Final = "store"
+ERASE: Final = "erase"
+
+
+def enqueue_daily_round(session: Session, now: datetime) -> bool:
+    """Put the round in line where it is not; one that was given up gets another chance."""
+    return enqueue_idle(session, PRUNE, now)
+
+
+def enqueue_idle(session: Session, key: str, now: datetime) -> bool:
+    """Put this in line where it is not."""
+    state = session.scalar(
+        select(Work.state).where(Work.kind == WorkKind.RETENTION, Work.key == key)
+    )
+    if state in (WorkState.WAITING, WorkState.RUNNING):
+        return False
+    enqueue(session, WorkKind.RETENTION, key, now)
+    return True
+
+
+def enqueue_by(session: Session, key: str, at: datetime, now: datetime) -> bool:
+    """Have this done then, unless it is being done, or is to be done before."""
+    row = session.execute(
+        select(Work.state, Work.not_before).where(Work.kind == WorkKind.RETENTION, Work.key == key)
+    ).one_or_none()
+    if row is not None and row.state == WorkState.RUNNING:
+        return False
+    if row is not None and row.state == WorkState.WAITING and row.not_before <= at:
+        return False
+    enqueue(session, WorkKind.RETENTION, key, now, not_before=at)
+    return True

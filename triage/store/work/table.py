@@ -22,8 +22,7 @@ from sqlalchemy.orm import Session, load_only
 from models import Incident, Upload, Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
-from triage.store.database.row_locks import lock_rows
-from triage.store.database.upsert import insert_or_none
+from triage.store.database.upsert import insert_or_none, lock_rows
 from triage.store.views import WorkView, make_view
 from triage.store.work.fair_queue import FIRST, make_row
 

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from triage.api.access import Scope, check_local
 from triage.api.state import get_state
 from triage.domain.patterns import compile_re
-from triage.services.sessions import log_in, log_out
+from triage.services.tokens import log_in, log_out
 from triage.web.access import check_origin, forget_cookie, get_secret, identify, set_cookie
 from triage.web.forms import read_form
 from triage.web.pages import page

@@ -15,7 +15,7 @@ from triage.fleet.services.health import long_body
 from triage.fleet.services.health.long_body import read_body_checks
 from triage.formats.registry import identify_checks
 from triage.sandbox import one_shot
-from triage.services.uploads.plain_body import read_plain_text
+from triage.services.uploads.receive import read_plain_text
 
 HOST = json.dumps({"node": "n0", "check": "disk", "status": "fail", "detail": "x \ud800 é",
                    "part": "sda", "category": "ssd", "at": "2026-11-21T03:04:15.5Z"})  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fleet.services.small_fleet import LEMON, keep_fleet
 from tests.services.incidents.test_incident_life import find, upload, work_off
-from triage.domain.failure import Failure
+from triage.domain.failure_match import Failure
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
 from triage.fleet.services import standings as standings_cache
 from triage.fleet.services.hooks import MAX_PRIORS, select_priors

@@ -20,9 +20,9 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.stacks.words import describe_frame, get_line
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.domain.hosts import make_natural_key
 from triage.domain.live.look import Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
-from triage.domain.natural import make_natural_key
 from triage.domain.report import Because
 
 _NAME: Final = "debug_server.silent"

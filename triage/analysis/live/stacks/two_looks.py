@@ -11,8 +11,8 @@ from typing import Final
 
 from triage.analysis.live.stacks.normalise import get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.domain.hosts import make_natural_key
 from triage.domain.live.look import Look, Tool
-from triage.domain.natural import make_natural_key
 from triage.domain.patterns import compile_re
 
 # Stacks that one program takes of one process within this are one look, ns.

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, make_tagged_response, page, page_of_rows
+from triage.api.answers.suspect_forms import choose_type
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import page as page_shape
-from triage.api.requests.accept import choose_type
 from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
 from triage.api.requests.values import Cursor, Limit, Name
 from triage.api.routes import Routes

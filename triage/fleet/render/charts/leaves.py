@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.counts import count
-from triage.domain.natural import make_natural_key
+from triage.domain.hosts import make_natural_key
 from triage.fleet.render.charts.chart import draw_rect, draw_words, make_chart_svg
 from triage.fleet.render.charts.table import render_rows_table
 from triage.fleet.render.words import Wire

@@ -16,9 +16,8 @@ from triage.fleet.services.health.long_body import read_body_checks
 from triage.fleet.store import checks as health
 from triage.formats.health.check_format import MAX_BYTES
 from triage.formats.health.reading import Checks, NotUnderstood
-from triage.formats.registry import CHECKS
 from triage.services.context import Context
-from triage.services.uploads.plain_body import read_plain_text
+from triage.services.uploads.receive import read_plain_text
 from triage.store import jobs
 
 # A clock that is ahead by less is a clock; a result from further ahead is dated when it came.
@@ -84,6 +83,8 @@ def take_checks(
             f"cannot be read: {error}", "send the results of fewer nodes at once"
         ) from error
     if checks is None:
+        from triage.formats.registry import CHECKS
+
         raise _make_refusal(
             "is no result of a check that is known here",
             "it may be one of: " + ", ".join(one.name for one in CHECKS),

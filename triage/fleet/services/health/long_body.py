@@ -15,7 +15,6 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.errors import Corrupt
 from triage.formats.health.reading import Checks, NotUnderstood
-from triage.formats.registry import identify_checks
 from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import read_first_bytes
@@ -36,6 +35,8 @@ def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) 
     in GB/s that NCCL tests are held against. Raises :class:`Corrupt` for a long one that takes
     too much, and as the body does.
     """
+    from triage.formats.registry import identify_checks
+
     head = read_first_bytes(body, _SHORT_BYTES + 1)
     format_ = identify_checks(head)
     if format_ is None:

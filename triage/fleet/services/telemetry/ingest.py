@@ -16,13 +16,12 @@ from triage.fleet.services.telemetry.parquet import convert_parquet_to_text
 from triage.fleet.services.telemetry.summary import Summary
 from triage.fleet.services.telemetry.write import load_known_days, write_days
 from triage.fleet.store import telemetry
-from triage.formats.registry import identify_telemetry
 from triage.formats.telemetry.parquet import PARQUET
 from triage.formats.telemetry.table import TABLE
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
 from triage.services.context import Context
-from triage.services.uploads.plain_body import peek_body
+from triage.services.uploads.receive import peek_body
 from triage.store import jobs
 
 # Clocks that are ahead by more are wrong.
@@ -87,6 +86,8 @@ def take_telemetry(
     settings = ctx.settings
     target = _restrict_target(target)
     head, body = peek_body(read, encoding, settings.max_artifact_bytes)
+    from triage.formats.registry import identify_telemetry
+
     format_ = identify_telemetry(head)
     if format_ is None:
         raise _make_refusal(

@@ -22,7 +22,7 @@ from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.store.record import map_cluster_keys
 from triage.fleet.web.period import Cluster
-from triage.store.incidents import incidents, suspects
+from triage.store.incidents import incidents, revisions
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
@@ -84,7 +84,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
     ctx, now = get_state(request).context, read_utc_now()
     with ctx.database.reading() as session:
         opened = open_incidents(session, now, cluster)
-        first = suspects.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
+        first = revisions.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
         queue = None if get_caller(request).cluster else _count_queue(session)
     standings = get_kept_standings(ctx, cluster)
     checks = get_kept_open_checks(ctx, cluster)
