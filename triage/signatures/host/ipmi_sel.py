@@ -13,7 +13,6 @@ from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.signatures.gpu.catalogue import Xid, get_xid
 from triage.signatures.host.agent_words import find_part
-from triage.signatures.load import load
 from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
@@ -123,10 +122,6 @@ def make_event(words: str, severity: str, category: Category | None = None) -> E
     return Event(compile_re(words, re.IGNORECASE), severity, category)
 
 
-_LIMIT_LOST = make_event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
-_LIMIT_NEAR = make_event(r"(?:lower|upper) non-?critical", WARN)
-
-
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
 _BUS_WORDS: Final = compile_re(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
 _BOARD_WORDS: Final = compile_re(
@@ -141,7 +136,7 @@ _DRIVER_EVENT: Final = compile_re(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
 _GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
-def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
+def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
     words = f"{match['sensor']} {match['words']}"
     fields = {
@@ -198,54 +193,50 @@ def drop_gpu_number(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
-SIGNATURES = load(
-    __name__,
-    power=_make_event_reader(
-        make_event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
-        make_event(r"power off|power down|soft-power control failure|240va power down", FATAL),
-        make_event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
-        _LIMIT_LOST,
-        _LIMIT_NEAR,
+_LIMIT_LOST = make_event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
+_LIMIT_NEAR = make_event(r"(?:lower|upper) non-?critical", WARN)
+read_power = _make_event_reader(
+    make_event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
+    make_event(r"power off|power down|soft-power control failure|240va power down", FATAL),
+    make_event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
+    _LIMIT_LOST,
+    _LIMIT_NEAR,
+)
+read_fan = _make_event_reader(
+    _LIMIT_LOST,
+    _LIMIT_NEAR,
+    make_event(
+        r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
     ),
-    fan=_make_event_reader(
-        _LIMIT_LOST,
-        _LIMIT_NEAR,
-        make_event(
-            r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
-        ),
+)
+read_temperature = _make_event_reader(_LIMIT_LOST, _LIMIT_NEAR)
+read_voltage = _make_event_reader(
+    _LIMIT_LOST, _LIMIT_NEAR, make_event(r"limit exceeded|state asserted", ERROR)
+)
+read_memory = _make_event_reader(
+    make_event(r"uncorrectable|parity|multi-?bit", FATAL),
+    make_event(r"correctable|scrub|threshold|log limit", CORRECTED),
+    make_event(r"critical overtemperature|throttl", WARN),
+    make_event(r"device disabled|configuration error|map.?out|failure", ERROR),
+)
+read_processor = _make_event_reader(
+    make_event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
+    make_event(r"throttl", WARN),
+)
+read_bus = _make_event_reader(
+    make_event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
+    make_event(r"bus correctable|bus degraded", CORRECTED),
+)
+read_drive = _make_event_reader(
+    make_event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
+    make_event(r"predictive failure|rebuild", WARN),
+)
+read_chassis = _make_event_reader(
+    make_event(
+        r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
+        r"|failure detected|has failed",
+        ERROR,
     ),
-    gpu_temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
-    temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
-    voltage=_make_event_reader(
-        _LIMIT_LOST, _LIMIT_NEAR, make_event(r"limit exceeded|state asserted", ERROR)
-    ),
-    memory=_make_event_reader(
-        make_event(r"uncorrectable|parity|multi-?bit", FATAL),
-        make_event(r"correctable|scrub|threshold|log limit", CORRECTED),
-        make_event(r"critical overtemperature|throttl", WARN),
-        make_event(r"device disabled|configuration error|map.?out|failure", ERROR),
-    ),
-    processor=_make_event_reader(
-        make_event(
-            r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL
-        ),
-        make_event(r"throttl", WARN),
-    ),
-    bus=_make_event_reader(
-        make_event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
-        make_event(r"bus correctable|bus degraded", CORRECTED),
-    ),
-    drive=_make_event_reader(
-        make_event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
-        make_event(r"predictive failure|rebuild", WARN),
-    ),
-    chassis=_make_event_reader(
-        make_event(
-            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
-            r"|failure detected|has failed",
-            ERROR,
-        ),
-        make_event(r"intrusion", CORRECTED),
-        make_event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
-    ),
+    make_event(r"intrusion", CORRECTED),
+    make_event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
 )
