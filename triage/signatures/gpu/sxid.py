@@ -7,7 +7,7 @@ are decided when the error happens, so the text is believed before the catalogue
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Trait
@@ -19,72 +19,42 @@ from triage.signatures.signature import Reading
 
 _FABRIC: tuple[Category, ...] = (Category.NETWORK,)
 _HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
-
 _REPEATED = compile_re(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class TextRule:
+class TextRule(NamedTuple):
     """What words of a text mean, whatever number stands in front; None leaves the number's."""
 
-    words: re.Pattern[str]
+    words: str
     category: Category | None
     also: tuple[Category, ...] = ()
     role: EvidenceRole | None = None
     severity: str | None = None
 
 
-def _make_text_rule(
-    words: str,
-    category: Category | None,
-    also: tuple[Category, ...] = (),
-    role: EvidenceRole | None = None,
-    severity: str | None = None,
-) -> TextRule:
-    """One row of :data:`TEXTS`, its words compared without case."""
-    return TextRule(compile_re(words, re.IGNORECASE), category, also, role, severity)
-
-
-_TEXTS: tuple[TextRule, ...] = (
+_TEXTS = (
     # Links that come up ask the controller in dozens.
-    _make_text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    _make_text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
-    _make_text_rule(
-        r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
-        Category.NVLINK,
-        _FABRIC,
-        ROOT,
-        ERROR,
-    ),
-    _make_text_rule(
-        r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
-        Category.GPU_THERMAL,
-        _HEAT,
-        NOISE,
-        "info",
-    ),
-    _make_text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
-    _make_text_rule(
-        r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT, ERROR
-    ),
+    TextRule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    TextRule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
+    TextRule(r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)", Category.NVLINK, _FABRIC,
+             ROOT, ERROR),
+    TextRule(r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
+             Category.GPU_THERMAL, _HEAT, NOISE, "info"),
+    TextRule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
+    TextRule(r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT,
+             ERROR),
     # The far end answered with an error, or not at all: a process or a GPU died there.
-    _make_text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    _make_text_rule(
-        r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
-        Category.GPU,
-        (Category.NVLINK,),
-        CONSEQUENCE,
-    ),
-    _make_text_rule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
-    _make_text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
+    TextRule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    TextRule(r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)", Category.GPU,
+             (Category.NVLINK,), CONSEQUENCE),
+    TextRule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
+    TextRule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
-    _make_text_rule(
-        r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
-        Category.NVLINK,
-        _FABRIC,
-    ),
-    _make_text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
-)
+    TextRule(r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
+             Category.NVLINK, _FABRIC),
+    TextRule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+)  # fmt: skip
+_PATTERNS = tuple(compile_re(rule.words, re.IGNORECASE) for rule in _TEXTS)
 _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
 _MOVED = range(28000, 29000)
@@ -92,7 +62,8 @@ _MOVED = range(28000, 29000)
 
 def find_meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
-    return next((row for row in _TEXTS if row.words.search(text)), None)
+    found = (rule for rule, words in zip(_TEXTS, _PATTERNS, strict=True) if words.search(text))
+    return next(found, None)
 
 
 def read_sxid(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
