@@ -77,19 +77,24 @@ class Case:
     find: _Patterns
     nodes: tuple[str, ...]
 
-    def find_groups(self, match: "re.Match[str]", after: Sequence[str]) -> dict[str, str] | None:
-        """The groups of ``match`` and of the conditions that were found; None where one fails."""
-        groups = {name: text or "" for name, text in match.groupdict().items()}
-        found = dict(groups)
+    def find_groups(
+        self, groups: Mapping[str, str], match: "re.Match[str]", after: Sequence[str]
+    ) -> Mapping[str, str] | None:
+        """``groups`` of ``match``, and those of the conditions; None where a condition fails."""
+        found = groups
         for place, pattern in self.when:
             one = pattern.search(_look(place, groups, match, after))
             if one is None:
                 return None
-            found.update((name, text or "") for name, text in one.groupdict().items())
-        if any(pattern.search(_look(name, groups, match, after)) for name, pattern in self.unless):
-            return None
-        if any(float(groups[name]) < least for name, least in self.at_least.items()):
-            return None
+            if one.re.groupindex:
+                more = {name: text or "" for name, text in one.groupdict().items()}
+                found = {**found, **more}
+        for place, pattern in self.unless:
+            if pattern.search(_look(place, groups, match, after)):
+                return None
+        for name, least in self.at_least.items():
+            if float(groups[name]) < least:
+                return None
         return found
 
     def make(
@@ -149,10 +154,11 @@ def make_reader(cases: Sequence[Case]) -> Read:
     """The reader of the first case that holds."""
 
     def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
+        groups = {name: text or "" for name, text in match.groupdict().items()}
         for case in cases:
-            groups = case.find_groups(match, after)
-            if groups is not None:
-                return case.make(match, after, groups)
+            found = case.find_groups(groups, match, after)
+            if found is not None:
+                return case.make(match, after, found)
         return Reading()
 
     return read
