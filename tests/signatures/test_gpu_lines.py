@@ -5,6 +5,7 @@ import pytest
 from triage.domain.evidence import EvidenceRole
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
+from triage.signatures.pci import normalize_bus_id
 from triage.signatures.registry import Match
 
 
@@ -338,7 +339,8 @@ def test_lines_without_a_number(
     assert (found.reading.signature or found.signature.id) == signature
     assert (category(found), role(found)) == (leaf, as_role)
     assert found.reading.fields["severity"] == severity
-    assert found.reading.gpu == gpu
+    printed = found.reading.gpu or found.found.groupdict().get("gpu")
+    assert (printed and normalize_bus_id(printed)) == gpu
     assert found.reading.fields.get("device") == device
 
 

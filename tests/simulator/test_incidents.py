@@ -16,7 +16,7 @@ from simulator.truth import truth_path
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
-from triage.signatures.network.nccl_identity import format_gpu_bus
+from triage.signatures.network.readers import format_gpu_bus
 
 SMALL = Wish(ranks=16, kernel_lines=5, job_lines=4, entries=60)
 

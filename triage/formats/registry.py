@@ -34,10 +34,9 @@ from triage.formats.live.looks_and_checks import LooksAndChecks
 from triage.formats.live.registry import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
-from triage.formats.logs.host_name import HOST_NAME
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
-from triage.formats.logs.lines import LOG
+from triage.formats.logs.lines import HOST_NAME, LOG
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
 from triage.formats.telemetry.exposition import EXPOSITION
 from triage.formats.telemetry.parquet import PARQUET

@@ -2,18 +2,19 @@
 
 A file has the form of a team's own (``triage/signatures/form.py``) and more: ``[family.NAME]``
 holds what its entries share, ``[parts]`` texts that patterns name as ``{PART}``, and ``read``
-names a reader in the Python module beside the file.
+names a reader: ``[[reader.NAME]]`` of the same file (:mod:`triage.signatures.cases`), else the
+function ``read_NAME`` of ``readers.py`` in its folder, or of the module of ``FOLDER.MODULE.NAME``.
 """
 
 import re
-import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from importlib import resources
+from functools import cache, cached_property
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 from triage.domain.evidence import Trait
+from triage.signatures.cases import expand_parts, make_reader, parse_case
 from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
 from triage.signatures.own.faults import FaultySignatures, SignatureFault
 from triage.signatures.scheduler.node_names import HOST, HOSTS
@@ -33,7 +34,6 @@ _KEYS: Final = (
     *ENTRY_KEYS, "family", "source", "context", "each", "quiet", "as_one", "floods", "traits",
     "read", "graded",
 )  # fmt: skip
-_PART: Final = re.compile(r"\{([A-Z][A-Z_0-9]+)\}")
 # Parts that patterns of many files name.
 _PARTS: Final = {"BDF": BDF, "HOST": HOST, "HOSTS": HOSTS}
 _GRADES: Final = {
@@ -73,31 +73,57 @@ class LazyPattern:
             ) from error
 
 
-def load(module: str, **readers: Read) -> tuple[Signature, ...]:
-    """The signatures of the file beside ``module``, with the readers of that module and these.
-
-    Raises :class:`FaultySignatures` with all that is wrong.
+@cache
+def load(name: str) -> tuple[Signature, ...]:
+    """The signatures of the file ``FOLDER/NAME``. Raises :class:`FaultySignatures` with all that is
+    wrong.
     """
-    package, _, name = module.rpartition(".")
-    file = resources.files(package).joinpath(f"{name}.toml")
-    beside = vars(sys.modules[module]) if module in sys.modules else {}
-    return parse_signatures(str(file), file.read_bytes(), {**beside, **readers})
+    folder, _, rest = name.partition("/")
+    file = resources.files("triage.signatures").joinpath(folder, f"{rest}.toml")
+
+    def find(reader: str) -> object:
+        module, _, function = reader.rpartition(".")
+        readers = import_module(f"triage.signatures.{module or f'{folder}.readers'}")
+        return getattr(readers, f"read_{function}", None)
+
+    return parse_signatures(str(file), file.read_bytes(), find)
 
 
-def parse_signatures(name: str, data: bytes, names: Mapping[str, Any]) -> tuple[Signature, ...]:
-    """As :func:`load`, of a file of these bytes; ``names`` are its readers and more parts."""
+def parse_signatures(
+    name: str, data: bytes, find: Callable[[str], object]
+) -> tuple[Signature, ...]:
+    """As :func:`load`, of a file of these bytes; ``find`` gives the function of a reader."""
     file = Shipped(name, data)
-    parts = _PARTS | {key: value for key, value in names.items() if isinstance(value, str)}
+    parts = dict(_PARTS)
     defined = EntryTable(file, ("parts", 0), file.raw.get("parts", {}))
     for key in defined.raw:
-        parts[key] = _expand_parts(defined, key, parts)
+        parts[key] = expand_parts(defined, key, "".join(defined.texts(key)), parts)
     families = file.raw.get("family", {})
     for key, shared in families.items():
         EntryTable(file, (f"family.{key}", 0), shared).check_keys((*_KEYS, "prefix"))
-    for key in sorted(set(file.raw) - {"family", "parts", "signature"}):
-        file.fault(1, f"the key {key!r} is none; a file has family, parts and signature")
+    for key in sorted(set(file.raw) - {"family", "parts", "reader", "signature"}):
+        file.fault(1, f"the key {key!r} is none; a file has family, parts, reader and signature")
+    readers: dict[str, Read] = {}
+
+    def find_reader(table: EntryTable) -> Callable[[], Read] | None:
+        """The reader that ``read`` names; one of this file may stand behind its users."""
+        reader = table.raw.get("read")
+        if reader is None:
+            return None
+        if reader in file.raw.get("reader", {}):
+            return lambda: readers[reader]
+        function = find(reader)
+        if not callable(function):
+            table.fault("read", f"the reader {reader!r} is none of the file, nor of the module")
+        return lambda: cast("Read", function)
+
+    for key, rows in file.raw.get("reader", {}).items():
+        tables = [EntryTable(file, (f"reader.{key}", index), row) for index, row in enumerate(rows)]
+        readers[key] = make_reader(
+            [parse_case(one, parts, find_reader(one), _GRADES) for one in tables]
+        )
     found = tuple(
-        _make_signature(_merge_family(entry, families), parts, names)
+        _make_signature(_merge_family(entry, families), parts, find_reader)
         for entry in file.tables("signature", _KEYS)
     )
     if file.faults:
@@ -118,26 +144,18 @@ def _merge_family(entry: EntryTable, families: Mapping[str, Mapping[str, Any]]) 
     )
 
 
-def _expand_parts(table: EntryTable, key: str, parts: Mapping[str, str]) -> str:
-    """A pattern, or a part of one, with the parts that it names."""
-
-    def part(found: "re.Match[str]") -> str:
-        if found[1] not in parts:
-            table.fault(key, f"{key} names the part {found[1]}, which is none")
-        return parts.get(found[1], "")
-
-    return _PART.sub(part, "".join(table.texts(key)))
-
-
 def _make_signature(
-    table: EntryTable, parts: Mapping[str, str], names: Mapping[str, Any]
+    table: EntryTable,
+    parts: Mapping[str, str],
+    find_reader: Callable[[EntryTable], Callable[[], Read] | None],
 ) -> Signature:
     """One entry; what is wrong with it is among the faults of its file."""
-    pattern = _expand_parts(table, "pattern", parts)
+    pattern = expand_parts(table, "pattern", "".join(table.texts("pattern")), parts)
     if not pattern:
         table.fault("pattern", "pattern is missing")
     values = read_values(table, pattern)
-    read = _find_reader(table, names)
+    reader = find_reader(table)
+    read = None if reader is None else reader()
     grade = table.raw.get("severity", _USUAL[values["role"]] if table.flag("graded") else None)
     if grade in _GRADES:
         read = grade_reading(_GRADES[grade], read)
@@ -156,15 +174,3 @@ def _make_signature(
         read=read,
         **values,
     )
-
-
-def _find_reader(table: EntryTable, names: Mapping[str, Any]) -> Read | None:
-    """The function that ``read`` names."""
-    name = table.raw.get("read")
-    if name is None:
-        return None
-    if not callable(names.get(name)):
-        table.fault("read", f"the reader {name!r} is none of the module beside the file")
-        return None
-    read: Read = names[name]
-    return read

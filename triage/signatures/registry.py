@@ -1,134 +1,73 @@
 """All signatures, in the order in which they are tried: the specific before the general.
 
 To add a signature: one entry in its family's TOML file. To add a family: such a file, and
-one line here; a module beside it where entries need readers.
+one line here; a function in ``readers.py`` of its folder where a line needs code.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
-from triage.signatures.gpu import (
-    amdgpu,
-    cuda,
-    gpu_monitor,
-    gpu_names,
-    gpu_thermal,
-    gpu_tools,
-    habanalabs,
-    nvidia_driver,
-    sxid,
-    xid,
-)
-from triage.signatures.host import (
-    boot,
-    decoded_checks,
-    filesystem,
-    hardware_names,
-    health_agents,
-    host_daemons,
-    ipmi_sel,
-    lockup,
-    memory_cpu,
-    network_storage,
-    node_lifecycle,
-    nvme_storage,
-    oom,
-    pcie,
-    power,
-    segfault,
-    vendor_agents,
-)
 from triage.signatures.load import load
-from triage.signatures.network import (
-    c10d,
-    fabric_libraries,
-    gloo,
-    nccl,
-    nccl_identity,
-    nic,
-    switches,
-)
-from triage.signatures.program import (
-    coordination,
-    crash_reports,
-    data_loading,
-    engines,
-    environment,
-    numerics,
-    progress,
-    python_errors,
-    silent_corruption,
-    storage,
-)
-from triage.signatures.scheduler import (
-    batch_systems,
-    kubernetes,
-    launchers,
-    scheduler,
-    slurm_controller,
-    torchelastic,
-)
 from triage.signatures.signature import Reading, Signature
 
-FAMILIES: tuple[tuple[Signature, ...], ...] = (
+_FILES: Final = (
     # what kernels print
-    xid.SIGNATURES,
-    sxid.SIGNATURES,
-    nvidia_driver.SIGNATURES,
-    pcie.SIGNATURES,
-    amdgpu.SIGNATURES,
-    gpu_monitor.SIGNATURES,
-    habanalabs.SIGNATURES,
-    gpu_thermal.SIGNATURES,
-    nvme_storage.SIGNATURES,
-    filesystem.SIGNATURES,
-    network_storage.SIGNATURES,
-    decoded_checks.SIGNATURES,
-    memory_cpu.SIGNATURES,
-    switches.SIGNATURES,
-    nic.SIGNATURES,
-    oom.SIGNATURES,
-    lockup.SIGNATURES,
-    ipmi_sel.SIGNATURES,
-    vendor_agents.SIGNATURES,
-    power.SIGNATURES,
-    boot.SIGNATURES,
-    segfault.SIGNATURES,
-    node_lifecycle.SIGNATURES,
-    slurm_controller.SIGNATURES,
-    kubernetes.SIGNATURES,
-    batch_systems.SIGNATURES,
-    host_daemons.SIGNATURES,
-    load("triage.signatures.host.boot_chatter"),
-    load("triage.signatures.host.daily_chatter"),
+    "gpu/error_codes",
+    "gpu/nvidia_driver",
+    "host/pcie",
+    "gpu/amdgpu",
+    "gpu/gpu_monitor",
+    "gpu/habanalabs",
+    "gpu/gpu_thermal",
+    "host/disks",
+    "host/network_storage",
+    "host/decoded_checks",
+    "host/memory_cpu",
+    "network/switches",
+    "network/nic",
+    "host/oom",
+    "host/lockup",
+    "host/ipmi_sel",
+    "host/vendor_agents",
+    "host/power",
+    "host/boot",
+    "host/segfault",
+    "host/node_lifecycle",
+    "scheduler/slurm_controller",
+    "scheduler/kubernetes",
+    "scheduler/batch_systems",
+    "host/host_daemons",
+    "host/boot_chatter",
+    "host/daily_chatter",
     # what jobs print
-    load("triage.signatures.program.advice"),
-    load("triage.signatures.program.recorder_analyzer"),
-    nccl_identity.SIGNATURES,
-    gpu_tools.SIGNATURES,
-    silent_corruption.SIGNATURES,
-    health_agents.SIGNATURES,
-    cuda.SIGNATURES,
-    crash_reports.SIGNATURES,
-    c10d.SIGNATURES,
-    coordination.SIGNATURES,
-    gloo.SIGNATURES,
-    nccl.SIGNATURES,
-    fabric_libraries.SIGNATURES,
-    environment.SIGNATURES,
-    torchelastic.SIGNATURES,
-    launchers.SIGNATURES,
-    engines.SIGNATURES,
-    scheduler.SIGNATURES,
-    storage.SIGNATURES,
-    data_loading.SIGNATURES,
-    numerics.SIGNATURES,
-    python_errors.SIGNATURES,
-    progress.SIGNATURES,
-    gpu_names.SIGNATURES,
-    hardware_names.SIGNATURES,
+    "program/advice",
+    "program/recorder_analyzer",
+    "network/nccl_identity",
+    "gpu/gpu_tools",
+    "program/silent_corruption",
+    "host/health_agents",
+    "gpu/cuda",
+    "program/crash_reports",
+    "network/c10d",
+    "program/coordination",
+    "network/gloo",
+    "network/nccl",
+    "network/fabric_libraries",
+    "program/environment",
+    "scheduler/torchelastic",
+    "scheduler/launchers",
+    "program/engines",
+    "scheduler/scheduler",
+    "program/storage",
+    "program/data_loading",
+    "program/numerics",
+    "program/python_errors",
+    "program/progress",
+    "gpu/gpu_names",
+    "host/hardware_names",
 )
 
 
@@ -141,10 +80,15 @@ class Match:
     reading: Reading
 
 
+def load_families() -> tuple[tuple[Signature, ...], ...]:
+    """The signatures of each file."""
+    return tuple(load(file) for file in _FILES)
+
+
 @cache
 def load_all_signatures() -> tuple[Signature, ...]:
     """Every signature, first the one that is tried first."""
-    return tuple(one for family in FAMILIES for one in family)
+    return tuple(one for family in load_families() for one in family)
 
 
 @cache

@@ -46,9 +46,10 @@ def grade_reading(severity: str, read: Read | None) -> Read:
         if reading is None:
             return None
         fields = {"severity": severity} if severity else {}
-        device = get_group_text(match, "device")
-        if re.fullmatch(BDF, device):
-            fields["device"] = normalize_full_address(device) or device
+        for name in ("device", "source"):
+            device = get_group_text(match, name)
+            if re.fullmatch(BDF, device):
+                fields[name] = normalize_full_address(device) or device
         fields.update(reading.fields)
         return replace(reading, fields=fields)
 

@@ -55,6 +55,7 @@ HITS = [
     ("azure_key", f"AccountName=x;AccountKey={BASE40}{BASE40}==;", BASE40),
     ("azure_key", f"https://x.blob.core.windows.net/c?sv=1&sig={random_word(43)}%3D",
      random_word(43)),
+    ("azure_key", f"client value abc8Q~{random_word(34)}", random_word(34)),
     ("jwt", f"cookie {JWT}", JWT),
     ("npm_token", f"npm_{random_word(36)}", random_word(36)),
     ("pypi_token", f"pypi-AgEIcHlwaS5vcmc{random_word(80)}", random_word(80)),

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triage.signatures.form import TomlLines
 from triage.signatures.own.check import check_from_files, own_from_files, own_from_path
 from triage.signatures.own.faults import FaultySignatures
 from triage.signatures.own.file import MAX_BYTES, MAX_ENTRIES, read_file
 from triage.signatures.own.own_signatures import NO_OWN, own_from_bytes
-from triage.signatures.own.toml_lines import TomlLines
 from triage.signatures.registry import load_all_signatures
 
 EXAMPLE = Path(__file__).parents[3] / "examples/signatures/own.toml"

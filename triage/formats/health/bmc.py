@@ -19,7 +19,8 @@ from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, iterat
 from triage.formats.logs.documents import DocumentFormat
 from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, has_event_state, is_sel_row
-from triage.signatures.host.ipmi_sel import SIGNATURES, find_place
+from triage.signatures.host.ipmi_sel import find_place
+from triage.signatures.load import load
 from triage.signatures.signature import Reading as LineReading
 from triage.signatures.signature import Signature
 
@@ -379,7 +380,7 @@ def _iterate_rows(document: DocumentFormat, text: str, start: int) -> Iterator[t
 def _judge_event(row: str, line: int) -> Event | None:
     """What the signatures make of a row; None where it is none of theirs."""
     lower = row.lower()
-    for signature in SIGNATURES:
+    for signature in load("host/ipmi_sel"):
         if not any(word in lower for word in signature.literals):
             continue
         match = signature.pattern.search(row)

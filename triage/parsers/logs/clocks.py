@@ -6,7 +6,7 @@ A line from the future or from years ago keeps its time and moves nothing else.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
 from typing import Final, Literal
@@ -17,7 +17,6 @@ from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.progress.series import JobSteps, Place
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
-from triage.parsers.logs.zones import agreed, quarter
 from triage.parsers.telemetry.file import TelemetryFile
 
 # A hang may be noticed so late.
@@ -27,6 +26,17 @@ _KERNEL_VOTES: Final = 3
 # Off by less is no zone.
 _LEAST_ZONE_NS: Final = 10 * MINUTE_NS
 _MAX_NOTES: Final = 6
+# How far from UTC clocks are that print no zone: one answer for job logs, one for kernel logs. A
+# zone is a fact of a whole cluster; a single node that is off has a wrong clock, which is not for
+# here. So files vote, and without a clear majority UTC is assumed.
+_QUARTER_NS: Final = 15 * MINUTE_NS
+# Nearer to a quarter of an hour than this is taken for one.
+_SLACK_NS: Final = 3 * MINUTE_NS
+# The offsets that somewhere on earth are law, in quarters of an hour.
+_BROKEN: Final = (-38, -14, 14, 18, 22, 23, 26, 35, 38, 42, 51)
+_OFFSETS: Final = frozenset((*range(-48, 57, 4), *_BROKEN))
+# So many of the files that can tell must tell the same.
+_SHARE: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +141,8 @@ def _last_lines_at(logs: LogSet, stop: int | None) -> list[int]:
         return []
     last = [one.last_stamp for one in logs.files if one.last_stamp.has_year]
     bare = [one.wall_ns for one in last if one.wall_ns is not None and _is_bare(one)]
-    votes = [zone for wall_ns in bare if (zone := quarter(wall_ns - stop)) is not None]
-    zone = agreed(votes)
+    votes = [zone for wall_ns in bare if (zone := _find_nearest_zone(wall_ns - stop)) is not None]
+    zone = _choose_zone(votes)
     return [] if zone is None else [zone]
 
 
@@ -201,7 +211,7 @@ def _find_zone(
         _vote_zone(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare
     ]
     cast = [one for one in votes if one is not False]
-    zone = agreed(cast)
+    zone = _choose_zone(cast)
     if kind is LogKind.KERNEL and zone and cast.count(zone) < _KERNEL_VOTES:
         zone = None
     if zone is None and len(printed) == 1:
@@ -245,7 +255,7 @@ def _vote_zone(
     if any(min(stop, end) - 5 * MINUTE_NS <= ns <= end + 10 * MINUTE_NS for ns in ends):
         return 0
     if starts and anchors.dump_ns is not None:
-        return quarter(median_low(starts) - anchors.dump_ns)
+        return _find_nearest_zone(median_low(starts) - anchors.dump_ns)
     if kind is LogKind.JOB:
         last = reader(file.last_stamp) if file is not None and _is_bare(file.last_stamp) else None
         if last is not None and abs(last[0] - end) <= 2 * DAY_NS:
@@ -261,8 +271,10 @@ def _vote_zone(
     # A process that waits prints nothing: its log ends, or its errors begin, where the dumps do.
     still = [] if anchors.dump_ns is None else [max(ends) - stop, min(ends) - stop]
     if kind is LogKind.JOB and anchors.failed_at_ns is None:
-        return next((zone for one in still if (zone := quarter(one))), False)
-    return quarter(apart) or next((zone for one in still if (zone := quarter(one))), None)
+        return next((zone for one in still if (zone := _find_nearest_zone(one))), False)
+    return _find_nearest_zone(apart) or next(
+        (zone for one in still if (zone := _find_nearest_zone(one))), None
+    )
 
 
 def _choose_zone_of_job(
@@ -423,3 +435,21 @@ def _set_span(file: LogFile, rows: Sequence[Evidence]) -> None:
         times = [row.at_ns for row in rows if row.at_ns is not None]
         file.first_at_ns = min(times, default=None)
         file.last_at_ns = max(times, default=None)
+
+
+def _find_nearest_zone(difference_ns: int) -> int | None:
+    """A difference as a possible zone in ns; None where it is none."""
+    steps = (difference_ns + _QUARTER_NS // 2) // _QUARTER_NS
+    if steps not in _OFFSETS or abs(difference_ns - steps * _QUARTER_NS) > _SLACK_NS:
+        return None
+    return steps * _QUARTER_NS
+
+
+def _choose_zone(votes: Iterable[int | None]) -> int | None:
+    """The zone that most files vote for; None without a clear one."""
+    cast = list(votes)
+    counts = Counter(vote for vote in cast if vote is not None)
+    if not counts:
+        return None
+    zone, count = min(counts.items(), key=lambda one: (-one[1], abs(one[0]), one[0]))
+    return zone if count >= _SHARE * len(cast) else None

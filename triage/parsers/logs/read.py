@@ -22,13 +22,12 @@ from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, clean, compute_relative_stamps, read_envelope
 from triage.parsers.logs.first_minutes import is_soon_after_boot, list_boots, mark_as_boot
-from triage.parsers.logs.host_lines import collect_hosts, place_row
+from triage.parsers.logs.host_lines import add_headings, collect_hosts, place_row
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.layout import Layout, detect_layout, find_node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
-from triage.parsers.logs.report_sections import add_headings
 from triage.parsers.logs.rows import add_last_line, merge_rows, read_line
 from triage.parsers.logs.source import LogStream
 

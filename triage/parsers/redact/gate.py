@@ -23,11 +23,16 @@ NON_WORD: Final = "^"
 # What mostly stands before a word of a log: few values, for gates of three bytes.
 _BEFORE: Final = "~"
 SEPARATOR: Final = "%"
+# A letter or digit, a digit of a hex number, and a tilde.
+_ALPHANUMERIC, _HEX, _TILDE = "*", "#", "!"
 _WORD: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CLASSES: Final = {
     NON_WORD: bytes(byte for byte in range(256) if byte not in _WORD),
     _BEFORE: b" \t\n\"'=:,([/`",
     SEPARATOR: b"=:\"'\\ \t>%&`",
+    _ALPHANUMERIC: bytes(_WORD),
+    _HEX: b"0123456789abcdef",
+    _TILDE: b"~",
 }
 
 

@@ -6,11 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from triage.domain.patterns import compile_re
-
-# Also behind an escape or a percent code: `\\nhf_...`, `%3Dhf_...`.
-WORD_START: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
-WORD_END: Final = rb"(?![A-Za-z0-9])"
 # Whether what a pattern found is a secret: what no pattern can say in linear time.
 Check = Callable[[re.Match[bytes]], bool]
 
@@ -27,11 +22,6 @@ class Secret:
     pattern: re.Pattern[bytes]
     gates: tuple[str, ...]
     check: Check | None = None
-
-
-def make_secret(kind: str, pattern: bytes, *gates: str, check: Check | None = None) -> Secret:
-    """A secret by the text of its pattern, of which every length is bounded."""
-    return Secret(kind, compile_re(pattern), gates, check)
 
 
 def any_word(*words: bytes, after: bytes = b"") -> bytes:

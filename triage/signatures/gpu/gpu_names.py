@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from triage.domain.patterns import compile_re
-from triage.signatures.load import load
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading
 
@@ -40,7 +39,7 @@ _NEXT_BLOCK: Final = compile_re(
 )
 
 
-def block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def read_block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The names of the GPU whose block this line stands in, up to the next block."""
     names: dict[str, str] = {}
     for index, line in enumerate((found.string, *after)):
@@ -90,7 +89,6 @@ def find_names(text: str) -> Reading | None:
     return make_reading(names)
 
 
-SIGNATURES = load(
-    __name__,
-    line=lambda match, _after: find_names(match.string[:1000]),
-)
+def read_line(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """The names in one line."""
+    return find_names(match.string[:1000])

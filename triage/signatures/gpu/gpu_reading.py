@@ -3,16 +3,20 @@
 Monitors print such lines into job logs and system logs in as many forms as there are sites:
 keys and values, JSON, rows of ``nvidia-smi --format=csv,noheader`` whose columns nobody names.
 A line is one only where it names a GPU and says two things of it that are measured together, or
-one and why the clocks are lowered.
+one and why the clocks are lowered. The line alone says that the clocks are lowered for heat or by
+the power brake; whether the GPU is slower than its peers is judged where all lines lie beside each
+other. A power cap in force is how busy GPUs work.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.signatures.pci import normalize_bus_id
+from triage.signatures.signature import Reading
 
 # Where GPUs of data centres begin to slow themselves down; at work they stay far below.
 HOT_C: Final = 85
@@ -274,3 +278,53 @@ def parse_within(text: str, low: float, high: float) -> float | None:
     number = _NUMBER.match(text)
     value = float(number[0]) if number is not None else None
     return value if value is not None and low <= value < high else None
+
+
+def _list_fields(sample: GpuReading) -> dict[str, str]:
+    fields: dict[str, str] = {} if sample.at is None else {"time": sample.at}
+    if sample.node is not None:
+        fields["node"] = sample.node
+    if sample.gpu is None and sample.index is not None:
+        fields["cuda_device"] = str(sample.index)
+    if sample.local_rank is not None:
+        fields["local_rank"] = str(sample.local_rank)
+    if sample.rank is not None:
+        fields["of_rank"] = str(sample.rank)
+    for name, value in (
+        ("temperature_c", sample.temp_c),
+        ("clock_mhz", sample.clock_mhz),
+        ("power_w", sample.power_w),
+    ):
+        if value is not None:
+            fields[name] = f"{value:g}"
+    return fields
+
+
+def read_slowed(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A GPU that is slowed for heat, or by the power brake; firm where it is hot too."""
+    sample = parse_gpu_reading(match.string)
+    if sample is None or not (sample.heat or sample.brake):
+        return None
+    if sample.brake:
+        return Reading(
+            category=Category.POWER,
+            also=(Category.CHASSIS, Category.GPU_THERMAL),
+            gpu=sample.gpu,
+            weak=not sample.hardware and not sample.heat,
+            fields=_list_fields(sample),
+        )
+    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=_list_fields(sample))
+
+
+def read_hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A GPU as hot as those that slow down, of which nothing says that it does."""
+    sample = parse_gpu_reading(match.string)
+    if sample is None or not sample.hot or sample.heat or sample.brake:
+        return None
+    return Reading(gpu=sample.gpu, fields=_list_fields(sample))
+
+
+def read_measured(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Any other monitor's line about one GPU."""
+    sample = parse_gpu_reading(match.string)
+    return None if sample is None else Reading(gpu=sample.gpu, fields=_list_fields(sample))

@@ -7,92 +7,54 @@ are decided when the error happens, so the text is believed before the catalogue
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from triage.domain.category import Category
-from triage.domain.evidence import EvidenceRole, Kind, Trait
+from triage.domain.evidence import EvidenceRole, Trait
 from triage.domain.patterns import compile_re
 from triage.signatures.gpu import catalogue
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
-from triage.signatures.signature import Reading, Scope, Signature
+from triage.signatures.signature import Reading
 
 _FABRIC: tuple[Category, ...] = (Category.NETWORK,)
 _HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
-
-# nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
-_PATTERN = compile_re(
-    r"(?:nvidia-nvswitch(?P<chip>\d{1,3}): )?SXid ?\("
-    r"(?P<switch>(?:PCI:)?(?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)\) ?: ?"
-    r"(?P<code>\d{4,6})(?!\d)(?:, ?(?P<said>Fatal|Non-?fatal)\b)?"
-    r"(?:,? ?Link (?P<link>\d{1,3})\b)?",
-    re.IGNORECASE,
-)
 _REPEATED = compile_re(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class TextRule:
+class TextRule(NamedTuple):
     """What words of a text mean, whatever number stands in front; None leaves the number's."""
 
-    words: re.Pattern[str]
+    words: str
     category: Category | None
     also: tuple[Category, ...] = ()
     role: EvidenceRole | None = None
     severity: str | None = None
 
 
-def _make_text_rule(
-    words: str,
-    category: Category | None,
-    also: tuple[Category, ...] = (),
-    role: EvidenceRole | None = None,
-    severity: str | None = None,
-) -> TextRule:
-    """One row of :data:`TEXTS`, its words compared without case."""
-    return TextRule(compile_re(words, re.IGNORECASE), category, also, role, severity)
-
-
-_TEXTS: tuple[TextRule, ...] = (
+_TEXTS = (
     # Links that come up ask the controller in dozens.
-    _make_text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    _make_text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
-    _make_text_rule(
-        r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
-        Category.NVLINK,
-        _FABRIC,
-        ROOT,
-        ERROR,
-    ),
-    _make_text_rule(
-        r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
-        Category.GPU_THERMAL,
-        _HEAT,
-        NOISE,
-        "info",
-    ),
-    _make_text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
-    _make_text_rule(
-        r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT, ERROR
-    ),
+    TextRule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    TextRule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
+    TextRule(r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)", Category.NVLINK, _FABRIC,
+             ROOT, ERROR),
+    TextRule(r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
+             Category.GPU_THERMAL, _HEAT, NOISE, "info"),
+    TextRule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
+    TextRule(r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT,
+             ERROR),
     # The far end answered with an error, or not at all: a process or a GPU died there.
-    _make_text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    _make_text_rule(
-        r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
-        Category.GPU,
-        (Category.NVLINK,),
-        CONSEQUENCE,
-    ),
-    _make_text_rule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
-    _make_text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
+    TextRule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    TextRule(r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)", Category.GPU,
+             (Category.NVLINK,), CONSEQUENCE),
+    TextRule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
+    TextRule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
-    _make_text_rule(
-        r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
-        Category.NVLINK,
-        _FABRIC,
-    ),
-    _make_text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
-)
+    TextRule(r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
+             Category.NVLINK, _FABRIC),
+    TextRule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+)  # fmt: skip
+_PATTERNS = tuple(compile_re(rule.words, re.IGNORECASE) for rule in _TEXTS)
 _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
 _MOVED = range(28000, 29000)
@@ -100,10 +62,11 @@ _MOVED = range(28000, 29000)
 
 def find_meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
-    return next((row for row in _TEXTS if row.words.search(text)), None)
+    found = (rule for rule, words in zip(_TEXTS, _PATTERNS, strict=True) if words.search(text))
+    return next(found, None)
 
 
-def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+def read_sxid(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """Severity of the text, else of the catalogue; words before the number."""
     code = int(match["code"])
     text = match.string[match.end() : match.end() + 400]
@@ -147,7 +110,7 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     )
 
 
-def _unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+def read_unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """A line of the switch driver that has words and no number."""
     row = find_meaning(match["text"])
     if row is None or row.role is not ROOT:
@@ -157,54 +120,3 @@ def _unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None
         also=row.also,
         fields={"severity": row.severity or ERROR},
     )
-
-
-SIGNATURES: tuple[Signature, ...] = (
-    Signature(
-        id="nvswitch.sxid",
-        kind=Kind.SXID,
-        role=ROOT,
-        literals=("sxid (", "sxid("),
-        pattern=_PATTERN,
-        source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
-        scope=Scope.KERNEL,
-        traits=frozenset({Trait.QUOTABLE}),
-        read=read,
-        matches=(
-            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
-            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Severity 1 Engine instance 30 "
-            "Sub-engine instance 00",
-            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Data {0x00000001, 0x00000001}",
-            "nvidia-nvswitch0: SXid (PCI:0000:85:00.0): 12028, Non-fatal, Link 46 egress "
-            "non-posted PRIV error (First)",
-            "nvidia-nvswitch1: SXid (PCI:0000:86:00.0): 26006, SOE HALTED",
-        ),
-        near_misses=(
-            "NVRM: Xid (PCI:0000:3b:00): 74, NVLink: fatal error detected on link 3",
-            "nvidia-nvswitch3: SXid handling is on",
-            "rpc.gssd: sxid (0x9b) 20034",
-        ),
-    ),
-    Signature(
-        id="nvswitch.unnumbered",
-        kind=Kind.SXID,
-        role=ROOT,
-        literals=("soe halted", "failed to boot soe", " faulty", "thermal shutdown"),
-        pattern=compile_re(
-            r"nvidia-nvswitch(?P<chip>\d{1,3}): (?P<text>[^\n]{1,120})", re.IGNORECASE
-        ),
-        source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
-        scope=Scope.KERNEL,
-        traits=frozenset({Trait.QUOTABLE}),
-        read=_unnumbered,
-        matches=(
-            "nvidia-nvswitch2: SOE HALTED",
-            "nvidia-nvswitch2: Failed to boot SOE",
-            "nvidia-nvswitch2: Module 5 faulty",
-        ),
-        near_misses=(
-            "nvidia-nvswitch2: open (major=234)",
-            "nvidia-nvswitch2: Module 5 is not faulty",
-        ),
-    ),
-)

@@ -1,37 +1,311 @@
 """Xid: the error numbers that the NVIDIA GPU driver prints into the kernel log.
 
-``NVRM: Xid (ADDRESS): CODE[, pid=P, name=N][, text][ caused by previous Xid M]``. The
-code says most, the text behind it may say better (:mod:`triage.signatures.gpu.xid_text`).
-The pid is a number of the host, not of a container.
+``NVRM: Xid (ADDRESS): CODE[, pid=P, name=N][, text][ caused by previous Xid M]``. The code says
+most, the text behind it may say better: where the memory is (stacked DRAM or on-chip SRAM), which
+line of a burst is the event and which only repeats it, which link and which far end, and what the
+driver advises. One reader a group of codes; a code without a reader means its catalogue row. The
+pid is a number of the host, not of a container.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, EvidenceRole, Trait
 from triage.domain.patterns import compile_re
 from triage.signatures.gpu import catalogue
-from triage.signatures.gpu.xid_text import read_words
 from triage.signatures.pci import normalize_bus_id
-from triage.signatures.signature import Reading, Scope, Signature
+from triage.signatures.signature import Reading
 
-# NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 43, pid=4711, name=python3, Ch 00000008
-# NVRM: Xid (0000:03:00): 13, 0001 00000000 000050c0
-# The look-behind keeps the switches' SXid out.
-_PATTERN = compile_re(
-    r"(?<![A-Za-z])Xid ?\("
-    r"(?P<gpu>(?:PCI:)?[0-9a-f]{1,8}:[0-9a-f]{1,2}(?::[0-9a-f]{2})?(?:\.[0-7])?)"
-    r"(?: GPU-I:(?P<gpu_instance>\w{1,4}))?(?: GPU-CI:(?P<compute_instance>\w{1,4}))?\) ?: ?"
-    r"(?P<code>\d{1,5})(?!\.?\d)(?:,? pid=(?:(?P<pid>\d{1,10})|'?<[^>]{1,12}>'?|'[^']{0,12}'))?",
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a text says; None leaves what the catalogue has. ``also`` goes with ``category``."""
+
+    category: Category | None = None
+    also: tuple[Category, ...] = ()
+    role: EvidenceRole | None = None
+    weak: bool | None = None
+    peer: str | None = None
+    blame: Blame | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+_Reader = Callable[[str, Sequence[str]], Words]
+_SILENT = Words()
+
+# "a", "a partition p" alone also stands behind an L2 slice, so the plain word comes last.
+_DRAM_WORDS = compile_re(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
+_SRAM_WORDS = compile_re(
+    r"\b(?:S-?RAM|LTC\w*|L2|L1\w*|SM\w?|GPC\w*|TPC\w*|FECS|GCC|RISC-?V|MMU|GMMU|"
+    r"icache|register file|ROP|PMU|GSP|SEC2|NVDEC\w*)\b",
     re.IGNORECASE,
 )
+_PARTITION = compile_re(r"\bpartition\b", re.IGNORECASE)
+
+
+def find_memory_unit(text: str) -> Category | None:
+    """Stacked memory or on-chip memory, None where no word says which."""
+    if _DRAM_WORDS.search(text):
+        return Category.GPU_HBM
+    if _SRAM_WORDS.search(text):
+        return Category.GPU_SRAM
+    return Category.GPU_HBM if _PARTITION.search(text) else None
+
+
+# An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at
+# partition 6, subpartition 0.   then for each channel:   pid=4711, name=python, Ch 00000010
+_CHANNEL_ONLY = compile_re(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
+
+
+def ecc(text: str, _after: Sequence[str]) -> Words:
+    """48, 171, 172: the event itself, then one line for each channel that it took along."""
+    unit = find_memory_unit(text)
+    if unit is None and _CHANNEL_ONLY.match(text):
+        return Words(role=EvidenceRole.CONSEQUENCE)
+    return Words(category=unit)
+
+
+# Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No
+_CONTAINMENT = compile_re(
+    r"(?P<containment>Contained|Uncontained): ?(?P<unit>[^(.]{1,40}?) ?"
+    r"(?:\((?P<location>[^)]{0,40})\))?(?:\. ?RST: ?(?P<reset>\w+))?(?:, ?D-RST: ?(?P<drain>\w+))?"
+    r"(?:$|[.,]| )",
+    re.IGNORECASE,
+)
+
+
+def _blast(text: str, _after: Sequence[str]) -> Words:
+    """94, 95: how far an uncorrectable error reached, and the unit that met it."""
+    match = _CONTAINMENT.search(text)
+    if match is None:
+        if _CHANNEL_ONLY.match(text):
+            return Words(role=EvidenceRole.CONSEQUENCE)
+        return Words(category=find_memory_unit(text))
+    unit = find_memory_unit(match["unit"])
+    fields = {key: value for key, value in match.groupdict().items() if value}
+    # A unit on the chip may have read what DRAM held: without a 48 both stand.
+    also = (Category.GPU_HBM,) if unit is Category.GPU_SRAM else ()
+    if unit is None:
+        return Words(fields=fields)
+    return Words(category=unit, also=also, fields=fields)
+
+
+# Row Remapper: New row (0x00000000abcd1234) marked for remapping, reset gpu to activate.
+_ROW = compile_re(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
+
+
+def retirement(text: str, _after: Sequence[str]) -> Words:
+    """63, 64: a bad row or page was booked, or could not be."""
+    unit = find_memory_unit(text)
+    row = _ROW.search(text)
+    fields = {} if row is None else {"row": row[1]}
+    return Words(category=unit, fields=fields)
+
+
+# An uncorrectable ECC error detected (possible firmware handling failure) DRAM:-3, LTC:0, ...
+_COUNTER = compile_re(r"\b(DRAM|LTC|MMU|PCIE)[:=] ?(-?\d{1,10})")
+_COUNTED = {
+    "DRAM": Category.GPU_HBM,
+    "LTC": Category.GPU_SRAM,
+    "MMU": Category.GPU_SRAM,
+    "PCIE": Category.IO_BOARD,
+}
+
+
+def _escaped_ecc(text: str, _after: Sequence[str]) -> Words:
+    """140: the counters that are not zero say where."""
+    counts = {name: int(value) for name, value in _COUNTER.findall(text)}
+    hit = [
+        _COUNTED[name] for name in sorted(counts, key=lambda one: -abs(counts[one])) if counts[name]
+    ]
+    places = tuple(dict.fromkeys(hit))
+    fields = {name.lower(): str(value) for name, value in counts.items()}
+    if not places:
+        return Words(fields=fields)
+    return Words(category=places[0], also=places[1:], fields=fields)
+
+
+# Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter
+_SM_PLACE = compile_re(
+    r"(?P<reach>Warp|Global) Exception on \("
+    r"(?P<place>GPC \d+, TPC \d+(?:, SM \d+)?)\)(?:: (?P<reason>.{1,80}))?"
+)
+_REGISTERS = compile_re(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
+# A line with the registers of a whole SM may stand alone; one with a single register never does.
+_WHOLE_SM = 3
+
+
+def graphics(text: str, _after: Sequence[str]) -> Words:
+    """13: the first line of a burst is the fault, what only adds registers follows it."""
+    match = _SM_PLACE.search(text)
+    if match is not None:
+        fields = {key: value for key, value in match.groupdict().items() if value}
+        follows = match["reach"] == "Global"
+        return Words(role=EvidenceRole.CONSEQUENCE if follows else None, fields=fields)
+    if _REGISTERS.search(text):
+        whole = text.count("=") >= _WHOLE_SM
+        return Words(role=None if whole else EvidenceRole.CONSEQUENCE)
+    return Words(role=EvidenceRole.CONSEQUENCE if "ChID" in text else None)
+
+
+# intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_3 faulted @ 0x7f52_8a8b9000.
+# Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ
+FAULT = compile_re(
+    r"ENGINE (?P<engine>[A-Z]\w{1,30}) "
+    r"(?:\w{1,12} )?(?P<client>\w{1,40}) faulted @ (?P<at>\w{1,40})"
+)
+_FAULT_TYPE = compile_re(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
+
+
+def _mmu(text: str, after: Sequence[str]) -> Words:
+    """31: a bad address of the program, unless no client of the GPU owns it."""
+    whole = " ".join((text, *after)) if "Fault is of type" not in text else text
+    fields: dict[str, str] = {}
+    for pattern in (FAULT, _FAULT_TYPE):
+        match = pattern.search(whole)
+        if match is not None:
+            fields.update(match.groupdict())
+    if "UNRECOGNIZED_CLIENT" in text:
+        return Words(
+            category=Category.GPU,
+            also=(Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK),
+            fields={**fields, "client": "UNRECOGNIZED_CLIENT"},
+        )
+    return Words(fields=fields)
+
+
+# NVLink: fatal error detected on link 7(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)
+# NVLink: failed to train link 11 to remote PCI:0000:4b:00
+_LINK = compile_re(
+    r"\blink (?P<link>-?\d{1,3})\b ?(?:\((?P<registers>0x[0-9a-fx, ]{1,120})\)?)?", re.IGNORECASE
+)
+_REMOTE = compile_re(
+    r"remote (?:PCI:)?(?P<remote>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})", re.IGNORECASE
+)
+
+
+def nvlink(text: str, _after: Sequence[str]) -> Words:
+    """74, 136, 137 and the like: which link, and the far end where it is named."""
+    fields: dict[str, str] = {}
+    link = _LINK.search(text)
+    if link is not None:
+        fields.update({key: value for key, value in link.groupdict().items() if value})
+    remote = _REMOTE.search(text)
+    if remote is None:
+        return Words(fields=fields)
+    return Words(peer=normalize_bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
+
+
+# NETIR_LINK_EVT Fatal XC0 i0 Link 07 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)
+# Link -1 is the whole chip.
+_NVLINK5 = compile_re(
+    r"(?P<unit>[A-Z][A-Z0-9_]{1,30}) (?P<said>Fatal|Nonfatal|Non-fatal) (?P<cause>XC\d) "
+    r"(?P<injected>i\d) Link (?P<link>-?\d{1,3})"
+    r"(?: ?\((?P<words>(?:0x)?[0-9a-f]{1,8}[0-9a-fx ,]{0,100}))?",
+    re.IGNORECASE,
+)
+
+
+def _nvlink5(text: str, _after: Sequence[str]) -> Words:
+    """144 to 150: the printed unit decides; both layouts of its number are kept.
+
+    The first word holds the unit in bits 9:5 before R575 and in bits 6:0 from there;
+    a line does not say which driver printed it.
+    """
+    match = _NVLINK5.search(text)
+    if match is None:
+        return _SILENT
+    fields = {key: value for key, value in match.groupdict().items() if value}
+    first = re.match(r"(?:0x)?([0-9a-f]{1,8})", fields.get("words", ""), re.IGNORECASE)
+    if first is not None:
+        value = int(first[1], 16)
+        fields["unit_before_r575"] = str(value >> 5 & 0x1F)
+        fields["unit_from_r575"] = str(value & 0x7F)
+    fatal = match["said"].lower() == "fatal"
+    fields["said"] = "fatal" if fatal else "nonfatal"
+    fields["severity"] = "fatal" if fatal else "warn"
+    return Words(weak=not fatal, fields=fields)
+
+
+# Timeout waiting for RPC from GSP1! Expected function 76 (GSP_RM_CONTROL) (0x20800a4c 0x4).
+# Timeout after 6s of waiting for RPC response from GPU3 GSP! Expected function 76 (GSP_RM_CONTROL)
+RPC = compile_re(
+    r"(?:GSP(?P<gsp_old>\d{0,2})|GPU(?P<gsp_new>\d{1,2}) GSP)! ?"
+    r"Expected function (?P<function>\d{1,5}) ?"
+    r"(?:\((?P<function_name>\w{1,60})\))?"
+)
+_WAITED = compile_re(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
+
+
+def gsp(text: str, _after: Sequence[str]) -> Words:
+    """119: the call that got no answer."""
+    fields: dict[str, str] = {}
+    match = RPC.search(text)
+    if match is not None:
+        number = match["gsp_new"] or match["gsp_old"]
+        fields["function"] = match["function_name"] or match["function"]
+        if number:
+            fields["gsp"] = number
+    waited = _WAITED.search(text)
+    if waited is not None:
+        fields["waited_s"] = waited["waited_s"]
+    return Words(fields=fields)
+
+
+# GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
+_ADVICE = compile_re(
+    r"recovery action changed from (?P<old_value>0x[0-9a-f]+|\d+) ?\((?P<old>[^)]{0,40})\) "
+    r"to (?P<new_value>0x[0-9a-f]+|\d+) ?\((?P<new>[^)]{0,40})\)?",
+    re.IGNORECASE,
+)
+
+
+def advice(text: str, _after: Sequence[str]) -> Words:
+    """154: the driver's advice, old and new; a change back to None leaves no ``action``."""
+    match = _ADVICE.search(text)
+    if match is None:
+        return _SILENT
+    fields = dict(match.groupdict())
+    cleared = match["new"].strip().lower() == "none"
+    fields["action"] = "" if cleared else match["new"].strip()
+    return Words(fields=fields)
+
+
+_READERS: Mapping[int, _Reader] = {
+    13: graphics,
+    31: _mmu,
+    48: ecc,
+    63: retirement,
+    64: retirement,
+    74: nvlink,
+    94: _blast,
+    95: _blast,
+    108: nvlink,
+    119: gsp,
+    136: nvlink,
+    137: nvlink,
+    140: _escaped_ecc,
+    154: advice,
+    155: nvlink,
+    **dict.fromkeys(range(144, 151), _nvlink5),
+}
+
+
+def read_words(code: int, text: str, after: Sequence[str]) -> Words:
+    """What ``text``, the rest of the line behind code and process, says of Xid ``code``."""
+    reader = _READERS.get(code)
+    return _SILENT if reader is None else reader(text, after)
+
+
 # The name is cut to 15 characters and may hold nearly anything, even a comma.
 _NAME = compile_re(r",? ?name=(.{0,40}?)(?:, |,?$)")
 _LOST = 79
 _PARENT = compile_re(r"caused by previous Xid (\d{1,5})")
 
 
-def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
+def read_xid(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     """The code's meaning, bettered by the text."""
     code = int(match["code"])
     text = match.string[match.end() :]
@@ -85,37 +359,3 @@ def make_consequence(reading: Reading, parent: int) -> Reading:
         weak=False,
         fields=reading.fields,
     )
-
-
-SIGNATURES: tuple[Signature, ...] = (
-    Signature(
-        id="nvidia.xid",
-        kind=Kind.XID,
-        role=EvidenceRole.ROOT,
-        literals=("nvrm: xid", "xid (pci", "xid(pci", "xid (0"),
-        pattern=_PATTERN,
-        source="NVIDIA open kernel modules, the print of an Xid; public tickets for wrapped forms",
-        scope=Scope.KERNEL,
-        traits=frozenset({Trait.QUOTABLE}),
-        context=3,
-        floods=True,
-        read=read,
-        matches=(
-            "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "
-            "GPU has fallen off the bus.",
-            "NVRM: Xid (PCI:0000:9c:00 GPU-I:05 GPU-CI:00): 43, pid=88123, name=python3, "
-            "Ch 00000008",
-            "NVRM: Xid (PCI:0000:9c:00.0): 94, Contained: SM (0x1). RST: No, D-RST: No",
-            "NVRM: Xid (0000:03:00): 13, 0001 00000000 000050c0 00000368 00000000 00000080",
-            "NVRM: Xid (PCI:0008:01:00): 154 GPU recovery action changed from 0x0 (None) "
-            "to 0x1 (GPU Reset Required)",
-            "gpu-agent: Xid (PCI:0018:01:00): 31, pid=12, name=a::b[c], Ch 00000013",
-        ),
-        near_misses=(
-            "nvidia-nvswitch1: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 33 LTSSM Fault Up",
-            "rpc: xid (0x9b00): 13 retransmitted",
-            "NVRM: Xid handling is enabled for (PCI:0000:3b:00)",
-            "ERROR: could not open transaction xid (0) 4711",
-        ),
-    ),
-)

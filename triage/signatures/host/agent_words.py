@@ -1,17 +1,23 @@
 """The part that a health check, a drain reason or an agent names in its own words.
 
 Such words come from scripts of each site: what counts is the part they name, the GPU, and
-whether they speak of a job that did not end (``Kill task failed``), which follows from a stop.
+whether they speak of a job that did not end (``Kill task failed``), which follows from a stop. An
+agent (NHC, DCGM, gpud, NVSentinel, epilogs) reads what others report and words it anew: its line is
+said after the fact and by hearsay, so it needs another source.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.evidence import Trait
 from triage.domain.patterns import compile_re
+from triage.signatures.gpu.catalogue import get_xid
 from triage.signatures.pci import normalize_bus_id
+from triage.signatures.scheduler.node_names import HOST, named
+from triage.signatures.signature import Reading
 
 # Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
 _WORDS: Final = tuple(
@@ -143,3 +149,112 @@ def find_part(text: str) -> Part:
         if pattern.search(text):
             return Part(category, also, gpu, fields)
     return Part(after_the_job=_BEHIND_A_JOB.search(text) is not None)
+
+
+# "host=gpu-17", "node: gpu-17", "on node gpu-17", "nodeName=gpu-17"
+NODE: Final = compile_re(
+    rf"\b(?:host(?:name)?|node(?:_?name)?)[=:] ?[\"']?(?P<node>{HOST})"
+    rf"|\bon (?:node|host) (?P<on>{HOST})",
+    re.IGNORECASE,
+)
+_HEALTHY: Final = compile_re(
+    r"is ?healthy[\"']?[ :=]{1,3}true|\bhealthy[\"']?[ :=]{1,3}true|no (?:health )?(?:failures|"
+    r"issues|errors?)\b|\b0 (?:failures|errors)\b|\ball (?:checks )?pass|recovered|cleared",
+    re.IGNORECASE,
+)
+
+
+def _find_agent_node(text: str) -> dict[str, str]:
+    """The node that an agent's line names."""
+    match = NODE.search(text)
+    if match is None:
+        return {}
+    name = (match["node"] or match["on"]).rstrip(".,:;")
+    return {"node": name, "said_of": name} if re.search(r"\d|-", name) else {}
+
+
+def read_by_words(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """The part, the GPU and the node in the words from the match on; None where it is well."""
+    text = match.string[match.start() : match.start() + 600]
+    if _HEALTHY.search(text):
+        return None
+    part = find_part(text)
+    fields = {
+        **_find_agent_node(match.string[:2000]),
+        **part.fields,
+        **named(match, "node", "marked"),
+    }
+    if part.category is None:
+        return Reading(fields=fields)
+    return Reading(category=part.category, also=part.also, gpu=part.gpu, fields=fields)
+
+
+def read_by_part(match: re.Match[str], after: Sequence[str]) -> Reading | None:
+    """As :func:`read_by_words`; without a part that it names a line says nothing."""
+    reading = read_by_words(match, after)
+    return None if reading is None or reading.category is None else reading
+
+
+def read_named_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The GPU by its address, else its number or uuid: one GPU whichever is printed."""
+    gpu, fields = find_gpu_fields(match.string[:1000])
+    return Reading(gpu=gpu, fields=fields)
+
+
+def read_agent_place(match: re.Match[str], after: Sequence[str]) -> Reading:
+    """The GPU and the node of an agent's line."""
+    reading = read_named_gpu(match, after)
+    node = _find_agent_node(match.string[:2000])
+    return Reading(gpu=reading.gpu, fields={**reading.fields, **node})
+
+
+def read_printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """An Xid in an agent's sentence: the number says the part as in the driver's own line."""
+    text = match["xid"] or match["code_said"]
+    entry = None if text is None else get_xid(int(text))
+    if entry is None or _HEALTHY.search(match.string[:600]):
+        return None
+    gpu, fields = find_gpu_fields(match.string[:2000])
+    return Reading(
+        category=entry.category,
+        also=entry.also,
+        role=entry.role,
+        gpu=gpu,
+        fields={**fields, **_find_agent_node(match.string[:2000]), "xid": text or ""},
+    )
+
+
+_CELL = compile_re(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
+_HEALTH_PARTS = {
+    "memory": Category.GPU_HBM,
+    "nvlink": Category.NVLINK,
+    "nvswitch": Category.NVLINK,
+    "pcie": Category.IO_BOARD,
+    "pcie system": Category.IO_BOARD,
+    "thermal": Category.GPU_THERMAL,
+    "power": Category.POWER,
+}
+
+
+def read_unwell(match: re.Match[str], after: Sequence[str]) -> Reading | None:
+    """The part of a GPU that DCGM's health watch complains of, in the words below its name."""
+    cells = []
+    for line in after:
+        cell = _CELL.match(line)
+        if cell is None:
+            break
+        cells.append(cell["words"])
+    words = "".join(cells)
+    part = find_part(words)
+    category = _HEALTH_PARTS.get(match["part"].lower(), Category.GPU)
+    lost = re.search(r"fallen off|\blost\b", words, re.IGNORECASE) is not None
+    if lost or part.category not in (None, Category.GPU):
+        category = part.category or category
+    return Reading(
+        category=category,
+        also=tuple(one for one in (*part.also, Category.GPU) if one is not category),
+        gpu=part.gpu,
+        fields=part.fields,
+        weak=match["state"] == "Warning",
+        traits=frozenset({Trait.OF_A_REPORT, *((Trait.GPU_LOST,) if lost else ())}),
+    )

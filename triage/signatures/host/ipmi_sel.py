@@ -6,14 +6,12 @@ type of the sensor and the event decide; what is deasserted has ended.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.signatures.gpu.catalogue import Xid, get_xid
 from triage.signatures.host.agent_words import find_part
-from triage.signatures.load import load
 from triage.signatures.severity import (
     ADVICE,
     CORRECTED,
@@ -24,16 +22,6 @@ from triage.signatures.severity import (
     get_group_text,
 )
 from triage.signatures.signature import Read, Reading
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Words of an event, how bad it is, and a category where it is not the sensor's."""
-
-    words: re.Pattern[str]
-    severity: str
-    category: Category | None = None
-
 
 _GONE = compile_re(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
 
@@ -52,19 +40,8 @@ _BEFORE_THE_CLOCK: Final = compile_re(
     r"\s{0,8}(?:[A-Za-z][\w.-]{0,127}: {1,4})?[0-9a-f]{1,6} ?[|,] {0,4}Pre-?Init", re.IGNORECASE
 )
 _MONTHS: Final = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-)
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+)  # fmt: skip
 
 
 def find_place(text: str) -> dict[str, str]:
@@ -91,40 +68,30 @@ def find_place(text: str) -> dict[str, str]:
     return fields
 
 
-def _make_event_reader(*events: Event) -> Read:
-    """A reader that takes the first of ``events`` in the line, None where there is none."""
+def _make_event_reader(*events: tuple[str, str]) -> Read:
+    """A reader that takes the first of ``events`` in the line, None where there is none: its words,
+    compared without case, and how bad it is.
+    """
+    patterns = [(compile_re(words, re.IGNORECASE), severity) for words, severity in events]
 
     def read(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
         rest = match.string[match.end("sensor") :]
-        for one in events:
-            if one.words.search(rest) is None:
-                continue
-            if _GONE.search(rest):
-                return Reading(
-                    role=NOISE,
-                    category=Category.NONE,
-                    fields={"severity": WARN, "cleared": "yes", **find_place(match.string)},
-                )
-            mended = one.severity in (CORRECTED, WARN)
-            return Reading(
-                role=ADVICE if one.severity == CORRECTED else None,
-                category=one.category,
-                # Before the controller's clock was set nothing says on which day it was.
-                weak=mended or _BEFORE_THE_CLOCK.match(match.string) is not None,
-                fields={"severity": one.severity, **find_place(match.string)},
-            )
-        return None
+        severity = next((one for words, one in patterns if words.search(rest)), None)
+        if severity is None:
+            return None
+        fields = {"severity": severity, **find_place(match.string)}
+        if _GONE.search(rest):
+            cleared = {**fields, "severity": WARN, "cleared": "yes"}
+            return Reading(role=NOISE, category=Category.NONE, fields=cleared)
+        # Before the controller's clock was set nothing says on which day it was.
+        undated = _BEFORE_THE_CLOCK.match(match.string) is not None
+        return Reading(
+            role=ADVICE if severity == CORRECTED else None,
+            weak=undated or severity in (CORRECTED, WARN),
+            fields=fields,
+        )
 
     return read
-
-
-def make_event(words: str, severity: str, category: Category | None = None) -> Event:
-    """An event, its words compared without case."""
-    return Event(compile_re(words, re.IGNORECASE), severity, category)
-
-
-_LIMIT_LOST = make_event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
-_LIMIT_NEAR = make_event(r"(?:lower|upper) non-?critical", WARN)
 
 
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
@@ -141,7 +108,7 @@ _DRIVER_EVENT: Final = compile_re(r"\bXid (?P<code>\d{1,3})\b", re.IGNORECASE)
 _GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
-def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
+def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
     words = f"{match['sensor']} {match['words']}"
     fields = {
@@ -198,54 +165,48 @@ def drop_gpu_number(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
-SIGNATURES = load(
-    __name__,
-    power=_make_event_reader(
-        make_event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
-        make_event(r"power off|power down|soft-power control failure|240va power down", FATAL),
-        make_event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
-        _LIMIT_LOST,
-        _LIMIT_NEAR,
+_LIMIT_LOST = (r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
+_LIMIT_NEAR = (r"(?:lower|upper) non-?critical", WARN)
+read_power = _make_event_reader(
+    (r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
+    (r"power off|power down|soft-power control failure|240va power down", FATAL),
+    (r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
+    _LIMIT_LOST,
+    _LIMIT_NEAR,
+)
+read_fan = _make_event_reader(
+    _LIMIT_LOST,
+    _LIMIT_NEAR,
+    (r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR),
+)
+read_temperature = _make_event_reader(_LIMIT_LOST, _LIMIT_NEAR)
+read_voltage = _make_event_reader(
+    _LIMIT_LOST, _LIMIT_NEAR, (r"limit exceeded|state asserted", ERROR)
+)
+read_memory = _make_event_reader(
+    (r"uncorrectable|parity|multi-?bit", FATAL),
+    (r"correctable|scrub|threshold|log limit", CORRECTED),
+    (r"critical overtemperature|throttl", WARN),
+    (r"device disabled|configuration error|map.?out|failure", ERROR),
+)
+read_processor = _make_event_reader(
+    (r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
+    (r"throttl", WARN),
+)
+read_bus = _make_event_reader(
+    (r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
+    (r"bus correctable|bus degraded", CORRECTED),
+)
+read_drive = _make_event_reader(
+    (r"drive fault|in (?:critical|failed) array|failure", ERROR),
+    (r"predictive failure|rebuild", WARN),
+)
+read_chassis = _make_event_reader(
+    (
+        r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
+        r"|failure detected|has failed",
+        ERROR,
     ),
-    fan=_make_event_reader(
-        _LIMIT_LOST,
-        _LIMIT_NEAR,
-        make_event(
-            r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
-        ),
-    ),
-    gpu_temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
-    temperature=_make_event_reader(_LIMIT_LOST, _LIMIT_NEAR),
-    voltage=_make_event_reader(
-        _LIMIT_LOST, _LIMIT_NEAR, make_event(r"limit exceeded|state asserted", ERROR)
-    ),
-    memory=_make_event_reader(
-        make_event(r"uncorrectable|parity|multi-?bit", FATAL),
-        make_event(r"correctable|scrub|threshold|log limit", CORRECTED),
-        make_event(r"critical overtemperature|throttl", WARN),
-        make_event(r"device disabled|configuration error|map.?out|failure", ERROR),
-    ),
-    processor=_make_event_reader(
-        make_event(
-            r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL
-        ),
-        make_event(r"throttl", WARN),
-    ),
-    bus=_make_event_reader(
-        make_event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
-        make_event(r"bus correctable|bus degraded", CORRECTED),
-    ),
-    drive=_make_event_reader(
-        make_event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
-        make_event(r"predictive failure|rebuild", WARN),
-    ),
-    chassis=_make_event_reader(
-        make_event(
-            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
-            r"|failure detected|has failed",
-            ERROR,
-        ),
-        make_event(r"intrusion", CORRECTED),
-        make_event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
-    ),
+    (r"intrusion", CORRECTED),
+    (r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
 )

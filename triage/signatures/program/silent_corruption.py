@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
 from triage.domain.patterns import compile_re
-from triage.signatures.load import load
 from triage.signatures.signature import Reading
 
 # rank 17, rank=17, global rank 17, Rank-17, [rank17]
@@ -142,7 +141,7 @@ def read_corruption(
     )
 
 
-def differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def read_differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A replica, its hash or its gradients that are not those of the others."""
     text = match.string
     if _OF_A_FILE.search(text) or _ALL_WELL.search(text) or not _SOMEBODY.search(text):
@@ -150,7 +149,7 @@ def differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return read_corruption(text)
 
 
-def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def read_repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A step that was run again on the same input, with another result."""
     if _ALL_WELL.search(match.string) or _ASKED_FOR.search(match.string):
         return None
@@ -159,7 +158,7 @@ def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return read_corruption(match.string, weak=False)
 
 
-def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def read_failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A check of the arithmetic itself; it needs no other rank to compare with."""
     text = match.string
     if _ALL_WELL.search(text):
@@ -177,7 +176,7 @@ _TESTED_NODE = compile_re(
 )
 
 
-def _read_test_result(match: re.Match[str]) -> Reading | None:
+def read_output_differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The result of a test, of the GPU or the rank that it names."""
     text = match.string
     if _OF_A_FILE.search(text):
@@ -192,20 +191,9 @@ def _read_test_result(match: re.Match[str]) -> Reading | None:
     return Reading(fields=fields, weak=not fields)
 
 
-def _before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
-    """A NaN that one rank had by itself."""
-    text = match.string
-    if re.search(r"\ball ranks\b|\bevery rank\b|after (?:the )?(?:all[ -_]?)?reduc", text, re.I):
-        return None
-    if re.search(rf"\b(?:no|0|zero|without) {NAN}", text, re.I):
-        return None
-    reading = read_corruption(text, weak=False)
-    return Reading(
-        category=Category.SDC,
-        also=(Category.NUMERICAL, Category.GPU),
-        weak=True,
-        fields={**reading.fields, "before_reduction": "1"},
-    )
+def read_accused(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The rank whose numbers are wrong."""
+    return read_corruption(match.string, weak=False)
 
 
 # Not done yet: "need to rerun on a different GPU to decide".
@@ -221,27 +209,4 @@ _NOT_AGAIN = compile_re(
     r"\b(?:not|never|n't|non|cannot|can't|only)[ -](?:\w{1,16}[ -]){0,2}reproduc"
     r"|irreproduc|unreproduc",
     re.IGNORECASE,
-)
-# Megatron-LM's own words are read by their own entries.
-_OF_MEGATRON = r"(?:First|Second) rerun: |Unexpected result \S|found (?:NaN|Inf)\S{0,4} in local"
-NAN = r"(?:nans?|infs?|infinity|non-?finite|not finite)"
-
-SIGNATURES = load(
-    __name__,
-    rerun_differs=lambda match, after: (
-        None
-        if re.search(
-            rf"replay buffer|different metadata|activation checkpoint|{_OF_MEGATRON}",
-            match.string,
-            re.IGNORECASE,
-        )
-        else repeated(match, after)
-    ),
-    nan_before_reduction=lambda match, after: (
-        None
-        if re.search(rf"\benabled?\b|\bchecking\b|--\w|{_OF_MEGATRON}", match.string)
-        else _before_reduction(match, after)
-    ),
-    nan_check_of_collective=lambda _match, _after: Reading(fields={"before_reduction": "1"}),
-    output_differs=lambda match, _after: _read_test_result(match),
 )

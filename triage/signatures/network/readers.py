@@ -1,19 +1,22 @@
-"""ProcessGroupNCCL, the store and the rendezvous: what PyTorch says when ranks stop together.
+"""Readers of lines about collectives, adapters and switches.
 
-A watchdog speaks for a rank that waits, so its lines are consequences and blame
-whoever did not print them. ``Rank N`` inside the brackets counts within that
-process group; only the prefix of the line is a global rank. The rank named in a
-dump signal is the first reporter: the shortest timer, not the cause.
+A watchdog of c10d speaks for a rank that waits, so its lines are consequences and blame whoever did
+not print them. ``Rank N`` inside the brackets counts within that process group; only the prefix of
+the line is a global rank. The rank named in a dump signal is the first reporter: the shortest
+timer, not the cause. The logs of switches and of the fabric's manager see the far end of a node's
+link: a line that names what hangs on its port is about that node, one that names the port alone is
+about the switch, which is no node of the job.
 """
 
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
-from triage.signatures.load import load
 from triage.signatures.numbers import parse_small_number
-from triage.signatures.severity import ADVICE, CONSEQUENCE, ROOT
+from triage.signatures.scheduler.node_names import HOST
+from triage.signatures.severity import ROOT
 from triage.signatures.signature import Reading
 
 # [PG ID 5 PG GUID 55(mesh_replicate) Rank 1], [PG 0 (default_pg) Rank 3], [PG 1 Rank 0], [Rank 2]
@@ -78,7 +81,7 @@ def _work_fields(text: str) -> dict[str, str]:
     return fields
 
 
-def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A collective that did not end in time, and the queue of the rank that waits."""
     text = joined(match, after)
     fields = _group_fields(match.string, match.start()) | _work_fields(text)
@@ -97,7 +100,7 @@ def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-def queue(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_queue(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The counters of one rank's queue."""
     text = match.string
     if after and _LAST_COMPLETED.search(text) is None:
@@ -105,9 +108,9 @@ def queue(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=_group_fields(match.string, match.start()) | _work_fields(text))
 
 
-def dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Who asked for the dumps, with the counters of the one who tells."""
-    reading = queue(match, after)
+    reading = read_queue(match, after)
     fields = dict(reading.fields)
     if match["reporter"]:
         fields["reporter"] = match["reporter"]
@@ -122,7 +125,7 @@ _FINGERPRINT_PART = compile_re(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]
 _PART_FIELD = {"SequenceNumber": "seq_id", "OpType": "op", "TensorShape": "shape"}
 
 
-def mismatch(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_mismatch(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Both fingerprints as ``rank_a`` ... and ``rank_b`` ...; group ranks."""
     text = match.string
     fields: dict[str, str] = _group_fields(text, match.start())
@@ -140,7 +143,7 @@ _RUNNING = compile_re(
 )
 
 
-def running(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_running(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Noise while ranks agree; two ranks side by side that do not are a suspicion."""
     mine = _RUNNING.search(match.string)
     if mine is None:
@@ -170,48 +173,34 @@ def running(match: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-_CONNECT_ERRNO = {
-    "110": (Category.NETWORK, (Category.NIC, Category.DEPENDENCY)),
-    "113": (Category.NETWORK, (Category.DEPENDENCY,)),
-    "101": (Category.NETWORK, (Category.DEPENDENCY,)),
-}
-
-
-def store_connect(match: re.Match[str], _after: Sequence[str]) -> Reading:
-    """By errno: a refused connection is a store that is not there, no fault of a network."""
-    category, also = _CONNECT_ERRNO.get(match["errno"], (None, ()))
-    return Reading(category=category, also=also)
-
-
-_RESULTS = {
-    "unhandled cuda error": (ROOT, None),
-    "unhandled system error": (ROOT, None),
-    "invalid usage": (ROOT, Category.DEPENDENCY),
-    "invalid argument": (ROOT, Category.DEPENDENCY),
-    "remote process exited": (CONSEQUENCE, None),
-}
-
-
-_RESULT = compile_re("|".join(_RESULTS), re.IGNORECASE)
-
-
-def nccl_result(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
-    """The result that c10d quotes; its detail stands in lines of its own behind it."""
-    result = _RESULT.search(match.string, match.end())
-    if result is None:
+def format_gpu_bus(bus: str) -> str | None:
+    """``9b000`` as ``0000:9b:00``; None where it is no such number."""
+    digits = bus.lower().removeprefix("0x")
+    # Newer libraries print a device index at this place.
+    if not 4 <= len(digits) <= 9 or re.fullmatch(r"[0-9a-f]+", digits) is None:
         return None
-    role, category = _RESULTS[result[0].lower()]
-    return Reading(role=role, category=category, weak=role is ROOT, fields={"result": result[0]})
+    digits = digits.zfill(9)
+    return f"{digits[:4]}:{digits[4:6]}:{digits[6:8]}"
 
 
-SIGNATURES = load(
-    __name__,
-    desync_report=lambda match, _after: Reading(peer=f"rank {match['absent'] or match['lagging']}"),
-    failed_barrier=lambda match, _after: Reading(
-        peer=(match["absent"] or match["named"]).strip().lower()
-    ),
-    nccl_id_wait=lambda match, _after: Reading(peer=f"rank {match['source']}"),
-    name_resolution=lambda match, _after: (
-        Reading(role=ADVICE) if "IPv6 network addresses" in match.string else Reading()
-    ),
+def read_with_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The printed bus id in the form of this house."""
+    return Reading(gpu=format_gpu_bus(match["bus"]) if match["bus"] else None)
+
+
+# "gpu-17 eth3", "to gpu-17", "gpu-17:mlx5_3", "server gpu-17 port 2"
+_DESCRIBED: Final = compile_re(
+    rf"\s*(?:(?:to|server|host|link to|connected to)[ :_-]{{1,2}})?(?P<node>{HOST})(?=[ :/,_]|$)",
+    re.IGNORECASE,
 )
+
+
+def read_far_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The node at the far end, else the switch, with its port."""
+    groups = match.groupdict()
+    described = groups.get("described") or groups.get("other") or groups.get("words")
+    far = _DESCRIBED.match(described) if described else None
+    name = groups.get("node") or (far and far["node"]) or groups.get("switch")
+    port = groups.get("port") or groups.get("sonic") or groups.get("third")
+    fields = {"node": name.rstrip(".:"), "said_of": name.rstrip(".:")} if name else {}
+    return Reading(fields={**fields, "port": port} if port else fields)

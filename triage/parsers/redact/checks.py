@@ -1,34 +1,16 @@
-r"""Secrets that only their name tells: `PASSWORD=hunter`, `"api_key": "..."`, `token: a1b2c3`.
+r"""Whether what a pattern found is a secret: what no pattern can say in linear time.
 
-A name counts by how it ends. What stands behind it must not be code, a type, a word of a
-sentence or a placeholder: `password=password`, `api_key: str`, `token=<pad>`.
+Of what only its name tells (`PASSWORD=hunter`, `"api_key": "..."`, `token: a1b2c3`) a name counts
+by how it ends. What stands behind it must not be code, a type, a word of a sentence or a
+placeholder: `password=password`, `api_key: str`, `token=<pad>`.
 """
 
 import re
 from typing import Final
 
 from triage.domain.patterns import compile_re
-from triage.parsers.redact.secret import any_word, is_mixed, is_random, make_secret
+from triage.parsers.redact.secret import is_mixed, is_random
 
-# Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`, `%3D`, `\u003d`, `&quot;:`.
-_QUOTES: Final = rb"(?:[\"'\\`]|&quot;|&#3[49];|%2[27]){0,3}+"
-SIGN: Final = (
-    _QUOTES + rb"[ \t]{0,4}+(?P<sign>=>|:=|[=:>]|->|%3[AaDd]|\\u003[AaDd])[ \t]{0,4}+(?:%20)?"
-)
-# What stands for a secret, and is none.
-NOT_A_VALUE: Final = (
-    rb"(?!\[redacted|(?i:none|null|nil|true|false|undefined|n/a|required|missing|unset|empty|"
-    rb"invalid|redacted|hidden|masked|x{3,})(?![A-Za-z0-9])|\*{2,}|<[^<>\n]{0,40}>|\$\{|\$\(|"
-    rb"\$[A-Z_]{3,}|%[(s]|\{|\.\.\.)"
-)
-# Commas and brackets belong to a value unless something else begins behind them.
-BARE: Final = rb"(?:[^\s\"'\\,;&)}\]<`]|[,;&)}\]](?![\s\"'\\,;&)}\]]|$|[A-Za-z_.-]{1,40}[=:]))"
-_QUOTED: Final = (
-    rb"(?:\"" + NOT_A_VALUE + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")|'" + NOT_A_VALUE
-    + rb"(?P<q>(?:[^'\\\n]|\\[^\n]){1,1024})(?=')|(?:\\[\"']|&quot;|&#3[49];|%2[27]|`)"
-    + NOT_A_VALUE + rb"(?P<e>[^\"'\\\n&%`]{1,1024}))"
-)  # fmt: skip
-_VALUE: Final = rb"(?:" + _QUOTED + rb"|" + NOT_A_VALUE + rb"(?P<b>" + BARE + rb"{3,1024}))"
 _WORDS_OF_KEYS: Final = (
     b"api", b"access", b"private", b"secret", b"account", b"encryption", b"signing", b"auth",
     b"master", b"storage", b"subscription", b"license", b"integration", b"routing", b"service",
@@ -109,7 +91,7 @@ def _get_value(found: re.Match[bytes]) -> tuple[bytes, bool]:
     return found["b"], False
 
 
-def _is_assigned(found: re.Match[bytes]) -> bool:
+def is_assigned(found: re.Match[bytes]) -> bool:
     """Whether what stands behind this name is a secret."""
     start = found.start("name")
     word = _WORD_BEFORE_KEY.search(found.string, max(0, start - 11), start)
@@ -181,7 +163,7 @@ def _is_odd(value: bytes) -> bool:
     )
 
 
-def _is_token(found: re.Match[bytes]) -> bool:
+def is_token(found: re.Match[bytes]) -> bool:
     """Whether a name's token is one of people, not one of a vocabulary."""
     value, quoted = _get_value(found)
     name = _find_whole_name(found, found.start("name"))
@@ -198,71 +180,78 @@ def _is_token(found: re.Match[bytes]) -> bool:
     return bool(fits) and bool(has_both or (len(value) >= 16 and is_random(value)))
 
 
-_KEY_NAME: Final = b"(?P<name>%b)" % any_word(
-    rb"passw(?:or)?d", rb"passphrase", rb"passwort", rb"pass", rb"pwd", rb"pw", rb"secrets?",
-    rb"credentials?", rb"key(?:[_-]?data|[_-]?base64)?",
-)  # fmt: skip
-_TOKEN_NAME: Final = b"(?P<name>%b)" % any_word(
-    rb"token", rb"bearer", rb"jwt", rb"personal access token"
-)
-_PAIR: Final = (
-    rb"(?i:\"name\"[ \t]{0,4}:[ \t]{0,4}\"[A-Za-z0-9_.-]{0,60}(?:passw(?:or)?d|secret|token|key|pass|"  # noqa: E501
-    rb"credentials?)\"[ \t]{0,4},[ \t]{0,4}\"value\"[ \t]{0,4}:[ \t]{0,4}\")" + NOT_A_VALUE
-    + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")"
-)  # fmt: skip
-# The password is hunter2: with a digit, or it is a sentence.
-_SENTENCE: Final = (
-    any_word(rb"password", rb"passphrase", rb"passwd", rb"api key", rb"secret", rb"token")
-    + rb"(?: for [^\s:]{1,80})?(?: is| was| set to| changed to|,? namely)[ \t:]{1,4}[\"'`]?"
-    rb"(?P<b>[^\s\"'`,;]{6,256})"
-)
-
-
-def _is_spoken(found: re.Match[bytes]) -> bool:
+def is_spoken(found: re.Match[bytes]) -> bool:
+    """Whether a sentence gives a secret: with a letter and a digit, and no code."""
     word = found["b"].rstrip(b".")
     return bool(re.search(rb"[0-9]", word) and re.search(rb"[A-Za-z]", word)) and not _CODE.match(
         word
     )  # fmt: skip
 
 
-NAMED: Final = (
-    make_secret(
-        "password",
-        _KEY_NAME + SIGN + _VALUE,
-        "ord%",
-        "swd%",
-        "ssph",
-        "swor",
-        "ass=",
-        "ass:",
-        'ass"',
-        "ass'",
-        "ass>",
-        "ass\\",
-        "ass ",
-        "ssw%",
-        "pwd=",
-        "pwd:",
-        'pwd"',
-        "pwd'",
-        "dpw=",
-        "tpw=",
-        "_pw=",
-        "_pw:",
-        "ret%",
-        "ets%",
-        "cred",
-        "key%",
-        "y-da",
-        "y_da",
-        "se64",
-        check=_is_assigned,
-    ),
-    make_secret(
-        "token", _TOKEN_NAME + SIGN + _VALUE, "ken%", "rer=", "rer:", "jwt%", check=_is_token
-    ),
-    make_secret("password", _PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
-    make_secret(
-        "password", _SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=_is_spoken
-    ),
-)
+def is_option(found: re.Match[bytes]) -> bool:
+    """Not the help of a command (`--password PASSWORD`), nor a sentence about it."""
+    value = found["s"].rstrip(b"]),.;:")
+    name = found["name"].lower()
+    if len(value) < 3 or (value.isupper() and value.isalpha()) or value.startswith((b"$", b"@")):
+        return False
+    if is_plain_word(value) or re.match(rb"[A-Za-z_][\w.]*[(\[]", value):
+        return False
+    if name in (b"password", b"passwd", b"passphrase", b"pass", b"pwd"):
+        return len(value) >= 5 and not re.fullmatch(rb"[0-9.]{1,5}", value)
+    if value.startswith((b"/", b"./", b"~")) and not is_random(value):
+        return False
+    has_sign = re.search(rb"[0-9]", value) and re.search(rb"[A-Za-z]", value)
+    return len(value) >= 6 and (bool(has_sign) or is_random(value) or b"-" in value)
+
+
+def is_typed(found: re.Match[bytes]) -> bool:
+    """Whether what stands behind a question is an answer, and no word about it."""
+    word = found["s"].rstrip(b".,!")
+    if is_plain_word(word) or word.startswith((b"(", b"[", b"<", b"$", b"http")):
+        return False
+    return not re.fullmatch(rb"[A-Za-z]{1,3}|[*.]+", word)
+
+
+def is_next_word(found: re.Match[bytes]) -> bool:
+    """Whether the next word of a command is a value, and no option or variable."""
+    word = found["s"]
+    return not is_plain_word(word) and not word.startswith((b"$", b"-", b"<", b"%"))
+
+
+def is_signature(found: re.Match[bytes]) -> bool:
+    """Whether a signature is random."""
+    return is_random(found["s"])
+
+
+def is_query(found: re.Match[bytes]) -> bool:
+    """Whether a value of a query is a secret: by its name, else by its letters."""
+    name = found[0][: found.start("s") - found.start()].lower()
+    if b"pass" in name or b"pwd" in name or b"secret" in name:
+        return True
+    return len(found["s"]) >= 12 and is_random(found["s"])
+
+
+def is_password_of_url(found: re.Match[bytes]) -> bool:
+    """A port and a path are no password: `http://host:8080/a@b`, `docker://registry:5000/x@sha256:`."""
+    return not re.match(rb"[0-9]{1,5}(?:/|$)", found["s"])
+
+
+def is_header(found: re.Match[bytes]) -> bool:
+    """Whether what a header holds is a secret, and no word of a sentence."""
+    value = found["s"]
+    return len(value) >= 16 or bool(re.search(rb"[0-9]", value)) or b":" not in found["sign"]
+
+
+def has_random_tail(found: re.Match[bytes]) -> bool:
+    """Whether what stands behind a prefix is random."""
+    return is_random(found["tail"])
+
+
+def has_mixed_tail(found: re.Match[bytes]) -> bool:
+    """Whether what stands behind a prefix has letters of both cases and digits."""
+    return is_mixed(found["tail"])
+
+
+def is_whole_mixed(found: re.Match[bytes]) -> bool:
+    """Whether all of it has letters of both cases and digits."""
+    return is_mixed(found[0])
