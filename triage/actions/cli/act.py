@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from triage.actions.names import describe_decider
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.errors import Conflict, UsageError
 from triage.render.words.clean import format_one_line
@@ -151,7 +150,7 @@ def _show_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: fl
 def _describe_act(one: Mapping[str, Any]) -> str:
     """How an act stands, in one line."""
     state = one["state"].replace("_", " ")
-    by = describe_decider(one["decided_by"] or one["asked_by"])
+    by = one["decided_by"] or one["asked_by"]
     text = f"{one['id']}  {state:<10}  {one['verb']} {one['node']}  {one['incident_id']}  by {by}"
     if one["state"] == "proposed":
         text += f"; may be approved until {one['expires_at']}: {one['why']}"

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from triage.actions.names import format_act_reason
 from triage.actions.schedulers.interface import make_scheduler
-from triage.actions.services.links import make_decide_url
 from triage.actions.services.rules import (
     HALTED,
     Convicted,
@@ -341,13 +340,13 @@ class ActWriter:
         wire = one.to_dict()
         notice = ActNotice(
             event, self.now, headline or _compose_headline(one), {key: wire[key] for key in _FACTS},
-            make_decide_url(self.session, self.settings, one),
+            f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}",
         )  # fmt: skip
         there = incidents.find(self.session, one.incident_id) is not None
         step = (
             f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
         )
-        # Not those that the hook of an incident named: whoever holds the link may approve.
+        # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):
             request = render_act(notice, Target(Kind(receiving.kind), receiving.url))
             if request is None:
