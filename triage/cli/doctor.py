@@ -22,7 +22,7 @@ def doctor(
 ) -> int:
     """Examine; the help stands in ``HELP``."""
     with require_service_packages():
-        from triage.actions.services.hooks import ActingOnNodes
+        from triage.actions.services.acts import ActingOnNodes
         from triage.logging import configure_logging
         from triage.services.doctor import Health, examine
         from triage.settings import load_settings

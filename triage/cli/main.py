@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from triage.actions.cli import act, launch
+from triage.actions import cli as acting
 from triage.cli import (
     analyze,
     audit,
@@ -100,8 +100,8 @@ app.command(help=show.HELP)(show.show)
 app.command(help=watch.HELP)(watch.watch)
 app.command(help=node.HELP)(node.node)
 app.command(help=export.HELP)(export.export)
-app.command(help=launch.HELP)(launch.launch)
-app.add_typer(act.app, name="act", help=act.HELP, short_help="Act on convicted nodes, and undo it.")
+app.command(help=acting.LAUNCH_HELP)(acting.launch)
+app.add_typer(acting.app, name="act", short_help="Act on convicted nodes, and undo it.")
 app.command(help=mcp.HELP)(mcp.mcp)
 app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
 # These are the service. Each imports it when it runs: those above work without its packages.
