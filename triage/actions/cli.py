@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.options import make_group
 from triage.domain.hosts import format_host_list
 from triage.errors import Conflict, TooMany, Unavailable, UsageError
 from triage.render.words.clean import format_one_line
@@ -50,12 +51,7 @@ _DECISIONS: Final = {
     "undo": "Take back what was done: an exclusion at once, a drain where it is still ours.",
 }
 
-app = typer.Typer(
-    help=ACT_HELP,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = make_group(ACT_HELP)
 _Wait = Annotated[
     float,
     typer.Option("--wait", min=0, max=600, metavar="SECONDS", help="Wait so long for the end."),
@@ -228,22 +224,6 @@ def _describe_actuator(found: Mapping[str, Any]) -> str:
     )
 
 
-LAUNCH_HELP: Final = """
-Say whether a job may start now, and without which nodes.
-
-Ask between attempts, before rendezvous: the record answers within milliseconds.
-
-\b
-Examples:
-  out=$(triage launch 4711 --wait 30 -f slurm) && sbatch $out train.sbatch
-  triage launch 4711 --node "$(hostname)" && torchrun ... train.py
-
-\b
-Exit status:
-  0  start without what is printed; also where the service does not answer
-  3  do not start: it is to be fixed first, or waits, or --node is left out
-  4  the service does not answer, with --strict
-"""
 _REFUSED: Final = 3
 _NO_ANSWER: Final = 4
 _NOT_NOW: Final = ("stop", "wait")
@@ -292,7 +272,21 @@ def launch(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
-    """Ask; the help stands in ``LAUNCH_HELP``."""
+    """Say whether a job may start now, and without which nodes.
+
+    Ask between attempts, before rendezvous: the record answers within milliseconds.
+
+    \b
+    Examples:
+      out=$(triage launch 4711 --wait 30 -f slurm) && sbatch $out train.sbatch
+      triage launch 4711 --node "$(hostname)" && torchrun ... train.py
+
+    \b
+    Exit status:
+      0  start without what is printed; also where the service does not answer
+      3  do not start: it is to be fixed first, or waits, or --node is left out
+      4  the service does not answer, with --strict
+    """
     with open_client(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
         try:
             found = client.launch(job_id, cluster=cluster, node=node, wait_s=wait)

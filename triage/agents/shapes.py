@@ -51,7 +51,7 @@ class OfJob(Strict):
     )
 
     @model_validator(mode="after")
-    def one_of_them(self) -> Self:
+    def check_one_of_them(self) -> Self:
         """Raises ``ValueError`` for both and for neither."""
         if (self.job_id is None) == (self.incident_id is None):
             raise ValueError("give either job_id or incident_id")
@@ -102,29 +102,29 @@ class OfFiles(Strict):
     files: Annotated[list[GivenFile], Field(min_length=1, max_length=MAX_FILES)]
 
 
-def _name(value: object, info: ValidationInfo[Quotes]) -> str:
+def _convert_name(value: object, info: ValidationInfo[Quotes]) -> str:
     return info.context.name(value)
 
 
-def _path(value: object, info: ValidationInfo[Quotes]) -> str:
+def _convert_path(value: object, info: ValidationInfo[Quotes]) -> str:
     return info.context.path(value)
 
 
-def _quoted(of: str) -> BeforeValidator:
+def _make_quoting(of: str) -> BeforeValidator:
     """Foreign text is quoted, and the field holds the reference; ``of`` says what it is."""
     return BeforeValidator(lambda text, info: info.context.text(text, of))
 
 
-def _first(most: int) -> BeforeValidator:
+def _keep_first(most: int) -> BeforeValidator:
     return BeforeValidator(lambda values: values[:most])
 
 
-_Name = Annotated[str, BeforeValidator(_name)]
-_Path = Annotated[str, BeforeValidator(_path)]
+_Name = Annotated[str, BeforeValidator(_convert_name)]
+_Path = Annotated[str, BeforeValidator(_convert_path)]
 _Share = Annotated[float, BeforeValidator(lambda value: round(value, 2))]
 _Number = Annotated[int, BeforeValidator(len)]
-_FEW_NAMES: Final = _first(8)
-_FEW_ROWS: Final = _first(5)
+_FEW_NAMES: Final = _keep_first(8)
+_FEW_ROWS: Final = _keep_first(5)
 
 
 class Shape(BaseModel):
@@ -145,7 +145,7 @@ class ShortAnswer(Shape):
     )
 
     @model_validator(mode="after")
-    def hold_quotes(self, info: ValidationInfo[Quotes]) -> Self:
+    def add_quotes(self, info: ValidationInfo[Quotes]) -> Self:
         """Take in all that the other fields have quoted."""
         self.untrusted_log_text = info.context.shown()
         return self
@@ -180,7 +180,7 @@ class Verdict(Shape):
     action: str
     cordon: Annotated[list[_Name], _FEW_NAMES]
     at: str | None
-    quote: Annotated[str | None, _quoted("the verdict in words")] = Field(
+    quote: Annotated[str | None, _make_quoting("the verdict in words")] = Field(
         validation_alias="summary"
     )
 
@@ -190,9 +190,9 @@ class Suspect(Shape):
 
     position: int
     node: _Name | None
-    ranks: Annotated[list[int], _first(8)]
+    ranks: Annotated[list[int], _keep_first(8)]
     num_ranks: _Number = Field(validation_alias="ranks")
-    gpus: Annotated[list[_Path], _first(4)]
+    gpus: Annotated[list[_Path], _keep_first(4)]
     category: str
     confidence: _Share = Field(validation_alias="score")
     role: str
@@ -205,7 +205,7 @@ class Restart(Shape):
     decision: str
     exclude: Annotated[list[_Name], _FEW_NAMES]
     retries_left: int
-    quote: Annotated[str | None, _quoted("why the restart decision is so")] = Field(
+    quote: Annotated[str | None, _make_quoting("why the restart decision is so")] = Field(
         validation_alias="why"
     )
 
@@ -218,7 +218,7 @@ class Evidence(Shape):
     artifact: _Path | None
     line: int | None
     at: str | None
-    quote: Annotated[str | None, _quoted("a reason, with words of logs")] = Field(
+    quote: Annotated[str | None, _make_quoting("a reason, with words of logs")] = Field(
         validation_alias="text"
     )
 
@@ -235,7 +235,9 @@ class SeenFirst(Shape):
     artifact: _Path | None
     line: int | None
     at: str | None
-    quote: Annotated[str | None, _quoted("what was seen first")] = Field(validation_alias="text")
+    quote: Annotated[str | None, _make_quoting("what was seen first")] = Field(
+        validation_alias="text"
+    )
 
 
 class Coverage(Shape):
@@ -288,10 +290,10 @@ class JobAnswer(ShortAnswer):
 
     incident: Incident | None
     verdict: _VerdictOrNone = None
-    suspects: Annotated[list[Suspect], _first(3)] = []
+    suspects: Annotated[list[Suspect], _keep_first(3)] = []
     restart: Restart | None = Field(None, description="restart, restart_without, stop or wait.")
     # The first time-out and what went before or after it: reasons are quoted beside them.
-    seen_first: Annotated[list[SeenFirst], _first(2)] = Field(
+    seen_first: Annotated[list[SeenFirst], _keep_first(2)] = Field(
         [], validation_alias="symptoms", description="Where no cause is known."
     )
     evidence: _Reasons
