@@ -11,8 +11,8 @@ from tests.web.site import Visit
 from triage.actions.services import decide
 from triage.cli.main import main
 from triage.errors import Unprocessable
+from triage.notify.message import Kind, Target
 from triage.notify.registry import check_takes
-from triage.notify.request import Kind, Target
 from triage.services.notifications.subscribe import subscribe
 from triage.store.messages import deliveries
 

@@ -20,10 +20,9 @@ from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.own_events import AGENT, CHECK, SOURCE
 from triage.domain.report import Suspect, Verdict
 from triage.domain.wire import format_iso_utc
-from triage.notify.message import Event, Message
-from triage.notify.request import Request, Target
+from triage.notify.headline import is_healthy
+from triage.notify.message import Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
-from triage.notify.suspects import is_healthy
 
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"

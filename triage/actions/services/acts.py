@@ -30,9 +30,8 @@ from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, TriageError
-from triage.notify.act import ActNotice, render_act
-from triage.notify.message import Event, derive_message_id
-from triage.notify.request import Kind, Target
+from triage.notify.message import Event, Kind, Target, derive_message_id
+from triage.notify.notice import Notice, render_notice
 from triage.services.context import ActingHooks
 from triage.settings import Settings
 from triage.store.access import audit
@@ -338,17 +337,20 @@ class ActWriter:
         if event is None:
             return
         wire = one.to_dict()
-        notice = ActNotice(
-            event, self.now, headline or _compose_headline(one), {key: wire[key] for key in _FACTS},
-            f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}",
-        )  # fmt: skip
+        url = f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}"
+        line = headline or _compose_headline(one)
+        data = {"headline": line, "action": {key: wire[key] for key in _FACTS}, "url": url}
+        lines: tuple[str, ...] = (f"Incident {one.incident_id}",)
+        if event is Event.ACTION_PROPOSED and wire["expires_at"]:
+            lines += (f"It may be approved until {wire['expires_at']}.",)
+        notice = Notice(event, self.now, line, lines, data, url, page="the act")
         there = incidents.find(self.session, one.incident_id) is not None
         step = (
             f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
         )
         # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):
-            request = render_act(notice, Target(Kind(receiving.kind), receiving.url))
+            request = render_notice(notice, Target(Kind(receiving.kind), receiving.url))
             if request is None:
                 continue
             new = NewDelivery(

@@ -6,7 +6,7 @@ from triage.api.requests.values import NAME_SCHEMA
 from triage.domain.acting import ASKED_FOR
 from triage.domain.category import Category
 from triage.notify.message import Event
-from triage.notify.request import Kind as ReceiverKind
+from triage.notify.message import Kind as ReceiverKind
 from triage.services.incidents.resolve import MAX_NOTE
 
 _WHOLE: Final[dict[str, Any]] = {"type": "integer"}

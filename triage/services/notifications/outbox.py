@@ -7,10 +7,9 @@ from sqlalchemy.orm import Session
 
 from triage.domain.report import Answer
 from triage.domain.states import WorkKind
-from triage.notify.message import Event, Message, derive_message_id
-from triage.notify.next_steps import collect_next_steps
+from triage.notify.headline import collect_next_steps
+from triage.notify.message import Event, Kind, Message, Target, derive_message_id
 from triage.notify.registry import render
-from triage.notify.request import Kind, Target
 from triage.services.notifications.storms import add_to_storm
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions

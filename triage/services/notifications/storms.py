@@ -7,10 +7,10 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from triage.domain.states import WorkKind
-from triage.notify.message import Event, derive_message_id
+from triage.domain.wire import format_iso_utc
+from triage.notify.message import Event, Kind, Target, derive_message_id
+from triage.notify.notice import Notice, render_notice
 from triage.notify.registry import get_receiver
-from triage.notify.request import Kind, Target
-from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.messages import deliveries
@@ -59,14 +59,27 @@ def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> Del
     with ctx.database.writing() as session:
         until = one.next_at or one.created_at + _MINUTE
         number, newest = deliveries.list_unsent(session, receiving.id, one.created_at, _MOST_NAMED)
-        storm = Storm(
-            since=one.created_at,
-            until=until,
-            num_incidents=number,
-            newest=tuple(StormIncident(*incident) for incident in newest),
-            url=f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        since, url = (
+            format_iso_utc(one.created_at),
+            f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        )
+        keys = ("incident_id", "job_id", "summary")
+        storm = Notice(
+            Event.STORM,
+            until,
+            f"{number} more incidents since {since}, told as one",
+            tuple(f"{incident}, job {job}: {summary}" for incident, job, summary in newest),
+            {
+                "since": since,
+                "num_incidents": number,
+                "incidents": [dict(zip(keys, row, strict=True)) for row in newest],
+                "url": url,
+            },
+            url,
+            page="the incidents",
         )
         target = Target(Kind(receiving.kind), receiving.url, receiving.routing_key)
-        request = render_storm(storm, target)
+        request = render_notice(storm, target)
+        assert request is not None  # every kind that is told of storms takes them
         deliveries.write_body(session, one.id, request.url, request.headers, request.body)
     return replace(one, url=request.url, headers=dict(request.headers), body=request.body)
