@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.scripted import bare_environment, dump, tool
-from triage.collectors.artifact import Artifact, SearchContext, Skipped
+from triage.collectors.artifact import Artifact, Deadline, SearchContext, Skipped
 from triage.collectors.collect import SOURCES
-from triage.collectors.deadline import Deadline
-from triage.collectors.dumps import Dumps, usual_patterns
+from triage.collectors.dumps import Dumps, explain_left, usual_patterns
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import Options
-from triage.collectors.shares import explain_left
 from triage.collectors.surroundings import find_surroundings, get_first_node, on_network
 
 

@@ -12,12 +12,11 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from triage.collectors.artifact import DUMP, JOB_LOG, KERNEL_LOG
+from triage.collectors.artifact import DUMP, JOB_LOG, KERNEL_LOG, Deadline
 from triage.collectors.bundle import one_line
 from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
-from triage.collectors.deadline import Deadline
 from triage.collectors.files import parse_literals
 from triage.collectors.options import (
     OPTIONS,

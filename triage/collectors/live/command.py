@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NoReturn
 from triage.collectors.capture import end_all
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.live.every_node import pull_all_nodes
+from triage.collectors.live.folder import write_tar
 from triage.collectors.live.options import LIVE_OPTIONS, SOURCES, LiveOptions
 from triage.collectors.live.pull import pull
 from triage.collectors.live.reach import HOW
 from triage.collectors.live.send import send_folder
-from triage.collectors.live.tar import write_tar
 from triage.collectors.options import Misuse, convert_values, make_parser
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
 from triage.collectors.live.processes import Job, find_jobs
@@ -22,8 +22,8 @@ from triage.collectors.options import Misuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from triage.collectors.deadline import Deadline
-    from triage.collectors.live.asked import Question
+    from triage.collectors.artifact import Deadline
+    from triage.collectors.live.folder import Question
     from triage.collectors.live.options import LiveOptions
     from triage.collectors.live.processes import Job
 

@@ -7,14 +7,12 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from triage.collectors.artifact import JOB_LOG, Artifact
+from triage.collectors.artifact import JOB_LOG, Artifact, Deadline
 from triage.collectors.bundle import Bounds, pack
 from triage.collectors.credentials import read_token
-from triage.collectors.deadline import Deadline
-from triage.collectors.deliver import Delivery
 from triage.collectors.endpoint import parse_endpoint
-from triage.collectors.live.tar import list_files
-from triage.collectors.send import ACCEPTED
+from triage.collectors.live.folder import list_files
+from triage.collectors.send import ACCEPTED, Delivery
 from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
 
 if TYPE_CHECKING:
