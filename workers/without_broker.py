@@ -14,7 +14,7 @@ import structlog
 from triage.domain.states import WorkKind
 from triage.queue.runner import Runner
 from triage.queue.wakeups import NoWakeups
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.work import make_runner, make_sweeper
 from triage.services.context import Context
 from workers.dispatcher import Dispatcher, allocate_slots

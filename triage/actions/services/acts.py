@@ -33,12 +33,12 @@ from triage.errors import Conflict, NotFound, TriageError
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.notice import Notice, render_notice
 from triage.services.context import ActingHooks
+from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.messages import deliveries, subscriptions
-from triage.store.views import NewDelivery
+from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
@@ -353,13 +353,12 @@ class ActWriter:
             request = render_notice(notice, Target(Kind(receiving.kind), receiving.url))
             if request is None:
                 continue
-            new = NewDelivery(
-                derive_message_id(one.id, step, event, receiving.id),
-                receiving.id, one.incident_id if there else None, one.revision, str(event),
-                request.method, request.url, request.headers, request.body,
+            message_id = derive_message_id(one.id, step, event, receiving.id)
+            of = one.incident_id if there else None
+            write_message(
+                self.session, message_id, receiving.id, event, request, self.now,
+                incident_id=of, revision=one.revision,
             )  # fmt: skip
-            deliveries.add(self.session, new, self.now)
-            work.enqueue(self.session, WorkKind.NOTIFY, receiving.id, self.now)
 
 
 def _make_decided_conflict(one: NodeActView) -> Conflict:

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
 from triage.domain.standing import FleetStandings, Grade
-from triage.domain.states import WorkKind
 from triage.domain.wire import format_iso_utc
 from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
@@ -28,10 +27,10 @@ from triage.notify.message import Event, Kind, Target
 from triage.notify.notice import Notice, digest_id, render_notice
 from triage.queue.claim import Claim
 from triage.services.context import Context
+from triage.services.notifications.outbox import write_message
 from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
-from triage.store.views import NewDelivery, SubscriptionView
-from triage.store.work import table as work
+from triage.store.views import SubscriptionView
 from triage.store.work.clockwork import enqueue_by
 
 DIGEST: Final = "digest"
@@ -185,16 +184,5 @@ def _write(
     """One message, and the work of sending it."""
     request = render_notice(digest, Target(Kind(one.kind), one.url, one.routing_key))
     if request is not None:
-        new = NewDelivery(
-            digest_id(format_week_name(end), one.id),
-            one.id,
-            None,
-            0,
-            str(Event.FLEET_DIGEST),
-            request.method,
-            request.url,
-            request.headers,
-            request.body,
-        )
-        deliveries.add(session, new, now)
-    work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = digest_id(format_week_name(end), one.id)
+        write_message(session, message_id, one.id, Event.FLEET_DIGEST, request, now)

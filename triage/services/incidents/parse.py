@@ -24,8 +24,7 @@ from triage.errors import ArtifactError, NotFound, Unavailable
 from triage.queue.blame import find_missing_service
 from triage.queue.claim import Claim
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
-from triage.sandbox.pool import FileToRead
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import FileToRead, Readers
 from triage.services.context import Context
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.uploads.pack import write_plain

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from triage.domain.report import Answer
 from triage.domain.states import WorkKind
 from triage.notify.headline import collect_next_steps
-from triage.notify.message import Event, Kind, Message, Target, derive_message_id
+from triage.notify.message import Event, Kind, Message, Request, Target, derive_message_id
 from triage.notify.registry import render
 from triage.services.notifications.storms import add_to_storm
 from triage.settings import Settings
@@ -42,19 +42,11 @@ def tell(
         request = render(message, target)
         if request is None or add_to_storm(session, settings, one, incident_id, now):
             continue
-        new = NewDelivery(
-            _make_identity(incident, event, one.id, now),
-            one.id,
-            incident_id,
-            incident.revision,
-            str(event),
-            request.method,
-            request.url,
-            request.headers,
-            request.body,
-        )
-        deliveries.add(session, new, now)
-        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = _make_identity(incident, event, one.id, now)
+        write_message(
+            session, message_id, one.id, event, request, now,
+            incident_id=incident_id, revision=incident.revision,
+        )  # fmt: skip
 
 
 def tell_deleted(
@@ -76,13 +68,29 @@ def tell_deleted(
         request = render(message, Target(Kind(one.kind), one.url, one.routing_key))
         if request is None:
             continue
-        new = NewDelivery(
-            derive_message_id(incident.id, incident.revision, Event.DELETED, one.id),
-            one.id, None, incident.revision, str(Event.DELETED),
-            request.method, request.url, request.headers, request.body,
-        )  # fmt: skip
-        deliveries.add(session, new, now)
-        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = derive_message_id(incident.id, incident.revision, Event.DELETED, one.id)
+        revision = incident.revision
+        write_message(session, message_id, one.id, Event.DELETED, request, now, revision=revision)
+
+
+def write_message(
+    session: Session,
+    message_id: str,
+    subscription_id: str,
+    event: Event,
+    request: Request,
+    now: datetime,
+    *,
+    incident_id: str | None = None,
+    revision: int = 0,
+) -> None:
+    """Keep a message to one receiver, and the work of sending it."""
+    new = NewDelivery(
+        message_id, subscription_id, incident_id, revision, str(event),
+        request.method, request.url, request.headers, request.body,
+    )  # fmt: skip
+    deliveries.add(session, new, now)
+    work.enqueue(session, WorkKind.NOTIFY, subscription_id, now)
 
 
 def _make_identity(

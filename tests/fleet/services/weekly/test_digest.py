@@ -16,7 +16,7 @@ from triage.fleet.services.weekly import build_digest, compute_due_before, enque
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.notify.notice import digest_id
 from triage.notify.registry import validate
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.incidents.retention import prune
