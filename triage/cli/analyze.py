@@ -76,8 +76,7 @@ def explain(
         TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
     ] = TextOrJson.TEXT,
     top: Annotated[
-        int | None,
-        typer.Option("--top", metavar="N", help="Show the best N places.", callback=check_top),
+        int | None, typer.Option(metavar="N", help="Show the best N places.", callback=check_top)
     ] = None,
     job: JobFile = None,
     at: StoppedAt = None,

@@ -16,8 +16,7 @@ from triage.errors import UsageError
 
 def migrate(
     to: Annotated[
-        str,
-        typer.Option(metavar="REVISION", help="A revision; head is the newest, base is none."),
+        str, typer.Option(metavar="REVISION", help="A revision; head is the newest, base is none.")
     ] = "head",
     yes_delete: Annotated[
         bool, typer.Option("--yes-delete", help="Delete rows that the revision has no place for.")
@@ -149,9 +148,7 @@ def prune(
 
 
 def retry(
-    incident: Annotated[
-        str | None, typer.Option("--incident", metavar="ID", help="Of this incident.")
-    ] = None,
+    incident: Annotated[str | None, typer.Option(metavar="ID", help="Of this incident.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Of all incidents.")] = False,
     signatures: Annotated[
         bool, typer.Option("--signatures", help="Logs that were read as well.")

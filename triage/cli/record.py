@@ -13,29 +13,23 @@ from triage.errors import Conflict, UsageError
 
 def incidents(
     job_id: Annotated[
-        str | None, typer.Option("--job-id", metavar="ID", help="Only incidents of this job.")
+        str | None, typer.Option(metavar="ID", help="Only incidents of this job.")
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="NAME", help="Only incidents of this cluster."),
+        str | None, typer.Option(metavar="NAME", help="Only incidents of this cluster.")
     ] = None,
     node: Annotated[
-        str | None,
-        typer.Option("--node", metavar="NAME", help="Only incidents that suspect this node."),
+        str | None, typer.Option(metavar="NAME", help="Only incidents that suspect this node.")
     ] = None,
     category: Annotated[
-        str | None,
-        typer.Option("--category", metavar="NAME", help="Only this cause, such as gpu_hbm."),
+        str | None, typer.Option(metavar="NAME", help="Only this cause, such as gpu_hbm.")
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(
-            "--state", metavar="NAME", help="Only collecting, analysing, ready or failed."
-        ),
+        typer.Option(metavar="NAME", help="Only collecting, analysing, ready or failed."),
     ] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="Opened since: 6h or 30d ago, or RFC 3339."),
+        str | None, typer.Option(metavar="TIME", help="Opened since: 6h or 30d ago, or RFC 3339.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="List at most N.")] = 20,
     format_: Annotated[
@@ -155,9 +149,7 @@ def export(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(
-            "--url", metavar="URL", help="A service, or a database; else that of the settings."
-        ),
+        typer.Option(metavar="URL", help="A service, or a database; else that of the settings."),
     ] = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,

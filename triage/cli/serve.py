@@ -60,8 +60,7 @@ def serve(
 
 def worker(
     concurrency: Annotated[
-        int,
-        typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor."),
+        int, typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor.")
     ] = 0,
     pool: Annotated[
         str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")

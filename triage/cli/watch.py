@@ -33,9 +33,7 @@ def watch(
     ],
     timeout: Annotated[
         float | None,
-        typer.Option(
-            "--timeout", min=0, metavar="S", help="Give up after S seconds; never if left out."
-        ),
+        typer.Option(min=0, metavar="S", help="Give up after S seconds; never if left out."),
     ] = None,
     url: Url = "",
     token_file: TokenFile = None,

@@ -122,8 +122,8 @@ def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
         time.sleep(min(_LOOK_EVERY_S, deadline.left_s()))
 
 
-# A file on a network file system may be of any node's rank; to send it in this node's name would put
-# the rank on the wrong node, and every node of the job would send all of them.
+# A file on a network file system may be of any node's rank; to send it in this node's name would
+# put the rank on the wrong node, and every node of the job would send all of them.
 
 
 def is_shared(path: str, context: SearchContext) -> bool:
