@@ -67,22 +67,15 @@ def check_takes(kind: Kind, events: Sequence[str]) -> None:
     """Raises :class:`Unprocessable` for an event that this kind of receiver does not take."""
     if _RECEIVERS[kind].looks_back:
         return
-    acts = [index for index, event in enumerate(events) if event in ACTS]
-    if acts:
-        raise Unprocessable(
-            f"{kind} takes alarms, and an act on a node is none",
-            hint="subscribe a receiver of kind generic or slack to it",
-            places=(Place(f"body/events/{acts[0]}", f"not told to {kind}"),),
-        )
-    if Event.FLEET_DIGEST in events:
-        place = f"body/events/{events.index(Event.FLEET_DIGEST)}"
-        raise Unprocessable(
-            f"{kind} takes alarms, and {Event.FLEET_DIGEST} is none: it would page somebody for"
-            " a look back",
-            hint="subscribe a receiver of kind generic or slack to it; alert on the gauges"
-            " triage_fleet_* of /metrics instead",
-            places=(Place(place, f"not told to {kind}"),),
-        )
+    for index, event in enumerate(events):
+        if event in ACTS or event == Event.FLEET_DIGEST:
+            what = "an act on a node" if event in ACTS else event
+            raise Unprocessable(
+                f"{kind} takes alarms, and {what} is none",
+                hint="subscribe a receiver of kind generic or slack to it; /metrics has gauges of"
+                " acts and of the fleet to alert on",
+                places=(Place(f"body/events/{index}", f"not told to {kind}"),),
+            )
 
 
 def validate(kind: str, url: str | None = None, routing_key: str | None = None) -> Target:
