@@ -39,10 +39,9 @@ def mounts(tmp_path: Path, monkeypatch, kind: str, point: Path) -> None:
         "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n"
         f"30 22 0:40 / {escaped} rw,nosuid shared:5 - {kind} server:/x rw\n"
     )
-    for module in ("shares",):
-        monkeypatch.setattr(
-            f"triage.collectors.{module}.on_network", lambda path: on_network(path, str(table))
-        )
+    monkeypatch.setattr(
+        "triage.collectors.dumps.on_network", lambda path: on_network(path, str(table))
+    )
 
 
 def test_the_registry_begins_with_what_is_worth_most() -> None:
