@@ -17,7 +17,7 @@ from pathlib import Path
 
 import triage
 from tests.support.kube import Kube, kube_in_memory, missing_programs, real_kube, write_kubeconfig
-from triage.actions.names import format_act_reason
+from triage.actions.schedulers.interface import format_act_reason
 from triage.actions.schedulers.kubernetes import open_scheduler
 from triage.domain.report import Verdict
 from triage.settings import Settings

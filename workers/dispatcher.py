@@ -25,7 +25,7 @@ from triage.errors import Refusal
 from triage.queue.runner import Runner
 from triage.queue.sweeper import Sweeper
 from triage.queue.wakeups import NoWakeups
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.work import make_runner, make_sweeper
 from triage.services.context import Context
 from triage.store.work.overdue import list_due

@@ -41,7 +41,7 @@ def main() -> None:
     ):
         targets = importlib.import_module("benchmarks.fuzzing.targets")
         confine = importlib.import_module("triage.sandbox.confinement.confine").confine
-        restrict = importlib.import_module("triage.sandbox.limits").restrict
+        restrict = importlib.import_module("triage.sandbox.confinement.confine").restrict
     read = watched(targets.target(target), shared, sink)
     known = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
     mutate = mutator(known)

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
+    parse_reason_incident,
 )
 from triage.clock import read_utc_now
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from triage.agents.asking import ToolRefused, describe_agent_error
-from triage.agents.turns import Turns
+from triage.agents.server import Turns
 from triage.errors import (
     Conflict,
     NotAllowed,

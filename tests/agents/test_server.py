@@ -17,14 +17,16 @@ from triage.agents.over_http import HOW
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
 from triage.agents.server import (
+    AT_ONCE,
     MAX_ANSWER_BYTES,
     MAX_TOOLS_BYTES,
+    MOST,
     Analyse,
+    Turns,
     build_mcp_server,
     map_tools,
 )
 from triage.agents.shapes import OfFiles, OfPaths
-from triage.agents.turns import AT_ONCE, MOST, Turns
 
 NODE, JOB, CLUSTER = "n2", "4711", "a"
 # Each could be the name of a host.

@@ -14,8 +14,8 @@ from tests.api.service import Service
 from tests.collectors.scripted import ROOT, bare_environment
 from tests.support.waiting import eventually
 from tests.support.work import ReadersHere, do_all
+from triage.collectors.artifact import Deadline
 from triage.collectors.collect import Outcome, collect
-from triage.collectors.deadline import Deadline
 from triage.collectors.options import Options
 from triage.domain.states import WorkKind
 from triage.formats.digest_maker import make_digest_file

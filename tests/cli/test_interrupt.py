@@ -56,7 +56,7 @@ PLACES = {
 A_COMMAND = """
 import tempfile, threading
 from triage.collectors.capture import capture
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 def phase(options, environment, root):
     def command():
         argv = ["/bin/sh", "-c", "echo $$ > pid; exec sleep 300"]

@@ -9,7 +9,7 @@ import pytest
 import triage
 from tests.client.conftest import JOB
 from tests.services.whole_jobs import GPU_LOST
-from triage.client.node import NODE_ERRORS, NODE_INCIDENTS
+from triage.client.incident import NODE_ERRORS, NODE_INCIDENTS
 from triage.errors import (
     Conflict,
     NotFound,

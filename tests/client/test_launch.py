@@ -2,14 +2,11 @@
 
 import json
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
 from tests.services.whole_jobs import GPU_LOST, fresh_files_of
-from tests.workers.running import ROOT
 from triage.cli.main import main
 
 # On nodes of its own: what other tests list by node is not this.
@@ -18,7 +15,6 @@ FRESH = {
     for name, data in fresh_files_of(GPU_LOST).items()
 }
 JOB = {**json.loads(FRESH["job.json"]), "job_id": "lost-today"}
-POD = {"spec": {"template": {"spec": {"containers": []}}}}
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def node(lost):
     return found
 
 
-def test_the_node_is_left_out_in_the_words_of_each_launcher(run, node, tmp_path):
+def test_the_node_is_left_out_in_the_words_of_each_launcher(run, node):
     job = JOB["job_id"]
     status, out, _ = run(job)
     assert (status, out.splitlines()[0].startswith(f"start without {node}: ")) == (0, True)
@@ -60,11 +56,6 @@ def test_the_node_is_left_out_in_the_words_of_each_launcher(run, node, tmp_path)
     assert run(job, "--format", "deepspeed")[:2] == (0, f"--exclude={node}\n")
     assert run(job, "--format", "hosts")[:2] == (0, f"{node}\n")
     assert json.loads(run(job, "--format", "json")[1])["exclude"] == [node]
-
-    manifest = tmp_path / "job.json"
-    manifest.write_text(json.dumps(POD))
-    status, out, _ = run(job, "--manifest", str(manifest))
-    assert (status, json.dumps(json.loads(out)).count(f'"values": ["{node}"]')) == (0, 1)
 
 
 def test_the_node_itself_does_not_take_part_and_others_do(run, node):
@@ -79,38 +70,12 @@ def test_a_job_nobody_knows_may_start(run):
     assert run("never-heard-of", "--cluster", "nowhere", "--format", "slurm")[:2] == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [(b"{", "no JSON"), (b'{"kind": "ConfigMap"}', "no pod template"), (None, "cannot read")],
-)
-def test_a_manifest_that_cannot_be_used_is_refused(run, tmp_path, content, says):
-    manifest = tmp_path / "job.json"
-    if content is not None:
-        manifest.write_bytes(content)
-    status, out, err = run(JOB["job_id"], "--manifest", str(manifest))
-    assert (status, out, says in err) == (2, "", True)
-
-
-def test_an_outage_of_ours_lets_the_job_start(run, monkeypatch, tmp_path):
-    manifest = tmp_path / "job.json"
-    manifest.write_text(json.dumps(POD))
+def test_an_outage_of_ours_lets_the_job_start(run):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes requests, answers none
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
         status, out, err = run("1", "--url", url, "--deadline", "0.5", "--format", "slurm")
         assert time.monotonic() - began < 3
         assert (status, out, "start without an answer" in err) == (0, "", True)
-        assert json.loads(run("1", "--url", url, "--deadline", "0.2",
-                              "--manifest", str(manifest))[1]) == POD  # fmt: skip
         status, out, err = run("1", "--url", url, "--deadline", "0.2", "--strict")
         assert (status, out, "--strict" in err) == (4, "", True)
-
-
-def test_a_manifest_comes_from_stdin_too(address, node):
-    done = subprocess.run(
-        [sys.executable, "-m", "triage.cli.main", "launch", JOB["job_id"], "--url", address,
-         "--manifest", "-"],
-        input=json.dumps(POD), capture_output=True, text=True, cwd=ROOT, check=False, timeout=60,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert node in done.stdout

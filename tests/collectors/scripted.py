@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from triage.collectors.artifact import Deadline
 from triage.collectors.collect import collect
-from triage.collectors.deadline import Deadline
 from triage.collectors.options import Options
 
 ROOT = Path(__file__).resolve().parent.parent.parent

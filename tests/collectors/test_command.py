@@ -17,10 +17,9 @@ from tests.collectors.scripted import ROOT, accepted, arguments, bare_environmen
 from triage.cli import collect as face
 from triage.collectors import command
 from triage.collectors.command import list_options, parser
-from triage.collectors.deliver import wait_s
 from triage.collectors.endpoint import make_bundle_path, parse_endpoint
 from triage.collectors.options import Misuse, Options, parse_bytes, parse_seconds
-from triage.collectors.send import retry_after_s
+from triage.collectors.send import retry_after_s, wait_s
 from triage.collectors.spool import Label
 
 SOURCES = sorted((ROOT / "triage" / "collectors").glob("*.py"))

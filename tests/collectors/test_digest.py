@@ -18,7 +18,7 @@ from tests.collectors.scripted import (
 )
 from triage import analyze
 from triage.collectors import digest as digester
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 from triage.errors import ArtifactError
 from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader

@@ -44,7 +44,7 @@ def test_the_deadline_ends_a_call_that_nothing_else_ends(tmp_path) -> None:
     code = (
         "import time\n"
         "from triage.collectors.capture import end_process_at\n"
-        "from triage.collectors.deadline import Deadline\n"
+        "from triage.collectors.artifact import Deadline\n"
         "end_process_at(Deadline(0.2), 7)\n"
         "time.sleep(600)\n"
     )

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.collectors import bundle as bundle_module
-from triage.collectors.artifact import DUMP, JOB_LOG, Artifact, Skipped
+from triage.collectors.artifact import DUMP, JOB_LOG, Artifact, Deadline, Skipped
 from triage.collectors.bundle import Bounds, pack
-from triage.collectors.deadline import Deadline
 from triage.collectors.files import Match, open_regular, safe_name, search
 
 HOUR = 3600.0

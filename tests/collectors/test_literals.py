@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.collectors.artifact import Deadline
 from triage.collectors.command import list_options, parser
-from triage.collectors.deadline import Deadline
 from triage.collectors.files import Match, open_regular, search
 from triage.collectors.options import Misuse, Options
 

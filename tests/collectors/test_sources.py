@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.scripted import bare_environment, dump, tool
-from triage.collectors.artifact import Artifact, SearchContext, Skipped
+from triage.collectors.artifact import Artifact, Deadline, SearchContext, Skipped
 from triage.collectors.collect import SOURCES
-from triage.collectors.deadline import Deadline
-from triage.collectors.dumps import Dumps, usual_patterns
+from triage.collectors.dumps import Dumps, explain_left, usual_patterns
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import Options
-from triage.collectors.shares import explain_left
 from triage.collectors.surroundings import find_surroundings, get_first_node, on_network
 
 
@@ -41,10 +39,9 @@ def mounts(tmp_path: Path, monkeypatch, kind: str, point: Path) -> None:
         "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n"
         f"30 22 0:40 / {escaped} rw,nosuid shared:5 - {kind} server:/x rw\n"
     )
-    for module in ("shares",):
-        monkeypatch.setattr(
-            f"triage.collectors.{module}.on_network", lambda path: on_network(path, str(table))
-        )
+    monkeypatch.setattr(
+        "triage.collectors.dumps.on_network", lambda path: on_network(path, str(table))
+    )
 
 
 def test_the_registry_begins_with_what_is_worth_most() -> None:

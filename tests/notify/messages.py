@@ -8,8 +8,8 @@ from pathlib import Path
 import triage
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Suspect, Verdict
+from triage.notify.headline import collect_next_steps
 from triage.notify.message import Event, Message
-from triage.notify.next_steps import collect_next_steps
 
 TESTS = Path(__file__).parents[1]
 INCIDENTS = TESTS / "incidents"

@@ -27,9 +27,8 @@ from tests.notify.receivers import (
 from triage import __version__
 from triage.notify.deliver import MAX_RESPONSE_BYTES, send
 from triage.notify.guard import Guard
-from triage.notify.message import Event, derive_message_id
+from triage.notify.message import Event, Request, derive_message_id
 from triage.notify.registry import render, validate
-from triage.notify.request import Request
 from triage.notify.signing import make_signing_secret, sign
 
 HERE = Guard(["127.0.0.0/8"])

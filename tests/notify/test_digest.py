@@ -6,6 +6,7 @@ After a change that is meant, write the files anew and read the difference:
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,15 +16,15 @@ from tests.fleet.records import example_record
 from tests.notify.messages import HOSTILE
 from tests.notify.test_golden import GOLDEN, TARGETS
 from triage.domain.standing import FleetStandings, Grade, PartKind, RepeatedPart, Standing
+from triage.domain.wire import format_iso_utc
 from triage.errors import Unprocessable
 from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
-from triage.notify.digest import Digest, digest_id
-from triage.notify.message import DEFAULT_EVENTS, Event, check_events
-from triage.notify.registry import check_takes, render_digest
-from triage.notify.request import Kind
-from triage.notify.slack_blocks import MAX_CHARS
+from triage.notify.message import DEFAULT_EVENTS, Event, Kind, check_events
+from triage.notify.notice import Notice, digest_id, render_notice
+from triage.notify.registry import check_takes
+from triage.notify.slack import MAX_CHARS
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "notifications.md").read_text("utf-8").split())
@@ -39,7 +40,7 @@ def standings(*nodes: tuple[str, Grade]) -> FleetStandings:
     return FleetStandings(rows, (part,))
 
 
-def digest(text: str = "") -> Digest:
+def digest(text: str = "") -> Notice:
     """A digest of the Llama 3 run; ``text`` is put wherever foreign text can be."""
     report = fleet_report(example_record(), options=FleetOptions(compare_last_days=7.0))
     wire = report.to_dict()
@@ -51,21 +52,26 @@ def digest(text: str = "") -> Digest:
         wire, wire, of_nodes, {"n423": "lemon", f"n9{text}": "lemon"}, checks
     )
     until = report.until
-    return Digest(
-        week=until.date().isoformat(),
-        since=until - timedelta(days=7),
-        until=until,
-        headline=compose_weekly_headline({**wire, "cluster": text or "a"}, of_nodes),
-        sentences=tuple(told),
-        data={"stops": wire["stops"], "standings": {"counts": of_nodes["counts"]}},
-        notes=(text or "12 of 466 interruptions were not triaged",),
-        url="https://triage.example.com/fleet?from=2026-04-18&to=2026-04-24",
-    )
+    headline = compose_weekly_headline({**wire, "cluster": text or "a"}, of_nodes)
+    notes = (text or "12 of 466 interruptions were not triaged",)
+    url = "https://triage.example.com/fleet?from=2026-04-18&to=2026-04-24"
+    data = {
+        "week": until.date().isoformat(),
+        "since": format_iso_utc(until - timedelta(days=7)),
+        "until": format_iso_utc(until),
+        "headline": headline,
+        "sentences": list(told),
+        "notes": list(notes),
+        "stops": wire["stops"],
+        "standings": {"counts": of_nodes["counts"]},
+        "url": url,
+    }
+    return Notice(Event.FLEET_DIGEST, until, headline, tuple(told), data, url, notes=notes)
 
 
 @pytest.mark.parametrize("kind", TELLS)
 def test_a_receiver_is_sent_what_was_reviewed(kind):
-    request = render_digest(digest(), TARGETS[kind])
+    request = render_notice(digest(), TARGETS[kind])
     body = json.loads(request.body)
     text = json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     path = GOLDEN / f"digest.{kind}.json"
@@ -77,7 +83,7 @@ def test_a_receiver_is_sent_what_was_reviewed(kind):
 
 def test_the_page_shows_what_is_sent():
     """After a change that is meant, copy it into ``docs/notifications.md``."""
-    body = json.loads(render_digest(digest(), TARGETS["slack"]).body)
+    body = json.loads(render_notice(digest(), TARGETS["slack"]).body)
 
     for block in body["blocks"][:-1]:
         text = " ".join(one["text"] for one in block.get("elements", [block.get("text")]))
@@ -86,12 +92,12 @@ def test_the_page_shows_what_is_sent():
 
 @pytest.mark.parametrize("kind", TELLS)
 def test_the_same_digest_gives_the_same_bytes(kind):
-    assert render_digest(digest(), TARGETS[kind]) == render_digest(digest(), TARGETS[kind])
+    assert render_notice(digest(), TARGETS[kind]) == render_notice(digest(), TARGETS[kind])
 
 
 @pytest.mark.parametrize("kind", ["pagerduty", "alertmanager"])
 def test_receivers_of_alarms_are_not_told(kind):
-    assert render_digest(digest(), TARGETS[kind]) is None
+    assert render_notice(digest(), TARGETS[kind]) is None
     with pytest.raises(Unprocessable, match="takes alarms"):
         check_takes(Kind(kind), ["fleet.digest"])
     check_takes(Kind(kind), [str(event) for event in DEFAULT_EVENTS])
@@ -105,7 +111,7 @@ def test_the_others_are(kind):
 
 @pytest.mark.parametrize("kind", TELLS)
 def test_names_act_on_nothing(kind):
-    body = render_digest(digest(HOSTILE * 3), TARGETS[kind]).body
+    body = render_notice(digest(HOSTILE * 3), TARGETS[kind]).body
 
     assert b"<!" not in body
     assert b"@channel" not in body
@@ -117,11 +123,13 @@ def test_names_act_on_nothing(kind):
 
 def test_slack_takes_a_week_with_very_much_to_say():
     long = digest()
-    many = Digest(
-        long.week, long.since, long.until, long.headline * 9,
-        tuple(f"{k} " + "&<>" * 3_000 for k in range(40)), long.data, ("&" * 5_000,) * 20, long.url,
-    )  # fmt: skip
-    body = render_digest(many, TARGETS["slack"]).body
+    many = replace(
+        long,
+        headline=long.headline * 9,
+        sentences=tuple(f"{k} " + "&<>" * 3_000 for k in range(40)),
+        notes=("&" * 5_000,) * 20,
+    )
+    body = render_notice(many, TARGETS["slack"]).body
 
     assert len(body.decode()) <= MAX_CHARS
     assert "more on the page" in body.decode()

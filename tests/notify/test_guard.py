@@ -12,9 +12,14 @@ from tests.notify.receivers import has_loopback_v6, listener, was_called
 from triage.errors import Unprocessable, UsageError
 from triage.notify import guard as guard_module
 from triage.notify.deliver import send
-from triage.notify.guard import Guard, is_public, parse_resolved_address, resolve_by_system
-from triage.notify.request import Request
-from triage.notify.web_url import parse_url
+from triage.notify.guard import (
+    Guard,
+    is_public,
+    parse_resolved_address,
+    parse_url,
+    resolve_by_system,
+)
+from triage.notify.message import Request
 
 PUBLIC = "93.184.216.34"
 NAMES = {

@@ -13,7 +13,7 @@ from tests.notify.test_golden import TARGETS
 from triage.notify.message import Event
 from triage.notify.registry import render
 from triage.notify.safe_text import cut_chars, find_web_link, format_plain, make_inert
-from triage.notify.slack_blocks import MAX_CHARS, escape_mrkdwn
+from triage.notify.slack import MAX_CHARS, escape_mrkdwn
 
 FORBIDDEN = (
     "<!channel", "<!here", "<!everyone", "<@U", "<#C", "@everyone", "@here", "@channel",

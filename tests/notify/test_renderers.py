@@ -21,12 +21,9 @@ from tests.notify.test_golden import TARGETS
 from triage.domain.category import Action, Category
 from triage.domain.report import Coverage, Refused
 from triage.errors import Unprocessable
-from triage.notify.headline import compose_headline
-from triage.notify.message import Event
-from triage.notify.next_steps import describe_coverage
+from triage.notify.headline import Severity, choose_severity, compose_headline, describe_coverage
+from triage.notify.message import Event, Kind
 from triage.notify.registry import get_receiver, render, validate
-from triage.notify.request import Kind
-from triage.notify.severity import Severity, choose_severity
 
 
 def sent(message_, kind):

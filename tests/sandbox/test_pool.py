@@ -16,6 +16,7 @@ import pytest
 
 import triage
 from benchmarks.service_processes import is_reader
+from tests.support.crash_readers import build_crash_environment
 from tests.support.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.category import Category
@@ -53,9 +54,9 @@ def log(tmp_path: Path) -> FileToRead:
 def reader() -> Iterator[Sandbox]:
     """A reader that some names bring down. It is one for all tests: starting takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "TRIAGE_TEST_CRASH_ON", "by-signal=segv,by-status=exit,by-memory=oom,by-hanging=hang"
-        )
+        asked = "by-signal=segv,by-status=exit,by-memory=oom,by-hanging=hang"
+        for name, value in build_crash_environment(asked).items():
+            patch.setenv(name, value)
         with Sandbox(2 << 30) as one:
             yield one
 
@@ -320,7 +321,7 @@ def test_a_child_does_not_outlive_a_parent_that_was_killed(log: FileToRead, stat
         [sys.executable, "-c", PARENT, str(log.path), state],
         stdout=subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TRIAGE_TEST_CRASH_ON": "poison=hang"},
+        env={**os.environ, **build_crash_environment("poison=hang")},
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
@@ -356,7 +357,8 @@ def test_its_limits_are_set(reader: Sandbox, log: FileToRead) -> None:
 def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
     tmp_path: Path, log: FileToRead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
+    for name, value in build_crash_environment("by-keeping=keep").items():
+        monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
     with Sandbox(2 << 30, 640 << 20) as one:
         good = one.extract([log], deadline_s=PATIENT_S)
@@ -375,7 +377,8 @@ def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
 def test_a_pool_never_blames_a_file_for_the_memory_of_the_one_before(
     log: FileToRead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
+    for name, value in build_crash_environment("by-keeping=keep").items():
+        monkeypatch.setenv(name, value)
     bad = FileToRead(log.path, "by-keeping", log.size_bytes)
     with SandboxPool(1, 2 << 30, 640 << 20) as pool, ThreadPoolExecutor(2) as threads:
         files = [bad, log, bad, bad, log]

@@ -13,7 +13,7 @@ from triage.domain.caller import Caller
 from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import StorageFull, TooMany, Unavailable
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.hooks.monitoring import take_notices
 from triage.services.hooks.notices import Notices

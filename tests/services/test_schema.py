@@ -15,7 +15,7 @@ from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.cli.main import main
 from triage.errors import UsageError
 from triage.parsers.extract.wire import COMPACT, pack, unpack
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.schema import bring_schema, keep_copy, prepare_schema, refuse_loss

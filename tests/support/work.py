@@ -14,8 +14,7 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import build_study, list_evidence_rows
 from triage.sandbox.child import judge_extract
-from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob, Readers
 from triage.server.work import make_runner
 from triage.services.context import Context
 from triage.signatures.own.own_signatures import own_from_bytes

@@ -32,23 +32,20 @@ POSTS = sorted(
     }
 )
 
-# What its signature opens, and nobody's login.
-BY_LINK = "/actions/{id}/decide"
-
 
 def filled(path: str) -> str:
     return re.sub(r"\{[a-z]+\}", "x", path)
 
 
 def test_the_routes_are_those_that_are_meant() -> None:
-    assert len(GETS) == 23, GETS
+    assert len(GETS) == 22, GETS
     assert POSTS == [
-        "/actions/{id}/decide", "/incidents/{id}/resolution", "/login", "/logout",
+        "/incidents/{id}/resolution", "/login", "/logout",
         "/queue/deliveries/{id}/resend", "/upload", "/upload/bundle",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [path for path in GETS if path != BY_LINK])
+@pytest.mark.parametrize("path", GETS)
 def test_without_a_login_every_page_asks_for_one_and_says_nothing(
     service: Service, path: str
 ) -> None:
@@ -58,7 +55,7 @@ def test_without_a_login_every_page_asks_for_one_and_says_nothing(
     assert answer.body == b""
 
 
-@pytest.mark.parametrize("path", [path for path in POSTS if path not in ("/login", BY_LINK)])
+@pytest.mark.parametrize("path", [path for path in POSTS if path != "/login"])
 def test_without_a_login_nothing_can_be_sent(service: Service, path: str) -> None:
     answer = Visit(service).submit(filled(path), {"category": "gpu"})
     # A script reads the answer of the one, a person that of the others.

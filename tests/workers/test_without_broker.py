@@ -11,7 +11,7 @@ from tests.support.waiting import eventually
 from triage.domain.states import WorkKind, WorkState
 from triage.queue.claim import Claim
 from triage.queue.runner import Handler, Runner
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.store.work import table
 from workers import dispatcher

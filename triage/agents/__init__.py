@@ -3,5 +3,3 @@
 The tools are written once. They ask the routes of the service, over HTTP from the command
 ``triage mcp`` and in the process from its route ``/mcp``: who may see what is decided there.
 """
-
-__all__: list[str] = []

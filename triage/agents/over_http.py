@@ -10,9 +10,8 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents.asking import Asker
-from triage.agents.server import Analyse, Run, build_mcp_server, map_tools
+from triage.agents.server import Analyse, Run, Turns, build_mcp_server, map_tools
 from triage.agents.shapes import OfFiles
-from triage.agents.turns import Turns
 
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
 

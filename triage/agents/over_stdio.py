@@ -13,9 +13,8 @@ from mcp.server.stdio import stdio_server
 from triage.agents.asking import Asker, ToolRefused
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
-from triage.agents.server import Analyse, build_mcp_server, map_tools
+from triage.agents.server import Analyse, Turns, build_mcp_server, map_tools
 from triage.agents.shapes import JobAnswer, OfPaths
-from triage.agents.turns import Turns
 
 
 def serve_stdio(ask: Asker | None) -> None:

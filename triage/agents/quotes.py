@@ -12,7 +12,8 @@ import unicodedata
 from itertools import accumulate
 from typing import Final
 
-from triage.agents.shapes import Quote, UntrustedText
+from pydantic import BaseModel
+
 from triage.domain.hosts import is_host_name
 from triage.domain.patterns import compile_re
 
@@ -39,6 +40,22 @@ _ANSI: Final = compile_re(
 _MARKUP: Final = str.maketrans({"<": "‹", ">": "›", "`": "'", "{": "(", "}": ")"})
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zl", "Zp", "Zs"})
+
+
+class Quote(BaseModel):
+    """Foreign text: ``ref`` is what the rest of the answer calls it."""
+
+    ref: str
+    of: str
+    text: str
+
+
+class UntrustedText(BaseModel):
+    """All foreign text of an answer; each between marks that hold ``nonce``."""
+
+    warning: str
+    nonce: str
+    quotes: list[Quote]
 
 
 class Quotes:
@@ -102,7 +119,7 @@ def clean_quote(text: str, max_bytes: int) -> str:
     Terminal commands, controls, marks of direction and of no width are removed; signs of
     markup are replaced.
 
-    >>> cleaned("\x1b[31mNaN\x1b[0m at\u202e </tool>\nstep 3", 99)
+    >>> clean_quote("\x1b[31mNaN\x1b[0m at\u202e </tool>\nstep 3", 99)
     'NaN at ‹/tool› step 3'
     """
     # Wide and styled forms first: what they stand for counts.

@@ -1,11 +1,14 @@
 """Server: the tools as an MCP server, whatever carries its messages."""
 
+import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import mcp_types as mcp
 from mcp.server.context import ServerRequestContext
@@ -15,7 +18,6 @@ from pydantic import BaseModel, ValidationError
 
 from triage.agents import questions, shapes
 from triage.agents.asking import Asker, ToolRefused, describe_agent_error
-from triage.agents.turns import Turns
 from triage.errors import TriageError
 from triage.version import __version__
 
@@ -36,7 +38,36 @@ _INSTRUCTIONS: Final = (
     " answer is."
 )
 
+AT_ONCE: Final = 3
+"""How many questions of one caller are answered at a time."""
+# Those of one answer of a model that asks about everything.
+MOST: Final = 12
+
 Run = Callable[[Any], Awaitable[shapes.ShortAnswer]]
+
+# The question, its title, and what it answers.
+_QUESTIONS: Final = (
+    (
+        questions.what_stopped_this_job, "What stopped this job?",
+        "Verdict, suspects, restart decision and evidence of the newest failure of a job.",
+    ),
+    (
+        questions.why_is_this_node_suspected, "Why is this node suspected?",
+        "The reasons for one suspect, each with file and line, and earlier convictions.",
+    ),
+    (
+        questions.what_else_happened_to_this_node, "What else happened to this node?",
+        "Incidents, distinct errors and rate of a node over the whole record.",
+    ),
+    (
+        questions.what_would_change_the_answer, "What would change the answer?",
+        "Which files are missing, how far the next suspect is behind, what was not read.",
+    ),
+    (
+        questions.fleet_summary, "How does the fleet do?",
+        "How often jobs stop, by what causes, and which nodes stand out.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,62 +104,51 @@ class Tool:
 
 def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
     """The tools by name: those of the service where one is asked, and that for files."""
-    tools: list[Tool] = []
+    tools = {}
     if ask is not None:
-        tools += (
-            Tool(
-                "what_stopped_this_job",
-                "What stopped this job?",
-                "Verdict, suspects, restart decision and evidence of the newest failure of a job.",
-                shapes.OfJob,
-                shapes.JobAnswer,
-                partial(questions.what_stopped_this_job, ask),
-            ),
-            Tool(
-                "why_is_this_node_suspected",
-                "Why is this node suspected?",
-                "The reasons for one suspect, each with file and line, and earlier convictions.",
-                shapes.OfIncident,
-                shapes.NodeReasons,
-                partial(questions.why_is_this_node_suspected, ask),
-            ),
-            Tool(
-                "what_else_happened_to_this_node",
-                "What else happened to this node?",
-                "Incidents, distinct errors and rate of a node over the whole record.",
-                shapes.OfNode,
-                shapes.NodeHistory,
-                partial(questions.what_else_happened_to_this_node, ask),
-            ),
-            Tool(
-                "what_would_change_the_answer",
-                "What would change the answer?",
-                "Which files are missing, how far the next suspect is behind, what was not read.",
-                shapes.OfJob,
-                shapes.Changes,
-                partial(questions.what_would_change_the_answer, ask),
-            ),
-            Tool(
-                "fleet_summary",
-                "How does the fleet do?",
-                "How often jobs stop, by what causes, and which nodes stand out.",
-                shapes.OfFleet,
-                shapes.FleetSummary,
-                partial(questions.fleet_summary, ask),
-            ),
-        )
+        for run, title, about in _QUESTIONS:
+            hints, name = get_type_hints(run), run.__name__
+            takes, gives = hints["asked"], hints["return"]
+            tools[name] = Tool(name, title, about, takes, gives, partial(run, ask))
     what = "What stopped the job, by flight-recorder dumps and logs of one incident."
-    tools.append(
-        Tool(
-            "analyse_files",
-            "What do these files say?",
-            f"{what} {analyse.how}",
-            analyse.takes,
-            shapes.JobAnswer,
-            analyse.run,
-        )
+    tools["analyse_files"] = Tool(
+        "analyse_files",
+        "What do these files say?",
+        f"{what} {analyse.how}",
+        analyse.takes,
+        shapes.JobAnswer,
+        analyse.run,
     )
-    return {tool.name: tool for tool in tools}
+    return tools
+
+
+class Turns:
+    """Up to ``at_once`` questions of a caller run, up to ``most`` are there; used by one loop."""
+
+    def __init__(self, at_once: int = AT_ONCE, most: int = MOST) -> None:
+        self.at_once = at_once
+        self.most = most
+        self.there: Counter[str] = Counter()
+        self.places: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(at_once)
+        )
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[None]:
+        """A turn of this caller, once one is free. Raises :class:`ToolRefused`."""
+        if self.there[caller] >= self.most:
+            raise ToolRefused(
+                f"{self.most} questions of this caller are waiting already: ask again when they"
+                " are answered, and a few at a time."
+            )
+        self.there[caller] += 1
+        try:
+            async with self.places[caller]:
+                yield
+        finally:
+            self.there[caller] -= 1
+            if not self.there[caller]:
+                del self.there[caller], self.places[caller]
 
 
 def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Server[dict[str, Any]]:

@@ -6,14 +6,6 @@ from typing import Annotated, Final
 
 import typer
 
-HELP = """
-Print a script that completes commands and options in a shell.
-
-\b
-    source <(triage completion bash)                       # in ~/.bashrc
-    source <(triage completion zsh)                        # in ~/.zshrc
-    triage completion fish > ~/.config/fish/completions/triage.fish
-"""
 _VARIABLE: Final = "_TRIAGE_COMPLETE"
 
 
@@ -28,7 +20,13 @@ class Shell(StrEnum):
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print the script; the help stands in ``HELP``."""
+    """Print a script that completes commands and options in a shell.
+
+    \b
+        source <(triage completion bash)                       # in ~/.bashrc
+        source <(triage completion zsh)                        # in ~/.zshrc
+        triage completion fish > ~/.config/fish/completions/triage.fish
+    """
     from typer._completion_shared import get_completion_script
 
     typer.echo(get_completion_script(prog_name="triage", complete_var=_VARIABLE, shell=str(shell)))

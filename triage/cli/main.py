@@ -12,32 +12,18 @@ from typing import Annotated
 
 import typer
 
-from triage.actions.cli import act, launch
+from triage.actions import cli as acting
 from triage.cli import (
     analyze,
-    audit,
     collect,
     completion,
-    delete,
-    doctor,
-    explain,
-    export,
-    incidents,
-    live,
     mcp,
-    migrate,
-    node,
-    parse,
-    prune,
-    retention,
-    retry,
+    operate,
+    record,
     serve,
-    show,
     signatures,
-    store,
     token,
     watch,
-    worker,
 )
 from triage.errors import TriageError
 from triage.fleet.cli import commands as fleet
@@ -86,40 +72,36 @@ def options(
 
 
 # The first sentence of each help stands in the list of commands.
-app.command(help=analyze.HELP)(analyze.analyze)
-app.command(help=explain.HELP)(explain.explain)
-app.command(help=parse.HELP)(parse.parse)
-app.command(help=collect.HELP)(collect.collect)
-app.command(help=live.HELP)(live.live)
-app.add_typer(
-    signatures.app, name="signatures", help=signatures.HELP, short_help="Signatures of your own."
-)
+app.command()(analyze.analyze)
+app.command()(analyze.explain)
+app.command()(analyze.parse)
+app.command()(collect.collect)
+app.command()(collect.live)
+app.add_typer(signatures.app, name="signatures", short_help="Signatures of your own.")
 # These ask a service that runs somewhere.
-app.command(help=incidents.HELP)(incidents.incidents)
-app.command(help=show.HELP)(show.show)
-app.command(help=watch.HELP)(watch.watch)
-app.command(help=node.HELP)(node.node)
-app.command(help=export.HELP)(export.export)
-app.command(help=launch.HELP)(launch.launch)
-app.add_typer(act.app, name="act", help=act.HELP, short_help="Act on convicted nodes, and undo it.")
-app.command(help=mcp.HELP)(mcp.mcp)
+app.command()(record.incidents)
+app.command()(record.show)
+app.command()(watch.watch)
+app.command()(record.node)
+app.command()(record.export)
+app.command()(acting.launch)
+app.add_typer(acting.app, name="act", short_help="Act on convicted nodes, and undo it.")
+app.command()(mcp.mcp)
 app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
 # These are the service. Each imports it when it runs: those above work without its packages.
-app.command(help=serve.HELP)(serve.serve)
-app.command(help=worker.WORKER_HELP)(worker.worker)
-app.command(help=worker.SCHEDULER_HELP)(worker.scheduler)
-app.command(help=migrate.HELP)(migrate.migrate)
-app.add_typer(token.app, name="token", help=token.HELP)
-app.command(help=audit.HELP)(audit.audit)
-app.command(help=prune.HELP)(prune.prune)
-app.command(help=retry.HELP)(retry.retry)
-app.add_typer(
-    retention.app, name="retention", help=retention.HELP, short_help="Days kept, by cluster."
-)
-app.add_typer(delete.app, name="delete", help=delete.HELP, short_help="Erase for good.")
-app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")
-app.command(help=doctor.HELP)(doctor.doctor)
-app.command(help=completion.HELP)(completion.completion)
+app.command()(serve.serve)
+app.command()(serve.worker)
+app.command()(serve.scheduler)
+app.command()(operate.migrate)
+app.add_typer(token.app, name="token")
+app.command()(operate.audit)
+app.command()(operate.prune)
+app.command()(operate.retry)
+app.add_typer(operate.retention_app, name="retention", short_help="Days kept, by cluster.")
+app.add_typer(operate.delete_app, name="delete", short_help="Erase for good.")
+app.add_typer(operate.store_app, name="store", short_help="Whose the blob store is.")
+app.command()(operate.doctor)
+app.command()(completion.completion)
 
 
 def _add_simulate() -> None:

@@ -6,22 +6,20 @@ from contextlib import ExitStack
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.extras import require_service_packages
 
-HELP = """
-Answer the questions of an agent, over stdio (MCP).
-
-A client of the Model Context Protocol starts it. With --url it asks that
-service; without, it answers from files of this machine alone. It only reads.
-
-\b
-Examples:
-  triage mcp
-  triage mcp --url https://triage.example --token-file ~/read.token
-"""
 _SILENT_S = 20.0
 
 
 def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
-    """Serve until the client goes; the help stands in ``HELP``."""
+    """Answer the questions of an agent, over stdio (MCP).
+
+    A client of the Model Context Protocol starts it. With --url it asks that
+    service; without, it answers from files of this machine alone. It only reads.
+
+    \b
+    Examples:
+      triage mcp
+      triage mcp --url https://triage.example --token-file ~/read.token
+    """
     with require_service_packages(), ExitStack() as stack:
         from triage.agents.asking import OverUrl
         from triage.agents.over_stdio import serve_stdio

@@ -18,6 +18,16 @@ _RFC_3339 = compile_re(
 )
 
 
+def make_group(help_text: str) -> typer.Typer:
+    """A command that has commands of its own."""
+    return typer.Typer(
+        help=help_text,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    )
+
+
 class Format(StrEnum):
     """How an answer is printed."""
 

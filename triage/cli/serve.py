@@ -1,25 +1,12 @@
 """``triage serve``: the service, on one machine by default."""
 
+import importlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from triage.cli.extras import require_service_packages
-
-HELP = """
-Run the service: take uploads, analyse them, answer over HTTP.
-
-By default it needs nothing else: it keeps an SQLite database and the files in
-the data directory, and runs a worker of its own. In a larger installation,
-TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and TRIAGE_BLOB_URL name the database,
-the broker and the blob store, and `triage worker` and `triage scheduler` run
-beside it.
-
-\b
-It prints one line on stdout once it answers: http://HOST:PORT
-SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
-"""
 
 
 def serve(
@@ -53,8 +40,55 @@ def serve(
         bool, typer.Option("--open", help="Ask for no token: everybody on this machine may do all.")
     ] = False,
 ) -> int:
-    """Run the service; the help stands in ``HELP``."""
+    """Run the service: take uploads, analyse them, answer over HTTP.
+
+    By default it needs nothing else: it keeps an SQLite database and the files in
+    the data directory, and runs a worker of its own. In a larger installation,
+    TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and TRIAGE_BLOB_URL name the database,
+    the broker and the blob store, and `triage worker` and `triage scheduler` run
+    beside it.
+
+    \b
+    It prints one line on stdout once it answers: http://HOST:PORT
+    SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
+    """
     with require_service_packages():
         from triage.cli.service import Options, run_service
 
         return run_service(Options(host, port, data_dir, workers, no_worker, open_access))
+
+
+def worker(
+    concurrency: Annotated[
+        int, typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor.")
+    ] = 0,
+    pool: Annotated[
+        str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")
+    ] = "prefork",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only parse, analyse, notify or retention; repeatable."),
+    ] = None,
+) -> int:
+    """Run a worker of the service, woken by Redis or RabbitMQ.
+
+    It needs TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and the blob store of the API.
+    Start any number of workers, on any number of machines, beside one
+    `triage scheduler`. After SIGTERM, work in progress has 20 s to finish; what is
+    not finished goes back to the queue.
+    """
+    options = ["--concurrency", str(concurrency), "--pool", pool]
+    options += [word for name in kind or [] for word in ("--kind", name)]
+    with require_service_packages():
+        # By name: the library knows no worker.
+        return int(importlib.import_module("workers.worker").main(options))
+
+
+def scheduler() -> int:
+    """Run the scheduler: it wakes workers for rows nobody holds.
+
+    Once a day it also removes what is too old, as `triage prune` does.
+    One scheduler is enough; a second does no harm.
+    """
+    with require_service_packages():
+        return int(importlib.import_module("workers.scheduler").main())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from triage.cli.extras import open_service_context
+from triage.cli.options import make_group
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,26 +20,7 @@ A TOML file holds them. analyze, parse and explain take it with --signatures;
 a service reads TRIAGE_SIGNATURES and what is uploaded here or over HTTP.
 """
 
-app = typer.Typer(
-    help=HELP,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
-_CHECK_HELP = """
-Check a file of signatures, or a folder of them.
-
-Prints for each entry the examples that it hits, the near misses that it
-misses, and which built-in signature had its lines before.
-
-\b
-Example:
-  triage signatures check own.toml
-
-\b
-Exit status: 0 all is well; 2 something is wrong, each fault on a line of its
-own with its file and line.
-"""
+app = make_group(HELP)
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, or a folder of them.")]
 
 
@@ -49,9 +31,21 @@ _Name = Annotated[
 Result = TypeVar("Result")
 
 
-@app.command(help=_CHECK_HELP)
+@app.command()
 def check(path: _File) -> int:
-    """Check ``path``; ``_CHECK_HELP`` is what people read of it."""
+    """Check a file of signatures, or a folder of them.
+
+    Prints for each entry the examples that it hits, the near misses that it
+    misses, and which built-in signature had its lines before.
+
+    \b
+    Example:
+      triage signatures check own.toml
+
+    \b
+    Exit status: 0 all is well; 2 something is wrong, each fault on a line of its
+    own with its file and line.
+    """
     from triage.render.words.clean import format_one_line
     from triage.signatures.own.check import check_from_files, read_files_below
     from triage.signatures.own.faults import FaultySignatures
@@ -108,19 +102,7 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list sho
     return 0
 
 
-_TRY_HELP = """
-Try a file on past incidents, and change nothing.
-
-Reads the stored logs of the newest incidents again, with the signatures in
-force and with this file beside them, and says which answers would be others.
-
-\b
-Example:
-  triage signatures try own.toml --since 30d
-"""
-
-
-@app.command("try", help=_TRY_HELP)
+@app.command("try")
 def try_file(
     path: _OneFile,
     since: Annotated[
@@ -134,7 +116,15 @@ def try_file(
     ] = 60.0,
     name: _Name = "",
 ) -> int:
-    """Try ``path``; ``_TRY_HELP`` is what people read of it."""
+    """Try a file on past incidents, and change nothing.
+
+    Reads the stored logs of the newest incidents again, with the signatures in
+    force and with this file beside them, and says which answers would be others.
+
+    \b
+    Example:
+      triage signatures try own.toml --since 30d
+    """
     from triage.cli.options import parse_since_time
 
     begin, body = parse_since_time(since), _read_head(path)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from triage.cli.extras import open_service_context
+from triage.cli.options import make_group
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,12 +25,7 @@ Scopes: ingest (uploads and hooks), read (questions), admin (everything).
 A token with bounds reaches its cluster, nodes or job alone.
 """
 
-app = typer.Typer(
-    help=HELP,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = make_group(HELP)
 
 
 @app.command()

@@ -16,22 +16,6 @@ from triage.cli.output import emit, render_answer
 if TYPE_CHECKING:
     from triage.client import Client, Incident
 
-HELP = """
-Watch one incident until its answer is final, then print it.
-
-A terminal shows one view that is kept up to date; elsewhere each change is
-one line on stderr. Ctrl-C ends the command and changes nothing.
-
-\b
-Examples:
-  triage watch inc_01m7z63k2atd86c7aaq2
-  triage watch inc_01m7z63k2atd86c7aaq2 --timeout 600 > answer.txt
-
-\b
-Exit status: 0 answered; 1 the analysis failed, or the time was up;
-2 wrong usage; 130 interrupted.
-"""
-
 _SHORTEST_S, _LONGEST_S = 0.5, 5.0
 _MAX_SUSPECTS = 3
 
@@ -49,15 +33,26 @@ def watch(
     ],
     timeout: Annotated[
         float | None,
-        typer.Option(
-            "--timeout", min=0, metavar="S", help="Give up after S seconds; never if left out."
-        ),
+        typer.Option(min=0, metavar="S", help="Give up after S seconds; never if left out."),
     ] = None,
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
-    """Watch; the help stands in ``HELP``."""
+    """Watch one incident until its answer is final, then print it.
+
+    A terminal shows one view that is kept up to date; elsewhere each change is
+    one line on stderr. Ctrl-C ends the command and changes nothing.
+
+    \b
+    Examples:
+      triage watch inc_01m7z63k2atd86c7aaq2
+      triage watch inc_01m7z63k2atd86c7aaq2 --timeout 600 > answer.txt
+
+    \b
+    Exit status: 0 answered; 1 the analysis failed, or the time was up;
+    2 wrong usage; 130 interrupted.
+    """
     with stop_at_once(TIDY_S), open_client(url, token_file, ca_file) as client:
         with _open_screen() as shown:
             incident = follow(client, incident_id, timeout, shown)

@@ -22,7 +22,7 @@ from triage.collectors.files import open_artifact
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
 
 _CHUNK = 1 << 20
 # Bytes in which the first whole line is looked for, where only the end of a log is kept.

@@ -12,13 +12,13 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
 
 _CHUNK = 1 << 18
 # After the deadline: time to close files and to say what was left.
@@ -61,30 +61,20 @@ def capture(
     ``argv[0]`` is an absolute path. A command that has not ended at ``deadline`` is
     killed, and what it printed is kept. Never raises for a command that fails.
     """
-    environment = {"PATH": os.pathsep.join(FOLDERS), "LC_ALL": "C"}
-    if "TZ" in os.environ:
-        environment["TZ"] = os.environ["TZ"]
+    zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
+    nothing, in_time = subprocess.DEVNULL, True
     try:
-        process = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return Captured(0, f"cannot be run: {error.strerror}")
-    running.add(process.pid)
-    try:
-        in_time = _drain(process, scratch, max_bytes, deadline)
-    finally:
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        running.discard(process.pid)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        with run_command(argv, zone, stdin=nothing, stderr=nothing) as process:
+            for part in iterate_output(process, deadline):
+                scratch.write(part)
+                if scratch.tell() >= 2 * max_bytes:
+                    _keep_end(scratch, max_bytes)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(1.0, deadline.left_s()))
+    except TimeoutError:
+        in_time = False
+    except CannotRun as error:
+        return Captured(0, str(error))
     size = scratch.seek(0, os.SEEK_END)
     if not in_time:
         return Captured(size, "did not end in time; what it had printed is kept")
@@ -93,12 +83,45 @@ def capture(
     return Captured(size, "" if status in {0, -signal.SIGKILL} else f"ended with status {status}")
 
 
-def _drain(
-    process: subprocess.Popen[bytes], scratch: IO[bytes], max_bytes: int, deadline: Deadline
-) -> bool:
-    """Copy until the command closes its output; whether it did so before ``deadline``."""
+class CannotRun(Exception):
+    """A command cannot be started; the message is a clause."""
+
+
+@contextmanager
+def run_command(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    stdin: int | IO[bytes],
+    stderr: int | IO[bytes],
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A command in a process group of its own, which is killed at the end.
+
+    Raises :class:`CannotRun`.
+    """
+    variables = {"PATH": os.pathsep.join(FOLDERS), "LC_ALL": "C", **environment}
+    try:
+        process = subprocess.Popen(
+            list(argv), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=variables,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise CannotRun(f"cannot be run: {error.strerror}") from error
+    running.add(process.pid)
+    try:
+        yield process
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        running.discard(process.pid)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def iterate_output(process: subprocess.Popen[bytes], deadline: Deadline) -> Iterator[bytes]:
+    """What a command prints until it closes its output. Raises TimeoutError at the deadline."""
     if process.stdout is None:
-        return False
+        return
     pipe = process.stdout.fileno()
     while not deadline.passed():
         ready, _, _ = select.select([pipe], [], [], min(1.0, deadline.left_s()))
@@ -106,13 +129,9 @@ def _drain(
             continue
         part = os.read(pipe, _CHUNK)
         if not part:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(min(1.0, deadline.left_s()))
-            return True
-        scratch.write(part)
-        if scratch.tell() >= 2 * max_bytes:
-            _keep_end(scratch, max_bytes)
-    return False
+            return
+        yield part
+    raise TimeoutError
 
 
 def _keep_end(scratch: IO[bytes], size: int) -> None:

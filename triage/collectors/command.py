@@ -6,25 +6,30 @@ have everything; 2 wrong usage. An epilogue is never held up, and never fails by
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from triage.collectors.artifact import DUMP, JOB_LOG, KERNEL_LOG
+from triage.collectors.artifact import DUMP, JOB_LOG, KERNEL_LOG, Deadline
 from triage.collectors.bundle import one_line
 from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
-from triage.collectors.deadline import Deadline
 from triage.collectors.files import parse_literals
-from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, parse_bytes, parse_seconds
+from triage.collectors.options import (
+    OPTIONS,
+    SHARED,
+    Misuse,
+    Options,
+    convert_values,
+    make_parser,
+)
 from triage.collectors.send import ACCEPTED, REFUSED
-from triage.version import __version__
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Mapping, Sequence
 
     from triage.collectors.artifact import Skipped
@@ -73,69 +78,17 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options; the same as those of ``triage collect``."""
-    made = _Parser(
-        prog="triage collect",
-        description=_ABOUT,
-        epilog=__doc__.partition("\n\n")[2],
-        # "--token X" must not be taken for --token-file: X would be a token.
-        allow_abbrev=False,
-    )
-    for name, option in OPTIONS.items():
-        if not option.metavar:
-            made.add_argument(name, action="store_true", help=option.help)
-            continue
-        values: dict[str, Any] = {"metavar": option.metavar, "default": option.default}
-        if option.metavar in {"GLOB", "NAME=TEXT"}:
-            values["action"] = "append"
-        elif option.metavar == "S":
-            values["type"] = float
-        elif option.metavar == "HOW":
-            values["choices"] = SHARED
-        default = " (default: %(default)s)" if option.default else ""
-        made.add_argument(name, help=option.help + default, **values)
-    made.add_argument("--version", action="version", version=f"nccl-triage {__version__}")
-    return made
+    return make_parser("triage collect", _ABOUT, __doc__.partition("\n\n")[2], OPTIONS)
 
 
 def list_options(given: argparse.Namespace) -> Options:
-    """The arguments as :class:`Options`. Raises :class:`Misuse` for a size or time."""
-    return Options(
-        url=given.url,
-        token_file=given.token_file,
-        job_id=given.job_id,
-        node=given.node,
-        cluster=given.cluster,
-        attempt=given.attempt,
-        incident=given.incident,
-        fr=tuple(given.fr or ()),
-        logs=tuple(given.logs or ()),
-        literals=parse_literals(given.literal or (), [*(given.fr or ()), *(given.logs or ())]),
-        kernel_log=given.kernel_log,
-        no_kernel_log=given.no_kernel_log,
-        since=None if given.since is None else parse_seconds(given.since),
-        shared=given.shared,
-        digest=given.digest,
-        wait_for_wanted_s=given.wait_for_wanted,
-        only_with_dumps=given.only_with_dumps,
-        wait_for_dumps_s=given.wait_for_dumps,
-        deadline_s=given.deadline,
-        max_bytes=parse_bytes(given.max_bytes),
-        max_log_bytes=parse_bytes(given.max_log_bytes),
-        spool=given.spool,
-        spool_max_bytes=parse_bytes(given.spool_max_bytes),
-        flush_spool=given.flush_spool,
-        dry_run=given.dry_run,
-        strict=given.strict,
-        compress=not given.no_compress,
-        ca_file=given.ca_file,
-        insecure=given.insecure,
-    )
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        # The message quotes what was given, which may be a token by mistake.
-        self.exit(2, f"triage collect: {hide_tokens(message)}. See --help.\n")
+    """The arguments as :class:`Options`. Raises :class:`Misuse` for a value that cannot be."""
+    values = convert_values(OPTIONS, vars(given))
+    if values["shared"] not in SHARED:
+        raise Misuse(f"--shared is one of {', '.join(SHARED)}")
+    literals = parse_literals(values.pop("literal"), [*values["fr"], *values["logs"]])
+    compress = not values.pop("no_compress")
+    return Options(**values, compress=compress, literals=literals)
 
 
 def _misused(error: Misuse) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MAKER = "triage.sandbox.node_digests"

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import time
 from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import DUMP, Artifact, SearchContext, Skipped
 from triage.collectors.files import Match, safe_name, search
-from triage.collectors.shares import is_shared
+from triage.collectors.surroundings import on_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
     from triage.collectors.surroundings import Surroundings
 
 # The service takes no larger dump.
@@ -119,3 +120,28 @@ def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
         elif now and time.monotonic() - quiet_since >= _QUIET_S:
             return
         time.sleep(min(_LOOK_EVERY_S, deadline.left_s()))
+
+
+# A file on a network file system may be of any node's rank; to send it in this node's name would
+# put the rank on the wrong node, and every node of the job would send all of them.
+
+
+def is_shared(path: str, context: SearchContext) -> bool:
+    """Whether ``path`` lies where all nodes see it and does not bear this node's name."""
+    if context.options.shared == "own":
+        return False
+    name = os.path.basename(path)
+    if re.search(rf"(?<![A-Za-z0-9]){re.escape(context.surroundings.node)}(?![A-Za-z0-9])", name):
+        return False
+    return bool(on_network(os.path.dirname(path)))
+
+
+def explain_left(artifact: Artifact, context: SearchContext) -> str:
+    """Why this node does not send a shared ``artifact``; empty where it does."""
+    if not artifact.shared or context.options.shared == "send":
+        return ""
+    if context.options.shared == "skip":
+        return "on a network file system, and --shared skip was given"
+    if context.surroundings.first is False:
+        return "on a network file system; the first node of the job sends it"
+    return ""

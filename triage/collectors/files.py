@@ -20,8 +20,7 @@ from triage.collectors.options import NO_LITERALS, Misuse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from triage.collectors.artifact import Artifact
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Artifact, Deadline
 
 # More matches than one node has ranks and logs: a pattern that is too wide.
 MAX_MATCHES = 10_000

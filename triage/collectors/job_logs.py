@@ -7,12 +7,12 @@ import os
 from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import JOB_LOG, Artifact, SearchContext, Skipped
-from triage.collectors.dumps import oldest
+from triage.collectors.dumps import is_shared, oldest
 from triage.collectors.files import node_folder, safe_name, search
-from triage.collectors.shares import is_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 # Paths that schedulers and launchers hand on, each to one file.
 _FILE_VARIABLES = ("SLURM_JOB_STDOUT", "SLURM_JOB_STDERR", "TORCHELASTIC_ERROR_FILE")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import time
 from calendar import timegm
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from triage.collectors.credentials import hide_tokens
+from triage.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,12 +46,24 @@ class Misuse(Exception):
 class Option(NamedTuple):
     """An option of the command line; ``metavar`` is empty for a flag.
 
-    GLOB and NAME=TEXT are given again for more, S is in seconds, HOW is one of ``SHARED``.
+    S is in seconds, SIZE in bytes or with a unit, TIME as :func:`parse_seconds` takes it.
     """
 
     metavar: str
     help: str
     default: str | float | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it is given again for more."""
+        return self.metavar in {"GLOB", "NAME=TEXT", "SOURCE"}
+
+    @property
+    def kind(self) -> type:
+        """The type of one value."""
+        if self.metavar == "S":
+            return float
+        return int if self.metavar == "PID" or isinstance(self.default, int) else str
 
 
 OPTIONS = {
@@ -125,6 +141,52 @@ class Options(NamedTuple):
     compress: bool = True
     ca_file: str | None = None
     insecure: bool = False
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # The message quotes what was given, which may be a token by mistake.
+        self.exit(2, f"{self.prog}: {hide_tokens(message)}. See --help.\n")
+
+
+def make_parser(
+    prog: str, about: str, epilog: str, table: Mapping[str, Option]
+) -> argparse.ArgumentParser:
+    """The parser of a command with these options, for a node that has nothing but Python."""
+    # "--token X" must not be taken for --token-file: X would be a token.
+    made = _Parser(prog=prog, description=about, epilog=epilog, allow_abbrev=False)
+    for name, option in table.items():
+        if not option.metavar:
+            made.add_argument(name, action="store_true", help=option.help)
+            continue
+        made.add_argument(
+            name,
+            metavar=option.metavar,
+            default=option.default,
+            type=option.kind,
+            action="append" if option.repeatable else "store",
+            help=option.help + (" (default: %(default)s)" if option.default else ""),
+        )
+    made.add_argument("--version", action="version", version=f"nccl-triage {__version__}")
+    return made
+
+
+def convert_values(table: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given by fields of options: sizes in bytes, moments since the epoch, seconds by
+    names that say so, repeated values as a tuple. Raises :class:`Misuse`.
+    """
+    values = {}
+    for name, option in table.items():
+        key = name[2:].replace("-", "_")
+        value = given[key]
+        if option.metavar == "SIZE":
+            value = parse_bytes(value)
+        elif option.metavar == "TIME" and value is not None:
+            value = parse_seconds(value)
+        elif option.repeatable:
+            value = tuple(value or ())
+        values[f"{key}_s" if option.metavar == "S" else key] = value
+    return values
 
 
 def parse_bytes(text: str) -> int:

@@ -61,22 +61,15 @@ class Surroundings(NamedTuple):
 def find_surroundings(options: Options, environment: Mapping[str, str]) -> Surroundings:
     """What ``options`` say, else the environment. Raises :class:`Misuse` without a job id."""
     job_id = options.job_id or environment.get("SLURM_JOB_ID") or ""
-    node = (
-        options.node
-        or environment.get("SLURMD_NODENAME")
-        or environment.get("NODE_NAME")
-        # NCCL prints the name up to its first dot; so the two meet.
-        or socket.gethostname().partition(".")[0]
-    )
     if not options.flush_spool or job_id:
         _check_name("--job-id", job_id)
-    _check_name("--node", node)
+    node = find_node_name(options.node, environment)
     user = _number(environment.get("SLURM_JOB_UID"))
     nodes = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST")
     return Surroundings(
         job_id=job_id,
         node=node,
-        cluster=_choose_name("--cluster", options.cluster, environment, _CLUSTER),
+        cluster=find_cluster(options.cluster, environment),
         attempt=_choose_name("--attempt", options.attempt, environment, _ATTEMPT),
         homes=_list_homes(environment, user),
         owner=user if os.geteuid() == 0 else None,
@@ -84,6 +77,20 @@ def find_surroundings(options: Options, environment: Mapping[str, str]) -> Surro
         first=None if not nodes else get_first_node(nodes) == node,
         environment=environment,
     )
+
+
+def find_node_name(asked: str | None, environment: Mapping[str, str]) -> str:
+    """How the scheduler calls this node, else its host name. Raises :class:`Misuse`."""
+    node = asked or environment.get("SLURMD_NODENAME") or environment.get("NODE_NAME")
+    # NCCL prints the name up to its first dot; so the two meet.
+    node = node or socket.gethostname().partition(".")[0]
+    _check_name("--node", node)
+    return node
+
+
+def find_cluster(asked: str | None, environment: Mapping[str, str]) -> str:
+    """The name of the cluster, empty where nothing says it. Raises :class:`Misuse`."""
+    return _choose_name("--cluster", asked, environment, _CLUSTER)
 
 
 def get_first_node(nodes: str) -> str:

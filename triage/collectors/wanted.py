@@ -22,9 +22,8 @@ from triage.collectors.send import (
 )
 
 if TYPE_CHECKING:
-    from triage.collectors.artifact import Artifact
+    from triage.collectors.artifact import Artifact, Deadline
     from triage.collectors.credentials import Token
-    from triage.collectors.deadline import Deadline
     from triage.collectors.endpoint import Endpoint
 
 _KINDS = {"flight_recorder": DUMP, "kernel_log": KERNEL_LOG, "job_log": JOB_LOG}

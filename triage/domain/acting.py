@@ -27,7 +27,7 @@ class ActMode(StrEnum):
     DRY_RUN = "dry_run"
     """It writes down what it would do, and does nothing."""
     APPROVE = "approve"
-    """It proposes, and a person approves, by a command or a signed link."""
+    """It proposes, and a person approves."""
     AUTO = "auto"
 
 

@@ -16,12 +16,16 @@ import orjson
 
 from triage.domain.report import Suspect, Verdict
 from triage.domain.wire import format_iso_utc
-from triage.notify.headline import compose_headline
-from triage.notify.message import Event, Message
-from triage.notify.request import JSON, Request, Target
+from triage.notify.headline import (
+    choose_severity,
+    compose_headline,
+    describe_restart,
+    format_reason,
+    is_healthy,
+    select_top_suspects,
+)
+from triage.notify.message import JSON, Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
-from triage.notify.severity import choose_severity
-from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 

@@ -20,33 +20,19 @@ from triage.domain.category import HARDWARE, Action, Category
 from triage.domain.own_events import AGENT, CHECK, SOURCE
 from triage.domain.report import Suspect, Verdict
 from triage.domain.wire import format_iso_utc
-from triage.notify.message import Event, Message
-from triage.notify.request import Request, Target
+from triage.notify.headline import is_healthy
+from triage.notify.message import Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
-from triage.notify.suspects import is_healthy
 
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 _HEALTH: Final = "internal.nccl-triage.health.v1"
 
 RECOMMENDED: Final[Mapping[Category, str]] = MappingProxyType(
-    {
-        Category.GPU: "RESTART_BM",
-        Category.GPU_HBM: "COMPONENT_RESET",
-        Category.GPU_SRAM: "COMPONENT_RESET",
-        Category.GPU_GSP: "RESTART_BM",
-        Category.GPU_THERMAL: "CONTACT_SUPPORT",
-        Category.NVLINK: "COMPONENT_RESET",
-        Category.SDC: "RUN_DCGMEUD",
-        Category.NIC: "CONTACT_SUPPORT",
-        Category.NETWORK: "CONTACT_SUPPORT",
-        Category.SSD: "CONTACT_SUPPORT",
-        Category.POWER: "CONTACT_SUPPORT",
-        Category.CHASSIS: "CONTACT_SUPPORT",
-        Category.IO_BOARD: "CONTACT_SUPPORT",
-        Category.CPU: "CONTACT_SUPPORT",
-        Category.HOST_MEMORY: "CONTACT_SUPPORT",
-    }
+    dict.fromkeys(HARDWARE, "CONTACT_SUPPORT")
+    | dict.fromkeys((Category.GPU, Category.GPU_GSP), "RESTART_BM")
+    | dict.fromkeys((Category.GPU_HBM, Category.GPU_SRAM, Category.NVLINK), "COMPONENT_RESET")
+    | {Category.SDC: "RUN_DCGMEUD"}
 )
 """NVSentinel's action for each of our hardware categories; an action of the answer itself
 (``reset_gpu``, ``reboot_node``) is more exact, and comes first."""
@@ -80,8 +66,9 @@ def render(message: Message, target: Target) -> Request | None:
         standing = now
         ended = {node: one for node, one in before.items() if node not in now}
     events = [
-        *(_build_cloud_event(message, node, one, healthy=False) for node, one in standing.items()),
-        *(_build_cloud_event(message, node, one, healthy=True) for node, one in ended.items()),
+        _build_cloud_event(message, node, one, healthy=healthy)
+        for healthy, nodes in ((False, standing), (True, ended))
+        for node, one in nodes.items()
     ]
     if not events:
         return None

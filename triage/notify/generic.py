@@ -9,8 +9,7 @@ from datetime import datetime
 
 from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
-from triage.notify.message import Event, Message, Wire
-from triage.notify.request import JSON, Request, Target
+from triage.notify.message import JSON, Event, Message, Request, Target, Wire
 from triage.render.data.wire import encode_line
 
 # All four occur inside JSON strings only, and never as part of an escape.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import Restart
@@ -105,3 +106,42 @@ def check_events(events: Iterable[str] | None) -> tuple[Event, ...]:
             "an event is not known", hint=f"give some of {', '.join(Event)}", places=places
         )
     return tuple(event for event in Event if event in named) or DEFAULT_EVENTS
+
+
+JSON: Mapping[str, str] = {"content-type": "application/json"}
+
+
+class Kind(StrEnum):
+    """Whose form a message takes."""
+
+    GENERIC = "generic"
+    SLACK = "slack"
+    PAGERDUTY = "pagerduty"
+    ALERTMANAGER = "alertmanager"
+    CLOUDEVENTS = "cloudevents"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where messages of one subscription go. ``routing_key`` is PagerDuty's."""
+
+    kind: Kind
+    url: str
+    routing_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, complete but for its signature."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Render(Protocol):
+    """A message in the form of one kind of receiver; None where that receiver stays quiet."""
+
+    def __call__(self, message: Message, target: Target) -> Request | None:
+        """The request; the same message and target give the same bytes."""

@@ -13,12 +13,16 @@ from collections.abc import Sequence
 
 from triage.domain.report import Suspect, Verdict
 from triage.domain.wire import format_iso_utc
-from triage.notify.headline import compose_headline
-from triage.notify.message import Event, Message
-from triage.notify.request import JSON, Request, Target
+from triage.notify.headline import (
+    choose_severity,
+    compose_headline,
+    describe_restart,
+    format_reason,
+    is_healthy,
+    select_top_suspects,
+)
+from triage.notify.message import JSON, Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
-from triage.notify.severity import choose_severity
-from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import format_belief
 
@@ -55,21 +59,12 @@ def build_notice_page(
         "timestamp": at,
         "custom_details": {"incidents": [format_plain(line, 400) for line in lines]},
     }
-    event: dict[str, object] = {
-        "routing_key": target.routing_key or "",
-        "event_action": "trigger",
-        "dedup_key": f"nccl-triage {at}",
-        "client": "nccl-triage",
-        "payload": payload,
-    }
-    link = find_web_link(url)
-    return _request(target, {**event, "client_url": link} if link else event)
+    return _request(target, _make_trigger(target, f"nccl-triage {at}", payload, url))
 
 
 def _build_trigger(
     message: Message, target: Target, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
-    link = find_web_link(message.url)
     payload: dict[str, object] = {
         "summary": format_plain(f"{compose_headline(message)}. {verdict.summary}", MAX_SUMMARY),
         "source": _choose_source(message, suspects),
@@ -80,17 +75,24 @@ def _build_trigger(
         "class": format_plain(verdict.kind, 64),
         "custom_details": _build_details(message, verdict, suspects),
     }
+    event = _make_trigger(target, _derive_dedup_key(message), payload, message.url)
+    if "client_url" in event:
+        event["links"] = [{"href": event["client_url"], "text": "Open the incident"}]
+    return event
+
+
+def _make_trigger(
+    target: Target, dedup_key: str, payload: dict[str, object], url: str
+) -> dict[str, object]:
     event: dict[str, object] = {
         "routing_key": target.routing_key or "",
         "event_action": "trigger",
-        "dedup_key": _derive_dedup_key(message),
+        "dedup_key": dedup_key,
         "client": "nccl-triage",
         "payload": payload,
     }
-    if link:
-        event["client_url"] = link
-        event["links"] = [{"href": link, "text": "Open the incident"}]
-    return event
+    link = find_web_link(url)
+    return {**event, "client_url": link} if link else event
 
 
 def _resolve(message: Message, target: Target) -> dict[str, object]:

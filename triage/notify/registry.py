@@ -11,15 +11,11 @@ from triage.errors import Place, Unprocessable
 from triage.notify import (
     alertmanager,
     cloudevents,
-    digest_generic,
-    digest_slack,
     generic,
     pagerduty,
     slack,
 )
-from triage.notify.digest import Digest
-from triage.notify.message import Event, Message
-from triage.notify.request import Kind, Render, RenderDigest, Request, Target
+from triage.notify.message import Event, Kind, Message, Render, Request, Target
 
 ACTS = frozenset({Event.ACTION_PROPOSED, Event.ACTION_DONE, Event.ACTION_FAILED})
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
@@ -33,12 +29,12 @@ class Receiver:
     ``signed``: requests carry the Standard Webhooks headers. ``latest_only``: a message
     that waits is void once a later one of the same incident and subscription exists, as
     the receiver keeps a state: a late trigger would reopen what a resolve has closed.
-    ``render_digest`` is None for receivers of alarms, as a look back on a week is none.
+    ``looks_back``: takes acts and digests too, which are no alarms.
     ``each``: every message is sent by itself, also in a storm; a program reads them.
     """
 
     render: Render
-    render_digest: RenderDigest | None = None
+    looks_back: bool = False
     default_url: str | None = None
     needs_routing_key: bool = False
     signed: bool = False
@@ -47,10 +43,10 @@ class Receiver:
 
 
 _RECEIVERS: Mapping[Kind, Receiver] = {
-    Kind.GENERIC: Receiver(generic.render, digest_generic.render, signed=True),
-    Kind.SLACK: Receiver(slack.render, digest_slack.render),
+    Kind.GENERIC: Receiver(generic.render, looks_back=True, signed=True),
+    Kind.SLACK: Receiver(slack.render, looks_back=True),
     Kind.PAGERDUTY: Receiver(
-        pagerduty.render, None, pagerduty.EVENTS_URL, needs_routing_key=True, latest_only=True
+        pagerduty.render, default_url=pagerduty.EVENTS_URL, needs_routing_key=True, latest_only=True
     ),
     Kind.ALERTMANAGER: Receiver(alertmanager.render, latest_only=True),
     Kind.CLOUDEVENTS: Receiver(cloudevents.render, signed=True, each=True),
@@ -67,30 +63,19 @@ def render(message: Message, target: Target) -> Request | None:
     return _RECEIVERS[target.kind].render(message, target)
 
 
-def render_digest(digest: Digest, target: Target) -> Request | None:
-    """A week in the form of ``target``; None where that receiver takes none."""
-    draw = _RECEIVERS[target.kind].render_digest
-    return None if draw is None else draw(digest, target)
-
-
 def check_takes(kind: Kind, events: Sequence[str]) -> None:
     """Raises :class:`Unprocessable` for an event that this kind of receiver does not take."""
-    acts = [index for index, event in enumerate(events) if event in ACTS]
-    if acts and kind in (Kind.PAGERDUTY, Kind.ALERTMANAGER, Kind.CLOUDEVENTS):
-        raise Unprocessable(
-            f"{kind} takes alarms, and an act on a node is none",
-            hint="subscribe a receiver of kind generic or slack to it",
-            places=(Place(f"body/events/{acts[0]}", f"not told to {kind}"),),
-        )
-    if Event.FLEET_DIGEST in events and _RECEIVERS[kind].render_digest is None:
-        place = f"body/events/{events.index(Event.FLEET_DIGEST)}"
-        raise Unprocessable(
-            f"{kind} takes alarms, and {Event.FLEET_DIGEST} is none: it would page somebody for"
-            " a look back",
-            hint="subscribe a receiver of kind generic or slack to it; alert on the gauges"
-            " triage_fleet_* of /metrics instead",
-            places=(Place(place, f"not told to {kind}"),),
-        )
+    if _RECEIVERS[kind].looks_back:
+        return
+    for index, event in enumerate(events):
+        if event in ACTS or event == Event.FLEET_DIGEST:
+            what = "an act on a node" if event in ACTS else event
+            raise Unprocessable(
+                f"{kind} takes alarms, and {what} is none",
+                hint="subscribe a receiver of kind generic or slack to it; /metrics has gauges of"
+                " acts and of the fleet to alert on",
+                places=(Place(f"body/events/{index}", f"not told to {kind}"),),
+            )
 
 
 def validate(kind: str, url: str | None = None, routing_key: str | None = None) -> Target:

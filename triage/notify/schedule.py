@@ -55,13 +55,12 @@ class ReceiverState:
     """How the receiver of one subscription does, over all its deliveries.
 
     ``failing`` after a try that failed, until one succeeds. ``tried_at`` is when the last
-    try began, ``succeeded_at`` when the last success ended. ``not_before`` is when the
-    receiver asked to be called again (Retry-After), None when it did not.
+    try began. ``not_before`` is when the receiver asked to be called again (Retry-After), None
+    when it did not.
     """
 
     failing: bool = False
     tried_at: datetime | None = None
-    succeeded_at: datetime | None = None
     not_before: datetime | None = None
 
 
@@ -89,9 +88,7 @@ def compute_due_time(
 ) -> datetime:
     """When ``delivery`` is due; ``oldest`` says that no other of its subscription is older."""
     at = delivery.next_at
-    if _back_since(delivery, receiver):
-        at = now
-    elif receiver.failing and oldest:
+    if receiver.failing and oldest:
         at = min(at, probe_at(receiver, now))
     return max(at, _bound_not_before(receiver, now))
 
@@ -105,16 +102,6 @@ def select_due_deliveries(
         delivery
         for index, delivery in enumerate(ordered)
         if compute_due_time(delivery, receiver, now, oldest=index == 0) <= now
-    )
-
-
-def _back_since(delivery: Pending, receiver: ReceiverState) -> bool:
-    """The receiver took another message after it had failed to take this one."""
-    return (
-        not receiver.failing
-        and receiver.succeeded_at is not None
-        and delivery.tried_at is not None
-        and delivery.tried_at < receiver.succeeded_at
     )
 
 

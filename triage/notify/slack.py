@@ -8,27 +8,84 @@ Text is ``verbatim``: Slack then makes no links and no mentions out of it, and w
 markup all the same (``<!channel>``) is escaped.
 """
 
-from collections.abc import Iterator
+import html
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triage.domain.report import Because, Suspect
-from triage.notify.headline import compose_headline, describe_suspect_place
-from triage.notify.message import Event, Message
-from triage.notify.request import JSON, Request, Target
-from triage.notify.safe_text import format_commands, format_plain
-from triage.notify.slack_blocks import (
-    MAX_CHARS,
-    Block,
-    encode_slack_message,
-    escape_mrkdwn,
-    make_context_block,
-    make_header_block,
-    make_section_block,
-    page_link,
+from triage.notify.headline import (
+    compose_headline,
+    describe_restart,
+    describe_suspect_place,
+    format_place,
+    select_top_suspects,
 )
-from triage.notify.suspects import describe_restart, format_place, select_top_suspects
+from triage.notify.message import JSON, Event, Message, Request, Target
+from triage.notify.safe_text import (
+    escape_to_fit,
+    find_web_link,
+    format_commands,
+    format_plain,
+    make_inert,
+)
+from triage.render.data.wire import encode_line
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import name_ranks
+
+MAX_CHARS = 8_000
+"""Slack refuses messages of some 13,000 characters, JSON included."""
+
+_MAX_LINK = 500
+
+Block = dict[str, object]
+
+
+def encode_slack_message(text: str, blocks: Iterable[Block]) -> bytes:
+    """A whole message; ``text`` is what a phone's notification shows."""
+    value = {
+        "text": text,
+        "blocks": list(blocks),
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    return encode_line(value).rstrip(b"\n")
+
+
+def escape_mrkdwn(text: str, limit: int) -> str:
+    """``text`` as mrkdwn that acts on nothing, at most ``limit`` characters, entities whole."""
+    return escape_to_fit(make_inert(text), limit, _with_entities)
+
+
+def make_header_block(title: str) -> Block:
+    """The title of a message; plain text."""
+    return {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}
+
+
+def make_section_block(text: str) -> Block:
+    """A paragraph."""
+    return {"type": "section", "text": _make_mrkdwn(text)}
+
+
+def make_context_block(text: str) -> Block:
+    """Small print."""
+    return {"type": "context", "elements": [_make_mrkdwn(text)]}
+
+
+def page_link(url: str, words: str) -> Block | None:
+    """A paragraph that links to a page of ours; None where ``url`` is no plain, short address."""
+    link = find_web_link(url)
+    if not link or len(link) > _MAX_LINK:
+        return None
+    return make_section_block(f"<{_with_entities(link)}|{words}>")
+
+
+def _make_mrkdwn(text: str) -> Block:
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def _with_entities(line: str) -> str:
+    return html.escape(line, quote=False)
+
 
 _MAX_HEADER = 150
 

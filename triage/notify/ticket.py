@@ -14,7 +14,13 @@ from collections.abc import Iterator
 
 from triage.domain.patterns import compile_re
 from triage.domain.report import Suspect
-from triage.notify.headline import compose_headline, describe_suspect_place
+from triage.notify.headline import (
+    compose_headline,
+    describe_restart,
+    describe_suspect_place,
+    format_place,
+    select_top_suspects,
+)
 from triage.notify.message import Message
 from triage.notify.safe_text import (
     escape_to_fit,
@@ -23,7 +29,6 @@ from triage.notify.safe_text import (
     format_plain,
     make_inert,
 )
-from triage.notify.suspects import describe_restart, format_place, select_top_suspects
 from triage.render.words.belief import format_belief
 from triage.render.words.ranges import condense
 

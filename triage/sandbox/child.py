@@ -16,12 +16,11 @@ import os
 import resource
 import select
 import signal
-import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
@@ -47,10 +46,9 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import DatedRow, build_study, list_evidence_rows
-from triage.sandbox.confinement.confine import confine
+from triage.sandbox.confinement.confine import confine, restrict
 from triage.sandbox.confinement.kernel import call_prctl
 from triage.sandbox.errors import OUT_OF_MEMORY
-from triage.sandbox.limits import restrict
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
 from triage.sandbox.warm_up import warm_up
 from triage.signatures.own.own_signatures import own_from_bytes
@@ -133,7 +131,6 @@ class _Server:
         self.facts, self.job = b"", JobExcerpts(Job())
         self.own = b""
         self.since_given_back = 0
-        self.crashes = _list_asked_crashes()
 
     def answer(self, request: bytes) -> bool:
         """One request. An error is an answer too; only lack of memory ends the process.
@@ -185,9 +182,6 @@ class _Server:
         for file in files:
             # What a reader cannot open is no fault of the file, as its bytes might be.
             os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
-            for name, crash in self.crashes:
-                if name in file.artifact:
-                    crash()
         ranks = {name: rank for name, _, rank, _ in asked["files"] if rank is not None}
         parts = []
         told["states"] = states = []
@@ -287,56 +281,6 @@ class _ResidentMemory:
         if self.pages is None:
             return 0
         return int(os.pread(self.pages, 256, 0).split()[1]) * resource.getpagesize()
-
-
-# ``substring=segv,other=hang``: artifacts whose name holds it bring the reader down. Nobody but
-# the reader looks at it.
-_CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
-_KEPT: Final[list[bytes]] = []
-
-
-def _list_asked_crashes() -> list[tuple[str, Callable[[], None]]]:
-    """Which names bring this process down, and how; none outside of tests."""
-    asked = os.environ.get(_CRASH_ON, "")
-    pairs = [one.rpartition("=") for one in asked.split(",") if "=" in one]
-    return [(name, _CRASHES[how]) for name, _, how in pairs]
-
-
-def _crash_by_signal() -> None:
-    ctypes.string_at(0)
-
-
-def _hang() -> None:
-    while True:
-        time.sleep(1)
-
-
-def _run_out_of_memory() -> None:
-    held = []
-    while True:
-        held.append(bytearray(64 << 20))
-
-
-def _leave() -> None:
-    os._exit(3)
-
-
-def _keep_memory() -> None:
-    _KEPT.append(os.urandom(1 << 20) * 800)
-
-
-def _reach_the_network() -> None:
-    socket.socket().close()
-
-
-_CRASHES: Final[dict[str, Callable[[], None]]] = {
-    "segv": _crash_by_signal,
-    "hang": _hang,
-    "oom": _run_out_of_memory,
-    "exit": _leave,
-    "keep": _keep_memory,
-    "network": _reach_the_network,
-}
 
 
 if __name__ == "__main__":

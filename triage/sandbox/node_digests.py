@@ -16,8 +16,7 @@ from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
-from triage.sandbox.confinement.confine import confine
-from triage.sandbox.limits import restrict
+from triage.sandbox.confinement.confine import confine, restrict
 from triage.sandbox.warm_up import SMALL_DUMP, hold_exclusive_lock
 
 _LONGEST_LINE: Final = 1 << 14

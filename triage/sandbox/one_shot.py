@@ -15,8 +15,8 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Corrupt
+from triage.sandbox.confinement.confine import REFUSED
 from triage.sandbox.errors import TRIED_TOO_MUCH
-from triage.sandbox.limits import REFUSED
 from triage.sandbox.process import build_child_environment
 
 _PIECE: Final = 1 << 20

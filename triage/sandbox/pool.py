@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import structlog
 
@@ -359,3 +359,35 @@ class SandboxPool:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+class Readers(Protocol):
+    """A pool of children that can be killed; in tests, readers in the same process.
+
+    Both raise ``ReaderDied``, ``ReaderTooSlow`` and ``ReaderFailed``.
+    """
+
+    def extract(
+        self,
+        files: Sequence[FileToRead],
+        facts_json: bytes = b"{}",
+        *,
+        own: bytes = b"",
+        deadline_s: float,
+    ) -> list[Extracted]:
+        """What ``files`` came down to, in their order; ``own`` are own signatures."""
+        ...
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        known: KnownOfJob = NOTHING_KNOWN,
+        *,
+        deadline_s: float,
+    ) -> Analysis:
+        """The answer that follows from packed extracts."""
+        ...
+
+    def close(self) -> None:
+        """End the children."""
+        ...

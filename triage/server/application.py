@@ -55,7 +55,7 @@ _ROUTES: Final = (
 )  # fmt: skip
 PAGES: Final = (
     *mount.ROUTERS, overview_pages.router, node_pages.router, fleet_pages.router,
-    act_pages.router, agents.router,
+    agents.router,
 )  # fmt: skip
 
 

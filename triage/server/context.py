@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from triage.actions.services.hooks import ActingOnNodes
+from triage.actions.services.acts import ActingOnNodes
 from triage.actions.services.rules import check_settings
 from triage.fleet.services.hooks import RecordedFleet
 from triage.queue.wakeups import Wakeups

@@ -19,7 +19,7 @@ from triage.notify.guard import Guard
 from triage.queue.claim import Claim
 from triage.queue.runner import GivenUp, Handler, Runner, make_owner_name
 from triage.queue.sweeper import Sweeper
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up

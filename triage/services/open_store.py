@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from triage.client.exports.over_http import ServiceIncidents
-from triage.client.exports.store import IncidentSource, Store
+from triage.client.exports.store import IncidentSource, ServiceIncidents, Store
 from triage.client.transport import Transport
 from triage.errors import UsageError
 

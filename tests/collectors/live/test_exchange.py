@@ -5,10 +5,9 @@ import time
 
 import pytest
 
-from triage.collectors.deadline import Deadline
-from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
-from triage.collectors.live.exchange import post
-from triage.collectors.live.ras import ask_ras_status, find_ras_address
+from triage.collectors.artifact import Deadline
+from triage.collectors.live.exchange import ask_ras_status, find_ras_address, post
+from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 

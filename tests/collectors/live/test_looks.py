@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tests.collectors.live.conftest import seen
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder
 from triage.collectors.live.look import LookPlan, take_look
 from triage.collectors.live.processes import Job, RankProcess

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triage.collectors.live.command import fill, main
-from triage.collectors.live.folder import PullFolder
+from triage.collectors.live.folder import PullFolder, extract_files, merge_facts
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.reach import (
     Reach,
@@ -18,7 +18,6 @@ from triage.collectors.live.reach import (
     make_remote_command,
     make_srun_command,
 )
-from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.collectors.live.conftest import seen
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.processes import find_jobs
 from triage.collectors.live.pull import find_job

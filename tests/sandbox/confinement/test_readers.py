@@ -16,6 +16,7 @@ import zstandard
 
 from tests.formats.examples import EXAMPLES
 from tests.hostile.inputs import everything
+from tests.support.crash_readers import build_crash_environment
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack
 from triage.parsers.files.inputs import InputFile, find_inputs
@@ -38,7 +39,8 @@ FOLDERS = (
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRIAGE_TEST_CRASH_ON", "by-network=network")
+        for name, value in build_crash_environment("by-network=network").items():
+            patch.setenv(name, value)
         with Sandbox(2 << 30) as one:
             one.ready_child()
             yield one

@@ -18,7 +18,7 @@ from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.domain.wire import format_iso_utc
 from triage.errors import NotAllowed, Unavailable
 from triage.render.data import wire
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.hooks import keep

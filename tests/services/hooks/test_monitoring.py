@@ -10,7 +10,7 @@ from tests.support.work import do_all
 from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
 from triage.services.hooks.cloudevents import read_event_notices

@@ -10,7 +10,7 @@ from tests.support.work import do_all
 from triage.domain.caller import Caller
 from triage.domain.failure_match import Failure
 from triage.domain.states import IncidentState, WorkKind
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_bundle

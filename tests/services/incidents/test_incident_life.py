@@ -13,7 +13,7 @@ from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.render.data import wire
 from triage.sandbox.errors import ReaderDied
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.incidents.announce import announce

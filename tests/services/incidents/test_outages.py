@@ -16,7 +16,7 @@ from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkSta
 from triage.errors import NotFound, StorageFull, TriageError, Unavailable
 from triage.queue.runner import Runner
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.application import create_app
 from triage.server.work import make_runner
 from triage.services import doctor

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve

@@ -19,7 +19,7 @@ from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.store import checks, record
 from triage.fleet.store.runs import list_runs
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry

@@ -5,7 +5,7 @@ from tests.support.work import do_all
 from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.fleet.services.parts import answer_hardware
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.taint import taint_token, untaint_token

@@ -19,7 +19,7 @@ from triage.domain.failure_match import Failure
 from triage.domain.file_kind import FileKind
 from triage.domain.states import WorkKind
 from triage.render.data import wire
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import take_bundle

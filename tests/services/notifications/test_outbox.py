@@ -17,7 +17,7 @@ from triage.domain.failure_match import Failure
 from triage.domain.states import DeliveryState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.notify.registry import validate
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import resolve

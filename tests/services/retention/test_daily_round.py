@@ -8,7 +8,7 @@ from tests.services.incidents.test_incident_life import JOB, announce_and_settle
 from tests.support.work import ReadersHere, do_one
 from triage import clock
 from triage.domain.states import WorkKind
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server import work
 from triage.services.context import Context
 from triage.store.database.clock import watch_clock

@@ -19,9 +19,8 @@ from tests.support.work import do_all
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkKind
 from triage.errors import Conflict, Gone, NotFound, Unprocessable
-from triage.notify.message import check_events
-from triage.notify.request import Kind
-from triage.sandbox.readers import Readers
+from triage.notify.message import Kind, check_events
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.retention import erase
 from triage.services.retention.erase import delete_artifact, delete_incident, finish_erasures

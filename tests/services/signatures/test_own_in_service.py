@@ -12,8 +12,7 @@ from tests.support.work import do_all
 from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable, UsageError
-from triage.sandbox.pool import Sandbox
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers, Sandbox
 from triage.services.context import Context, open_context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry

@@ -4,16 +4,33 @@ Every act can be repeated: one that finds the node as it would leave it changes 
 process that was killed between decision and act looks first, and acts at most once.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
-from triage.actions.names import NODE, parse_reason_incident
+from triage.domain.category import Category
+from triage.domain.patterns import compile_re
 from triage.errors import TriageError, UsageError
 from triage.render.words.clean import format_one_line
 from triage.settings import Settings
+
+NODE: Final = compile_re(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
+"""A node's name that is handed to a scheduler; every other one is refused."""
+_REASON: Final = compile_re(r"triage:(?P<incident>[A-Za-z0-9_-]{1,64}):", re.ASCII)
+
+
+def format_act_reason(incident_id: str, category: Category, confidence: float) -> str:
+    """The reason that stands at the scheduler: one word, so that other tools can read it."""
+    return f"triage:{incident_id}:{category}:{confidence:.2f}"
+
+
+def parse_reason_incident(reason: str) -> str | None:
+    """The incident of a reason of ours; None for the words of others, who are left alone."""
+    match = _REASON.match(reason)
+    return match["incident"] if match else None
 
 
 class SchedulerAway(TriageError):

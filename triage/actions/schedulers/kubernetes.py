@@ -21,13 +21,13 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any, Final
 
-from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
     check_node_name,
+    parse_reason_incident,
     parse_scheduler_time,
 )
 from triage.clock import read_utc_now

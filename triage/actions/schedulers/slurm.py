@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Final
 
-from triage.actions.names import parse_reason_incident
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
     check_node_name,
+    parse_reason_incident,
     parse_scheduler_time,
 )
 from triage.domain.patterns import compile_re

@@ -12,9 +12,7 @@ from typing import Any, Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.actions.names import format_act_reason
-from triage.actions.schedulers.interface import make_scheduler
-from triage.actions.services.links import make_decide_url
+from triage.actions.schedulers.interface import format_act_reason, make_scheduler
 from triage.actions.services.rules import (
     HALTED,
     Convicted,
@@ -32,15 +30,15 @@ from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, TriageError
-from triage.notify.act import ActNotice, render_act
-from triage.notify.message import Event, derive_message_id
-from triage.notify.request import Kind, Target
+from triage.notify.message import Event, Kind, Target, derive_message_id
+from triage.notify.notice import Notice, render_notice
+from triage.services.context import ActingHooks
+from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.messages import deliveries, subscriptions
-from triage.store.views import NewDelivery
+from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
@@ -247,14 +245,14 @@ class ActWriter:
     def _decide(self, one: NodeActView, by: str, step: str, **values: object) -> NodeActView:
         values |= {"decided_by": by, "decided_at": self.now}
         if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
-            raise make_decided_conflict(self.find(one.id))
+            raise _make_decided_conflict(self.find(one.id))
         self.note(step, one, by)
         return self.find(one.id)
 
     def _check_waiting(self, one: NodeActView) -> None:
         """Raises :class:`Conflict` for an act that is no proposal, or has expired."""
         if one.state is not ActionState.PROPOSED:
-            raise make_decided_conflict(one)
+            raise _make_decided_conflict(one)
         if one.expires_at is not None and one.expires_at <= self.now:
             raise Conflict(
                 f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
@@ -339,29 +337,31 @@ class ActWriter:
         if event is None:
             return
         wire = one.to_dict()
-        notice = ActNotice(
-            event, self.now, headline or _compose_headline(one), {key: wire[key] for key in _FACTS},
-            make_decide_url(self.session, self.settings, one),
-        )  # fmt: skip
+        url = f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}"
+        line = headline or _compose_headline(one)
+        data = {"headline": line, "action": {key: wire[key] for key in _FACTS}, "url": url}
+        lines: tuple[str, ...] = (f"Incident {one.incident_id}",)
+        if event is Event.ACTION_PROPOSED and wire["expires_at"]:
+            lines += (f"It may be approved until {wire['expires_at']}.",)
+        notice = Notice(event, self.now, line, lines, data, url, page="the act")
         there = incidents.find(self.session, one.incident_id) is not None
         step = (
             f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
         )
-        # Not those that the hook of an incident named: whoever holds the link may approve.
+        # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):
-            request = render_act(notice, Target(Kind(receiving.kind), receiving.url))
+            request = render_notice(notice, Target(Kind(receiving.kind), receiving.url))
             if request is None:
                 continue
-            new = NewDelivery(
-                derive_message_id(one.id, step, event, receiving.id),
-                receiving.id, one.incident_id if there else None, one.revision, str(event),
-                request.method, request.url, request.headers, request.body,
+            message_id = derive_message_id(one.id, step, event, receiving.id)
+            of = one.incident_id if there else None
+            write_message(
+                self.session, message_id, receiving.id, event, request, self.now,
+                incident_id=of, revision=one.revision,
             )  # fmt: skip
-            deliveries.add(self.session, new, self.now)
-            work.enqueue(self.session, WorkKind.NOTIFY, receiving.id, self.now)
 
 
-def make_decided_conflict(one: NodeActView) -> Conflict:
+def _make_decided_conflict(one: NodeActView) -> Conflict:
     """Why a proposal that is none any more cannot be decided."""
     by = f" by {one.decider}" if one.decided_by else ""
     return Conflict(
@@ -378,3 +378,31 @@ def _compose_headline(one: NodeActView) -> str:
     if one.state is ActionState.DONE:
         return f"{one.node} was {_DONE_IN_WORDS.get(one.verb, 'excluded')}: {one.why}"
     return f"Not done: {what}: {one.error or one.why}"
+
+
+class ActingOnNodes(ActingHooks):
+    """What acting on nodes does beside an incident, by the rows of acts."""
+
+    def answered(
+        self, session: Session, settings: Settings, incident_id: str, now: datetime
+    ) -> None:
+        """Propose what the answer of a settled incident asks for."""
+        ActWriter(session, settings, now).answered(incident_id)
+
+    def resolved(
+        self, session: Session, settings: Settings, incident_id: str, now: datetime
+    ) -> None:
+        """Find acts that were wrong by what a person says."""
+        standing = load_standing(session, incident_id)
+        if standing is not None:
+            ActWriter(session, settings, now).look_back(standing)
+
+    def halted(self, session: Session, settings: Settings) -> str | None:
+        """Why nothing is done to nodes; None where acts are done, or acting is off."""
+        if settings.act_mode is ActMode.OFF:
+            return None
+        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
+        found = None if cluster_id is None else acts.find_halt(session, cluster_id)
+        if found is None:
+            return None
+        return f"acts on nodes are halted since {found.at:%Y-%m-%d %H:%M}Z: {found.reason}"

@@ -12,13 +12,13 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from triage.actions.names import format_act_reason
 from triage.actions.schedulers.interface import (
     NodeView,
     PoolView,
     Scheduler,
     SchedulerAway,
     SchedulerRefused,
+    format_act_reason,
 )
 from triage.actions.services.acts import SERVICE, ActWriter
 from triage.actions.services.rules import (

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from triage.actions.names import NODE
+from triage.actions.schedulers.interface import NODE
 from triage.actions.store.evidence import Source, Standing
 from triage.domain.acting import ActMode, Verb
 from triage.domain.category import HARDWARE, Category, Role

@@ -10,7 +10,6 @@ from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Action, ActuatorHalt, Audit, Cluster, Node, Work
-from triage.actions.names import describe_decider
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
@@ -45,9 +44,7 @@ class NodeActView(WireForm):
     revision: Annotated[int, "Of the answer that it rests on."]
     why: str
     asked_by: Annotated[str, "`triage`, or the id of a token."]
-    decided_by: Annotated[
-        str | None, "Token that said yes or no; `link:NAME` is what somebody typed."
-    ]
+    decided_by: Annotated[str | None, "The token that said yes or no."]
     created_at: datetime
     expires_at: Annotated[datetime | None, "When a proposal, or an exclusion, ends by itself."]
     decided_at: datetime | None
@@ -69,7 +66,7 @@ class NodeActView(WireForm):
     @property
     def decider(self) -> str:
         """Who said yes or no, else who asked for it, for people."""
-        return describe_decider(self.decided_by or self.asked_by)
+        return self.decided_by or self.asked_by
 
 
 @dataclass(frozen=True, slots=True)

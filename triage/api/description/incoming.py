@@ -13,7 +13,7 @@ from triage.api.requests.values import NAME_SCHEMA
 from triage.domain.acting import ASKED_FOR
 from triage.domain.category import Category
 from triage.notify.message import Event
-from triage.notify.request import Kind as ReceiverKind
+from triage.notify.message import Kind as ReceiverKind
 
 _FILE: Final = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 _ENUMS: Final[dict[str, list[str]]] = {

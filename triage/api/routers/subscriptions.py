@@ -19,8 +19,8 @@ from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.errors import NotFound
 from triage.notify.message import Event
+from triage.notify.message import Kind as ReceiverKind
 from triage.notify.registry import validate
-from triage.notify.request import Kind as ReceiverKind
 from triage.services.notifications.subscribe import (
     resend,
     rotate_secret,

@@ -8,14 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, Unpack
 
-from triage.client.exports.parquet import write_tables
-from triage.client.exports.tables import COUNTED, TABLES, count_name
+from triage.client.exports.tables import COUNTED, TABLES, count_name, write_tables
+from triage.client.incident import build_incident_path
+from triage.client.transport import Transport
 from triage.clock import read_utc_now
 from triage.domain.batched import split_into_batches
 from triage.render.data.tables import build_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 Row = Mapping[str, Any]
 # Incidents whose suspects and evidence are asked for at once.
@@ -198,3 +200,37 @@ def _build_labelled_row(
         "node_right": None if label["node"] is None else best.get("node") == label["node"],
         **{name: counts[name] for name in names},
     }
+
+
+class ServiceIncidents:
+    """Incidents of the service behind ``transport``: two questions for each."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    def incidents(self, filters: Mapping[str, object]) -> Iterator[Mapping[str, Any]]:
+        """As the list of the service has them, newest first."""
+        query = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in filters.items()
+        }
+        return self.transport.pages("/v1/incidents", query)
+
+    def suspects(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """As the answer of the service has them, best first."""
+        for one in incident_ids:
+            for row in self.transport.get(build_incident_path(one, "suspects"))["suspects"]:
+                yield one, row
+
+    def evidence(self, incident_ids: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """In the order read."""
+        for one in incident_ids:
+            for row in self.transport.pages(build_incident_path(one, "evidence")):
+                yield one, row
+
+    def close(self) -> None:
+        """End the connections."""
+        self.transport.close()
+
+    def __repr__(self) -> str:
+        return self.transport.url

@@ -12,17 +12,17 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from triage.collectors.capture import end_all
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.live.every_node import pull_all_nodes
+from triage.collectors.live.folder import write_tar
 from triage.collectors.live.options import LIVE_OPTIONS, SOURCES, LiveOptions
 from triage.collectors.live.pull import pull
 from triage.collectors.live.reach import HOW
 from triage.collectors.live.send import send_folder
-from triage.collectors.live.tar import write_tar
-from triage.collectors.options import Misuse, parse_bytes
+from triage.collectors.options import Misuse, convert_values, make_parser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ _NICENESS = 5
 
 def main(argv: Sequence[str]) -> int:
     """Run the command with ``argv``; its exit status."""
-    arguments = _make_parser().parse_args(argv)
     try:
+        arguments = _make_parser().parse_args(argv)
         options = read_options(arguments)
         if not options.out and not options.send:
             raise Misuse("give --out DIR, --out - or --send; triage live also analyses")
@@ -79,29 +79,11 @@ def fill(options: LiveOptions, environment: Mapping[str, str], root: str) -> Non
         raise Misuse(f"cannot write {error.filename or root}: {error.strerror}") from error
 
 
-def read_options(arguments: Any) -> LiveOptions:  # noqa: ANN401 - argparse's namespace, or ours
-    """The arguments as :class:`LiveOptions`. Raises :class:`Misuse`."""
+def read_options(arguments: argparse.Namespace) -> LiveOptions:
+    """The arguments as :class:`LiveOptions`. Raises :class:`Misuse` for a value that cannot be."""
+    values = convert_values(LIVE_OPTIONS, vars(arguments))
     return check_options(
-        LiveOptions(
-            job=arguments.job,
-            pid=arguments.pid,
-            all_nodes=arguments.all_nodes,
-            nodes=arguments.nodes,
-            via=arguments.via,
-            out=arguments.out,
-            looks=arguments.looks,
-            budget_s=arguments.budget,
-            max_bytes=parse_bytes(arguments.max_bytes),
-            without=tuple(arguments.without or ()),
-            node=arguments.node,
-            cluster=arguments.cluster,
-            send=arguments.send,
-            url=arguments.url,
-            token_file=arguments.token_file,
-            ca_file=arguments.ca_file,
-            every_s=arguments.every,
-            one_of_many=getattr(arguments, "one_of_many", False),
-        )
+        LiveOptions(**values, one_of_many=getattr(arguments, "one_of_many", False))
     )
 
 
@@ -127,31 +109,10 @@ def check_options(options: LiveOptions) -> LiveOptions:
 
 def _make_parser() -> argparse.ArgumentParser:
     """The options; the same as those of ``triage live``, less what analyses."""
-    made = _Parser(
-        prog="triage live", description=_ABOUT, epilog=__doc__.partition("\n\n")[2],
-        allow_abbrev=False,
-    )  # fmt: skip
-    for name, option in LIVE_OPTIONS.items():
-        if not option.metavar:
-            made.add_argument(name, action="store_true", help=option.help)
-            continue
-        values: dict[str, Any] = {"metavar": option.metavar, "default": option.default}
-        if option.metavar == "SOURCE":
-            values["action"] = "append"
-        elif option.metavar in {"N", "PID"}:
-            values["type"] = int
-        elif option.metavar == "S":
-            values["type"] = float
-        default = " (default: %(default)s)" if option.default else ""
-        made.add_argument(name, help=option.help + default, **values)
+    made = make_parser("triage live", _ABOUT, __doc__.partition("\n\n")[2], LIVE_OPTIONS)
     # What the command says to its copies on other nodes.
     made.add_argument("--one-of-many", action="store_true", help=argparse.SUPPRESS)
     return made
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"triage live: {hide_tokens(message)}. See --help.\n")
 
 
 def print_to_stderr(line: str) -> None:

@@ -12,13 +12,13 @@ import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 from triage.collectors.live.exchange import post
+from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
     from triage.collectors.live.exchange import Address
     from triage.collectors.live.processes import RankProcess
 

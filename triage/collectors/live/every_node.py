@@ -13,10 +13,9 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
-from triage.collectors.deadline import Deadline
-from triage.collectors.live.folder import PullFolder, stamp_text
-from triage.collectors.live.parallel import run_all
-from triage.collectors.live.program import Printed, run_program
+from triage.collectors.artifact import Deadline
+from triage.collectors.live.folder import PullFolder, extract_files, merge_facts, stamp_text
+from triage.collectors.live.program import Printed, run_all, run_program
 from triage.collectors.live.reach import (
     Reach,
     choose_reach,
@@ -24,14 +23,13 @@ from triage.collectors.live.reach import (
     make_remote_command,
     make_srun_command,
 )
-from triage.collectors.live.tar import extract_files, merge_facts
 from triage.collectors.options import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from triage.collectors.live.options import LiveOptions
-    from triage.collectors.live.parallel import Task
+    from triage.collectors.live.program import Task
 
 # Beside the budget of each node: to reach it, and to bring its files back.
 _TRANSFER_S = 15.0

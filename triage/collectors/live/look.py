@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.capture import program
-from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 from triage.collectors.live.debug_server import (
     FRONTEND_PORT,
     HANDLERS,
@@ -21,24 +20,29 @@ from triage.collectors.live.debug_server import (
     find_addresses,
     parse_ports,
 )
-from triage.collectors.live.exchange import post
-from triage.collectors.live.folder import stamp_text
-from triage.collectors.live.parallel import run_all
+from triage.collectors.live.exchange import ask_ras_status, find_ras_address, post
+from triage.collectors.live.folder import (
+    ANSWERED,
+    SILENT,
+    TOOL_FAILED,
+    UNREACHABLE,
+    Question,
+    stamp_text,
+)
 from triage.collectors.live.pipe import dump_by_pipe, find_pipe
-from triage.collectors.live.program import run_program
-from triage.collectors.live.ras import ask_ras_status, find_ras_address
+from triage.collectors.live.program import run_all, run_program
 from triage.collectors.live.seen import PROC, read_file
 from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
     from triage.collectors.live.debug_server import ServerHandler
     from triage.collectors.live.exchange import Address
     from triage.collectors.live.folder import PullFolder
-    from triage.collectors.live.parallel import Task
     from triage.collectors.live.processes import Job, RankProcess
+    from triage.collectors.live.program import Task
 
 # Threads that wait for answers. Programs of our own run two for each core at most.
 _WIDTH = 64

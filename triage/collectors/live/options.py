@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from triage.collectors.options import Option
+
 _MIB = 1 << 20
 
 # What can be asked, and so left out by --without.
 SOURCES = ("py-spy", "proc", "debug-server", "pipe", "ras", "gpu")
 
 
-class LiveOption(NamedTuple):
-    """An option of the command line; ``metavar`` is empty for a flag, S is in seconds."""
-
-    metavar: str
-    help: str
-    default: str | float | None = None
-
-
 LIVE_OPTIONS = {
-    "--job": LiveOption("ID", "the job, where several run on this node"),
-    "--pid": LiveOption("PID", "a process of the job: it and all below it"),
-    "--all-nodes": LiveOption("", "ask every node of the job, over srun, ssh or kubectl exec"),
-    "--nodes": LiveOption("LIST", "the nodes or pods, with commas, or a file with one a line"),
-    "--via": LiveOption("HOW", "how nodes are reached: auto, srun, ssh or kubectl", "auto"),
-    "--out": LiveOption("DIR", "the incident folder to write; - is a tar on stdout"),
-    "--looks": LiveOption("N", "how often all is asked", 2),
-    "--budget": LiveOption("S", "seconds that all looks may take", 30.0),
-    "--max-bytes": LiveOption("SIZE", "most of all files of a node", "256M"),
-    "--without": LiveOption("SOURCE", "leave out a source, repeatable: " + ", ".join(SOURCES)),
-    "--node": LiveOption("NAME", "this node [SLURMD_NODENAME, NODE_NAME, the host name]"),
-    "--cluster": LiveOption(
-        "NAME", "the cluster [TRIAGE_CLUSTER, SLURM_CLUSTER_NAME, the token's]"
-    ),
-    "--send": LiveOption("", "send the folder to a service"),
-    "--url": LiveOption("URL", "address of the service, for --send", ""),
-    "--token-file": LiveOption("FILE", "file that holds the token; else TRIAGE_TOKEN"),
-    "--ca-file": LiveOption("FILE", "certificate authorities to trust for https"),
-    "--every": LiveOption("S", "look every S seconds for ever; act only on a hang", 0.0),
+    "--job": Option("ID", "the job, where several run on this node"),
+    "--pid": Option("PID", "a process of the job: it and all below it"),
+    "--all-nodes": Option("", "ask every node of the job, over srun, ssh or kubectl exec"),
+    "--nodes": Option("LIST", "the nodes or pods, with commas, or a file with one a line"),
+    "--via": Option("HOW", "how nodes are reached: auto, srun, ssh or kubectl", "auto"),
+    "--out": Option("DIR", "the incident folder to write; - is a tar on stdout"),
+    "--looks": Option("N", "how often all is asked", 2),
+    "--budget": Option("S", "seconds that all looks may take", 30.0),
+    "--max-bytes": Option("SIZE", "most of all files of a node", "256M"),
+    "--without": Option("SOURCE", "leave out a source, repeatable: " + ", ".join(SOURCES)),
+    "--node": Option("NAME", "this node [SLURMD_NODENAME, NODE_NAME, the host name]"),
+    "--cluster": Option("NAME", "the cluster [TRIAGE_CLUSTER, SLURM_CLUSTER_NAME, the token's]"),
+    "--send": Option("", "send the folder to a service"),
+    "--url": Option("URL", "address of the service, for --send", ""),
+    "--token-file": Option("FILE", "file that holds the token; else TRIAGE_TOKEN"),
+    "--ca-file": Option("FILE", "certificate authorities to trust for https"),
+    "--every": Option("S", "look every S seconds for ever; act only on a hang", 0.0),
 }
 
 

@@ -14,11 +14,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from triage.collectors.files import open_regular
-from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
+from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 from triage.collectors.live.seen import PROC
 
 if TYPE_CHECKING:
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
     from triage.collectors.live.processes import RankProcess
 
 _NAME = "pipe"

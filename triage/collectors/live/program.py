@@ -1,23 +1,28 @@
-"""What a program prints, bounded in time and bytes; it is killed with its children at the end."""
+"""Programs, bounded in time and bytes and killed with their children at the end; and calls side by
+side until a deadline.
+
+What has not come back by then is left behind. The threads are daemons: a call that the kernel holds
+(a file of a process in an uninterruptible wait, a name server) keeps neither the pull nor the end
+of this process.
+"""
 
 from __future__ import annotations
 
-import os
-import select
-import signal
+import queue
 import subprocess
 import tempfile
+import threading
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from triage.collectors.capture import FOLDERS, running
+from triage.collectors.capture import CannotRun, iterate_output, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
 
-_CHUNK = 1 << 16
 _MAX_ERRORS = 1 << 14
 
 
@@ -41,56 +46,65 @@ def run_program(
     sent: bytes = b"",
 ) -> Printed:
     """Run ``argv`` with ``sent`` on its stdin; never raises for a program that fails."""
-    variables = {"PATH": os.pathsep.join(FOLDERS), "LC_ALL": "C", **(environment or {})}
+    parts: list[bytes] = []
+    why, status = "", None
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as begins:
         begins.write(sent)
         begins.seek(0)
         try:
-            process = subprocess.Popen(
-                list(argv), stdin=begins, stdout=subprocess.PIPE, stderr=errors, env=variables,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            return Printed(b"", "", None, f"cannot be run: {error.strerror}")
-        running.add(process.pid)
-        try:
-            data, why = _read(process, deadline, max_bytes)
-            if not why:
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(max(0.01, deadline.left_s()))
-        finally:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            running.discard(process.pid)
-            status = process.returncode
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            with run_command(argv, environment or {}, stdin=begins, stderr=errors) as process:
+                for part in iterate_output(process, deadline):
+                    if sum(map(len, parts)) + len(part) > max_bytes:
+                        why = f"more than {max_bytes:,} bytes; the rest was not read"
+                        break
+                    parts.append(part)
+                else:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(max(0.01, deadline.left_s()))
+                status = process.returncode
+        except TimeoutError:
+            why = "did not end in time"
+        except CannotRun as error:
+            return Printed(b"", "", None, str(error))
         errors.seek(0)
         errors_text = errors.read(_MAX_ERRORS).decode("utf-8", "replace").strip()
     if status is None:
-        return Printed(data, errors_text, None, why or "did not end in time")
-    return Printed(data, errors_text, status, f"ended with status {status}" if status else "")
+        return Printed(b"".join(parts), errors_text, None, why or "did not end in time")
+    why = f"ended with status {status}" if status else ""
+    return Printed(b"".join(parts), errors_text, status, why)
 
 
-def _read(
-    process: subprocess.Popen[bytes], deadline: Deadline, max_bytes: int
-) -> tuple[bytes, str]:
-    """What it prints until it closes its output, and what ended that otherwise."""
-    parts: list[bytes] = []
-    size = 0
-    if process.stdout is None:
-        return b"", "no output"
-    pipe = process.stdout.fileno()
-    while not deadline.passed():
-        ready, _, _ = select.select([pipe], [], [], min(1.0, deadline.left_s()))
-        if not ready:
-            continue
-        part = os.read(pipe, _CHUNK)
-        if not part:
-            return b"".join(parts), ""
-        if size + len(part) > max_bytes:
-            return b"".join(parts), f"more than {max_bytes:,} bytes; the rest was not read"
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts), "did not end in time"
+Key = TypeVar("Key", bound=Hashable)
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def run_all(tasks: Mapping[Key, Task], deadline: Deadline, width: int) -> dict[Key, Any]:
+    """Results by key, of ``width`` calls at a time; those that are late are missing.
+
+    A call that raises gives the exception as its result. After ``deadline`` none is begun.
+    """
+    waiting: queue.SimpleQueue[Key] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Key, Any]] = queue.SimpleQueue()
+    for key in tasks:
+        waiting.put(key)
+
+    def work() -> None:
+        with suppress(queue.Empty):
+            while not deadline.passed():
+                key = waiting.get_nowait()
+                call, arguments = tasks[key]
+                try:
+                    result: Any = call(*arguments)
+                except Exception as error:  # noqa: BLE001 - handed on; one call spoils no other
+                    result = error
+                done.put((key, result))
+
+    for _ in range(min(width, len(tasks))):
+        threading.Thread(target=work, daemon=True).start()
+    results: dict[Key, Any] = {}
+    with suppress(queue.Empty):
+        while len(results) < len(tasks):
+            # What lies there already is taken even when the time is up.
+            key, result = done.get(timeout=max(0.001, deadline.left_s()))
+            results[key] = result
+    return results

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.deadline import Deadline
+from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
 from triage.collectors.live.processes import Job, find_jobs
 from triage.collectors.live.seen import PROC, read_table
 from triage.collectors.options import Misuse
+from triage.collectors.surroundings import find_cluster, find_node_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from triage.collectors.deadline import Deadline
-    from triage.collectors.live.asked import Question
+    from triage.collectors.artifact import Deadline
+    from triage.collectors.live.folder import Question
     from triage.collectors.live.options import LiveOptions
     from triage.collectors.live.processes import Job
 
@@ -51,7 +51,7 @@ def pull(
     """Fill the folder ``root``. Raises :class:`Misuse` where no job is found, and OSError."""
     began = time.monotonic()
     whole = Deadline(options.budget_s)
-    folder = PullFolder(root, find_node_name(options, environment), options.max_bytes)
+    folder = PullFolder(root, find_node_name(options.node, environment), options.max_bytes)
     job: Job | None = None
     asked: list[Question] = []
     for number in range(1, options.looks + 1):
@@ -99,20 +99,10 @@ def look_once(
         notes.append(f"{folder.num_left_out} answers were left out: the folder is full")
     text = write_processes(job, folder.node, now, asked, notes)
     folder.write(f"look-{number}", f"processes_{stamp_text(now)}.json", text)
-    cluster = options.cluster or environment.get("TRIAGE_CLUSTER", "")
-    cluster = cluster or environment.get("SLURM_CLUSTER_NAME", "")
+    cluster = find_cluster(options.cluster, environment)
     facts = json.dumps(make_job_facts(job, folder.node, cluster), indent=1)
     folder.put("job.json", f"{facts}\n".encode())
     return job, asked
-
-
-def find_node_name(options: LiveOptions, environment: Mapping[str, str]) -> str:
-    """How the scheduler calls this node, else its host name up to the first dot."""
-    name = options.node or environment.get("SLURMD_NODENAME") or environment.get("NODE_NAME")
-    name = name or socket.gethostname().partition(".")[0]
-    if not name.isprintable() or len(name) > 256:
-        raise Misuse("--node must have 1 to 256 characters, without control characters")
-    return name
 
 
 def _is_among_first(job: Job) -> bool:

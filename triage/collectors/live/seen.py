@@ -11,12 +11,12 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.live.parallel import run_all
+from triage.collectors.live.program import run_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
 
 PROC = "/proc"
 # The kernel gives an environment of any size; those of training jobs have some 20 KB.

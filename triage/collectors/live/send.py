@@ -7,15 +7,14 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from triage.collectors.artifact import JOB_LOG, Artifact
+from triage.collectors.artifact import JOB_LOG, Artifact, Deadline
 from triage.collectors.bundle import Bounds, pack
 from triage.collectors.credentials import read_token
-from triage.collectors.deadline import Deadline
-from triage.collectors.deliver import Delivery
 from triage.collectors.endpoint import parse_endpoint
-from triage.collectors.live.tar import list_files
-from triage.collectors.send import ACCEPTED
+from triage.collectors.live.folder import list_files
+from triage.collectors.send import ACCEPTED, Delivery
 from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
+from triage.collectors.surroundings import find_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +74,5 @@ def _make_label(
             job = job or str(json.load(file).get("job_id", ""))
     except (OSError, ValueError):
         pass
-    cluster = options.cluster or environment.get("TRIAGE_CLUSTER", "")
-    cluster = cluster or environment.get("SLURM_CLUSTER_NAME", "")
+    cluster = find_cluster(options.cluster, environment)
     return job or "unnamed", "", "", "gzip", cluster, environment.get("TRIAGE_ATTEMPT", "")

@@ -12,11 +12,11 @@ import time
 from typing import TYPE_CHECKING
 
 from triage.collectors.capture import program
-from triage.collectors.live.asked import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
+from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 from triage.collectors.live.program import run_program
 
 if TYPE_CHECKING:
-    from triage.collectors.deadline import Deadline
+    from triage.collectors.artifact import Deadline
     from triage.collectors.live.processes import RankProcess
     from triage.collectors.live.seen import Seen
 

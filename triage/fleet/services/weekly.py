@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
 from triage.domain.standing import FleetStandings, Grade
-from triage.domain.states import WorkKind
+from triage.domain.wire import format_iso_utc
 from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.services.answers import (
@@ -23,16 +23,14 @@ from triage.fleet.services.answers import (
     look_at_standings,
     make_fleet_report,
 )
-from triage.notify.digest import Digest, digest_id
-from triage.notify.message import Event
-from triage.notify.registry import render_digest
-from triage.notify.request import Kind, Target
+from triage.notify.message import Event, Kind, Target
+from triage.notify.notice import Notice, digest_id, render_notice
 from triage.queue.claim import Claim
 from triage.services.context import Context
+from triage.services.notifications.outbox import write_message
 from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
-from triage.store.views import NewDelivery, SubscriptionView
-from triage.store.work import table as work
+from triage.store.views import SubscriptionView
 from triage.store.work.overdue import enqueue_by
 
 DIGEST: Final = "digest"
@@ -92,12 +90,12 @@ def send_digest(ctx: Context, claim: Claim) -> None:
         digest = build_digest(ctx, end)
         with ctx.database.writing() as session:
             for one in waiting:
-                _write(session, digest, one, now)
-        log.info("digest written", week=digest.week, receivers=len(waiting))
+                _write(session, digest, end, one, now)
+        log.info("digest written", week=format_week_name(end), receivers=len(waiting))
     claim.finish(again_at=end + WEEK)
 
 
-def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Digest:
+def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Notice:
     """The digest of the week that ended then."""
     week = look_at_fleet(ctx, since=end - WEEK, until=end, cluster=cluster)
     options = FleetOptions(compare_last_days=7.0)
@@ -105,18 +103,21 @@ def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Dig
     before = _map_grades(look_at_standings(ctx, until=end - WEEK, cluster=cluster))
     week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()
-    return Digest(
-        week=format_week_name(end),
-        since=end - WEEK,
-        until=end,
-        headline=compose_weekly_headline(week_wire, standings),
-        sentences=tuple(
-            list_weekly_sentences(week_wire, trend_wire, standings, before, week.checks)
-        ),
-        data=_build_data(week, week_wire, trend_wire, before),
-        notes=tuple(dict.fromkeys([*trend.notes, *week.standings.notes])),
-        url=_build_address(ctx.settings, end, cluster),
-    )
+    headline = compose_weekly_headline(week_wire, standings)
+    sentences = list_weekly_sentences(week_wire, trend_wire, standings, before, week.checks)
+    notes = tuple(dict.fromkeys([*trend.notes, *week.standings.notes]))
+    url = _build_address(ctx.settings, end, cluster)
+    data = {
+        "week": format_week_name(end),
+        "since": format_iso_utc(end - WEEK),
+        "until": format_iso_utc(end),
+        "headline": headline,
+        "sentences": list(sentences),
+        "notes": list(notes),
+        **_build_data(week, week_wire, trend_wire, before),
+        "url": url,
+    }
+    return Notice(Event.FLEET_DIGEST, end, headline, tuple(sentences), data, url, notes=notes)
 
 
 def _build_address(settings: Settings, end: datetime, cluster: str | None) -> str:
@@ -177,20 +178,11 @@ def _map_grades(standings: FleetStandings) -> dict[str, str]:
     }
 
 
-def _write(session: Session, digest: Digest, one: SubscriptionView, now: datetime) -> None:
+def _write(
+    session: Session, digest: Notice, end: datetime, one: SubscriptionView, now: datetime
+) -> None:
     """One message, and the work of sending it."""
-    request = render_digest(digest, Target(Kind(one.kind), one.url, one.routing_key))
+    request = render_notice(digest, Target(Kind(one.kind), one.url, one.routing_key))
     if request is not None:
-        new = NewDelivery(
-            digest_id(digest.week, one.id),
-            one.id,
-            None,
-            0,
-            str(Event.FLEET_DIGEST),
-            request.method,
-            request.url,
-            request.headers,
-            request.body,
-        )
-        deliveries.add(session, new, now)
-    work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = digest_id(format_week_name(end), one.id)
+        write_message(session, message_id, one.id, Event.FLEET_DIGEST, request, now)

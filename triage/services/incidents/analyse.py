@@ -25,8 +25,7 @@ from triage.errors import Unavailable
 from triage.notify.message import Event
 from triage.queue.claim import Claim
 from triage.render.data import wire
-from triage.sandbox.pool import Analysis, KnownOfJob
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Analysis, KnownOfJob, Readers
 from triage.services.context import Context
 from triage.services.incidents.notices import take_in_notices
 from triage.services.incidents.starts import find_earlier_starts

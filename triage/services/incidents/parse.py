@@ -23,8 +23,7 @@ from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound, Unavailable
 from triage.queue.claim import Claim, find_missing_service
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
-from triage.sandbox.pool import FileToRead
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import FileToRead, Readers
 from triage.services.context import Context
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.uploads.pack import write_plain

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 
 from triage.domain.failure_match import Failure, IgnoredField
 from triage.errors import Unprocessable
-from triage.notify.guard import Guard
+from triage.notify.guard import Guard, parse_url
 from triage.notify.message import DEFAULT_EVENTS
-from triage.notify.web_url import parse_url
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.access import audit

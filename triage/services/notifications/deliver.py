@@ -12,8 +12,8 @@ from triage.domain.states import DeliveryState
 from triage.notify import schedule
 from triage.notify.deliver import Attempt, send
 from triage.notify.guard import Guard
+from triage.notify.message import Kind, Request
 from triage.notify.registry import get_receiver
-from triage.notify.request import Kind, Request
 from triage.notify.signing import sign
 from triage.queue.claim import Claim
 from triage.services.context import Context

@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 
 from triage.domain.report import Answer
 from triage.domain.states import WorkKind
-from triage.notify.message import Event, Message, derive_message_id
-from triage.notify.next_steps import collect_next_steps
+from triage.domain.wire import format_iso_utc
+from triage.notify.headline import collect_next_steps
+from triage.notify.message import Event, Kind, Message, Request, Target, derive_message_id
+from triage.notify.notice import Notice, render_notice
 from triage.notify.registry import get_receiver, render
-from triage.notify.request import Kind, Target
-from triage.notify.storm import Storm, StormIncident, render_storm
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
@@ -54,19 +54,11 @@ def tell(
         request = render(message, target)
         if request is None or add_to_storm(session, settings, one, incident_id, now):
             continue
-        new = NewDelivery(
-            _make_identity(incident, event, one.id, now),
-            one.id,
-            incident_id,
-            incident.revision,
-            str(event),
-            request.method,
-            request.url,
-            request.headers,
-            request.body,
-        )
-        deliveries.add(session, new, now)
-        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = _make_identity(incident, event, one.id, now)
+        write_message(
+            session, message_id, one.id, event, request, now,
+            incident_id=incident_id, revision=incident.revision,
+        )  # fmt: skip
 
 
 def tell_deleted(
@@ -88,13 +80,29 @@ def tell_deleted(
         request = render(message, Target(Kind(one.kind), one.url, one.routing_key))
         if request is None:
             continue
-        new = NewDelivery(
-            derive_message_id(incident.id, incident.revision, Event.DELETED, one.id),
-            one.id, None, incident.revision, str(Event.DELETED),
-            request.method, request.url, request.headers, request.body,
-        )  # fmt: skip
-        deliveries.add(session, new, now)
-        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+        message_id = derive_message_id(incident.id, incident.revision, Event.DELETED, one.id)
+        revision = incident.revision
+        write_message(session, message_id, one.id, Event.DELETED, request, now, revision=revision)
+
+
+def write_message(
+    session: Session,
+    message_id: str,
+    subscription_id: str,
+    event: Event,
+    request: Request,
+    now: datetime,
+    *,
+    incident_id: str | None = None,
+    revision: int = 0,
+) -> None:
+    """Keep a message to one receiver, and the work of sending it."""
+    new = NewDelivery(
+        message_id, subscription_id, incident_id, revision, str(event),
+        request.method, request.url, request.headers, request.body,
+    )  # fmt: skip
+    deliveries.add(session, new, now)
+    work.enqueue(session, WorkKind.NOTIFY, subscription_id, now)
 
 
 def _make_identity(
@@ -184,14 +192,27 @@ def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> Del
     with ctx.database.writing() as session:
         until = one.next_at or one.created_at + _MINUTE
         number, newest = deliveries.list_unsent(session, receiving.id, one.created_at, _MOST_NAMED)
-        storm = Storm(
-            since=one.created_at,
-            until=until,
-            num_incidents=number,
-            newest=tuple(StormIncident(*incident) for incident in newest),
-            url=f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        since, url = (
+            format_iso_utc(one.created_at),
+            f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        )
+        keys = ("incident_id", "job_id", "summary")
+        storm = Notice(
+            Event.STORM,
+            until,
+            f"{number} more incidents since {since}, told as one",
+            tuple(f"{incident}, job {job}: {summary}" for incident, job, summary in newest),
+            {
+                "since": since,
+                "num_incidents": number,
+                "incidents": [dict(zip(keys, row, strict=True)) for row in newest],
+                "url": url,
+            },
+            url,
+            page="the incidents",
         )
         target = Target(Kind(receiving.kind), receiving.url, receiving.routing_key)
-        request = render_storm(storm, target)
+        request = render_notice(storm, target)
+        assert request is not None  # every kind that is told of storms takes them
         deliveries.write_body(session, one.id, request.url, request.headers, request.body)
     return replace(one, url=request.url, headers=dict(request.headers), body=request.body)

@@ -10,9 +10,8 @@ from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.guard import Guard
-from triage.notify.message import check_events
+from triage.notify.message import Kind, Target, check_events
 from triage.notify.registry import check_takes, get_receiver
-from triage.notify.request import Kind, Target
 from triage.notify.signing import check_secret, make_signing_secret
 from triage.services.context import Context
 from triage.store.access import audit

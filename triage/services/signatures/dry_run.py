@@ -19,8 +19,7 @@ from triage.domain.file_kind import LOGS, get_file_kind
 from triage.domain.report import Answer
 from triage.errors import ArtifactError, Conflict, NotFound
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
-from triage.sandbox.pool import FileToRead, KnownOfJob
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import FileToRead, KnownOfJob, Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import collect_known, read_own_record
 from triage.services.signatures.in_force import find_signatures_in_force

@@ -7,8 +7,6 @@ Values without the mark are those of a service without a key, and are read as th
 
 import base64
 import binascii
-import hashlib
-import hmac
 import os
 import secrets
 from contextlib import suppress
@@ -38,10 +36,6 @@ class Sealer:
         known = [Fernet(base64.urlsafe_b64encode(key)) for key in keys]
         self.first = known[0] if known else None
         self.all = MultiFernet(known) if known else None
-
-    def keys_for(self, purpose: str) -> tuple[bytes, ...]:
-        """Keys for another purpose than sealing, the newest first; none of a service without."""
-        return tuple(hmac.digest(key, purpose.encode(), hashlib.sha256) for key in self.keys)
 
     def seal(self, value: str) -> str:
         """``value`` sealed by the first key."""

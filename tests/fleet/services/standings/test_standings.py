@@ -14,7 +14,7 @@ from triage.fleet.services import standings as standings_cache
 from triage.fleet.services.hooks import MAX_PRIORS, select_priors
 from triage.fleet.services.standings import get_kept_standings
 from triage.render.data import wire
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import find_priors
 from triage.services.incidents.announce import announce

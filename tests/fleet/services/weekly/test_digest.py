@@ -13,10 +13,10 @@ from tests.support.work import do_all
 from triage.domain.states import WorkKind
 from triage.errors import Unprocessable
 from triage.fleet.services.weekly import build_digest, compute_due_before, enqueue_digest
-from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
+from triage.notify.notice import digest_id
 from triage.notify.registry import validate
-from triage.sandbox.readers import Readers
+from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
 from triage.services.incidents.retention import prune

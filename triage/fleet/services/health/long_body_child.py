@@ -10,8 +10,7 @@ from typing import Any
 
 from triage.fleet.services.health.long_body import ARTIFACT, pack_result
 from triage.formats.registry import identify_checks
-from triage.sandbox.confinement.confine import confine
-from triage.sandbox.limits import restrict
+from triage.sandbox.confinement.confine import confine, restrict
 
 
 def main() -> int:

@@ -13,8 +13,7 @@ from triage.errors import ArtifactError
 from triage.parsers.telemetry.parquet import read_parquet
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
-from triage.sandbox.confinement.confine import confine
-from triage.sandbox.limits import REFUSED, restrict
+from triage.sandbox.confinement.confine import REFUSED, confine, restrict
 
 HEADER = ("at", "node", "gpu", "part", "rack", "metric", "value")
 

@@ -1,21 +1,25 @@
-"""``triage act``: act on convicted nodes, decide, undo, stop and go on."""
+"""``triage act``: act on convicted nodes, decide, undo, stop and go on; ``triage launch``: may a
+job start, and without which nodes, for scripts of launchers.
+"""
 
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from triage.actions.names import describe_decider
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
-from triage.errors import Conflict, UsageError
+from triage.cli.options import make_group
+from triage.domain.hosts import format_host_list
+from triage.errors import Conflict, TooMany, Unavailable, UsageError
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
     from triage.client import Client
 
-HELP = """
+ACT_HELP: Final = """
 Act on the nodes that an incident convicts, where settings allow it.
 
 \b
@@ -47,12 +51,7 @@ _DECISIONS: Final = {
     "undo": "Take back what was done: an exclusion at once, a drain where it is still ours.",
 }
 
-app = typer.Typer(
-    help=HELP,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)
+app = make_group(ACT_HELP)
 _Wait = Annotated[
     float,
     typer.Option("--wait", min=0, max=600, metavar="SECONDS", help="Wait so long for the end."),
@@ -151,7 +150,7 @@ def _show_at_end(client: "Client", acts: Sequence[Mapping[str, Any]], wait_s: fl
 def _describe_act(one: Mapping[str, Any]) -> str:
     """How an act stands, in one line."""
     state = one["state"].replace("_", " ")
-    by = describe_decider(one["decided_by"] or one["asked_by"])
+    by = one["decided_by"] or one["asked_by"]
     text = f"{one['id']}  {state:<10}  {one['verb']} {one['node']}  {one['incident_id']}  by {by}"
     if one["state"] == "proposed":
         text += f"; may be approved until {one['expires_at']}: {one['why']}"
@@ -223,3 +222,114 @@ def _describe_actuator(found: Mapping[str, Any]) -> str:
         f" {found['nodes_out']} out, {found['waiting']} wait for a person,"
         f" {found['wrong_within_week']} of {found['wrong_stop']} wrong within a week"
     )
+
+
+_REFUSED: Final = 3
+_NO_ANSWER: Final = 4
+_NOT_NOW: Final = ("stop", "wait")
+
+
+class Form(StrEnum):
+    """How nodes are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SLURM = "slurm"
+    DEEPSPEED = "deepspeed"
+    HOSTS = "hosts"
+
+
+def launch(
+    job_id: Annotated[
+        str,
+        typer.Argument(metavar="JOB", help="The scheduler's id of the job.", show_default=False),
+    ],
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its cluster; else the token's.")
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Ask whether this node may take part.")
+    ] = None,
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--format", "-f", help="text, json, slurm or deepspeed (--exclude=...), or hosts."
+        ),
+    ] = Form.TEXT,
+    wait: Annotated[
+        float,
+        typer.Option(
+            min=0, max=60, metavar="SECONDS", help="Wait for the answer to the last failure."
+        ),
+    ] = 0.0,
+    deadline: Annotated[
+        float, typer.Option(min=0.1, max=600, metavar="SECONDS", help="For the service to answer.")
+    ] = 5.0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Do not start without an answer (status 4).")
+    ] = False,
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> int:
+    """Say whether a job may start now, and without which nodes.
+
+    Ask between attempts, before rendezvous: the record answers within milliseconds.
+
+    \b
+    Examples:
+      out=$(triage launch 4711 --wait 30 -f slurm) && sbatch $out train.sbatch
+      triage launch 4711 --node "$(hostname)" && torchrun ... train.py
+
+    \b
+    Exit status:
+      0  start without what is printed; also where the service does not answer
+      3  do not start: it is to be fixed first, or waits, or --node is left out
+      4  the service does not answer, with --strict
+    """
+    with open_client(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
+        try:
+            found = client.launch(job_id, cluster=cluster, node=node, wait_s=wait)
+        except (Unavailable, TooMany) as error:
+            # Our outage is no reason for thousands of GPUs to wait.
+            end = "not started (--strict)" if strict else "start without an answer"
+            typer.echo(f"triage: {format_one_line(str(error))}; {end}", err=True)
+            found = None
+    if found is None:
+        return _NO_ANSWER if strict else 0
+    refused = found["decision"] in _NOT_NOW or (node is not None and not found["may_join"])
+    status = _REFUSED if refused else 0
+    if text := _format_decision(found, form, node):
+        typer.echo(text)
+    if status and form is not Form.TEXT:
+        typer.echo(f"triage: {format_one_line(_describe_decision(found, node))}", err=True)
+    return status
+
+
+def _format_decision(found: dict[str, Any], form: Form, node: str | None) -> str:
+    nodes: list[str] = found["exclude"]
+    if form is Form.JSON:
+        return json.dumps(found, indent=2)
+    if form is Form.SLURM:
+        return f"--exclude={format_host_list(nodes)}" if nodes else ""
+    if form is Form.DEEPSPEED:
+        return f"--exclude={'@'.join(nodes)}" if nodes else ""
+    if form is Form.HOSTS:
+        return "\n".join(nodes)
+    lines = [format_one_line(_describe_decision(found, node))]
+    lines += [f"  {one['node']}: {one['why']} ({one['incident_id']})" for one in found["excluded"]]
+    return "\n".join(lines)
+
+
+def _describe_decision(found: dict[str, Any], node: str | None) -> str:
+    """The decision in words, and why."""
+    if node is not None and found["decision"] not in _NOT_NOW:
+        head = f"{node} may take part" if found["may_join"] else f"{node} is left out"
+    else:
+        head = {
+            "start": "start",
+            "start_without": f"start without {', '.join(found['exclude'])}",
+            "stop": "do not start",
+            "wait": f"wait {found['again_s'] or 0:.0f} s and ask again",
+        }.get(found["decision"], found["decision"])
+    return f"{head}: {found['why']}"

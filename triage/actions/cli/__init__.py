@@ -1,1 +1,0 @@
-"""``triage act``: what a person tells the actuator."""

@@ -1,0 +1,361 @@
+"""Commands by which a service is operated: its database, audit trail, retention, erasure, blobs.
+
+Each imports the service when it runs, for the packages of the service may be missing.
+"""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from triage.cli.extras import open_service_context, require_service_packages
+from triage.cli.options import make_group
+from triage.errors import UsageError
+
+
+def migrate(
+    to: Annotated[
+        str, typer.Option(metavar="REVISION", help="A revision; head is the newest, base is none.")
+    ] = "head",
+    yes_delete: Annotated[
+        bool, typer.Option("--yes-delete", help="Delete rows that the revision has no place for.")
+    ] = False,
+    no_copy: Annotated[
+        bool, typer.Option("--no-copy", help="Make no copy of an SQLite database before.")
+    ] = False,
+) -> int:
+    """Bring the database to the newest revision, or to another.
+
+    It may run while the release before is still running, and may run twice.
+    Going back to a revision that has no place for some rows asks first, and needs
+    --yes-delete where nobody can be asked. An SQLite database is copied before.
+    `triage serve` does it by itself for the database in its data directory.
+    """
+    with require_service_packages():
+        from triage.logging import configure_logging
+        from triage.services.schema import bring_schema, keep_copy, refuse_loss
+        from triage.settings import load_settings
+        from triage.store.database.engine import open_database
+        from triage.store.database.migrate import read_current_revision
+
+        settings = load_settings()
+        configure_logging(settings)
+        database = open_database(settings)
+        try:
+            before = read_current_revision(database) or "base"
+            refuse_loss(database, to, lambda what: yes_delete or _confirm_loss(what))
+            copy = None if no_copy else keep_copy(database, to)
+            after = bring_schema(database, to)
+        finally:
+            database.close()
+        if copy is not None:
+            typer.echo(f"triage: the database as it was is in {copy}", err=True)
+        typer.echo(f"{before} -> {after}" if before != after else f"{after}, nothing to do")
+        return 0
+
+
+def _confirm_loss(what: str) -> bool:
+    """Whether a person at a terminal says yes to a loss; without one, nobody does."""
+    return sys.stdin.isatty() and typer.confirm(f"{what}. Do it?")
+
+
+def audit(
+    actor: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only acts of this token, or local.")
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only such acts: taint token, log in ...")
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only what was done to this.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only what was done then or later.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Lines at most.")] = 100,
+) -> int:
+    """List who changed what, newest first.
+
+    \b
+        triage audit --actor key_01... --since 2026-11-21T03:00Z
+        triage audit --subject inc_01...
+
+    An act has a time, the id of a token (or local), what was done, to what, and
+    details as JSON. GET /v1/audit lists the same to tokens with the scope admin.
+    """
+    with open_service_context() as ctx:
+        from triage.domain.wire import format_iso_utc
+        from triage.render.words.clean import format_one_line
+        from triage.services.hooks.times import parse_moment
+        from triage.store.access.audit import list_acts
+
+        at = None if since is None else parse_moment(since)
+        if since is not None and at is None:
+            raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+        with ctx.database.reading() as session:
+            acts = list_acts(session, limit, actor=actor, action=action, subject=subject, since=at)
+        for act in acts:
+            detail = json.dumps(act.detail, ensure_ascii=False, default=str) if act.detail else ""
+            line = f"{format_iso_utc(act.at)}  {act.actor}  {act.action}  {act.subject}  {detail}"
+            typer.echo(format_one_line(line).rstrip())
+    return 0
+
+
+def prune(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")
+    ] = False,
+    older_than_days: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Days an incident is kept [TRIAGE_KEEP_DAYS]."),
+    ] = None,
+    blobs_older_than_days: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="N", help="Days its files are kept [TRIAGE_KEEP_BLOBS_DAYS]."),
+    ] = None,
+    trust_clock: Annotated[
+        bool, typer.Option("--trust-clock", help="Although it has jumped: the time is right.")
+    ] = False,
+) -> int:
+    """Remove incidents and files whose time to be kept is over.
+
+    TRIAGE_KEEP_DAYS says for how many days settled incidents are kept, and
+    TRIAGE_KEEP_BLOBS_DAYS for how many days the bytes of their files are. Answers,
+    evidence and labels stay readable without the bytes.
+    The scheduler does the same once a day.
+    """
+    with open_service_context() as ctx:
+        from triage.services.incidents.retention import believe_clock
+        from triage.services.incidents.retention import prune as remove
+
+        if not dry_run and not trust_clock:
+            believe_clock(ctx)
+        keep, keep_blobs = ctx.settings.keep_days, ctx.settings.keep_blobs_days
+        gone = remove(
+            ctx,
+            keep if older_than_days is None else older_than_days,
+            keep_blobs if blobs_older_than_days is None else blobs_older_than_days,
+            dry_run=dry_run,
+        )
+    typer.echo(
+        f"{'would remove' if dry_run else 'removed'} {gone.num_incidents} incidents,"
+        f" {gone.num_uploads} blobs, {gone.stored_bytes / 1e6:.1f} MB"
+    )
+    if gone.swept is not None and gone.swept.words:
+        typer.echo(f"{gone.swept.words}: `triage store sweep`", err=True)
+    return 0
+
+
+def retry(
+    incident: Annotated[str | None, typer.Option(metavar="ID", help="Of this incident.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Of all incidents.")] = False,
+    signatures: Annotated[
+        bool, typer.Option("--signatures", help="Logs that were read as well.")
+    ] = False,
+) -> int:
+    """Read again what could not be read, and answer anew.
+
+    Files that were set apart, files that wait for the blob store or a folder, and
+    incidents that failed. What is wrong with a file itself stays wrong, unless a
+    newer release reads it.
+
+    With --signatures, the logs of one incident that were read are read again too,
+    with the own signatures in force now, where their bytes are still stored.
+    """
+    if (incident is None) == (not every):
+        raise UsageError("say which: --incident ID, or --all")
+    if signatures and incident is None:
+        raise UsageError("--signatures reads the logs of one incident: name it by --incident ID")
+    with open_service_context() as ctx:
+        from triage.services.incidents.resolve import retry as again
+
+        done = again(ctx, incident, all_logs=signatures)
+    typer.echo(f"{done.num_files} files of {done.num_incidents} incidents are read again")
+    return 0
+
+
+def doctor(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, for scripts.")
+    ] = False,
+) -> int:
+    """Check everything the service depends on, and say what to do.
+
+    \b
+    Exit status: 0 nothing fails (there may be warnings); 1 something fails.
+    """
+    with require_service_packages():
+        from triage.actions.services.acts import ActingOnNodes
+        from triage.logging import configure_logging
+        from triage.services.doctor import Health, examine
+        from triage.settings import load_settings
+
+        settings = load_settings()
+        configure_logging(settings)
+        findings = examine(settings, ActingOnNodes())
+        fails = any(finding.health is Health.FAIL for finding in findings)
+        if as_json:
+            report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}
+            typer.echo(json.dumps(report, indent=2))
+        else:
+            for finding in findings:
+                typer.echo(f"{finding.health:<4}  {finding.thing:<10}  {finding.words}")
+                if finding.step:
+                    typer.echo(f"{'':<18}-> {finding.step}")
+        return 1 if fails else 0
+
+
+_RETENTION_HELP = """
+Say for how long incidents and files of a cluster are kept.
+
+A cluster without days of its own goes by TRIAGE_KEEP_DAYS and
+TRIAGE_KEEP_BLOBS_DAYS.
+"""
+
+retention_app = make_group(_RETENTION_HELP)
+
+
+@retention_app.command("set")
+def set_days(
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="The cluster, as jobs name it.")],
+    days: Annotated[
+        float | None, typer.Option(min=0.01, metavar="N", help="Days an incident is kept.")
+    ] = None,
+    blob_days: Annotated[
+        float | None, typer.Option(min=0.01, metavar="N", help="Days its files are kept.")
+    ] = None,
+) -> int:
+    """Set both for one cluster; what is left out goes by the settings."""
+    with open_service_context() as ctx:
+        from triage.services.incidents.retention import keep_for
+
+        keep_for(ctx, cluster, days, blob_days, "local")
+    typer.echo(f"{cluster}: {_describe_days(days)}, files {_describe_days(blob_days)}")
+    return 0
+
+
+@retention_app.command("list")
+def list_periods() -> int:
+    """List the clusters that have days of their own."""
+    with open_service_context() as ctx:
+        from triage.render.words.clean import format_one_line
+        from triage.store.incidents.retention import own_periods
+
+        with ctx.database.reading() as session:
+            found = own_periods(session)
+    for one in found:
+        words = f"{_describe_days(one.keep_days)}, files {_describe_days(one.keep_blobs_days)}"
+        typer.echo(f"{format_one_line(one.cluster)}: {words}")
+    return 0
+
+
+def _describe_days(days: float | None) -> str:
+    return "as the settings say" if days is None else f"{days:g} days"
+
+
+_DELETE_HELP = """
+Erase an incident, or one of its files, for good.
+
+Rows, bytes, answers and kept messages go, and receivers that were told of the
+incident are told that it is deleted. What was erased is not taken again.
+Backups hold it until they are removed.
+"""
+
+delete_app = make_group(_DELETE_HELP)
+_Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; the audit trail keeps it.")
+]
+
+
+@delete_app.command()
+def incident(
+    incident_id: Annotated[str, typer.Argument(metavar="ID", help="The incident's id.")],
+    reason: _Reason,
+) -> int:
+    """Erase an incident with all its files. Other files of the job open a new one."""
+    with open_service_context() as ctx:
+        from triage.services.retention.erase import delete_incident
+
+        delete_incident(ctx, incident_id, "local", reason)
+    typer.echo(f"{incident_id} is erased")
+    return 0
+
+
+@delete_app.command()
+def artifact(
+    artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The file's id.")],
+    reason: _Reason,
+) -> int:
+    """Erase one file. Its incident is answered again without it."""
+    with open_service_context() as ctx:
+        from triage.services.retention.erase import delete_artifact
+
+        of = delete_artifact(ctx, artifact_id, "local", reason)
+    typer.echo(f"{artifact_id} is erased; {of} is answered again")
+    return 0
+
+
+_STORE_HELP = """
+Say whose the blob store is, and make it this database's again.
+
+Every database leaves a mark in its blob store. Where a mark of another one lies
+there, nothing is deleted: it may be another installation's store, or this
+database is new, a copy, or was restored to an older state.
+"""
+
+store_app = make_group(_STORE_HELP)
+_Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what it means.")]
+
+
+@store_app.command("status")
+def store_status() -> int:
+    """Say whose the store is. Exit status: 0 this database's alone; 1 not."""
+    with open_service_context() as ctx:
+        from triage.services.retention.ownership import find_owner
+
+        owner = find_owner(ctx)
+    typer.echo(owner.words or "the blob store is this database's alone")
+    for mark in owner.strangers:
+        typer.echo(f"  {mark}")
+    return 1 if owner.strangers else 0
+
+
+@store_app.command()
+def adopt(yes: _Yes = False) -> int:
+    """Make the store this database's alone. Nothing else may write to it then.
+
+    A week later, blobs that this database does not know are deleted, unless they are many.
+    """
+    with open_service_context() as ctx:
+        from triage.services.retention.ownership import adopt as take
+        from triage.services.retention.ownership import find_owner
+
+        owner = find_owner(ctx)
+        if owner.strangers and not yes:
+            raise UsageError(
+                f"{owner.words}. With --yes the store is this database's alone, and a week later"
+                " blobs that it does not know go: first see that no other service writes to"
+                " TRIAGE_BLOB_URL, and that this database is the one to keep"
+            )
+        gone = take(ctx) if yes else ()
+    typer.echo(f"adopted; {len(gone)} marks of others removed" if gone else "it is yours already")
+    return 0
+
+
+@store_app.command()
+def sweep(yes: _Yes = False) -> int:
+    """Delete blobs that no row has named for a week, however many they are."""
+    with open_service_context() as ctx:
+        from triage.clock import read_utc_now
+        from triage.services.retention.ownership import require_ownership
+        from triage.services.retention.sweep import count_due_blobs
+        from triage.services.retention.sweep import sweep as remove
+
+        require_ownership(ctx)
+        if not yes:
+            num = count_due_blobs(ctx, read_utc_now())
+            raise UsageError(f"{num:,} blobs would be deleted for good; --yes deletes them")
+        done = remove(ctx, read_utc_now(), any_number=True)
+    typer.echo(f"removed {done.num_removed:,} of {done.num_blobs:,} blobs")
+    return 0

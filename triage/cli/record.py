@@ -1,0 +1,178 @@
+"""Commands that ask what a service has on record: ``incidents``, ``show``, ``node``, ``export``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
+from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson, Top, parse_since_time
+from triage.cli.output import emit, get_output_columns, print_lines, render_answer
+from triage.errors import Conflict, UsageError
+
+
+def incidents(
+    job_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only incidents of this job.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only incidents of this cluster.")
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only incidents that suspect this node.")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this cause, such as gpu_hbm.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only collecting, analysing, ready or failed."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Opened since: 6h or 30d ago, or RFC 3339.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="List at most N.")] = 20,
+    format_: Annotated[
+        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+    ] = Rows.TEXT,
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """List the incidents of a service, newest first.
+
+    \b
+    Examples:
+      triage incidents
+      triage incidents --node n3 --since 30d
+      triage incidents --state ready --category gpu_hbm --format jsonl | jq .id
+
+    TRIAGE_URL and TRIAGE_TOKEN_FILE stand for --url and --token-file.
+    """
+    after = None if since is None else parse_since_time(since)
+    with open_client(url, token_file, ca_file) as client:
+        filters = {
+            "job_id": job_id,
+            "cluster": cluster,
+            "node": node,
+            "category": category,
+            "state": state,
+            "since": after,
+        }
+        # One more than is shown tells whether there are more.
+        rows = client.incident_rows(filters, limit=limit + 1)
+    if format_ is Rows.JSONL:
+        from triage.render.data.wire import encode_line
+
+        emit(b"".join(map(encode_line, rows[:limit])))
+        return
+    from triage.render.terminal.listing import format_incident_lines
+
+    print_lines(
+        format_incident_lines(rows[:limit], more=len(rows) > limit, width=get_output_columns())
+    )
+
+
+def show(
+    incident_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
+    ],
+    format_: ReportFormat = Format.TEXT,
+    output: Output = None,
+    top: Top = None,
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """Show the answer to one incident.
+
+    It is printed as `triage analyze` prints it.
+
+    \b
+    Examples:
+      triage show inc_01m7z63k2atd86c7aaq2
+      triage show inc_01m7z63k2atd86c7aaq2 --format json | jq .verdict
+
+    `triage incidents` lists the ids, `triage watch` waits for an answer.
+    """
+    with open_client(url, token_file, ca_file) as client:
+        try:
+            answer = client.incident(incident_id).report.answer
+        except Conflict as error:
+            raise UsageError(f"{error.detail}; triage watch {incident_id} waits for it") from error
+    emit(render_answer(answer, format_, top, to_file=output is not None), output)
+
+
+def node(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="The node, as the scheduler names it.", show_default=False
+        ),
+    ],
+    format_: Annotated[
+        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = TextOrJson.TEXT,
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """Show the history of a node: its incidents and errors.
+
+    \b
+    Examples:
+      triage node n3
+      triage node n3 --format json | jq .rate
+    """
+    with open_client(url, token_file, ca_file) as client:
+        history = client.node(name)
+    if format_ is TextOrJson.JSON:
+        from triage.render.data.wire import encode
+
+        emit(encode(history.to_dict()))
+        return
+    from triage.render.terminal.listing import format_node_lines
+
+    print_lines(format_node_lines(history.to_dict(), history.summary, get_output_columns()))
+
+
+def export(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where to write.", show_default=False)
+    ],
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="90d, 6h, or RFC 3339; else all.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Of this cluster.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="The newest N incidents.")
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A service, or a database; else that of the settings."),
+    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """Write incidents, suspects, evidence and labels as Parquet files.
+
+    The files are for studies of your own; schema.json beside them says what each column is.
+
+    \b
+    Examples:
+      triage export out/ --since 90d
+      triage export out/ --url https://triage.example --token-file token
+    """
+    import os
+
+    from triage.collectors.credentials import read_token
+    from triage.services.open_store import open_store
+
+    token = read_token(token_file or os.environ.get("TRIAGE_TOKEN_FILE") or None, os.environ)
+    if token.why:
+        raise UsageError(token.why)
+    begin = None if since is None else parse_since_time(since)
+    with open_store(url, token=token.value or None, ca_file=ca_file) as store:
+        num_rows = store.export(folder, since=begin, cluster=cluster, limit=limit)
+    for name, number in num_rows.items():
+        typer.echo(f"{folder / name}.parquet  {number:,} rows")
