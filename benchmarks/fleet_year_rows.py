@@ -15,7 +15,7 @@ from simulator.fleet.columns import OutageRow
 from simulator.fleet.fleet import simulated_outages
 from simulator.fleet.wish import FleetWish
 from triage.domain.category import Category, Role
-from triage.fleet.store.node_sets import pack_keys
+from triage.fleet.store.exposure import pack_keys
 
 _CAUSES: Final = (
     Category.GPU, Category.GPU_HBM, Category.NIC, Category.NETWORK, Category.NVLINK,

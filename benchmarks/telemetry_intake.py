@@ -109,10 +109,10 @@ def hours(place: Place) -> dict[str, Any]:
         with watch:
             summary.add(batch)
             if summary.full:
-                cells += sum(len(one[2]) for one in summary.take(end=False))
+                cells += sum(len(one[2]) for one in summary.take())
     with watch:
-        cells += sum(len(one[2]) for one in summary.take(end=True))
-    return told("hours", summary.kept, watch, f"{len(summary.names):,} series, {cells:,} cells")
+        cells += sum(len(one[2]) for one in summary.take())
+    return told("hours", summary.kept, watch, f"{len(summary.numbers):,} series, {cells:,} cells")
 
 
 def body(node: int, day: int, every_s: int) -> bytes:

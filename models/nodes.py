@@ -88,7 +88,7 @@ class NodeNotice(Base):
 class NodeSet(Base):
     """The nodes that a run was on, kept once for all runs on the same ones.
 
-    ``spans``: keys of ``node``, packed by ``triage.fleet.store.node_sets``; ``sha256`` of them.
+    ``spans``: keys of ``node``, packed by ``triage.fleet.store.exposure``; ``sha256`` of them.
 
     A fleet's nodes were mostly first seen together, so 2,048 of them are a few hundred bytes.
     """

@@ -355,7 +355,7 @@ def test_acts_are_listed_newest_first(database, unique):
 
 
 # What a person says, asks for, or has erased is not of every incident.
-OF_OTHERS = ("resolution", "subscription", "erasure", "test_plan", "action")
+OF_OTHERS = ("resolution", "subscription", "erasure", "action")
 
 
 @pytest.mark.parametrize("resolved", [False, True])

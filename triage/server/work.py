@@ -13,7 +13,7 @@ from triage.actions.services.carry_out import Hands
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
-from triage.fleet.services.telemetry.retention import prune_telemetry
+from triage.fleet.services.telemetry.ingest import prune_telemetry
 from triage.fleet.services.weekly import DIGEST, enqueue_digest
 from triage.notify.guard import Guard
 from triage.queue.claim import Claim

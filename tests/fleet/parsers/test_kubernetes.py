@@ -10,7 +10,7 @@ from tests.fleet.parsers.exports import passed, read, runs, unread
 from triage.domain.category import Category
 from triage.errors import Corrupt, Forbidden, UnknownFormat
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.parsers import json_document
+from triage.fleet.parsers import kubernetes
 from triage.fleet.parsers.rows import Options
 
 T0, T1, T2 = "2026-11-21T01:00:00Z", "2026-11-21T03:14:15Z", "2026-11-21T03:15:00Z"
@@ -188,9 +188,9 @@ def test_a_process_with_other_things_to_do_takes_less(monkeypatch: pytest.Monkey
         ("SPARING_BYTES", len(text), "bytes"), ("SPARING_OBJECTS", objects, "objects"),
     ):  # fmt: skip
         with monkeypatch.context() as patched:
-            patched.setattr(json_document, name, most)
+            patched.setattr(kubernetes, name, most)
             read(text, Options(sparing=True))
-            patched.setattr(json_document, name, most - 1)
+            patched.setattr(kubernetes, name, most - 1)
             read(text)
             with pytest.raises(Forbidden, match=words):
                 read(text, Options(sparing=True))

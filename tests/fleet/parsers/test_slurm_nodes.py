@@ -13,7 +13,7 @@ from triage.fleet.domain.exposure import NodeFacts, Outage
 from triage.fleet.domain.repair import RepairAction
 from triage.fleet.parsers import node_changes
 from triage.fleet.parsers.rows import Options, Row
-from triage.fleet.parsers.slurm.node_state import is_maintenance, is_node_state, is_out
+from triage.fleet.parsers.slurm import is_maintenance, is_node_state, is_out
 
 T0 = datetime(2026, 11, 20, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.fleet.repairs.planted import record
+from triage.domain.probation import Probation
 from triage.domain.standing import Grade, Standing
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
@@ -101,7 +102,9 @@ def test_a_week_ten_years_and_one_node_are_answered(days, nodes):
 def test_no_sentence_on_probation_is_a_line_of_a_log(cause):
     until = datetime(2026, 3, 5, tzinfo=UTC)
     for action in (None, *RepairAction):
-        words = describe_probation(2.0, cause, action, (0.42, 0.35, 0.49), 0.3, 0.03, until, 525)
+        shares = (0.42, 0.35, 0.49, 0.6, 0.3, 0.4, 0.03)
+        found = Probation("n", until, 2.0, cause, action, *shares, 525, until, "gpu.x", "")
+        words = describe_probation(found)
         assert match(words) is None, action
     assert describe_repair_cause(cause)
     assert check_after(cause)

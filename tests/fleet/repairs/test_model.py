@@ -133,7 +133,7 @@ def test_records_that_are_odd_give_chances_or_nothing(rows):
     found = returns(*rows)
     said = walk_forward(found, compute_features(found))
 
-    for name in ("within_7", "low_7", "high_7", "within_30", "low_30", "high_30"):
+    for name in ("within_7", "low_7", "high_7", "within_30"):
         column = getattr(said, name)
         assert len(column) == len(found)
         assert ((column > 0) & (column < 1)).all()

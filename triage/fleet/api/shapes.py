@@ -10,8 +10,7 @@ from triage.fleet.report.report import FleetReport
 from triage.fleet.report.what_if import CheckpointAnswer, ProjectionAnswer, SparesAnswer
 from triage.fleet.services.health.due_list import CheckRow
 from triage.fleet.services.plans import PlanHead
-from triage.fleet.services.telemetry.overview import DailySwing
-from triage.fleet.services.telemetry.rollups import RackInlet
+from triage.fleet.services.telemetry.rollups import DailySwing, RackInlet
 from triage.fleet.store.parts import PartStayView
 from triage.statistics.estimate import Estimate
 

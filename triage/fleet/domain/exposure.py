@@ -4,14 +4,18 @@ A rate is a count over an exposure; without the second the first says nothing. A
 attempt of a job on one set of nodes, from its start to its end.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.hardware import PartIdentity
-from triage.fleet.domain.cause import OutageCause
+from triage.domain.patterns import compile_re
+from triage.fleet.domain.cause import OutageCause, load_words
 from triage.fleet.domain.repair import RepairAction
 
 FACTS: Final = ("generation", "rack", "leaf_switch", "batch", "cage", "slot", "role")
@@ -122,3 +126,36 @@ class PartSeen:
 
 ExposureRow = Run | Outage | NodeRepair | NodeFacts | PartSeen
 """Any of what is stored of a fleet's exposure."""
+
+
+class JobState(NamedTuple):
+    """What a scheduler's word for the state of a job says of how its run ended.
+
+    ``started`` is False for a job that has not been on any node yet.
+    """
+
+    ending: Ending
+    cause: Category | None = None
+    started: bool = True
+
+
+_OTHER_STATES: Final = {
+    "out_of_memory": JobState(Ending.UNEXPECTED, Category.HOST_OOM),
+    "waiting": JobState(Ending.UNKNOWN, started=False),
+}
+# "CANCELLED by 1000", "CANCELLED+" where sacct cut it.
+_DETAIL: Final = compile_re(r"(?: by .*|\+)$", re.ASCII)
+
+
+def parse_job_state(text: str) -> JobState | None:
+    """What the word says, in any case; None for one that is not known."""
+    return _load_job_states().get(_DETAIL.sub("", text.strip().lower()))
+
+
+@cache
+def _load_job_states() -> Mapping[str, JobState]:
+    return {
+        word: _OTHER_STATES.get(name) or JobState(Ending(name))
+        for name, words in load_words()["job_states"].items()
+        for word in words
+    }

@@ -2,9 +2,11 @@
 
 import re
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 from triage.domain.patterns import compile_re
+from triage.fleet.domain.cause import compile_words, load_words
 
 
 class RepairAction(StrEnum):
@@ -29,47 +31,12 @@ class RepairAction(StrEnum):
     OTHER = "other"
 
 
-# "GPU 3 replaced", "swapped the cable", "new DIMM", "HGX baseboard RMA", "CPU 2 exchanged"
-_SWAP: Final = compile_re(
-    r"\b(?:replac|swap|exchang|\brma\b|change[ds]?\b|new\b|installed new)", re.IGNORECASE
-)
-_SWAPPED: Final = tuple(
-    (compile_re(pattern, re.IGNORECASE), action)
-    for pattern, action in (
-        (r"board|back ?plane|chassis|riser|retimer|tray|\bhgx\b", RepairAction.SWAP_BOARD),
-        (r"gpu|\bsxm|\bhbm|\b[abh]\d00\b", RepairAction.SWAP_GPU),
-        (r"cable|optic|transceiver|\b(?:dac|aoc|o?sfp|qsfp)\b", RepairAction.SWAP_CABLE),
-        (r"\bnic\b|\bhca\b|adapter|connectx|network card|\bdpu\b", RepairAction.SWAP_NIC),
-        (r"dimm|memory|\bram\b", RepairAction.SWAP_MEMORY),
-        (r"power|\bpsu\b", RepairAction.SWAP_POWER),
-        (r"\bfans?\b", RepairAction.SWAP_FAN),
-        (r"disk|nvme|\bssd\b|drive\b", RepairAction.SWAP_DISK),
-        (r"\bcpu\b|processor", RepairAction.SWAP_CPU),
-        # "node changed to drain" is no repair.
-        (r"^(?!.*\bchange).*(?:node|server|host|machine)", RepairAction.SWAP_NODE),
-    )
-)
-_PATTERNS: Final = tuple(
-    (compile_re(pattern, re.IGNORECASE), action)
-    for pattern, action in (
-        (
-            r"no (?:fault|problem|issue|trouble|action|error)s?\b|\bnff\b|cannot reproduce"
-            r"|could not reproduce|nothing found",
-            RepairAction.NONE,
-        ),
-        (r"re-?seat|re-?insert|plugged|unplug", RepairAction.RESEAT),
-        (r"\bclean(?:ed|ing)?\b", RepairAction.CLEAN),
-        (r"gpu reset|reset (?:the |all )?gpu|smi (?:-r|--gpu-reset)", RepairAction.RESET_GPU),
-        (
-            r"re-?install|re-?imag|re-?flash|re-?provision|(?:firmware|driver|bios|vbios|image)"
-            r"\W+(?:was |were )?(?:up|re|down)|(?:updat|upgrad|flash)\w* (?:the |its )?"
-            r"(?:firmware|driver|bios|vbios|image)",
-            RepairAction.REINSTALL,
-        ),
-        (r"re-?boot|power.?cycl|cold boot|restarted|\bac cycle", RepairAction.REBOOT),
-        (r"repair|fixed|serviced|tighten|adjusted", RepairAction.OTHER),
-    )
-)  # fmt: skip
+_VALUES: Final = frozenset(RepairAction)
+
+
+@cache
+def _compile_swap() -> re.Pattern[str]:
+    return compile_re(load_words()["swap"], re.IGNORECASE)
 
 
 def classify_repair_action(text: str) -> RepairAction | None:
@@ -78,21 +45,19 @@ def classify_repair_action(text: str) -> RepairAction | None:
     Of several actions the one that changes most is named: a swap before a reseat, that before
     a reboot.
 
-    >>> action_of("GPU 3 replaced, rebooted"), action_of("Not responding")
+    >>> classify_repair_action("GPU 3 replaced, rebooted"), classify_repair_action("Not responding")
     (<RepairAction.SWAP_GPU: 'swap_gpu'>, None)
     """
-    try:
-        return RepairAction(text.strip().lower())
-    except ValueError:
-        pass
-    if swap := _SWAP.search(text):
+    if (own := text.strip().lower()) in _VALUES:
+        return RepairAction(own)
+    if swap := _compile_swap().search(text):
         clause = _extract_clause(text, swap.start())
-        for pattern, action in _SWAPPED:
+        for pattern, action in compile_words("swapped"):
             if pattern.search(clause):
-                return action
-    for pattern, action in _PATTERNS:
+                return RepairAction(action)
+    for pattern, action in compile_words("repairs"):
         if pattern.search(text):
-            return action
+            return RepairAction(action)
     return None
 
 

@@ -14,11 +14,10 @@ from typing import Final, Protocol
 from triage.errors import UnknownFormat
 from triage.fleet.parsers.rows import RowError
 
-_PIECE: Final = 1 << 18
 # A host list of 20,000 nodes is shorter.
 MAX_LINE: Final = 1 << 20
 _DELIMITERS: Final = ("|", ",", "\t", ";")
-UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Line = tuple[int, str | None]
 """(number from 1, text); None for a line that is longer than ``MAX_LINE``."""
@@ -32,16 +31,16 @@ class Source(Protocol):
         ...
 
 
-def iterate_source_lines(source: Source) -> Iterator[Line]:
+def iterate_source_lines(pieces: Iterator[bytes]) -> Iterator[Line]:
     """All lines without their ends, in UTF-8 or in UTF-16 with its mark.
 
     Raises :class:`UnknownFormat` where the bytes are no text.
     """
-    piece = source.read(_PIECE)
-    encoding = "utf-16" if piece.startswith(UTF16) else "utf-8-sig"
+    first = next(pieces, b"")
+    encoding = "utf-16" if first.startswith(_UTF16) else "utf-8-sig"
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     rest, number, too_long = "", 0, False
-    while piece:
+    for piece in chain([first], pieces):
         if encoding == "utf-8-sig" and b"\0" in piece:
             raise UnknownFormat("it is no text: it holds zero bytes")
         *whole, rest = (rest + decoder.decode(piece)).split("\n")
@@ -51,7 +50,6 @@ def iterate_source_lines(source: Source) -> Iterator[Line]:
             too_long = False
         if len(rest) > MAX_LINE:
             rest, too_long = "", True
-        piece = source.read(_PIECE)
     rest += decoder.decode(b"", final=True)
     if rest or too_long:
         yield number + 1, None if too_long else rest.rstrip("\r")

@@ -5,16 +5,15 @@ begins, a JSON document by the keys of its objects. The name of a file says noth
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final
 
 from triage.domain.patterns import compile_re
 from triage.errors import UnknownFormat
-from triage.fleet.parsers.hardware import HardwareReader, InventoryReader
-from triage.fleet.parsers.json_document import read_document
-from triage.fleet.parsers.kubernetes import object_list
+from triage.fleet.parsers import kubernetes, slurm
 from triage.fleet.parsers.lines import (
     Line,
     Source,
@@ -23,79 +22,39 @@ from triage.fleet.parsers.lines import (
     join_whole_rows,
     split_fields,
 )
-from triage.fleet.parsers.outage_table import OutageReader
-from triage.fleet.parsers.rows import Columns, Options, Row, RowError, Unread, shorten_foreign_text
-from triage.fleet.parsers.run_table import RunReader
-from triage.fleet.parsers.sacct import SacctReader
-from triage.fleet.parsers.slurm import controller_log, node_list
+from triage.fleet.parsers.rows import (
+    Columns,
+    Options,
+    Row,
+    RowError,
+    TableReader,
+    Unread,
+    shorten_foreign_text,
+)
+from triage.fleet.parsers.tables import (
+    HardwareReader,
+    InventoryReader,
+    OutageReader,
+    RunReader,
+    SacctReader,
+)
 from triage.fleet.parsers.tickets import TicketReader
 
-_MOST_CHARS: Final = 2000
-_HEADER: Final = compile_re(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
-_RULE: Final = compile_re(r"\s*-+(?: +-+)+\s*")
-
-
-def is_padded_header(line: str) -> bool:
-    """Whether a first line names the columns of events."""
-    return len(line) <= _MOST_CHARS and _HEADER.fullmatch(line.strip()) is not None
-
-
-class PaddedTable:
-    """The columns of a padded table by place; ``names`` is empty where its rule is missing.
-
-    ``sacctmgr show event`` prints one of its own accord: names, a line of dashes that says how
-    wide each column is, and rows cut to it.
-    """
-
-    def __init__(self, header: str, rule: str) -> None:
-        self.spans = (
-            [slice(*match.span()) for match in re.finditer("-+", rule)]
-            if len(rule) <= _MOST_CHARS and _RULE.fullmatch(rule)
-            else []
-        )
-        self.names = self.fields(header)
-
-    def fields(self, text: str) -> list[str]:
-        """The fields of a row; the last one may be wider than its column."""
-        fields = [text[span].strip() for span in self.spans]
-        if fields:
-            fields[-1] = text[self.spans[-1].start :].strip()
-        return fields
-
-    def rows(self, lines: Iterable[Line]) -> Iterator[tuple[int, list[str] | None]]:
-        """Rows with their lines; None for a line that is too long."""
-        for number, text in lines:
-            if text is None or text.strip():
-                yield number, None if text is None else self.fields(text)
-
-
 _HEAD: Final = 4096
+_PIECE: Final = 1 << 18
+_MOST_CHARS: Final = 2000
 # A list of objects; a log's first line begins with a bracket as well.
-JSON: Final = compile_re(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
+_JSON: Final = compile_re(rb"\s*(?:\{|\[\s*(?:\{|\]|\Z))")
+# `sacctmgr show event` prints names, a line of dashes that says how wide each column is, and rows
+# cut to it, but for the last field.
+_PADDED: Final = compile_re(r"(?=.*\bNode ?Name\b)(?=.*\b(?:Time)?Start\b)[A-Za-z ]+")
+_RULE: Final = compile_re(r"\s*-+(?: +-+)+\s*")
+# What `sinfo -R` prints of its own accord, parted by blanks.
 _BARE_SINFO: Final = compile_re(r"REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*")
 # Not responding       root      2026-11-20T22:00:00 gpu[003,007]
 _SINFO_ROW: Final = compile_re(r"(.*?)\s+(\S+)\s+(\d{4}-\d\d-\d\dT\S+|Unknown)\s+(\S+)\s*")
-
-
-class _Reader(Protocol):
-    """A format of tables."""
-
-    name: str
-
-    def __init__(self, columns: Columns, options: Options) -> None: ...
-
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:
-        """Whether the header is one of this format."""
-        ...
-
-    def rows(self, fields: Sequence[str]) -> Iterable[Row]:
-        """What one row says. Raises :class:`RowError`."""
-        ...
-
-
 # The first that claims a header has it: the narrower ones come first.
-_READERS: Final[tuple[type[_Reader], ...]] = (
+_READERS: Final[tuple[type[TableReader], ...]] = (
     SacctReader,
     RunReader,
     HardwareReader,
@@ -103,8 +62,7 @@ _READERS: Final[tuple[type[_Reader], ...]] = (
     OutageReader,
     TicketReader,
 )
-_LISTINGS: Final = (object_list.NAME, controller_log.NAME, node_list.NAME)
-FORMATS: Final = (*(one.name for one in _READERS), *_LISTINGS)
+FORMATS: Final = (*(one.name for one in _READERS), kubernetes.NAME, slurm.LOG, slurm.LISTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +71,6 @@ class Reading:
 
     format: str
     rows: Iterator[Row]
-
-
-class _Ahead:
-    """A source of which the first bytes were looked at already."""
-
-    def __init__(self, head: bytes, source: Source) -> None:
-        self.head = head
-        self.source = source
-
-    def read(self, size: int, /) -> bytes:
-        """As the source: first what was looked at."""
-        if not self.head:
-            return self.source.read(size)
-        part, self.head = self.head[:size], self.head[size:]
-        return part
 
 
 def read_exposure(source: Source, options: Options | None = None) -> Reading:
@@ -140,64 +83,23 @@ def read_exposure(source: Source, options: Options | None = None) -> Reading:
     head = b""
     while len(head) < _HEAD and (piece := source.read(_HEAD - len(head))):
         head += piece
-    whole = _Ahead(head, source)
-    if JSON.match(head.removeprefix(b"\xef\xbb\xbf")):
-        return _read_objects(whole, options)
-    lines = iterate_source_lines(whole)
+    pieces = chain([head], iter(partial(source.read, _PIECE), b""))
+    if _JSON.match(head.removeprefix(b"\xef\xbb\xbf")):
+        value = kubernetes.read_document(pieces, sparing=options.sparing)
+        if kubernetes.is_object_list(value):
+            return Reading(kubernetes.NAME, kubernetes.iterate_object_rows(value, options))
+        raise UnknownFormat(
+            "it is JSON, and no list of Kubernetes objects (kubectl get ... -o json); tickets are"
+            " read as the CSV that a tracker exports"
+        )
+    lines = iterate_source_lines(pieces)
     number, header = _find_first_line(lines)
-    return _read_listing((number, header), lines, options) or _read_table(
-        (number, header), lines, options
-    )
-
-
-def _read_objects(source: Source, options: Options) -> Reading:
-    value = read_document(source, sparing=options.sparing)
-    if object_list.is_object_list(value):
-        return Reading(object_list.NAME, object_list.iterate_object_rows(value, options))
-    raise UnknownFormat(
-        "it is JSON, and no list of Kubernetes objects (kubectl get ... -o json); tickets are read"
-        " as the CSV that a tracker exports"
-    )
-
-
-def _read_listing(
-    first: tuple[int, str], lines: Iterator[Line], options: Options
-) -> Reading | None:
-    """What is no table: the controller's log, nodes block by block, columns that are padded."""
-    header = first[1]
-    if controller_log.is_controller_log(header):
-        rows = controller_log.log_rows(chain((first,), lines), options)
-        return Reading(controller_log.NAME, rows)
-    if node_list.is_node_list(header):
-        return Reading(node_list.NAME, node_list.iterate_node_rows(chain((first,), lines), options))
-    if _BARE_SINFO.fullmatch(header):
-        reader = OutageReader(Columns(["reason", "user", "timestamp", "nodelist"]), options)
-        return Reading(reader.name, _iterate_sinfo_rows(reader, lines))
-    if is_padded_header(header):
-        table = PaddedTable(header, (next(lines, (0, ""))[1]) or "")
-        columns = Columns(table.names)
-        if OutageReader.claims(columns, ""):
-            events = OutageReader(columns, options)
-            return Reading(events.name, _iterate_padded_rows(events, columns, table, lines))
-    return None
-
-
-def _read_table(first: tuple[int, str], lines: Iterator[Line], options: Options) -> Reading:
-    number, header = first
-    delimiter = find_delimiter(header)
-    columns = Columns(_split_names(header, delimiter))
-    for kind in _READERS:
-        if delimiter is not None and kind.claims(columns, delimiter):
-            table = kind(columns, options)
-            rows = join_whole_rows(lines) if kind is TicketReader else lines
-            return Reading(table.name, _iterate_table_rows(table, columns, delimiter, rows))
-    raise UnknownFormat(
-        f"line {number}: {shorten_foreign_text(header)} is no header that we know: sacct"
-        f" --parsable2 with JobID,"
-        " State, Start and End; a table with job_id and started_at, with node and rack, with"
-        " node, kind and identity, with node and from, or of tickets with a title and a time;"
-        " slurmctld.log; scontrol show node; or kubectl get -o json"
-    )
+    whole = chain([(number, header)], lines)
+    if slurm.is_controller_log(header):
+        return Reading(slurm.LOG, slurm.iterate_log_rows(whole, options))
+    if slurm.is_node_list(header):
+        return Reading(slurm.LISTING, slurm.iterate_node_rows(whole, options))
+    return _read_table(number, header, lines, options)
 
 
 def _find_first_line(lines: Iterator[Line]) -> tuple[int, str]:
@@ -210,50 +112,64 @@ def _find_first_line(lines: Iterator[Line]) -> tuple[int, str]:
     raise UnknownFormat("it is empty")
 
 
-def _split_names(header: str, delimiter: str | None) -> list[str]:
-    try:
-        return split_fields(header, delimiter or ",")
-    except RowError:
-        return []
+def _read_table(number: int, header: str, lines: Iterator[Line], options: Options) -> Reading:
+    """A table by its header, whose columns are parted by a character, or padded."""
+    delimiter = find_delimiter(header) or ""
+    split: _Split = partial(split_fields, delimiter=delimiter)
+    names: Sequence[str] = []
+    if _BARE_SINFO.fullmatch(header):
+        split, names = _split_sinfo_row, header.split()
+    elif len(header) <= _MOST_CHARS and _PADDED.fullmatch(header.strip()):
+        rule = next(lines, (0, ""))[1] or ""
+        is_rule = len(rule) <= _MOST_CHARS and _RULE.fullmatch(rule) is not None
+        starts = [slice(*match.span()) for match in re.finditer("-+", rule)] if is_rule else []
+        split = partial(_split_padded_row, spans=starts)
+        names = split(header)
+    elif delimiter:
+        try:
+            names = split(header)
+        except RowError:
+            names = []
+    columns = Columns(names)
+    for kind in _READERS:
+        if names and kind.claims(columns, delimiter):
+            reader = kind(columns, options)
+            rows = join_whole_rows(lines) if kind is TicketReader else lines
+            free = columns.first(kind.free) if kind.free and delimiter == "|" else None
+            return Reading(reader.name, _iterate_rows(reader, rows, split, free))
+    raise UnknownFormat(
+        f"line {number}: {shorten_foreign_text(header)} is no header that we know: sacct"
+        f" --parsable2 with JobID,"
+        " State, Start and End; a table with job_id and started_at, with node and rack, with"
+        " node, kind and identity, with node and from, or of tickets with a title and a time;"
+        " slurmctld.log; scontrol show node; or kubectl get -o json"
+    )
 
 
-def _iterate_table_rows(
-    reader: _Reader, columns: Columns, delimiter: str, lines: Iterator[Line]
+_Split = Callable[[str], Sequence[str]]
+
+
+def _split_padded_row(text: str, spans: Sequence[slice]) -> list[str]:
+    """The fields of a row; the last one may be wider than its column."""
+    wide = [*spans[:-1], *(slice(span.start, None) for span in spans[-1:])]
+    return [text[span].strip() for span in wide]
+
+
+def _split_sinfo_row(text: str) -> Sequence[str]:
+    match = _SINFO_ROW.fullmatch(text)
+    if match is None:
+        raise RowError("it is no row of sinfo -R")
+    return match.groups()
+
+
+def _iterate_rows(
+    reader: TableReader, lines: Iterator[Line], split: _Split, free: int | None
 ) -> Iterator[Row]:
-    free = reader.reason if isinstance(reader, OutageReader) and delimiter == "|" else None
     for number, text in lines:
         if text is None:
             yield Unread(number, "the line is too long")
         elif text.strip():
             try:
-                yield from reader.rows(columns.checked(split_fields(text, delimiter), free))
+                yield from reader.iterate_rows(reader.columns.check(split(text), free))
             except RowError as error:
                 yield Unread(number, str(error))
-
-
-def _iterate_padded_rows(
-    reader: _Reader, columns: Columns, table: PaddedTable, lines: Iterator[Line]
-) -> Iterator[Row]:
-    for number, fields in table.rows(lines):
-        if fields is None:
-            yield Unread(number, "the line is too long")
-            continue
-        try:
-            yield from reader.rows(columns.checked(fields))
-        except RowError as error:
-            yield Unread(number, str(error))
-
-
-def _iterate_sinfo_rows(reader: _Reader, lines: Iterator[Line]) -> Iterator[Row]:
-    """What ``sinfo -R`` prints of its own accord, parted by blanks."""
-    for number, text in lines:
-        if text is None or not text.strip():
-            continue
-        match = _SINFO_ROW.fullmatch(text)
-        if match is None:
-            yield Unread(number, "it is no row of sinfo -R")
-            continue
-        try:
-            yield from reader.rows(match.groups())
-        except RowError as error:
-            yield Unread(number, str(error))

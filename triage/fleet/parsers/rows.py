@@ -6,15 +6,14 @@ is none of a run (a step, a job that waits) is :class:`Passed`.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from triage.domain.hosts import expand
 from triage.domain.patterns import compile_re
-from triage.fleet.domain.exposure import Ending, ExposureRow
-from triage.fleet.domain.job_states import JobState
+from triage.fleet.domain.exposure import Ending, ExposureRow, JobState
 
 _MAX_NAME: Final = 256
 MAX_REASON: Final = 500
@@ -31,7 +30,7 @@ _WHOLE: Final = compile_re(r"\d{1,12}(?:\.0+)?", re.ASCII)
 # Most lists are one name, and need no grammar.
 _PLAIN: Final = compile_re(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 # 174.5, 0
-DAYS: Final = compile_re(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
+_DAYS: Final = compile_re(r"\d{1,6}(?:\.\d{1,12})?", re.ASCII)
 # 1763694855, 1763694855.25
 _EPOCH: Final = compile_re(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
 # 2026-11-21T03:14:15, with a fraction and a zone or without: "Z", "+08:00", "+0800"
@@ -146,7 +145,7 @@ def parse_row_time(
 
 
 def parse_both_times(
-    start: str, end: str, options: Options, start_name: str = "start", end_name: str = "end"
+    start: str, end: str, options: Options, start_name: str, end_name: str
 ) -> tuple[datetime | None, datetime | None]:
     """Start and end, in their order. Raises :class:`RowError` where the end is before."""
     from_at, to_at = (
@@ -155,20 +154,38 @@ def parse_both_times(
     )
     if from_at is not None and to_at is not None and to_at < from_at:
         to_at = parse_row_time(end, end_name, options, later=True)
-        if to_at is not None and to_at < from_at:
-            raise RowError(
-                f"{end_name} {shorten_foreign_text(end)} is before {start_name}"
-                f" {shorten_foreign_text(start)}"
-            )
+    return _check_order(
+        from_at, to_at, f"{end_name} {shorten_foreign_text(end)}", start_name, start
+    )
+
+
+def parse_both_days(
+    start: str, end: str, options: Options, start_name: str, end_name: str
+) -> tuple[datetime | None, datetime | None]:
+    """Days since day zero, in their order. Raises :class:`RowError` where the end is before."""
+    from_at, to_at = (
+        _parse_relative_day(start, start_name, options),
+        _parse_relative_day(end, end_name, options),
+    )
+    return _check_order(
+        from_at, to_at, f"{end_name} {shorten_foreign_text(end)}", start_name, start
+    )
+
+
+def _check_order(
+    from_at: datetime | None, to_at: datetime | None, end: str, start_name: str, start: str
+) -> tuple[datetime | None, datetime | None]:
+    if from_at is not None and to_at is not None and to_at < from_at:
+        raise RowError(f"{end} is before {start_name} {shorten_foreign_text(start)}")
     return from_at, to_at
 
 
-def parse_relative_day(text: str, what: str, options: Options) -> datetime | None:
+def _parse_relative_day(text: str, what: str, options: Options) -> datetime | None:
     """A number of days since day zero as a time. Raises :class:`RowError`."""
     text = text.strip()
     if text.lower() in NOTHING:
         return None
-    if not DAYS.fullmatch(text) or float(text) > _MOST_DAYS:
+    if not _DAYS.fullmatch(text) or float(text) > _MOST_DAYS:
         raise RowError(
             f"{what} {shorten_foreign_text(text)} is no number of days from 0 to {_MOST_DAYS:,}"
         )
@@ -178,22 +195,6 @@ def parse_relative_day(text: str, what: str, options: Options) -> datetime | Non
             f"{what} {shorten_foreign_text(text)} is in the future: say an earlier day zero"
         )
     return at
-
-
-def parse_both_days(
-    start: str, end: str, options: Options, start_name: str = "from_day", end_name: str = "to_day"
-) -> tuple[datetime | None, datetime | None]:
-    """Start and end, in their order. Raises :class:`RowError` where the end is before."""
-    from_at, to_at = (
-        parse_relative_day(start, start_name, options),
-        parse_relative_day(end, end_name, options),
-    )
-    if from_at is not None and to_at is not None and to_at < from_at:
-        raise RowError(
-            f"{end_name} {shorten_foreign_text(end)} is before {start_name}"
-            f" {shorten_foreign_text(start)}"
-        )
-    return from_at, to_at
 
 
 def parse_host_list(text: str) -> tuple[str, ...]:
@@ -245,10 +246,10 @@ class Columns:
     def __init__(self, header: Sequence[str]) -> None:
         self.num_fields = len(header)
         self.names = tuple(header[:_MAX_COLUMNS])
-        self.place: Mapping[str, int] = {
-            normalize_column_name(name): place
-            for place, name in reversed([*enumerate(header[:_MAX_COLUMNS])])
-        }
+        self.place: dict[str, int] = {}
+        for place, name in enumerate(self.names):
+            self.place.setdefault(normalize_column_name(name), place)
+        self._found: dict[tuple[str, ...], int | None] = {}
 
     def __contains__(self, name: str) -> bool:
         return normalize_column_name(name) in self.place
@@ -259,16 +260,12 @@ class Columns:
 
     def first(self, *names: str) -> int | None:
         """Where the first of these stands that is there."""
-        return next(
-            (
-                self.place[key]
-                for name in names
-                if (key := normalize_column_name(name)) in self.place
-            ),
-            None,
-        )
+        if names not in self._found:
+            keys = map(normalize_column_name, names)
+            self._found[names] = next((self.place[key] for key in keys if key in self.place), None)
+        return self._found[names]
 
-    def checked(self, fields: Sequence[str], free: int | None = None) -> Sequence[str]:
+    def check(self, fields: Sequence[str], free: int | None = None) -> Sequence[str]:
         """The fields of a row. Raises :class:`RowError` where there are too few or too many.
 
         Those too many are of the column ``free``, if it is said: a text that Slurm, which quotes
@@ -281,6 +278,39 @@ class Columns:
         if surplus:
             raise RowError(f"it has {len(fields)} fields, the header {self.num_fields}")
         return fields
+
+
+Get = Callable[..., str]
+"""The field under the first of these names that the table has; an empty text where it has none."""
+
+
+class TableReader:
+    """A format of tables; the ``free`` column of a table with bars may hold bars."""
+
+    name: ClassVar[str]
+    free: ClassVar[str | None] = None
+
+    def __init__(self, columns: Columns, options: Options) -> None:
+        self.columns = columns
+        self.options = options
+
+    @staticmethod
+    def claims(columns: Columns, delimiter: str) -> bool:
+        """Whether the header is one of this format."""
+        raise NotImplementedError
+
+    def iterate_rows(self, fields: Sequence[str]) -> Iterator[Row]:
+        """What the fields of one row say. Raises :class:`RowError`."""
+
+        def get(*names: str) -> str:
+            place = self.columns.first(*names)
+            return "" if place is None else fields[place]
+
+        return self.read(get)
+
+    def read(self, get: Get) -> Iterator[Row]:
+        """What one row says. Raises :class:`RowError`."""
+        raise NotImplementedError
 
 
 def normalize_column_name(name: str) -> str:

@@ -6,7 +6,8 @@ memberships) is summed in milliseconds. Times are ns since the epoch in UTC.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,13 @@ Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def convert_to_epoch_ns(at: datetime) -> int:
+    """Nanoseconds since the epoch."""
+    return (at - EPOCH) // _MICROSECOND * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,13 @@ class Runs:
     planned: Flags
     node_at: Ints  # shape (runs + 1,)
     node: Small
+
+    def find_gpus_per_node(self) -> int | None:
+        """What most runs had, the larger of two that are as frequent; None where no run says it."""
+        known = (self.num_nodes > 0) & (self.num_gpus > 0)
+        whole = known & (self.num_gpus % np.maximum(self.num_nodes, 1) == 0)
+        each, counts = np.unique(self.num_gpus[whole] // self.num_nodes[whole], return_counts=True)
+        return int(each[counts == counts.max()][-1]) if len(each) else None
 
 
 @dataclass(frozen=True, slots=True)

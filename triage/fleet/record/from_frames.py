@@ -4,43 +4,25 @@ For notebooks: what the service joins out of its database is here said by two or
 Times that name no zone are in UTC.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import count, islice
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from triage.domain.category import Category
+from triage.domain.hosts import expand
 from triage.errors import UsageError
-from triage.fleet.domain.exposure import FACTS, Ending
-from triage.fleet.record.columns import (
-    Accusation,
-    Accusations,
-    FleetRecord,
-    Interruptions,
-    Runs,
-)
-from triage.fleet.record.frame_columns import (
-    NONE_NS,
-    get_column_values,
-    parse_instant_ns,
-    read_causes_column,
-    read_flags_column,
-    read_members_column,
-    read_names_column,
-    read_numbers_column,
-    read_times_column,
-)
-from triage.fleet.record.frame_outages import OutageTable
-from triage.fleet.record.frame_repairs import read_repairs_frame
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.exposure import FACTS, Ending, NodeFacts, NodeRepair, Outage, Run
+from triage.fleet.domain.repair import RepairAction, classify_repair_action
+from triage.fleet.parsers.rows import DAY_ZERO
+from triage.fleet.record.columns import EPOCH, FleetRecord
+from triage.fleet.record.from_rows import RecordRows, ToldStop
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_Ints = npt.NDArray[np.int64]
-# A failure is told a little before or after the end of its run, by another clock.
-_SLACK_NS: Final = 60 * 1_000_000_000
+_MOST_DAYS: Final = 36_600.0
 
 
 def record_from_frames(
@@ -81,190 +63,225 @@ def record_from_frames(
 
     Raises :class:`UsageError` with the table, the row and the column that cannot be.
     """
+    rows = RecordRows()
+    for table in _iterate_rows(runs, "runs", "started_at"):
+        rows.add(_read_run(table))
+    if interruptions is not None:
+        rows.stops = [
+            _read_stop(one) for one in _iterate_rows(interruptions, "interruptions", "at")
+        ]
+    notes = _add_outages(rows, outages)
+    repaired = [
+        note for one in _iterate_rows(repairs, "repairs", "at") if (note := _read_repair(one))
+    ]
+    for note in repaired:
+        rows.add(note)
+    for one in _iterate_rows(inventory, "inventory"):
+        if node := one.get_name("node"):
+            facts: dict[str, Any] = {fact: one.get_name(fact) for fact in FACTS}
+            rows.add(NodeFacts(node, **facts))
+    times = [*rows.iterate_run_times()]
+    starts = [run.started_at for run in rows.runs]
+    if not starts:
+        times += rows.iterate_outage_times()
+        times += [DAY_ZERO] if outages is not None and _counts_days(outages) else []
+        starts = times
+    first = min(starts, default=EPOCH) if since is None else _parse_moment(since, "since")
+    last = max(times, default=first) if until is None else _parse_moment(until, "until")
+    found = rows.build(
+        first, last, nodes=nodes, also={note.node for note in repaired}, cluster=cluster
+    )
+    own = leaf_switch or {}
+    leaves = (
+        own.get(node) or leaf for node, leaf in zip(found.nodes, found.leaf_switch, strict=True)
+    )
+    return replace(found, leaf_switch=tuple(leaves), notes=(*notes, *found.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _TableRow:
+    """A row of a table; what cannot be is refused with the table, the row and the column."""
+
+    table: str
+    number: int
+    values: Mapping[str, Any]
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - whatever a cell holds
+        """The value of a cell; None where it is None, NaN, NaT, NA or there is no such column."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, str | list | tuple | set | frozenset):
+            return value
+        import pandas as pd
+
+        return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+
+    def get_name(self, name: str) -> str | None:
+        """A text without blanks around it; None where there is none."""
+        value = self.get(name)
+        return None if value is None else str(value).strip() or None
+
+    def get_time(self, name: str, *, needed: bool = False) -> datetime | None:
+        """A time in UTC. Raises UsageError."""
+        value = self.get(name)
+        if value is None:
+            if needed:
+                raise self.refuse(f"{name} is missing")
+            return None
+        return _parse_moment(value, f"{self.table}, row {self.number}: {name}")
+
+    def get_day(self, name: str) -> datetime | None:
+        """A number of days since a day that nobody names. Raises UsageError."""
+        if self.get(name) is None:
+            return None
+        return DAY_ZERO + timedelta(days=self._get_number(name, float, -_MOST_DAYS, _MOST_DAYS))
+
+    def get_count(self, name: str) -> int:
+        """A whole number from 0 up; 0 where there is none. Raises UsageError."""
+        return int(self._get_number(name, int, 0, (1 << 31) - 1))
+
+    def _get_number(self, name: str, kind: type[float], least: float, most: float) -> float:
+        value = self.get(name)
+        try:
+            number = kind(0 if value is None else value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self.refuse(f"{name} {value!r:.60} is no number") from error
+        if not least <= number <= most:
+            raise self.refuse(f"{name} cannot be {number}")
+        return number
+
+    def get_cause(self) -> Category | None:
+        """A leaf of the categories; None where nobody knows. Raises UsageError."""
+        value = self.get("cause")
+        try:
+            return None if value is None else Category(str(value))
+        except ValueError as error:
+            raise self.refuse(f"cause {value!r:.60} is none of {', '.join(Category)}") from error
+
+    def get_nodes(self) -> tuple[str, ...]:
+        """Names, or those of a Slurm host list such as ``n[001-128]``. Raises UsageError."""
+        value = self.get("nodes")
+        try:
+            names = expand(value) if isinstance(value, str) else [str(one) for one in value or ()]
+        except (TypeError, ValueError) as error:
+            raise self.refuse(f"nodes: {error}") from error
+        return tuple(dict.fromkeys(names))
+
+    def refuse(self, why: str) -> UsageError:
+        """The refusal of this row."""
+        return UsageError(f"{self.table}, row {self.number}: {why}")
+
+
+def _iterate_rows(
+    frame: "DataFrame | None", table: str, needed: str | None = None
+) -> Iterator[_TableRow]:
+    """The rows of a table, which has the column that is needed. Raises UsageError."""
+    if frame is None:
+        return
+    if needed is not None and needed not in frame:
+        raise UsageError(f"{table}: there is no column {needed}")
+    columns = {str(name): frame[name].tolist() for name in frame}
+    for number in range(len(frame)):
+        yield _TableRow(table, number, {name: cells[number] for name, cells in columns.items()})
+
+
+def _parse_moment(value: object, where: str) -> datetime:
+    """A time in UTC; one without a zone is UTC. Raises UsageError."""
     import pandas as pd
 
-    if runs is None:
-        runs = pd.DataFrame({"started_at": [], "ended_at": [], "num_gpus": []})
-    start = read_times_column(runs, "runs", "started_at")
-    end = read_times_column(runs, "runs", "ended_at", needed=False)
-    at = (
-        np.zeros(0, np.int64)
-        if interruptions is None
-        else read_times_column(interruptions, "interruptions", "at")
-    )
-    away = OutageTable.of(outages)
-    told = np.concatenate([end[end != NONE_NS], start, at])
-    if not len(start):
-        start_of = told = np.concatenate([told, away.told()])
-    else:
-        start_of = start
-    first, last = _determine_period(since, until, start_of, told)
-    end = np.where(end == NONE_NS, np.maximum(last, start), end)
-    if len(backwards := np.flatnonzero(end < start)):
-        raise UsageError(f"runs, row {int(backwards[0])}: it ends before it begins")
-    order = np.flatnonzero((start < last) & (end >= first))
-    order = order[np.argsort(start[order], kind="stable")]
-    kept = runs.iloc[order]
-    of_runs = read_members_column(kept, "runs")
-    tables = [table for table in (interruptions, inventory, repairs) if table is not None]
-    named = {node for table in tables for node in read_names_column(table) if node is not None}
-    named.update(row.node for row in away.rows)
-    every = _collect_nodes(named.union(*of_runs), nodes)
-    place = {name: number for number, name in enumerate(every)}
-    ran = _build_runs(
-        kept, np.maximum(start[order], first), np.minimum(end[order], last), of_runs, place
-    )
-    over = end[order] < last
-    if interruptions is None:
-        stops = _build_stops_from_runs(kept, ran, over)
-    else:
-        within = (at >= first) & (at <= last)
-        interruptions, at = interruptions[within], at[within]
-        stops = _build_stops_from_table(interruptions, at, kept, ran)
-    facts = _collect_facts(inventory, every)
-    leaves = tuple((leaf_switch or {}).get(name) for name in every)
-    return FleetRecord(
-        since_ns=first,
-        until_ns=last,
-        nodes=every,
-        generation=facts["generation"],
-        rack=facts["rack"],
-        leaf_switch=tuple(a or b for a, b in zip(leaves, facts["leaf_switch"], strict=True)),
-        batch=facts["batch"],
-        cage=facts["cage"],
-        slot=facts["slot"],
-        role=facts["role"],
-        runs=ran,
-        interruptions=stops,
-        accusations=_build_accusations(interruptions, stops, place),
-        outages=away.columns(place, first, last, ran),
-        gpus_per_node=_find_usual_gpus_per_node(ran),
-        cluster=cluster,
-        notes=away.notes,
-        repairs=None if repairs is None else read_repairs_frame(repairs, place, first, last),
+    try:
+        at = pd.Timestamp(value)  # type: ignore[arg-type]
+        at = at.tz_localize("UTC") if at.tzinfo is None else at.tz_convert("UTC")
+        return at.floor("us").to_pydatetime()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"{where}: {value!r:.60} is no time") from error
+
+
+def _read_run(row: _TableRow) -> Run:
+    started_at = row.get_time("started_at", needed=True) or EPOCH
+    ended_at = row.get_time("ended_at")
+    if ended_at is not None and ended_at < started_at:
+        raise row.refuse("it ends before it begins")
+    ending = str(row.get("ending") or "")
+    return Run(
+        job_id=str(row.get("job_id") or ""),
+        started_at=started_at,
+        ended_at=ended_at,
+        ending=Ending(ending) if ending in set(Ending) else Ending.UNKNOWN,
+        num_nodes=row.get_count("num_nodes"),
+        num_gpus=row.get_count("num_gpus"),
+        nodes=row.get_nodes(),
+        cause=row.get_cause(),
     )
 
 
-def _collect_nodes(named: set[str], nodes: int | Iterable[str]) -> tuple[str, ...]:
-    """All names, sorted; nodes that are only counted get names that no table has."""
-    if not isinstance(nodes, int):
-        return tuple(sorted(named.union(map(str, nodes))))
-    if nodes < len(named):
-        raise UsageError(f"nodes: the tables name {len(named)} nodes, and {nodes} were said")
-    free = (name for number in count() if (name := f"unnamed{number:05d}") not in named)
-    return tuple(sorted([*named, *islice(free, nodes - len(named))]))
-
-
-def _collect_facts(
-    inventory: "DataFrame | None", nodes: Sequence[str]
-) -> dict[str, tuple[str | None, ...]]:
-    """Each fact of the inventory for all nodes; of two rows of a node the later one stands."""
-    facts: dict[str, tuple[str | None, ...]] = {}
-    listed = [] if inventory is None else read_names_column(inventory)
-    for fact in FACTS:
-        values = [] if inventory is None else get_column_values(inventory, fact)
-        of = {n: str(v) for n, v in zip(listed, values, strict=True) if v is not None}
-        facts[fact] = tuple(of.get(node) for node in nodes)
-    return facts
-
-
-def _determine_period(since: object, until: object, start: _Ints, told: _Ints) -> tuple[int, int]:
-    first = int(start.min()) if len(start) else 0
-    last = int(told.max()) if len(told) else first
-    first = first if since is None else parse_instant_ns(since, "since")
-    last = last if until is None else parse_instant_ns(until, "until")
-    if last < first:
-        raise UsageError("the record ends before it begins: since has to be before until")
-    return first, last
-
-
-def _build_runs(
-    kept: "DataFrame",
-    start: _Ints,
-    end: _Ints,
-    of_runs: Sequence[tuple[str, ...]],
-    place: Mapping[str, int],
-) -> Runs:
-    ending = [str(one or "") for one in get_column_values(kept, "ending")]
-    sizes = [len(one) for one in of_runs]
-    told = read_numbers_column(kept, "runs", "num_nodes")
-    return Runs(
-        start_ns=start,
-        end_ns=end,
-        num_nodes=np.where(told > 0, told, sizes).astype(np.int32),
-        num_gpus=read_numbers_column(kept, "runs", "num_gpus").astype(np.int32),
-        interrupted=np.array([one == Ending.UNEXPECTED for one in ending], np.bool_),
-        planned=np.array([one == Ending.PLANNED for one in ending], np.bool_),
-        node_at=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
-        node=np.array([place[name] for one in of_runs for name in one], np.int32),
+def _read_stop(row: _TableRow) -> ToldStop:
+    job_id, score = row.get("job_id"), row.get("score")
+    return ToldStop(
+        at=row.get_time("at", needed=True) or EPOCH,
+        cause=row.get_cause(),
+        planned=bool(row.get("planned")),
+        resolved=bool(row.get("resolved")),
+        job_id=None if job_id is None else str(job_id),
+        node=row.get_name("node"),
+        score=1.0 if score is None else float(score),
     )
 
 
-def _build_stops_from_runs(
-    kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]
-) -> Interruptions:
-    """Each run that was stopped within the record, at its end."""
-    run = np.flatnonzero((ran.interrupted | ran.planned) & over)
-    run = run[np.argsort(ran.end_ns[run], kind="stable")]
-    why = read_causes_column(kept, "runs")
-    return Interruptions(
-        at_ns=ran.end_ns[run],
-        cause=tuple(why[one] for one in run),
-        resolved=np.zeros(len(run), np.bool_),
-        planned=ran.planned[run],
-        run=run.astype(np.int32),
-        num_gpus=ran.num_gpus[run],
-        incident_id=(None,) * len(run),
-    )
-
-
-def _build_stops_from_table(
-    interruptions: "DataFrame", at: _Ints, kept: "DataFrame", ran: Runs
-) -> Interruptions:
-    """The table's rows, in its order; each with the run of its job at its time."""
-    of_job: dict[str, list[int]] = {}
-    for number, job in enumerate(get_column_values(kept, "job_id")):
-        if job is not None:
-            of_job.setdefault(str(job), []).append(number)
-    run = np.full(len(at), -1, np.int32)
-    for row, job in enumerate(get_column_values(interruptions, "job_id")):
-        for number in of_job.get(str(job), ()) if job is not None else ():
-            begins, ends = ran.start_ns[number] - _SLACK_NS, ran.end_ns[number] + _SLACK_NS
-            if begins <= at[row] <= ends:
-                run[row] = number
-                break  # the earlier one: a stop ends a run, and the next begins at once
-    return Interruptions(
-        at_ns=at,
-        cause=read_causes_column(interruptions, "interruptions"),
-        resolved=read_flags_column(interruptions, "resolved"),
-        planned=read_flags_column(interruptions, "planned"),
-        run=run,
-        num_gpus=np.where(run >= 0, ran.num_gpus[run] if len(ran.num_gpus) else 0, 0).astype(
-            np.int32
-        ),
-        incident_id=(None,) * len(at),
-    )
-
-
-def _build_accusations(
-    interruptions: "DataFrame | None", stops: Interruptions, place: Mapping[str, int]
-) -> Accusations:
-    """The node that a row names, where its cause is one that a node can have."""
-    rows: list[Accusation] = []
-    if interruptions is not None:
-        scores: list[Any] = get_column_values(interruptions, "score")
-        for row, node in enumerate(read_names_column(interruptions)):
-            if node is not None and not stops.planned[row]:
-                score = 1.0 if scores[row] is None else float(scores[row])
-                category = stops.cause[row] or Category.GPU
-                rows.append(Accusation(row, place[node], 1, score, True, category, None))
-    return Accusations.of_rows(rows)
-
-
-def _find_usual_gpus_per_node(ran: Runs) -> int | None:
-    """What most runs had; None where no run says both."""
-    both = (ran.num_nodes > 0) & (ran.num_gpus > 0)
-    if not both.any():
+def _read_repair(row: _TableRow) -> NodeRepair | None:
+    """A note; None where it names no node. What names no action is any repair."""
+    at, node = row.get_time("at", needed=True), row.get_name("node")
+    if at is None or node is None:
         return None
-    each, counts = np.unique(ran.num_gpus[both] // ran.num_nodes[both], return_counts=True)
-    return int(each[counts.argmax()]) or None
+    text = row.get("text")
+    words = str(text if row.get("action") is None else row.get("action"))
+    action = classify_repair_action(words) or RepairAction.OTHER
+    return NodeRepair(node, at, action, "" if text is None else str(text))
+
+
+def _counts_days(outages: "DataFrame") -> bool:
+    return "from_day" in outages and "from" not in outages and "from_at" not in outages
+
+
+def _add_outages(rows: RecordRows, outages: "DataFrame | None") -> list[str]:
+    """Add the rows that can be; what was left out, in words."""
+    if outages is None:
+        return []
+    by_day = _counts_days(outages)
+    begin, end = ("from", "to") if "from" in outages else ("from_at", "to_at")
+    begin, end = ("from_day", "to_day") if by_day else (begin, end)
+    left_out: dict[str, list[int]] = {}
+    for row in _iterate_rows(outages, "outages", begin):
+        if by_day:
+            from_at, to_at = row.get_day(begin), row.get_day(end)
+        else:
+            from_at, to_at = row.get_time(begin, needed=True), row.get_time(end)
+        node = row.get_name("node")
+        if from_at is None:
+            raise row.refuse(f"{begin} {row.values.get(begin)!r:.60} is no number")
+        if to_at is not None and to_at < from_at:
+            left_out.setdefault("outages that end before they begin", []).append(row.number)
+        elif node is None:
+            left_out.setdefault("outages that name no node", []).append(row.number)
+        else:
+            rows.add(_read_outage(row, node, from_at, to_at))
+    return [
+        f"{what}, left out: {len(numbers):,}, the first row {numbers[0]}"
+        for what, numbers in sorted(left_out.items())
+    ]
+
+
+def _read_outage(row: _TableRow, node: str, from_at: datetime, to_at: datetime | None) -> Outage:
+    """Causes and repairs are read out of their words."""
+    words = (row.get(name) for name in ("cause", "detail", "reason"))
+    texts = [str(text) for text in words if text is not None]
+    reason, cause = "; ".join(texts), classify_outage_cause(*texts)
+    action, planned = row.get("action"), row.get("planned")
+    return Outage(
+        node=node,
+        from_at=from_at,
+        to_at=to_at,
+        reason=reason,
+        cause=cause,
+        action=classify_repair_action(reason if action is None else str(action)),
+        planned=cause is OutageCause.MAINTENANCE if planned is None else bool(planned),
+    )

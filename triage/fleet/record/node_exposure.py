@@ -68,17 +68,10 @@ def find_times_in_runs(runs: Runs, num_nodes: int) -> tuple[Ints, Ints]:
     """When each node was first and last in a run, in ns; the first is after the last of one that
     no run names.
     """
-    limits = np.iinfo(np.int64)
+    limits, counts = np.iinfo(np.int64), np.diff(runs.node_at)
     first_ns, last_ns = np.full(num_nodes, limits.max), np.full(num_nodes, limits.min)
-    counts = np.diff(runs.node_at)
-    for first, last in _iterate_blocks(runs, counts):
-        nodes = runs.node[runs.node_at[first] : runs.node_at[last]]
-        each = slice(first, last)
-        single = last - first == 1
-        starts = runs.start_ns[first] if single else np.repeat(runs.start_ns[each], counts[each])
-        ends = runs.end_ns[first] if single else np.repeat(runs.end_ns[each], counts[each])
-        first_ns[nodes] = np.minimum(first_ns[nodes], starts)
-        last_ns[nodes] = np.maximum(last_ns[nodes], ends)
+    np.minimum.at(first_ns, runs.node, np.repeat(runs.start_ns, counts))
+    np.maximum.at(last_ns, runs.node, np.repeat(runs.end_ns, counts))
     return first_ns, last_ns
 
 

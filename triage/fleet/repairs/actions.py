@@ -6,7 +6,7 @@ Who gets which repair is chosen by people: a difference is a question to them, a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -130,12 +130,10 @@ def _compare_shares(returns: Returns, this: Flags, others: Flags) -> float | Non
 
 def _decide_verdict(row: RepairRow, q_value: float | None) -> RepairRow:
     """The row with its verdict."""
-    verdict = RepairVerdict.CANNOT_TELL
     own, others = row.failed_30.value, row.others_30.value
-    if q_value is not None and own is not None and others is not None:
-        worse = RepairVerdict.HOLDS_WORSE if own > others else RepairVerdict.HOLDS_BETTER
-        verdict = worse if q_value <= _FALSE_DISCOVERY_RATE else RepairVerdict.NO_DIFFERENCE
-    return RepairRow(
-        row.cause, row.action, row.num_returns, row.failed_7, row.failed_30, row.others_30,
-        row.p_value, q_value, verdict,
-    )  # fmt: skip
+    if q_value is None or own is None or others is None:
+        return replace(row, q_value=q_value)
+    verdict = RepairVerdict.NO_DIFFERENCE
+    if q_value <= _FALSE_DISCOVERY_RATE:
+        verdict = RepairVerdict.HOLDS_WORSE if own > others else RepairVerdict.HOLDS_BETTER
+    return replace(row, q_value=q_value, verdict=verdict)

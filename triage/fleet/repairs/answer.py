@@ -44,24 +44,15 @@ _STRENGTH: Final = tuple(RepairAction)
 """What changes most stands last, but for ``other``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A repair of a node that no fault is known around."""
-
-    node: int
-    day: float
-    action: RepairAction
-
-
 def with_notes(
     faults: Faults, repairs: RepairNotes | None, since_ns: int
-) -> tuple[Faults, tuple[Visit, ...]]:
-    """The faults with what notes say was done in them, and the notes of no fault.
+) -> tuple[Faults, list[int]]:
+    """The faults with what notes say was done in them, and the places of the notes of no fault.
 
     What an outage itself says of its repair stands; of several notes, the one that changes most.
     """
     if repairs is None or not len(repairs.node):
-        return faults, ()
+        return faults, []
     order = np.lexsort((faults.start_day, faults.node))
     keys = faults.node[order].astype(np.float64) * 1e6 + faults.start_day[order]
     days = (repairs.at_ns - since_ns) / NS_PER_DAY
@@ -71,12 +62,12 @@ def with_notes(
     own = {row for row, action in enumerate(actions) if action is not None}
     for note, place in enumerate(places.tolist()):
         row = int(order[place]) if place >= 0 else -1
-        node, day, action = int(repairs.node[note]), float(days[note]), repairs.action[note]
-        if row < 0 or faults.node[row] != node or day > faults.back_day[row] + _WRITTEN_WITHIN_DAYS:
-            visits.append(Visit(node, day, action))
+        last = faults.back_day[row] + _WRITTEN_WITHIN_DAYS if row >= 0 else 0.0
+        if row < 0 or faults.node[row] != repairs.node[note] or days[note] > last:
+            visits.append(note)
         elif row not in own:
-            actions[row] = _choose_stronger(actions[row], action)
-    return replace(faults, action=tuple(actions)), tuple(visits)
+            actions[row] = _choose_stronger(actions[row], repairs.action[note])
+    return replace(faults, action=tuple(actions)), visits
 
 
 def _choose_stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
@@ -106,55 +97,46 @@ def estimate_faults_a_day(faults: Faults) -> float:
     return float((np.count_nonzero(new) + _PRIOR_FAULTS) / (node_days + prior_days))
 
 
-def on_probation(
-    returns: Returns,
-    chances: Chances,
-    names: tuple[str, ...],
-    since: datetime,
-    usual_a_day: float,
-    per_day: tuple[float, ...],
-) -> Iterator[Probation]:
-    """The nodes on probation at the end of the record, the likeliest to fail first.
-
-    ``chances`` are those of all returns; ``usual_a_day`` are the faults of any node a day.
-    """
+def _list_probations(
+    record: FleetRecord, faults: Faults, returns: Returns, features: Features
+) -> tuple[Probation, ...]:
+    """The nodes on probation at the end of the record, the likeliest to fail first."""
+    chances = predict_chances(fit_model(returns, features, returns.days), features)
+    per_day = own_curve(returns.next_day - returns.day, returns.days - returns.day)
+    usual_a_day, since = estimate_faults_a_day(faults), _convert_moment(record.since_ns)
     rows = np.flatnonzero(np.isinf(returns.next_day) & (returns.day >= returns.days - LATE_DAYS))
     back = (returns.days - returns.day[rows])[:, None]
     curves = Curves.through(chances.within_7[rows], chances.within_30[rows], usual_a_day, per_day)
     next_7, next_30 = (curves.chance(back, days)[:, 0] for days in (EARLY_DAYS, LATE_DAYS))
     usual_7 = float(-np.expm1(-usual_a_day * EARLY_DAYS))
     ends = _end_days(curves, _TIMES_USUAL * usual_7)
+    listed = []
     for at in np.argsort(-next_7, kind="stable").tolist():
         row, days_back = int(rows[at]), float(back[at, 0])
         if ends[at] <= days_back:
             continue
         cause, action = CAUSES[returns.cause[row]], int(returns.action[row])
-        done = ACTIONS[action] if action >= 0 else None
         returned_at = since + timedelta(days=float(returns.day[row]))
-        until = returned_at + timedelta(days=float(ends[at]))
-        said = [float(one[row]) for one in (chances.within_7, chances.low_7, chances.high_7)]
-        number = int(chances.num_returns[row])
-        yield Probation(
-            node=names[int(returns.node[row])],
+        found = Probation(
+            node=record.nodes[int(returns.node[row])],
             returned_at=returned_at,
             days_back=days_back,
             cause=str(cause),
-            action=None if done is None else str(done),
-            within_7=said[0],
-            low_7=said[1],
-            high_7=said[2],
+            action=str(ACTIONS[action]) if action >= 0 else None,
+            within_7=float(chances.within_7[row]),
+            low_7=float(chances.low_7[row]),
+            high_7=float(chances.high_7[row]),
             within_30=float(chances.within_30[row]),
             next_7=float(next_7[at]),
             next_30=float(next_30[at]),
             usual_7=usual_7,
-            num_returns=number,
-            until=until.astimezone(UTC),
+            num_returns=int(chances.num_returns[row]),
+            until=(returned_at + timedelta(days=float(ends[at]))).astimezone(UTC),
             check=check_after(cause),
-            text=describe_probation(
-                days_back, cause, done, (said[0], said[1], said[2]), float(next_7[at]), usual_7,
-                until, number,
-            ),
-        )  # fmt: skip
+            text="",
+        )
+        listed.append(replace(found, text=describe_probation(found)))
+    return tuple(listed)
 
 
 def _end_days(curves: Curves, least: float) -> Floats:
@@ -240,6 +222,7 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
     chances = walk_forward(returns, features)
     everything = np.ones(len(returns), np.bool_)
     rate = estimate_faults_a_day(faults)
+    spans = (EARLY_DAYS, chances.within_7), (LATE_DAYS, chances.within_30)
     return FleetRepairs(
         cluster=record.cluster,
         since=_convert_moment(record.since_ns),
@@ -255,9 +238,13 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
         probation=_list_probations(record, faults, returns, features),
         by_cause=summarize_by_cause(returns),
         by_repair=summarize_by_repair(returns),
-        judged=tuple(_judge_chances(returns, chances)),
+        judged=tuple(
+            judge_chances(within[over], returns.failed(days)[over], days)
+            for days, within in spans
+            for over in (returns.over(days),)
+        ),
         returns=tuple(_list_rows(record, returns, chances)),
-        visits=tuple(_visit_row(record, one) for one in reversed(visits[-_MOST_ROWS:])),
+        visits=tuple(_list_visits(record, visits[-_MOST_ROWS:])),
         notes=(*record.notes, *returns.notes, *_list_notes(returns, len(visits))),
     )
 
@@ -267,33 +254,6 @@ def list_record_probations(record: FleetRecord) -> tuple[Probation, ...]:
     faults, _ = with_notes(faults_of(record), record.repairs, record.since_ns)
     returns = build_returns(faults)
     return _list_probations(record, faults, returns, compute_features(returns))
-
-
-def _list_probations(
-    record: FleetRecord, faults: Faults, returns: Returns, features: Features
-) -> tuple[Probation, ...]:
-    model = fit_model(returns, features, returns.days)
-    per_day = own_curve(returns.next_day - returns.day, returns.days - returns.day)
-    return tuple(
-        on_probation(
-            returns,
-            predict_chances(model, features),
-            record.nodes,
-            _convert_moment(record.since_ns),
-            estimate_faults_a_day(faults),
-            per_day,
-        )
-    )
-
-
-def _judge_chances(returns: Returns, chances: Chances) -> list[Judged]:
-    """What was said, against what came, over 7 and over 30 days."""
-    spans = ((EARLY_DAYS, chances.within_7), (LATE_DAYS, chances.within_30))
-    return [
-        judge_chances(within[over], returns.failed(days)[over], days)
-        for days, within in spans
-        for over in (returns.over(days),)
-    ]
 
 
 def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
@@ -318,9 +278,12 @@ def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[
     return found
 
 
-def _visit_row(record: FleetRecord, one: Visit) -> VisitRow:
-    at = _convert_moment(record.since_ns) + timedelta(days=one.day)
-    return VisitRow(record.nodes[one.node], at, str(one.action))
+def _list_visits(record: FleetRecord, visits: list[int]) -> Iterator[VisitRow]:
+    """The newest first."""
+    if (notes := record.repairs) is not None:
+        for note in reversed(visits):
+            at = _convert_moment(int(notes.at_ns[note]))
+            yield VisitRow(record.nodes[int(notes.node[note])], at, str(notes.action[note]))
 
 
 def _list_notes(returns: Returns, num_visits: int) -> list[str]:

@@ -41,17 +41,13 @@ class Fit:
         return rows @ self.weights, np.sqrt(np.sum((rows @ self.covariance) * rows, axis=1))
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Both fits as of a day."""
-
-    early: Fit
-    late: Fit
+Model = tuple[Fit, Fit]
+"""The fit of the first 7 days and that of the days 7 to 30, as of a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """Of each return: the chance of a fault within 7 and 30 days, with 95 % bounds.
+    """Of each return: the chance of a fault within 7 days, with 95 % bounds, and within 30.
 
     ``num_returns`` is on how many returns each rests.
     """
@@ -60,8 +56,6 @@ class Chances:
     low_7: Floats
     high_7: Floats
     within_30: Floats
-    low_30: Floats
-    high_30: Floats
     num_returns: Floats
 
 
@@ -71,23 +65,13 @@ def fit_model(
     """The model as of ``day``, from what was over by then; ``start`` is where the search begins."""
     week = returns.over(EARLY_DAYS, day)
     month = returns.over(LATE_DAYS, day) & ~returns.failed(EARLY_DAYS)
-    age = np.maximum(day - returns.day, 0.0)
-    trust = np.exp2(-age / _HALF_LIFE_DAYS)
-    early = _fit(
-        features.early[week],
-        returns.failed(EARLY_DAYS)[week],
-        trust[week],
-        FEATURES,
-        None if start is None else start.early.weights,
+    trust = np.exp2(-np.maximum(day - returns.day, 0.0) / _HALF_LIFE_DAYS)
+    failed = returns.failed(EARLY_DAYS)[week], returns.failed(LATE_DAYS)[month]
+    begin = (None, None) if start is None else (start[0].weights, start[1].weights)
+    return (
+        _fit(features.early[week], failed[0], trust[week], FEATURES, begin[0]),
+        _fit(features.late[month], failed[1], trust[month], LATE_FEATURES, begin[1]),
     )
-    late = _fit(
-        features.late[month],
-        returns.failed(LATE_DAYS)[month],
-        trust[month],
-        LATE_FEATURES,
-        None if start is None else start.late.weights,
-    )
-    return Model(early, late)
 
 
 def _fit(
@@ -112,13 +96,13 @@ def _fit(
 
 def predict_chances(model: Model, features: Features) -> Chances:
     """What the model says of returns with these features."""
-    early, early_error = model.early.log_odds(features.early)
-    late, late_error = model.late.log_odds(features.late)
-    week = [_convert_log_odds(early + sign * _TWO_SIDED_95 * early_error) for sign in (0, -1, 1)]
-    rest = [_convert_log_odds(late + sign * _TWO_SIDED_95 * late_error) for sign in (0, -1, 1)]
-    month = [1 - (1 - a) * (1 - b) for a, b in zip(week, rest, strict=True)]
-    number = np.full(len(early), float(model.early.num_returns))
-    return Chances(week[0], week[1], week[2], month[0], month[1], month[2], number)
+    early, error = model[0].log_odds(features.early)
+    within_7, low_7, high_7 = (
+        _convert_log_odds(early + sign * _TWO_SIDED_95 * error) for sign in (0, -1, 1)
+    )
+    rest = _convert_log_odds(features.late @ model[1].weights)
+    number = np.full(len(early), float(model[0].num_returns))
+    return Chances(within_7, low_7, high_7, 1 - (1 - within_7) * (1 - rest), number)
 
 
 def walk_forward(returns: Returns, features: Features) -> Chances:
@@ -131,12 +115,13 @@ def walk_forward(returns: Returns, features: Features) -> Chances:
         now = period == number
         model = fit_model(returns, features, number * step, model)
         parts.append(predict_chances(model, Features(features.early[now], features.late[now])))
-    names = Chances.__slots__
-    return Chances(*(_join_parts([getattr(one, name) for one in parts]) for name in names))
-
-
-def _join_parts(parts: Sequence[Floats]) -> Floats:
-    return np.concatenate([np.zeros(0), *parts])
+    none = np.zeros(0)
+    return Chances(
+        *(
+            np.concatenate([none, *(getattr(one, name) for one in parts)])
+            for name in Chances.__slots__
+        )
+    )
 
 
 def _convert_log_odds(log_odds: Floats) -> Floats:

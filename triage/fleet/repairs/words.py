@@ -1,9 +1,9 @@
 """How causes, repairs and probation are worded, and what to check after which cause."""
 
-from datetime import datetime
 from typing import Final
 
 from triage.domain.counts import count
+from triage.domain.probation import Probation
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
 
@@ -59,33 +59,25 @@ def check_after(cause: OutageCause) -> str:
     return CHECK_AFTER.get(cause, _STRESS)
 
 
-def describe_probation(
-    days_back: float,
-    cause: OutageCause,
-    action: RepairAction | None,
-    within_7: tuple[float, float, float],
-    now: float,
-    usual: float,
-    until: datetime,
-    num_returns: int,
-) -> str:
-    """``returned 2 days ago after a cable swap; 42 % (35 to 49) of such returns fail again ...``.
-
-    ``within_7`` is the chance within a week of the return with its bounds, ``now`` that of the next
-    week, ``usual`` that of any node.
-    """
-    after = describe_repair_cause(cause) if action is None else describe_repair_action(action)
-    value, low, high = (f"{100 * one:.0f}" for one in within_7)
-    basis = f"{num_returns:,} returns" if num_returns else "public records, no return of this fleet"
+def describe_probation(found: Probation) -> str:
+    """``returned 2 days ago after a cable swap; 42 % (35 to 49) of such returns fail ...``."""
+    after = describe_repair_cause(OutageCause(found.cause))
+    if found.action is not None:
+        after = describe_repair_action(RepairAction(found.action))
+    value, low, high = (f"{100 * one:.0f}" for one in (found.within_7, found.low_7, found.high_7))
+    basis = "public records, no return of this fleet"
+    if found.num_returns:
+        basis = f"{found.num_returns:,} returns"
+    until = found.until
     return (
-        f"returned {format_ago(days_back)} after {after}; {value} % ({low} to {high}) of such"
-        f" returns fail"
-        f" again within a week, {100 * now:.0f} % in the week from now, where {100 * usual:.1f} %"
-        f" is usual (by {basis}); run {check_after(cause)} until {until:%A} {until.day} {until:%b}"
+        f"returned {_format_ago(found.days_back)} after {after}; {value} % ({low} to {high}) of"
+        f" such returns fail again within a week, {100 * found.next_7:.0f} % in the week from now,"
+        f" where {100 * found.usual_7:.1f} % is usual (by {basis}); run {found.check} until"
+        f" {until:%A} {until.day} {until:%b}"
     )
 
 
-def format_ago(days: float) -> str:
+def _format_ago(days: float) -> str:
     """``2 days ago``, ``5 hours ago``."""
     if days < 1:
         hours = max(1, round(24 * days))

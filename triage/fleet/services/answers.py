@@ -23,8 +23,11 @@ from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import map_newest_results, open_checks
 from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.services.repairs import list_probations_at
-from triage.fleet.services.telemetry.overview import FleetTelemetry, read_fleet_telemetry
-from triage.fleet.services.telemetry.rollups import sum_node_telemetry
+from triage.fleet.services.telemetry.rollups import (
+    FleetTelemetry,
+    read_fleet_telemetry,
+    sum_node_telemetry,
+)
 from triage.fleet.standings.hardware import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored

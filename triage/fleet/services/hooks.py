@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from triage.domain.job import make_job
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Prior
-from triage.fleet.services.exposure.job_run import tell_failure
+from triage.fleet.services.exposure.job_ended import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.parts import keep_seen_parts
 from triage.fleet.services.standings import get_kept_standings

@@ -12,18 +12,20 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.domain.hardware import HardwareKind, make_part_identity, normalize_identity
+from triage.domain.hardware import (
+    HardwareKind,
+    PartIdentity,
+    make_part_identity,
+    normalize_identity,
+)
 from triage.errors import Place, Unprocessable
+from triage.fleet.record.columns import convert_to_epoch_ns
 from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, find_moved_parts
 from triage.fleet.services.record.nodes import Nodes
-from triage.fleet.services.record.times import convert_to_epoch_ns
+from triage.fleet.store.exposure import Sighting, keep_sightings
 from triage.fleet.store.parts import (
-    PartKey,
     PartStayView,
-    Sighting,
-    keep_sightings,
-    list_nodes_of_moved_parts,
-    list_part_rows,
+    list_moved_parts,
     list_part_stays,
     list_reading_origins,
     map_short_names,
@@ -33,14 +35,14 @@ from triage.store import jobs
 from triage.store.uploads.evidence import Reading
 
 # NVIDIA's largest node has 16 GPUs, a rack that is one system 72.
-MOST_GPUS: Final = 72
-MOST_PARTS: Final = 400
+_MOST_GPUS: Final = 72
+_MOST_PARTS: Final = 400
 # A clock that is ahead of ours by more is wrong, and so is what it says.
-AHEAD: Final = timedelta(days=1)
-FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-KINDS: Final = frozenset(str(kind) for kind in HardwareKind)
+_AHEAD: Final = timedelta(days=1)
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_KINDS: Final = frozenset(str(kind) for kind in HardwareKind)
 
-Seen = tuple[str, PartKey, str, datetime]
+_Seen = tuple[str, PartIdentity, datetime]
 
 
 def keep_seen_parts(
@@ -54,7 +56,7 @@ def keep_seen_parts(
     telling = [one for one in readings if any(row.get("parts") for row in one.rows)]
     if not telling:
         return
-    found: list[tuple[str | None, list[Seen]]] = []
+    found: list[tuple[str | None, list[_Seen]]] = []
     for origin, reading in list_reading_origins(session, telling):
         parts = list(_iterate_parts(reading.rows, origin.node, min(origin.at, now)))
         found += [(origin.key_id, mine) for mine in _group_by_node(parts)]
@@ -64,29 +66,31 @@ def keep_seen_parts(
     keep_sightings(
         session,
         [
-            Sighting(key, keys[names[node]], slot, at, at, "incident", key_id)
+            Sighting(
+                part.kind, part.identity, keys[names[node]], part.slot, at, at, "incident", key_id
+            )
             for key_id, mine in found
-            for node, key, slot, at in mine
+            for node, part, at in mine
         ],
     )
 
 
 def _iterate_parts(
     rows: Sequence[Mapping[str, Any]], node: str | None, now: datetime
-) -> Iterator[Seen]:
-    """(node, part, slot, time) of each part that rows name, as far as a node is known."""
+) -> Iterator[_Seen]:
+    """(node, part, time) of each part that rows name, as far as a node is known."""
     for row in rows:
         at = _choose_time(row, now)
         for told in row.get("parts") or ():
             kind = str(told.get("kind"))
             named = told.get("node") or row.get("node") or node
-            if kind not in KINDS or not named or not _may_tell_of(str(named), node):
+            if kind not in _KINDS or not named or not _may_tell_of(str(named), node):
                 continue
             part = make_part_identity(
                 HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
             )
             if part is not None:
-                yield str(named), PartKey(part.kind, part.identity), part.slot, at
+                yield str(named), part, at
 
 
 def _may_tell_of(named: str, sender: str | None) -> bool:
@@ -94,16 +98,16 @@ def _may_tell_of(named: str, sender: str | None) -> bool:
     return sender is None or named.partition(".")[0] == sender.partition(".")[0]
 
 
-def _group_by_node(parts: Sequence[Seen]) -> list[list[Seen]]:
+def _group_by_node(parts: Sequence[_Seen]) -> list[list[_Seen]]:
     """The parts of each node, but for nodes that seem to hold those of others."""
-    nodes: dict[str, list[Seen]] = {}
+    nodes: dict[str, list[_Seen]] = {}
     for one in parts:
         nodes.setdefault(one[0], []).append(one)
     kept = []
     for mine in nodes.values():
-        different = {one[1] for one in mine}
-        gpus = {one for one in different if one.kind == HardwareKind.GPU}
-        if len(gpus) <= MOST_GPUS and len(different) <= MOST_PARTS:
+        different = {(part.kind, part.identity) for _, part, _ in mine}
+        gpus = {one for one in different if one[0] == HardwareKind.GPU}
+        if len(gpus) <= _MOST_GPUS and len(different) <= _MOST_PARTS:
             kept.append(mine)
     return kept
 
@@ -115,7 +119,7 @@ def _choose_time(row: Mapping[str, Any], now: datetime) -> datetime:
         at = datetime.fromisoformat(text).astimezone(UTC) if isinstance(text, str) else now
     except (ValueError, OverflowError):
         at = now
-    return (at if FIRST <= at <= now + AHEAD else now).replace(microsecond=0)
+    return (at if _FIRST <= at <= now + _AHEAD else now).replace(microsecond=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +185,8 @@ def find_moved_among(
 ) -> tuple[MovedPart, ...]:
     """The parts of a record's nodes that were seen in several of them before ``until``."""
     stays = []
-    for row in list_part_rows(session, list_nodes_of_moved_parts(session, clusters), until):
-        place = int(nodes.place[row.node]) if row.node < len(nodes.place) else -1
+    for row in list_moved_parts(session, clusters, until):
+        place = int(nodes.place[row.node_id]) if row.node_id < len(nodes.place) else -1
         if place >= 0 and row.kind in PARTS:
             times = convert_to_epoch_ns(row.first_at), convert_to_epoch_ns(row.last_at)
             stays.append(PlacedStay(place, HardwareKind(row.kind), row.identity, row.slot, *times))

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.probation import Probation
 from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, list_record_probations
-from triage.fleet.services.record.outage_record import read_outage_record
+from triage.fleet.services.record.record import read_outage_record
 from triage.services.context import Context
 
 # What is older says little of how repairs hold now, and half a year weighs half.

@@ -7,17 +7,15 @@ of, so that it does not change under its reader (:func:`get_listed_standings`).
 
 import threading
 import time
-from collections import OrderedDict
 from datetime import datetime
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import structlog
 
 from triage.domain.standing import FleetStandings
 from triage.fleet.services.answers import look_at_standings
+from triage.fleet.services.kept import KeptValues
 from triage.services.context import Context
-from triage.store.database.engine import Database
 
 log = structlog.get_logger(__name__)
 # Whoever reads on after a longer pause gets them worked out anew, as of the same time.
@@ -31,36 +29,8 @@ _MOST_OF_NOW: Final = 32
 _Look = tuple[datetime | None, str | None]
 
 
-class StandingsCache:
-    """The newest ``most`` looks at each database; safe among threads."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.turn = threading.Lock()
-        self.looks: WeakKeyDictionary[
-            Database, OrderedDict[_Look, tuple[float, FleetStandings]]
-        ] = WeakKeyDictionary()
-
-    def find(self, database: Database, look: _Look, *, within_s: float) -> FleetStandings | None:
-        """What was kept no longer ago than that."""
-        with self.turn:
-            kept = self.looks.get(database, OrderedDict()).get(look)
-        if kept is None or time.monotonic() - kept[0] > within_s:
-            return None
-        return kept[1]
-
-    def keep(self, database: Database, look: _Look, found: FleetStandings) -> None:
-        """Keep the newest answer; the oldest one goes where there are too many."""
-        with self.turn:
-            kept = self.looks.setdefault(database, OrderedDict())
-            kept[look] = (time.monotonic(), found)
-            kept.move_to_end(look)
-            while len(kept) > self.most:
-                kept.popitem(last=False)
-
-
-_of_now = StandingsCache(_MOST_OF_NOW)
-_listed = StandingsCache(_MOST_LISTED)
+_of_now: KeptValues[_Look, FleetStandings] = KeptValues(_MOST_OF_NOW)
+_listed: KeptValues[_Look, FleetStandings] = KeptValues(_MOST_LISTED)
 _working_out = threading.Lock()
 
 

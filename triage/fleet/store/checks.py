@@ -16,9 +16,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import Cluster, HealthCheck, Node
 from models.base import normalize_stored_name
 from triage.domain.category import Category
-from triage.domain.health import CheckResult, Outcome
+from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.domain.wire import format_iso_utc
-from triage.fleet.store.clusters import filter_by_cluster
+from triage.fleet.store.record import filter_by_cluster
 from triage.store.database.upsert import insert_missing, lock_rows
 
 MAX_HISTORY: Final = 20
@@ -32,7 +32,7 @@ _SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcom
 # ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes, and the
 # token that brought it; those two where there are any.
 Entry = list[Any]
-PLAIN: Final = 5
+_PLAIN: Final = 5
 BROUGHT_BY: Final = 6
 
 
@@ -194,7 +194,7 @@ def _merge_entries(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entr
     found: dict[tuple[str, str, str, str | None], Entry] = {}
     undated: dict[tuple[str, str, str | None], Entry] = {}
     for entry in sorted([*history, *more], key=_order):
-        at, outcome, detail, category, dated = entry[:PLAIN]
+        at, outcome, detail, category, dated = entry[:_PLAIN]
         if not dated:
             again = undated.pop((outcome, detail, category), None)
             if again is not None:
@@ -210,7 +210,7 @@ def build_check_row(
     cluster_id: int, key: tuple[str, str, str], history: list[Entry]
 ) -> dict[str, Any]:
     """The columns of a row: its newest result is the newest that says anything."""
-    at, outcome, detail, category = last_result(history)[: PLAIN - 1]
+    at, outcome, detail, category = _find_last_result(history)[: _PLAIN - 1]
     node, check, part = key
     return {
         "cluster_id": cluster_id,
@@ -225,7 +225,7 @@ def build_check_row(
     }
 
 
-def last_result(history: Sequence[Entry]) -> Entry:
+def _find_last_result(history: Sequence[Entry]) -> Entry:
     """The newest entry that says anything, else the newest."""
     return next((entry for entry in history if entry[1] != Outcome.SKIPPED), history[0])
 
@@ -356,3 +356,56 @@ def _iterate_conditions(
         yield Cluster.name == cluster
     if nodes is not None:
         yield HealthCheck.node.in_(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBandwidth:
+    """The newest bandwidth of a node. ``outcome`` and ``detail`` are those of its own report;
+    ``shown`` is what its row shows now.
+    """
+
+    row_id: int
+    node: str
+    bandwidth: Bandwidth
+    outcome: Outcome
+    detail: str
+    category: str | None
+    shown: tuple[str, str]
+
+
+def list_bandwidths(
+    session: Session, cluster_id: int, check: str, limit: int
+) -> list[NodeBandwidth]:
+    """The newest results of a check that measured something, one a node; ``limit`` at most."""
+    row = HealthCheck
+    found = (
+        select(row.id, row.node, row.outcome, row.detail, row.history)
+        .where(row.cluster_id == cluster_id, row.check == check, row.part == "")
+        .order_by(row.at.desc(), row.id)
+        .limit(limit)
+    )
+    rows: list[NodeBandwidth] = []
+    for row_id, node, outcome, detail, history in session.execute(found):
+        entry = _find_last_result(history)
+        if len(entry) > _PLAIN and entry[_PLAIN] is not None:
+            rows.append(
+                NodeBandwidth(
+                    row_id=row_id,
+                    node=node,
+                    bandwidth=Bandwidth(*entry[_PLAIN]),
+                    outcome=Outcome(entry[1]),
+                    detail=entry[2],
+                    category=entry[3],
+                    shown=(outcome, detail),
+                )
+            )
+    return rows
+
+
+def show_result(
+    session: Session, row_id: int, outcome: Outcome, detail: str, category: Category | str | None
+) -> None:
+    """Show this in the row of a check; its history stays as it came."""
+    named = None if category is None else str(category)
+    change = update(HealthCheck).where(HealthCheck.id == row_id)
+    session.execute(change.values(outcome=str(outcome), detail=detail, category=named))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
@@ -11,95 +11,13 @@ from sqlalchemy.orm import Session
 from models import Artifact, Cluster, Node, PartSighting, Upload
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import SentAs, WireForm
-from triage.fleet.store.merged_rows import Tally, keep_merged
+from triage.fleet.store.exposure import Sighting
 from triage.store.jobs import find_node_keys
 from triage.store.uploads.evidence import Reading
 
-CHUNK: Final = 500
+_CHUNK: Final = 500
 # What is in more nodes is a number that firmware made up.
-MOST_NODES: Final = 32
-BUS: Final = ":"
-
-
-class PartKey(NamedTuple):
-    """A part: its kind, and the identity that its maker gave it."""
-
-    kind: str
-    identity: str
-
-
-class Sighting(NamedTuple):
-    """A node, by its key, names a part at a time, or from one time to another."""
-
-    part: PartKey
-    node: int
-    slot: str
-    first_at: datetime
-    last_at: datetime
-    source: str
-    key_id: str | None = None
-
-    @property
-    def key(self) -> tuple[PartKey, int]:
-        """There is one row of a part in a node."""
-        return self.part, self.node
-
-
-def keep_sightings(session: Session, seen: Iterable[Sighting]) -> Tally:
-    """Keep what was seen: of each part and node the first and the last time."""
-    return keep_merged(
-        session,
-        PartSighting,
-        seen,
-        stored_among=_lock_stored,
-        merge=_merge,
-        columns_of=_build_columns,
-    )
-
-
-def _merge(one: Sighting, other: Sighting) -> Sighting:
-    """Both as one; of the slots the one that says more, an address before a number."""
-    first, second = one.slot, other.slot
-    return one._replace(
-        slot=max(first, second, key=lambda slot: (BUS in slot, bool(slot), slot == first)),
-        first_at=min(one.first_at, other.first_at),
-        last_at=max(one.last_at, other.last_at),
-    )
-
-
-def _lock_stored(
-    session: Session, seen: Iterable[Sighting]
-) -> dict[tuple[PartKey, int], tuple[int, Sighting]]:
-    """The rows of these parts and nodes, locked until the session ends.
-
-    Of several rows of one, which a database of 0.2 may have, the oldest is kept.
-    """
-    wanted = sorted({one.key for one in seen})
-    found: dict[tuple[PartKey, int], tuple[int, Sighting]] = {}
-    for start in range(0, len(wanted), CHUNK):
-        part = wanted[start : start + CHUNK]
-        among = set(part)
-        rows = session.scalars(
-            select(PartSighting)
-            .where(
-                PartSighting.identity.in_({key.identity for key, _ in part}),
-                PartSighting.node_id.in_({node for _, node in part}),
-            )
-            .order_by(PartSighting.id)
-            .with_for_update()
-        )
-        for row in rows:
-            key = PartKey(row.kind, row.identity)
-            times = row.first_at, row.last_at
-            kept = Sighting(key, row.node_id, row.slot, *times, row.source, row.key_id)
-            if kept.key in among:
-                found.setdefault(kept.key, (row.id, kept))
-    return found
-
-
-def _build_columns(seen: Sighting) -> dict[str, Any]:
-    own = seen._asdict()
-    return {**own.pop("part")._asdict(), "node_id": own.pop("node"), **own}
+_MOST_NODES: Final = 32
 
 
 class Origin(NamedTuple):
@@ -117,11 +35,11 @@ def list_reading_origins(
     wanted = {one.artifact_id: one for one in readings}
     ids = sorted(wanted)
     found: list[tuple[Origin, Reading]] = []
-    for start in range(0, len(ids), CHUNK):
+    for start in range(0, len(ids), _CHUNK):
         rows = session.execute(
             select(Artifact.id, Artifact.node, Upload.key_id, Artifact.created_at)
             .join(Upload, Artifact.upload_id == Upload.id)
-            .where(Artifact.id.in_(ids[start : start + CHUNK]))
+            .where(Artifact.id.in_(ids[start : start + _CHUNK]))
         )
         found += [(Origin(node, key, at), wanted[name]) for name, node, key, at in rows]
     return found
@@ -134,55 +52,34 @@ def map_short_names(session: Session, cluster_id: int, names: Iterable[str]) -> 
     return {name: short if short in known else name for name, short in first.items()}
 
 
-class PartRow(NamedTuple):
-    """A part in a node, by the node's key, from the first to the last time it was seen there."""
+def list_moved_parts(session: Session, of: Sequence[int], until: datetime) -> list[Sighting]:
+    """All parts that were there before ``until`` in the nodes of these clusters that hold or held
+    what several of them held.
 
-    node: int
-    kind: str
-    identity: str
-    slot: str
-    first_at: datetime
-    last_at: datetime
-
-
-COLUMNS: Final = (
-    PartSighting.node_id,
-    PartSighting.kind,
-    PartSighting.identity,
-    PartSighting.slot,
-    PartSighting.first_at,
-    PartSighting.last_at,
-)
-
-
-def list_nodes_of_moved_parts(session: Session, of: Sequence[int]) -> list[int]:
-    """The nodes of these clusters that hold or held what several of them held.
-
-    Parts that many nodes claim are left out: their number is one that firmware made up.
+    Parts that many nodes claim make no node one of them: their number is one that firmware made up.
     """
-    inside = and_(true(), *filter_by_clusters(session, of))
+    inside = and_(true(), *_filter_by_clusters(session, of))
     first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
     moved = (
         select(PartSighting.kind, PartSighting.identity)
         .where(inside)
         .group_by(PartSighting.kind, PartSighting.identity)
-        .having(first < last, func.count() <= MOST_NODES)
+        .having(first < last, func.count() <= _MOST_NODES)
         .subquery()
     )
     same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
-    return sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
-
-
-def list_part_rows(session: Session, nodes: Sequence[int], until: datetime) -> list[PartRow]:
-    """All parts of these nodes that were there before ``until``."""
-    found: list[PartRow] = []
-    for start in range(0, len(nodes), CHUNK):
-        rows = select(*COLUMNS).where(
-            PartSighting.first_at < until,
-            PartSighting.node_id.in_(nodes[start : start + CHUNK]),
+    nodes = sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
+    rows = select(*(getattr(PartSighting, name) for name in Sighting._fields))
+    return [
+        Sighting._make(row)
+        for start in range(0, len(nodes), _CHUNK)
+        for row in session.execute(
+            rows.where(
+                PartSighting.first_at < until,
+                PartSighting.node_id.in_(nodes[start : start + _CHUNK]),
+            )
         )
-        found += [PartRow(*row) for row in session.execute(rows)]
-    return found
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +130,7 @@ def list_part_stays(
     return [PartStayView(*row) for row in session.execute(newest)]
 
 
-def filter_by_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
+def _filter_by_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
     """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
     if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
         yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))

@@ -5,10 +5,11 @@ All take the clusters they are about as keys; a year of 2,048 nodes is some thou
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVarTuple
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
     and_,
     case,
     exists,
@@ -19,7 +20,7 @@ from sqlalchemy import (
     type_coerce,
     union,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import (
     ApiKey,
@@ -44,10 +45,12 @@ from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.facts import FactsState
 from triage.domain.states import ArtifactState, IncidentState
 from triage.fleet.domain.exposure import FACTS
-from triage.fleet.store.outages import StoredOutage
+from triage.fleet.store.exposure import StoredOutage
 from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import list_past_stops, list_past_suspects
 from triage.store.incidents.repeats import build_accused_condition
+
+_Ts = TypeVarTuple("_Ts")
 
 
 class NodeRow(NamedTuple):
@@ -118,6 +121,15 @@ class RepairNote(NamedTuple):
     at: datetime
     action: str
     text: str
+
+
+def filter_by_cluster(
+    query: Select[*_Ts], cluster_id: InstrumentedAttribute[int], cluster: str | None
+) -> Select[*_Ts]:
+    """The rows whose ``cluster_id`` is that of the named cluster; all rows where it is None."""
+    if cluster is None:
+        return query
+    return query.join(Cluster, cluster_id == Cluster.id).where(Cluster.name == cluster)
 
 
 def map_cluster_keys(session: Session) -> dict[str, int]:

@@ -1,37 +1,21 @@
 """Telemetry by node and day: numbers that reports sum up, and beside them the packed hours."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from sqlalchemy import delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Cluster, Node, TelemetryDay, TelemetryPack
+from models import Node, TelemetryDay, TelemetryPack
 from models.base import normalize_stored_name
-from triage.fleet.store.clusters import filter_by_cluster
+from triage.fleet.store.record import filter_by_cluster
 from triage.store.database.upsert import insert_missing, lock_rows
 
 # Node and day: a node's name, and days since the epoch.
 NodeDay = tuple[str, int]
 _KEYS_AT_ONCE: Final = 400
-
-
-class NodeSums(NamedTuple):
-    """What the days of one node come to. ``num_days`` have telemetry."""
-
-    node: str
-    num_days: int
-    throttled_minutes: float
-    brake_minutes: float
-    gpu_temp_max_c: float | None
-    inlet_mean_c: float | None
-    ecc_growth: float
-    ecc_corrected_growth: float
-    remap_growth: float
-    nvlink_growth: float
-    ib_growth: float
 
 
 COUNTERS: Final = (
@@ -40,9 +24,11 @@ COUNTERS: Final = (
 )  # fmt: skip
 """The columns of a day that hold by how much a counter grew."""
 
-_NO_DAY: Final[Mapping[str, Any]] = {
+_NO_DAY: Final = {
     "num_samples": 0,
-    **{name: 0.0 for name in NodeSums._fields if name.endswith(("_minutes", "_growth"))},
+    "throttled_minutes": 0.0,
+    "brake_minutes": 0.0,
+    **dict.fromkeys(COUNTERS, 0.0),
 }
 """The columns of a day without a sample."""
 
@@ -56,61 +42,57 @@ class LockedDay:
 
 
 def load_packs(
-    session: Session, cluster_id: int, wanted: Sequence[NodeDay]
+    session: Session, cluster_id: int, wanted: Iterable[NodeDay]
 ) -> dict[NodeDay, bytes]:
     """The packed hours of those days of nodes that are stored; names as they were given."""
     found: dict[NodeDay, bytes] = {}
-    given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
-    keys = sorted(given)
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        rows = session.execute(
-            select(TelemetryDay.node, TelemetryDay.day, TelemetryPack.cells)
-            .join(TelemetryPack, TelemetryPack.day_id == TelemetryDay.id)
-            .where(
-                TelemetryDay.cluster_id == cluster_id,
-                tuple_(TelemetryDay.node, TelemetryDay.day).in_(
-                    keys[start : start + _KEYS_AT_ONCE]
-                ),
-            )
-        )
-        found |= {given[node, day]: cells for node, day, cells in rows}
+    for given, among in _iterate_conditions(cluster_id, wanted):
+        query = select(TelemetryDay.node, TelemetryDay.day, TelemetryPack.cells).where(among)
+        packs = query.join(TelemetryPack, TelemetryPack.day_id == TelemetryDay.id)
+        found |= {given[node, day]: cells for node, day, cells in session.execute(packs)}
     return found
 
 
 def lock_days(
-    session: Session, cluster_id: int, wanted: Sequence[NodeDay]
+    session: Session, cluster_id: int, wanted: Iterable[NodeDay]
 ) -> dict[NodeDay, LockedDay]:
     """The rows of these days of nodes, made where they are missing, locked until the end.
 
     All writers lock in one order, which avoids a deadlock.
     """
-    given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
-    keys = sorted(given)
     found: dict[NodeDay, LockedDay] = {}
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        part = keys[start : start + _KEYS_AT_ONCE]
-        mine = tuple_(TelemetryDay.node, TelemetryDay.day).in_(part)
-        there = select(TelemetryDay.node, TelemetryDay.day).where(
-            TelemetryDay.cluster_id == cluster_id, mine
-        )
-        known = {(node, day) for node, day in session.execute(there)}
-        new = [
-            {"cluster_id": cluster_id, "node": node, "day": day, **_NO_DAY}
-            for node, day in part
-            if (node, day) not in known
-        ]
-        insert_missing(session, TelemetryDay, new)
-        rows = lock_rows(
+    for given, among in _iterate_conditions(cluster_id, wanted):
+        day = TelemetryDay
+        known = set(session.execute(select(day.node, day.day).where(among)).all())
+        insert_missing(
             session,
-            select(TelemetryDay)
-            .where(TelemetryDay.cluster_id == cluster_id, mine)
-            .order_by(TelemetryDay.node, TelemetryDay.day),
-        ).all()
+            day,
+            [
+                {"cluster_id": cluster_id, "node": node, "day": number, **_NO_DAY}
+                for node, number in given
+                if (node, number) not in known
+            ],
+        )
+        rows = lock_rows(session, select(day).where(among).order_by(day.node, day.day))
         of_row = {row.id: given[row.node, row.day] for row in rows}
         packed = select(TelemetryPack.day_id, TelemetryPack.cells)
         cells = dict(session.execute(packed.where(TelemetryPack.day_id.in_(of_row))).all())
         found |= {key: LockedDay(row_id, cells.get(row_id)) for row_id, key in of_row.items()}
     return found
+
+
+def _iterate_conditions(
+    cluster_id: int, wanted: Iterable[NodeDay]
+) -> Iterator[tuple[dict[NodeDay, NodeDay], ColumnElement[bool]]]:
+    """Some days of nodes as they are stored, in order, and as they were given; and the condition
+    that keeps their rows.
+    """
+    given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
+    keys = sorted(given)
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[start : start + _KEYS_AT_ONCE]
+        among = tuple_(TelemetryDay.node, TelemetryDay.day).in_(some)
+        yield {key: given[key] for key in some}, (TelemetryDay.cluster_id == cluster_id) & among
 
 
 def store_days(
@@ -128,14 +110,14 @@ def store_days(
         return
     session.execute(update(TelemetryDay), [{"id": locked.id, **row} for locked, row, _ in rows])
     session.execute(update(TelemetryDay).where(TelemetryDay.id.in_(brought)).values(key_id=key_id))
-    known = [
-        {"day_id": locked.id, "cells": data} for locked, _, data in rows if locked.cells is not None
-    ]
-    new = [{"day_id": locked.id, "cells": data} for locked, _, data in rows if locked.cells is None]
-    if known:
-        session.execute(update(TelemetryPack), known)
-    if new:
-        session.execute(insert(TelemetryPack), new)
+    for is_new, change in ((False, update), (True, insert)):
+        packs = [
+            {"day_id": locked.id, "cells": data}
+            for locked, _, data in rows
+            if (locked.cells is None) is is_new
+        ]
+        if packs:
+            session.execute(change(TelemetryPack), packs)
 
 
 def set_racks(session: Session, cluster_id: int, racks: Mapping[str, str]) -> None:
@@ -155,22 +137,21 @@ def list_node_sums(
     *,
     cluster: str | None = None,
     node: str | None = None,
-) -> list[NodeSums]:
-    """Each node's days from ``since_day`` until before ``until_day``, by name; or one node's.
+) -> dict[str, dict[str, float | None]]:
+    """What the days of each node from ``since_day`` until before ``until_day`` come to, by name; or
+    of one node: ``num_days`` with telemetry, and the columns of a day.
 
     Nodes of one name in several clusters are added up where no cluster is given.
     """
     day = TelemetryDay
-    growth = (getattr(day, name) for name in NodeSums._fields if name.endswith("_growth"))
+    summed = ("throttled_minutes", "brake_minutes", *COUNTERS)
     query = (
         select(
             day.node,
-            func.count(day.day.distinct()),
-            func.sum(day.throttled_minutes),
-            func.sum(day.brake_minutes),
-            func.max(day.gpu_temp_max_c),
-            func.avg(day.inlet_mean_c),
-            *map(func.sum, growth),
+            func.count(day.day.distinct()).label("num_days"),
+            func.max(day.gpu_temp_max_c).label("gpu_temp_max_c"),
+            func.avg(day.inlet_mean_c).label("inlet_mean_c"),
+            *(func.sum(getattr(day, name)).label(name) for name in summed),
         )
         .where(day.day >= since_day, day.day < until_day, day.node != "")
         .group_by(day.node)
@@ -178,8 +159,8 @@ def list_node_sums(
     )
     if node is not None:
         query = query.where(day.node == normalize_stored_name(node))
-    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
-    return [NodeSums._make(row) for row in rows]
+    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster)).mappings()
+    return {row["node"]: {str(key): row[key] for key in row if key != "node"} for row in rows}
 
 
 def list_grown_days(
@@ -193,10 +174,8 @@ def list_grown_days(
         .where(TelemetryDay.node != "", or_(*(one > 0 for one in columns)))
         .order_by(TelemetryDay.node, TelemetryDay.day)
     )
-    if cluster is not None:
-        query = query.join(Cluster, TelemetryDay.cluster_id == Cluster.id)
-        query = query.where(Cluster.name == cluster)
-    return [tuple(row) for row in session.execute(query)]
+    rows = session.execute(filter_by_cluster(query, TelemetryDay.cluster_id, cluster))
+    return [tuple(row) for row in rows]
 
 
 def list_seen_days(

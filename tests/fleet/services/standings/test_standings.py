@@ -76,7 +76,7 @@ def planted(ctx: Context, monkeypatch, *lemons: str) -> None:
     monkeypatch.setattr(
         standings_cache, "look_at_standings", lambda ctx, cluster: FleetStandings(rows)
     )
-    monkeypatch.setattr(standings_cache, "_of_now", standings_cache.StandingsCache(1))
+    monkeypatch.setattr(standings_cache, "_of_now", standings_cache.KeptValues(1))
 
 
 def test_without_a_record_a_tie_stays_a_tie(ctx, readers):

@@ -8,9 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.errors import Corrupt
-from triage.fleet.services.telemetry.cells import HOUR_US, Cells, fold, join, merge_cells
-from triage.fleet.services.telemetry.day import last_values, summarize_day
-from triage.fleet.services.telemetry.pack import pack, unpack
+from triage.fleet.services.telemetry.cells import (
+    HOUR_US,
+    Cells,
+    fold,
+    join_cells,
+    merge_cells,
+    pack_day,
+    unpack_day,
+)
+from triage.fleet.services.telemetry.day import average_hours, find_last_values, summarize_day
 
 DAY = 20_000
 BEGIN = DAY * 24 * HOUR_US
@@ -25,23 +32,23 @@ def cells(minutes, values, series=0):
 
 
 def same(one: Cells, other: Cells) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in Cells.__slots__)
+    return np.array_equal(one, other)
 
 
 def test_a_cell_holds_what_its_hour_showed():
     (one,) = [cells([1, 5, 9], [3.0, 7.0, 5.0])]
 
-    assert (one.count[0], one.low[0], one.high[0]) == (3, 3.0, 7.0)
-    assert (one.first[0], one.last[0], one.total[0]) == (3.0, 5.0, 15.0)
-    assert one.growth[0] == 4.0 + 5.0  # it was reset: what it shows then has grown anew
+    assert (one["count"][0], one["low"][0], one["high"][0]) == (3, 3.0, 7.0)
+    assert (one["first"][0], one["last"][0], one["total"][0]) == (3.0, 5.0, 15.0)
+    assert one["growth"][0] == 4.0 + 5.0  # it was reset: what it shows then has grown anew
 
 
 def test_what_is_no_counter_does_not_grow():
-    assert cells([1, 5], [3.0, 7.0], series=1).growth.tolist() == [0.0]
+    assert cells([1, 5], [3.0, 7.0], series=1)["growth"].tolist() == [0.0]
 
 
 def test_hours_are_apart():
-    assert cells([59, 60, 61], [1, 2, 3]).count.tolist() == [1, 2]
+    assert cells([59, 60, 61], [1, 2, 3])["count"].tolist() == [1, 2]
 
 
 @given(
@@ -69,61 +76,63 @@ def test_stretches_of_an_hour_add_up_from_either_side(samples, cuts, random):
         else:
             right += 1
             more = parts[right]
-        found = merge_cells(join([found, more]), COUNTS)
+        found = merge_cells(join_cells([found, more]), COUNTS)
 
     assert same(found, whole)
-    assert same(merge_cells(join([found, whole]), COUNTS), whole)
+    assert same(merge_cells(join_cells([found, whole]), COUNTS), whole)
 
 
 def test_a_stretch_between_two_that_were_told_is_taken_for_a_repeat():
     """What a time from the first to the last sample cannot tell apart."""
-    ends = merge_cells(join([cells([1], [1]), cells([9], [9])]), COUNTS)
+    ends = merge_cells(join_cells([cells([1], [1]), cells([9], [9])]), COUNTS)
 
-    assert same(merge_cells(join([ends, cells([5], [5])]), COUNTS), ends)
+    assert same(merge_cells(join_cells([ends, cells([5], [5])]), COUNTS), ends)
 
 
 def test_the_same_cell_again_is_no_news():
     one = cells([1, 5, 9], [3, 7, 9])
 
-    assert same(merge_cells(join([one, one, one]), COUNTS), one)
-    assert same(merge_cells(join([one, cells([5], [7])]), COUNTS), one)
+    assert same(merge_cells(join_cells([one, one, one]), COUNTS), one)
+    assert same(merge_cells(join_cells([one, cells([5], [7])]), COUNTS), one)
 
 
 def test_of_cells_that_overlap_in_part_nothing_is_lost():
-    found = merge_cells(join([cells([1, 9], [3, 9]), cells([5, 20], [7, 12])]), COUNTS)
+    found = merge_cells(join_cells([cells([1, 9], [3, 9]), cells([5, 20], [7, 12])]), COUNTS)
 
-    assert (found.count[0], found.high[0], found.growth[0]) == (4, 12.0, 9.0)
+    assert (found["count"][0], found["high"][0], found["growth"][0]) == (4, 12.0, 9.0)
 
 
 def test_a_pack_gives_back_what_was_packed():
     names = [("ecc_dbe_total", "0000:1b:00", "volatile"), ("gpu_temp_c", "3", "")]
-    some = join([cells([0, 700], [1.5, 2.0]), cells([1439], [61.0], series=1)])
+    some = join_cells([cells([0, 700], [1.5, 2.0]), cells([1439], [61.0], series=1)])
 
-    data = pack(names, some, DAY)
-    back = unpack(data, DAY)
+    data = pack_day(names, some, DAY)
+    back = unpack_day(data, DAY)
     assert back[0] == names
     assert same(back[1], some)
-    assert pack(names, some, DAY) == data
+    assert pack_day(names, some, DAY) == data
 
 
 @pytest.mark.parametrize("damage", [b"", b"TRT\x01", b"TRX\x01abc", b"TRT\x01" + b"x" * 40])
 def test_a_damaged_pack_is_corrupt(damage):
     with pytest.raises(Corrupt):
-        unpack(damage, DAY)
+        unpack_day(damage, DAY)
 
 
 def test_a_pack_that_lost_a_byte_is_corrupt():
-    data = pack([("gpu_temp_c", "3", "")], cells([1], [60]), DAY)
+    data = pack_day([("gpu_temp_c", "3", "")], cells([1], [60]), DAY)
     for cut in range(4, len(data)):
         with pytest.raises(Corrupt):
-            unpack(data[:cut] + bytes([data[cut] ^ 0x55]) + data[cut + 1 :], DAY)
+            unpack_day(data[:cut] + bytes([data[cut] ^ 0x55]) + data[cut + 1 :], DAY)
 
 
 class TestDay:
     def named(self, *parts):
         """A day of series given as (metric, part, minutes, values)."""
         names = [(metric, "3", part) for metric, part, _, _ in parts]
-        found = join([cells(at, values, index) for index, (_, _, at, values) in enumerate(parts)])
+        found = join_cells(
+            [cells(at, values, index) for index, (_, _, at, values) in enumerate(parts)]
+        )
         return names, found
 
     @pytest.fixture(autouse=True)
@@ -132,15 +141,15 @@ class TestDay:
 
     def test_growth_is_within_hours_and_between_them(self):
         day = summarize_day(*self.named(("ecc_dbe_total", "", [1, 30, 100], [2, 3, 7])), {})
-        assert day.ecc_growth == 5
+        assert day["ecc_growth"] == 5
 
     def test_growth_since_the_day_before_counts(self):
         names, found = self.named(("ecc_dbe_total", "", [1], [7]))
 
-        assert summarize_day(names, found, {names[0]: 4.0}).ecc_growth == 3
-        assert summarize_day(names, found, {names[0]: 9.0}).ecc_growth == 7  # it was reset
-        assert summarize_day(names, found, {("ecc_dbe_total", "4", ""): 4.0}).ecc_growth == 0
-        assert last_values(names, found) == {names[0]: 7.0}
+        assert summarize_day(names, found, {names[0]: 4.0})["ecc_growth"] == 3
+        assert summarize_day(names, found, {names[0]: 9.0})["ecc_growth"] == 7  # it was reset
+        assert summarize_day(names, found, {("ecc_dbe_total", "4", ""): 4.0})["ecc_growth"] == 0
+        assert find_last_values(names, found) == {names[0]: 7.0}
 
     def test_errors_that_two_series_tell_count_once(self):
         day = summarize_day(
@@ -150,7 +159,7 @@ class TestDay:
             ),
             {},
         )
-        assert day.ecc_growth == 1
+        assert day["ecc_growth"] == 1
 
     def test_links_add_up_and_discards_are_no_errors(self):
         day = summarize_day(
@@ -162,7 +171,7 @@ class TestDay:
             ),
             {},
         )
-        assert (day.nvlink_growth, day.ib_growth, day.link_recovery_growth) == (3, 4, 0)
+        assert (day["nvlink_growth"], day["ib_growth"], day["link_recovery_growth"]) == (3, 4, 0)
 
     def test_links_that_were_trained_again_count_by_themselves_too(self):
         day = summarize_day(
@@ -174,7 +183,7 @@ class TestDay:
             ),
             {},
         )
-        assert (day.nvlink_growth, day.ib_growth, day.link_recovery_growth) == (702, 4, 6)
+        assert (day["nvlink_growth"], day["ib_growth"], day["link_recovery_growth"]) == (702, 4, 6)
 
     @pytest.mark.parametrize(
         ("minutes", "values", "wanted"),
@@ -190,7 +199,7 @@ class TestDay:
         self, minutes, values, wanted
     ):
         day = summarize_day(*self.named(("slowed_down", "", minutes, values)), {})
-        assert day.throttled_minutes == pytest.approx(wanted)
+        assert day["throttled_minutes"] == pytest.approx(wanted)
 
     def test_temperatures_are_the_hottest_gpu_and_the_mean_inlet(self):
         day = summarize_day(
@@ -199,10 +208,11 @@ class TestDay:
             ),
             {},
         )
-        assert (day.gpu_temp_max_c, day.inlet_mean_c) == (91, 22)
-        assert day.inlet_c[:3].tolist()[:2] == [20, 24]
-        assert day.step_s is None
+        assert (day["gpu_temp_max_c"], day["inlet_mean_c"]) == (91, 22)
+        hours = average_hours([(DAY, day["hours"])])
+        assert hours.inlet_c[:2].tolist() == [20, 24]
+        assert np.isnan(hours.step_s).all()
 
     def test_a_day_without_samples_is_nothing(self):
         names, found = self.named(("gpu_temp_c", "", [], []))
-        assert summarize_day(names, found, {}).gpu_temp_max_c is None
+        assert summarize_day(names, found, {})["gpu_temp_max_c"] is None

@@ -12,10 +12,13 @@ from models import Node, TelemetryDay, TelemetryPack
 from triage.clock import read_utc_now
 from triage.errors import TooLarge, Unprocessable
 from triage.fleet.services.telemetry import summary as telemetry_summary
+from triage.fleet.services.telemetry.cells import unpack_day
 from triage.fleet.services.telemetry.day import BRAKED, SLOWED_DOWN
-from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
-from triage.fleet.services.telemetry.pack import unpack
-from triage.fleet.services.telemetry.retention import prune_telemetry
+from triage.fleet.services.telemetry.ingest import (
+    TelemetryTarget,
+    prune_telemetry,
+    take_telemetry,
+)
 from triage.fleet.services.telemetry.rollups import (
     average_cluster_hours,
     list_rack_inlets,
@@ -62,8 +65,8 @@ def state(ctx):
             )
             names = [column.name for column in TelemetryDay.__table__.columns]
             values = {name: getattr(one, name) for name in names if name != "id"}
-            named, packed = unpack(cells, one.day)
-            found.append((values, named, [getattr(packed, n).tolist() for n in packed.__slots__]))
+            named, packed = unpack_day(cells, one.day)
+            found.append((values, named, packed.tolist()))
     return found
 
 
@@ -285,6 +288,7 @@ def test_sums_are_of_the_days_asked_for(ctx):
     post(ctx, table(row(0, errors=1), row(5, errors=3)))
     day = int(BEGIN.timestamp() // 86_400)
     with ctx.database.reading() as session:
-        assert [one.ecc_growth for one in telemetry.list_node_sums(session, day, day + 1)] == [2]
-        assert telemetry.list_node_sums(session, day + 1, day + 9) == []
-        assert telemetry.list_node_sums(session, day - 9, day) == []
+        sums_of_day = telemetry.list_node_sums(session, day, day + 1)
+        assert [one["ecc_growth"] for one in sums_of_day.values()] == [2]
+        assert telemetry.list_node_sums(session, day + 1, day + 9) == {}
+        assert telemetry.list_node_sums(session, day - 9, day) == {}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from triage.fleet.services.telemetry.hours import Hours
-from triage.fleet.services.telemetry.overview import fit_daily_swing
+from triage.fleet.services.telemetry.day import Hours
+from triage.fleet.services.telemetry.rollups import fit_daily_swing
 
 HOUR_NS = 3_600_000_000_000
 

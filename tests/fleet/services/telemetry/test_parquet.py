@@ -9,7 +9,7 @@ import pytest
 
 from tests.fleet.services.telemetry.test_ingest import at, state
 from triage.errors import Corrupt, Unprocessable
-from triage.fleet.services.telemetry import parquet as telemetry_parquet
+from triage.fleet.services.telemetry import parquet_child as telemetry_parquet
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.sandbox import one_shot
 from triage.services.context import Context

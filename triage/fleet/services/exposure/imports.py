@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from triage.clock import read_utc_now
@@ -19,15 +19,18 @@ from triage.domain.wire import Keywords, WireForm
 from triage.errors import (
     ArtifactError,
     Forbidden,
+    NotAllowed,
     TooLarge,
     Unprocessable,
     UsageError,
 )
+from triage.fleet.domain.exposure import ExposureRow, Outage, Run
+from triage.fleet.domain.same_outage import describe_contradictions
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
-from triage.fleet.services.exposure.keeper import ExposureKeeper
-from triage.fleet.store.merged_rows import Tally
+from triage.fleet.services.exposure.writer import ExposureWriter
+from triage.fleet.store.exposure import Tally
 from triage.fleet.store.record import list_node_rows as nodes_of
 from triage.fleet.store.record import map_cluster_keys
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
@@ -66,6 +69,12 @@ def parse_node_names(hosts: str) -> frozenset[str]:
         raise UsageError(f"nodes: {error}") from error
 
 
+_BATCH: Final = 2_000
+# Rows that hold a host list of a large fleet are kept sooner: so many names at once.
+_MOST_NAMES: Final = 200_000
+_MOST_OPEN: Final = 50_000
+# What names a cluster a row has its columns mixed up.
+_MOST_CLUSTERS: Final = 100
 _MOST_LISTED: Final = 100
 # Of one request: some kilobytes can hold ten million rows, which are minutes of work.
 MOST_ROWS: Final = 2_000_000
@@ -108,17 +117,28 @@ class Imported(WireForm):
         return self.tally.unchanged
 
 
+class ImportKeywords(TypedDict, total=False):
+    """How an export is read: ``zone`` is that of times which name none, ``cluster`` that of rows
+    which name none, ``day_zero`` the day from which a table counts that names none, and ``nodes``
+    are those that a ticket may name in its text besides the ones that the cluster has.
+
+    ``most_rows`` is for a process that has other things to do. Rows of another cluster than that
+    of the ``caller``'s token are not read.
+    """
+
+    zone: tzinfo
+    cluster: str
+    day_zero: datetime
+    nodes: frozenset[str]
+    most_rows: int | None
+    caller: Caller | None
+
+
 def import_upload(
     ctx: Context,
     read: Callable[[int], bytes],
     encoding: str | None,
-    *,
-    zone: tzinfo,
-    cluster: str,
-    day_zero: datetime = DAY_ZERO,
-    nodes: frozenset[str] = frozenset(),
-    most_rows: int | None = None,
-    caller: Caller | None = None,
+    **how: Unpack[ImportKeywords],
 ) -> Imported:
     """What a request brings, behind its Content-Encoding and one layer of packing.
 
@@ -127,16 +147,8 @@ def import_upload(
     """
     bounds = ReceiveLimits().expansion(ctx.settings.max_artifact_bytes)
     try:
-        source = _decompress_body(open_body(read, encoding, bounds), bounds)
         return import_exposure(
-            ctx,
-            source,
-            zone=zone,
-            cluster=cluster,
-            day_zero=day_zero,
-            nodes=nodes,
-            most_rows=most_rows,
-            caller=caller,
+            ctx, _decompress_body(open_body(read, encoding, bounds), bounds), **how
         )
     except Forbidden as error:
         raise TooLarge(str(error), hint="send it in parts; each adds to what is there") from error
@@ -155,41 +167,28 @@ def _decompress_body(body: Body, bounds: Expansion) -> Body:
     )
 
 
-def import_exposure(
-    ctx: Context,
-    source: Source,
-    *,
-    zone: tzinfo = UTC,
-    cluster: str = "",
-    day_zero: datetime = DAY_ZERO,
-    nodes: frozenset[str] = frozenset(),
-    most_rows: int | None = None,
-    caller: Caller | None = None,
-) -> Imported:
-    """Keep what an export tells. ``cluster`` is that of rows which name none, ``day_zero`` the day
-    from which a table counts that names none, and ``nodes`` are those that a ticket may name in its
-    text besides the ones that the cluster has.
+def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords]) -> Imported:
+    """Keep what an export tells.
 
-    ``most_rows`` is for a process that has other things to do. Rows of another cluster than the
-    token's are not read. Raises :class:`ArtifactError` for what is no export or, once those before
-    are kept, has more rows, :class:`NotAllowed` for what the token is not to say, and what the
-    database raises.
+    Raises :class:`ArtifactError` for what is no export or, once those before are kept, has more
+    rows than it may, :class:`NotAllowed` for what the token is not to say, and what the database
+    raises.
     """
     now = read_utc_now()
-    caller = caller or Caller()
-    cluster = caller.check(cluster) or ""
-    sparing = most_rows is not None
+    caller = how.get("caller") or Caller()
+    cluster = caller.check(how.get("cluster", "")) or ""
+    most_rows = how.get("most_rows")
     options = Options(
-        zone=zone,
+        zone=how.get("zone", UTC),
         cluster=cluster,
         last=now + _AHEAD,
-        sparing=sparing,
-        day_zero=day_zero,
-        nodes=lambda: nodes | _load_known_nodes(ctx, cluster),
+        sparing=most_rows is not None,
+        day_zero=how.get("day_zero", DAY_ZERO),
+        nodes=lambda: how.get("nodes", frozenset()) | _load_known_nodes(ctx, cluster),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
-    keeper = ExposureKeeper(ctx, now, caller)
+    keeper = _ExposureKeeper(ctx, now, caller)
     passed: Counter[str] = Counter()
     for number, row in enumerate(reading.rows):
         if number == most_rows:
@@ -228,3 +227,84 @@ def _load_known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
         keys = map_cluster_keys(session)
         rows = nodes_of(session, [keys[cluster]]) if cluster in keys else []
         return frozenset(row.name for row in rows)
+
+
+class _ExposureKeeper:
+    """Gathers rows, and stores them some thousand at a time.
+
+    Runs without an end are stored last: they were last seen to run at the latest time of the
+    export.
+    """
+
+    def __init__(self, ctx: Context, now: datetime, caller: Caller) -> None:
+        self.ctx = ctx
+        self.num_rows = 0
+        self.tally = Tally()
+        self.caller = caller
+        self.outside: NotAllowed | None = None
+        """Why the first row was left out that the token is not to tell of."""
+        self.writer = ExposureWriter(now, caller.key_id)
+        self.batch: list[ExposureRow] = []
+        self.num_names = 0
+        self.clusters: set[str] = set()
+        self.open: list[ExposureRow] = []
+        self.latest: datetime | None = None
+        self.num_lasting = 0
+
+    def bounded(
+        self, row: ExposureRow | Unread | Passed, number: int
+    ) -> ExposureRow | Unread | Passed:
+        """The row; unread where the token is not to tell of it. ``number`` counts from 0."""
+        if isinstance(row, Unread | Passed):
+            return row
+        try:
+            self.caller.check(row.cluster)
+        except NotAllowed as refusal:
+            self.outside = self.outside or refusal
+            return Unread(number + 1, refusal.detail)
+        return row
+
+    def add(self, row: ExposureRow) -> None:
+        """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""
+        self.clusters.add(row.cluster)
+        if len(self.clusters) > _MOST_CLUSTERS:
+            raise Forbidden(f"more than {_MOST_CLUSTERS} clusters in one export")
+        self.num_rows += 1
+        if isinstance(row, Run):
+            last = row.ended_at or row.started_at
+            self.latest = last if self.latest is None else max(self.latest, last)
+            self.num_names += len(row.nodes)
+            (self.open if row.ended_at is None else self.batch).append(row)
+        else:
+            self.num_lasting += isinstance(row, Outage) and row.to_at is None
+            self.batch.append(row)
+        if len(self.batch) >= _BATCH or self.num_names >= _MOST_NAMES:
+            self._keep(self.batch)
+            self.num_names = 0
+        if len(self.open) >= _MOST_OPEN:
+            self._keep(self.open)
+
+    def notes(self) -> list[str]:
+        """What a reader of the result should know of the outages."""
+        notes = []
+        if self.num_lasting:
+            notes.append(
+                f"outages without an end, which last until one is told: {self.num_lasting:,}"
+            )
+        if self.writer.contradictions:
+            notes.append(describe_contradictions(self.writer.contradictions))
+        return notes
+
+    def finish(self) -> None:
+        """Keep what is left."""
+        self._keep(self.batch)
+        self._keep(self.open)
+
+    def _keep(self, rows: list[ExposureRow]) -> None:
+        """Store rows and forget them."""
+        for start in range(0, len(rows), _BATCH):
+            with self.ctx.database.writing() as session:
+                some = rows[start : start + _BATCH]
+                tally = self.writer.keep(session, some, self.latest or self.writer.now)
+            self.tally = self.tally.plus(tally)
+        rows.clear()

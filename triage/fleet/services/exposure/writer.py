@@ -18,17 +18,20 @@ from triage.fleet.domain.exposure import (
     PartSeen,
     Run,
 )
-from triage.fleet.store import node_sets
-from triage.fleet.store.merged_rows import Tally
-from triage.fleet.store.outages import (
+from triage.fleet.store.exposure import (
     NewRepair,
+    NewRun,
+    Sighting,
     StoredOutage,
+    Tally,
     keep_facts,
+    keep_node_sets,
     keep_outages,
     keep_repairs,
+    keep_runs,
+    keep_sightings,
+    pack_keys,
 )
-from triage.fleet.store.parts import PartKey, Sighting, keep_sightings
-from triage.fleet.store.runs import NewRun, keep_runs
 from triage.store import jobs
 
 _MOST_SETS: Final = 1024
@@ -67,7 +70,7 @@ class ExposureWriter:
 
     def _keep_runs(self, session: Session, runs: Sequence[Run], seen_at: datetime) -> Tally:
         spans = [self._spans_of(run) for run in runs]
-        sets = node_sets.keep(session, set(filter(None, spans)))
+        sets = keep_node_sets(session, set(filter(None, spans)))
         return keep_runs(
             session,
             (
@@ -81,7 +84,7 @@ class ExposureWriter:
                     cause=run.cause,
                     num_nodes=max(run.num_nodes, len(run.nodes)),
                     num_gpus=run.num_gpus,
-                    nodes=sets.get(packed),
+                    node_set_id=sets.get(packed),
                     source=run.source,
                     key_id=self.key_id,
                 )
@@ -142,7 +145,7 @@ class ExposureWriter:
             first = seen.first_at or last
             sightings.append(
                 Sighting(
-                    PartKey(seen.part.kind, seen.part.identity),
+                    *(seen.part.kind, seen.part.identity),
                     self.nodes[self.clusters[seen.cluster], seen.node],
                     seen.part.slot,
                     min(first, last).replace(microsecond=0),
@@ -180,6 +183,6 @@ class ExposureWriter:
         if known is None:
             if len(self.sets) >= _MOST_SETS:
                 self.sets.clear()
-            known = node_sets.pack_keys(self.nodes[cluster, name] for name in run.nodes)
+            known = pack_keys(self.nodes[cluster, name] for name in run.nodes)
             self.sets[cluster, run.nodes] = known
         return known

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
-from triage.fleet.store import bandwidth as stored
+from triage.fleet.store import checks as stored
 
 _CHECK: Final = "nccl.busbw"
 # A median of fewer says little of what is usual.
@@ -55,7 +55,7 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
                 detail = _describe_slow(row.bandwidth, usual[row.node], len(rows) - 1)
             if (str(outcome), detail) != row.shown:
-                stored.show(session, row.row_id, outcome, detail, category)
+                stored.show_result(session, row.row_id, outcome, detail, category)
                 changed += 1
     return changed
 

@@ -1,12 +1,9 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
 import threading
-import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
-from weakref import WeakKeyDictionary
 
 from sqlalchemy.orm import Session
 
@@ -24,12 +21,12 @@ from triage.fleet.services.health.policy import (
     Ran,
     list_due_checks,
 )
+from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.repairs import list_probations_at
 from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
 from triage.services.context import Context
-from triage.store.database.engine import Database
 
 _DUE: Final = "due"
 _STATE_OF: Final = {
@@ -298,23 +295,16 @@ def _iterate_triggers(
 
 
 _FRESH_S: Final = 30.0
-_MOST_CLUSTERS: Final = 32
-
-_Kept = OrderedDict[str | None, tuple[float, list[CheckRow]]]
-
-_kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
+_kept: KeptValues[str | None, list[CheckRow]] = KeptValues(32)
 _working_out = threading.Lock()
 
 
 def get_kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]:
     """The rows of :func:`open_checks`, of a cluster or of all, at most 30 seconds old."""
     with _working_out:  # whoever comes meanwhile has use for the same ones
-        kept = _kept.setdefault(ctx.database, OrderedDict())
-        at, rows = kept.get(cluster, (0.0, []))
-        if cluster not in kept or time.monotonic() - at > _FRESH_S:
+        rows = _kept.find(ctx.database, cluster, within_s=_FRESH_S)
+        if rows is None:
             with ctx.database.reading() as session:
                 rows = open_checks(session, read_utc_now(), cluster=cluster)
-            kept[cluster] = (time.monotonic(), rows)
-            while len(kept) > _MOST_CLUSTERS:
-                kept.popitem(last=False)
+            _kept.keep(ctx.database, cluster, rows)
         return rows

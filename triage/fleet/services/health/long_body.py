@@ -6,8 +6,10 @@ runs.
 """
 
 import json
+import sys
 from dataclasses import astuple
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from triage.domain.body import Body
@@ -15,6 +17,7 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.errors import Corrupt
 from triage.formats.health.reading import Checks, NotUnderstood
+from triage.sandbox.confinement.confine import confine, restrict
 from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import read_first_bytes
@@ -24,8 +27,8 @@ _SHORT_BYTES: Final = 256 << 10
 MEMORY_BYTES: Final = 1 << 30
 DEADLINE_S: Final = 60.0
 _DIED: Final = "it takes more memory or time than such a report does: send fewer at once"
-_CHILD: Final = "triage.fleet.services.health.long_body_child"
-ARTIFACT: Final = "body"
+_CHILD: Final = "triage.fleet.services.health.long_body"
+_ARTIFACT: Final = "body"
 
 
 def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) -> Checks | None:
@@ -42,7 +45,7 @@ def read_body_checks(body: Body, *, node: str | None, busbw_gbps: float | None) 
     if format_ is None:
         return None
     if len(head) <= _SHORT_BYTES:
-        return format_.checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
+        return format_.checks(head, _ARTIFACT, node=node, busbw_gbps=busbw_gbps)
     asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
     arguments = [str(MEMORY_BYTES), asked]
     with run_child(
@@ -57,9 +60,9 @@ def _unpack_output(output: Output) -> Checks:
     try:
         told = json.loads(next(lines, b""))
         return Checks(
-            artifact=ARTIFACT,
+            artifact=_ARTIFACT,
             format=told["format"],
-            results=tuple(_unpack_result(json.loads(line)) for line in lines),
+            results=tuple(_un_pack_result(json.loads(line)) for line in lines),
             not_understood=tuple(NotUnderstood(*one) for one in told["not_understood"]),
             num_not_understood=told["num_not_understood"],
             first_line=told["first_line"],
@@ -69,15 +72,15 @@ def _unpack_output(output: Output) -> Checks:
         raise Corrupt(_DIED) from error
 
 
-def pack_result(result: CheckResult) -> list[Any]:
-    """A result as JSON holds it; see :func:`result_of`."""
+def _pack_result(result: CheckResult) -> list[Any]:
+    """A result as JSON holds it; see :func:`_unpack_result`."""
     at = None if result.at is None else result.at.isoformat()
     rate = None if result.bandwidth is None else list(astuple(result.bandwidth))
     found = (result.node, result.check, result.outcome, at, result.part)
     return [*found, result.detail, result.category, result.line, rate]
 
 
-def _unpack_result(packed: list[Any]) -> CheckResult:
+def _un_pack_result(packed: list[Any]) -> CheckResult:
     node, check, outcome, at, part, detail, category, line, rate = packed
     return CheckResult(
         node=node,
@@ -87,7 +90,39 @@ def _unpack_result(packed: list[Any]) -> CheckResult:
         part=part,
         detail=detail,
         category=None if category is None else Category(category),
-        artifact=ARTIFACT,
+        artifact=_ARTIFACT,
         line=line,
         bandwidth=None if rate is None else Bandwidth(*rate),
     )
+
+
+def main() -> int:
+    """The child: ``python -m triage.fleet.services.health.long_body MEMORY_BYTES ASKED``.
+
+    ``ASKED`` is a JSON object. The body comes whole on stdin; stdout gets one line of JSON on the
+    report, then one a result.
+    """
+    restrict(int(sys.argv[1]))
+    confine(())
+    from triage.formats.registry import identify_checks
+
+    asked: dict[str, Any] = json.loads(sys.argv[2])
+    body = sys.stdin.buffer.read()
+    format_ = identify_checks(body)
+    if format_ is None:
+        return 1
+    found = format_.checks(body, _ARTIFACT, **asked)
+    about = {
+        "format": found.format,
+        "not_understood": [[one.line, one.why] for one in found.not_understood],
+        "num_not_understood": found.num_not_understood,
+        "first_line": found.first_line,
+        "last_line": found.last_line,
+    }
+    for one in chain([about], map(_pack_result, found.results)):
+        sys.stdout.write(json.dumps(one) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

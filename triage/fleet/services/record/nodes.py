@@ -7,6 +7,7 @@ is printed as ``name (cluster)``.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,11 @@ class Nodes:
     rows: tuple[NodeRow, ...]
     place: npt.NDArray[np.int32]
     by_name: Mapping[tuple[int | None, str], int]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What inventories say of them, as columns by name."""
+        return {fact: tuple(getattr(row, fact) for row in self.rows) for fact in FACTS}
 
     def place_of(self, cluster: int | None, name: str) -> int | None:
         """The row of a node by name; None for a name that is not known or says too little."""

@@ -24,24 +24,24 @@ from triage.fleet.record.columns import (
     Interruptions,
     NodeSignals,
     Outages,
-    OutageStretch,
+    RepairNotes,
     Runs,
+    convert_to_epoch_ns,
 )
-from triage.fleet.record.next_runs import NEVER_NS, find_next_runs
+from triage.fleet.record.outages import ToldOutage, build_outages
 from triage.fleet.services.parts import find_moved_among
 from triage.fleet.services.record.nodes import Nodes, select_record_nodes
-from triage.fleet.services.record.runs import Attempt, build_attempts
-from triage.fleet.services.record.stops import (
+from triage.fleet.services.record.runs import (
     CLOCKS_APART,
     UNDATED_WITHIN,
+    Attempt,
     Stop,
+    build_attempts,
     build_stops,
     is_slow,
 )
-from triage.fleet.services.record.times import convert_to_epoch_ns
 from triage.fleet.store import record as fleet
-from triage.fleet.store.node_sets import unpack_sets
-from triage.fleet.store.outages import StoredOutage
+from triage.fleet.store.exposure import StoredOutage, unpack_sets
 from triage.fleet.store.record import StopRow, SuspectRow
 
 _CATEGORIES: Final = frozenset(str(one) for one in Category)
@@ -107,7 +107,7 @@ def read_fleet_record(
     Times are aware. A cluster that nobody named yet gives a record without anything.
     """
     names = {key: name for name, key in fleet.map_cluster_keys(session).items()}
-    of = select_cluster_keys(names, cluster)
+    of = _select_cluster_keys(names, cluster)
     # A run that ended before the time can be that of an incident at its beginning.
     rows = fleet.list_run_rows(session, of, since - UNDATED_WITHIN, until)
     unnamed = next((key for key, name in names.items() if name == _UNNAMED), None)
@@ -130,33 +130,72 @@ def read_fleet_record(
     }
     nodes = select_record_nodes(known, wanted, names)
     new_place = {old: new for new, old in enumerate(inside)}
-    interruptions = _build_interruptions(stops, attempts, new_place)
     ran = _build_runs(kept, members_at, member_keys, nodes, since, until)
-    away, num_ran_again = build_record_outages(outages, nodes, since, until, ran)
+    away, num_ran_again = _build_outages(outages, nodes, since, until, ran)
     return FleetRecord(
         since_ns=convert_to_epoch_ns(since),
         until_ns=convert_to_epoch_ns(until),
         nodes=nodes.names,
-        generation=tuple(row.generation for row in nodes.rows),
-        rack=tuple(row.rack for row in nodes.rows),
-        leaf_switch=tuple(row.leaf_switch for row in nodes.rows),
-        batch=tuple(row.batch for row in nodes.rows),
-        cage=tuple(row.cage for row in nodes.rows),
-        slot=tuple(row.slot for row in nodes.rows),
-        role=tuple(row.role for row in nodes.rows),
+        **nodes.facts,
         runs=ran,
-        interruptions=interruptions,
+        interruptions=_build_interruptions(stops, attempts, new_place),
         accusations=build_stop_accusations(stops, told, suspects, nodes),
         outages=away,
         signals=_collect_signals(session, since, until, told, suspects, nodes),
-        gpus_per_node=_find_gpus_per_node(kept),
+        gpus_per_node=ran.find_gpus_per_node(),
         cluster=cluster,
         notes=tuple(_iterate_notes(stops, kept, num_cut, num_ran_again)),
         moved=find_moved_among(session, of, until, nodes),
     )
 
 
-def select_cluster_keys(names: Mapping[int, str], wanted: str | None) -> list[int]:
+def read_outage_record(
+    session: Session, *, since: datetime, until: datetime, cluster: str | None = None
+) -> FleetRecord:
+    """Outages and notes of repairs of a cluster, or of all of them; no run, no interruption.
+
+    What repairs are answered from, over years. It begins with the first outage where that is later
+    than ``since``: before it nobody watched.
+    """
+    names = {key: name for name, key in fleet.map_cluster_keys(session).items()}
+    of = _select_cluster_keys(names, cluster)
+    outages = fleet.list_outage_rows(session, of, since, until)
+    notes = fleet.list_repair_notes(session, of, since, until)
+    begin = max(since, min((row.from_at for row in outages), default=since))
+    known = fleet.list_node_rows(session, of)
+    wanted = {row.node_id for row in outages} | {row.node for row in notes}
+    wanted |= {row.key for row in known if row.last_seen_at >= begin}
+    nodes = select_record_nodes(known, wanted, names)
+    ran = _build_runs((), *unpack_sets([]), nodes, begin, until)
+    return FleetRecord(
+        since_ns=convert_to_epoch_ns(begin),
+        until_ns=convert_to_epoch_ns(until),
+        nodes=nodes.names,
+        **nodes.facts,
+        runs=ran,
+        interruptions=_build_interruptions((), (), {}),
+        accusations=Accusations.of_rows(()),
+        outages=_build_outages(outages, nodes, begin, until, ran)[0],
+        cluster=cluster,
+        repairs=_build_repairs(notes, nodes),
+        moved=find_moved_among(session, of, until, nodes),
+    )
+
+
+def _build_repairs(rows: Sequence[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
+    """Notes as columns; an action of a newer release counts as any repair."""
+    known = set(RepairAction)
+    return RepairNotes(
+        node=nodes.place[np.array([row.node for row in rows], np.int32)],
+        at_ns=np.array([convert_to_epoch_ns(row.at) for row in rows], np.int64),
+        action=tuple(
+            RepairAction(row.action) if row.action in known else RepairAction.OTHER for row in rows
+        ),
+        text=tuple(row.text for row in rows),
+    )
+
+
+def _select_cluster_keys(names: Mapping[int, str], wanted: str | None) -> list[int]:
     """The keys of the clusters that a record is about."""
     if wanted is None:
         return sorted(names)
@@ -180,8 +219,8 @@ def _build_runs(
     return Runs(
         start_ns=start,
         end_ns=np.maximum(start, end),
-        num_nodes=clip_to_int32(run.num_nodes for run in kept),
-        num_gpus=clip_to_int32(run.num_gpus for run in kept),
+        num_nodes=_clip_to_int32(run.num_nodes for run in kept),
+        num_gpus=_clip_to_int32(run.num_gpus for run in kept),
         interrupted=np.array([run.interrupted for run in kept], np.bool_) & over,
         planned=np.array([run.planned for run in kept], np.bool_) & over,
         node_at=at,
@@ -198,49 +237,33 @@ def _build_interruptions(
         cause=tuple(stop.cause for stop in stops),
         resolved=np.array([stop.resolved for stop in stops], np.bool_),
         planned=np.array([stop.planned for stop in stops], np.bool_),
-        run=clip_to_int32(runs),
-        num_gpus=clip_to_int32(0 if s.run is None else attempts[s.run].num_gpus for s in stops),
+        run=_clip_to_int32(runs),
+        num_gpus=_clip_to_int32(0 if s.run is None else attempts[s.run].num_gpus for s in stops),
         incident_id=tuple(stop.incident_id for stop in stops),
     )
 
 
-def build_record_outages(
+def _build_outages(
     rows: Sequence[StoredOutage], nodes: Nodes, since: datetime, until: datetime, ran: Runs
 ) -> tuple[Outages, int]:
-    """Outages cut to the time. Those of one node that overlap are one: it is out only once.
-
-    A planned one is kept apart from a fault that it overlaps. One without an end ends when a run
-    begins on its node; the second value says how many did.
-    """
-    found: list[OutageStretch] = []
-    from_ns = np.fromiter((convert_to_epoch_ns(row.from_at) for row in rows), np.int64, len(rows))
-    placed = nodes.place[np.fromiter((row.node_id for row in rows), np.int32, len(rows))]
-    told = [
-        _cut_row(row, place, since, until) for row, place in zip(rows, placed.tolist(), strict=True)
-    ]
-    lasting = np.array([number for number, row in enumerate(rows) if row.to_at is None], np.int64)
-    again = find_next_runs(ran, convert_to_epoch_ns(since), placed[lasting], from_ns[lasting])
-    for number, end in zip(lasting.tolist(), again.tolist(), strict=True):
-        told[number] = told[number]._replace(end_ns=min(told[number].end_ns, end))
-    for row in sorted(told, key=lambda row: (row.node, row.planned, row.start_ns)):
-        if found and found[-1].touches(row):
-            found[-1] = found[-1].joined(row)
-        else:
-            found.append(row)
-    found.sort(key=lambda row: (row.node, row.start_ns, row.planned))
-    return Outages.of_rows(found), int(np.count_nonzero(again < NEVER_NS))
+    """The outages as columns, and how many without an end the next run on their node ended."""
+    told = (_read_outage(row, int(nodes.place[row.node_id])) for row in rows)
+    return build_outages(told, ran, convert_to_epoch_ns(since), convert_to_epoch_ns(until))
 
 
-def _cut_row(row: StoredOutage, node: int, since: datetime, until: datetime) -> OutageStretch:
-    """A stored row within the time; one of a release before this has its cause in its reason."""
-    start = convert_to_epoch_ns(max(row.from_at, since))
-    end = max(start, convert_to_epoch_ns(until if row.to_at is None else min(row.to_at, until)))
+def _read_outage(row: StoredOutage, node: int) -> ToldOutage:
+    """A stored row; one of a release before this has its cause in its reason."""
     cause = classify_outage_cause(row.reason) if row.cause is None else OutageCause(row.cause)
     action = classify_repair_action(row.reason) if row.cause is None else None
-    if row.action is not None:
-        action = RepairAction(row.action)
-    planned = cause is OutageCause.MAINTENANCE if row.planned is None else row.planned
-    return OutageStretch(node, start, end, row.reason, cause, action, planned)
+    return ToldOutage(
+        node=node,
+        start_ns=convert_to_epoch_ns(row.from_at),
+        end_ns=None if row.to_at is None else convert_to_epoch_ns(row.to_at),
+        reason=row.reason,
+        cause=cause,
+        action=action if row.action is None else RepairAction(row.action),
+        planned=cause is OutageCause.MAINTENANCE if row.planned is None else row.planned,
+    )
 
 
 def _collect_signals(
@@ -271,15 +294,6 @@ def _collect_signals(
     }
 
 
-def _find_gpus_per_node(kept: Sequence[Attempt]) -> int | None:
-    counts = Counter(
-        run.num_gpus // run.num_nodes
-        for run in kept
-        if run.num_nodes > 0 and run.num_gpus > 0 and run.num_gpus % run.num_nodes == 0
-    )
-    return min(counts, key=lambda number: (-counts[number], -number)) if counts else None
-
-
 def _iterate_notes(
     stops: Sequence[Stop], kept: Sequence[Attempt], num_cut: int, num_ran_again: int
 ) -> Iterable[str]:
@@ -303,6 +317,6 @@ def _collect_distinct(keys: npt.NDArray[np.int32]) -> set[int]:
     return set(np.flatnonzero(seen).tolist())
 
 
-def clip_to_int32(values: Iterable[int]) -> npt.NDArray[np.int32]:
+def _clip_to_int32(values: Iterable[int]) -> npt.NDArray[np.int32]:
     """Numbers as a column; one that is too large is the largest."""
     return np.minimum(np.fromiter(values, np.int64), np.iinfo(np.int32).max).astype(np.int32)

@@ -1,73 +1,69 @@
-"""Cells: what the samples of one series within one hour come down to.
+"""Cells: what the samples of one series within one hour come down to, and a node's day of them.
 
 Cells of one hour whose times do not overlap add up exactly, in whatever order they come: a
 counter's growth between two of them is known from the last value of the one and the first of
 the other. A cell that lies within the time of another tells nothing new, and is dropped.
 Of two that overlap in part nothing is dropped: what both saw then counts twice.
+
+A node's day is kept as bytes::
+
+    magic and version, 4 bytes
+    one zstd frame with its size and a checksum:
+        length of the header, 4 bytes, little-endian
+        the header: JSON, the name of each series
+        one column behind the other
+
+A name is (metric, gpu, part); the last two are empty where there is none. An hour of a series
+has some 20 bytes in it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import orjson
+import zstandard
+
+from triage.errors import Corrupt
 
 HOUR_US: Final = 3_600_000_000
 DAY_HOURS: Final = 24
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+SeriesName = tuple[str, str, str]
+_MAGIC: Final = b"TRT\x01"
+_LEVEL: Final = 3
+# All GPUs, links and ports of a node for a day have a fraction of it.
+_MAX_BYTES: Final = 256 << 20
+# In memory, and as they are packed: hours count from the day's first, times from their hour's.
+_COLUMNS: Final = (
+    ("series", "i8", "<u4"), ("hour", "i8", "u1"), ("count", "i8", "<u4"),
+    ("first_us", "i8", "<u4"), ("last_us", "i8", "<u4"),
+    ("low", "f8", "<f8"), ("high", "f8", "<f8"), ("first", "f8", "<f8"), ("last", "f8", "<f8"),
+    ("total", "f8", "<f8"), ("growth", "f8", "<f8"),
+)  # fmt: skip
+CELL: Final = np.dtype([(name, kind) for name, kind, _ in _COLUMNS])
+"""``series`` is a number of the caller's; ``hour`` counts since the epoch.
+
+``first_us`` and ``last_us`` are the times of the first and last of ``count`` samples, us since the
+epoch; ``first`` and ``last`` their values; ``total`` the sum of all. ``growth`` is by how much a
+counter grew within the cell (after a reset it grew by what it shows); 0 for what is no counter.
+"""
+Cells = np.ndarray[Any, np.dtype[np.void]]
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Parallel columns. ``series`` is a number of the caller's; ``hour`` counts since the epoch.
-
-    ``first_us`` and ``last_us`` are the times of the first and last of ``count`` samples, us
-    since the epoch; ``first`` and ``last`` their values; ``total`` the sum of all. ``growth`` is
-    by how much a counter grew within the cell (after a reset it grew by what it shows); 0 for
-    what is no counter.
-    """
-
-    series: Ints
-    hour: Ints
-    count: Ints
-    first_us: Ints
-    last_us: Ints
-    low: Floats
-    high: Floats
-    first: Floats
-    last: Floats
-    total: Floats
-    growth: Floats
-
-    def __len__(self) -> int:
-        return len(self.series)
-
-    def take(self, index: npt.NDArray[np.intp] | Flags) -> "Cells":
-        """The cells at ``index``, or where it is true."""
-        return Cells(*(getattr(self, one.name)[index] for one in fields(self)))
-
-    def put(self, index: npt.NDArray[np.intp], cells: "Cells") -> None:
-        """Write ``cells`` over those at ``index``."""
-        for one in fields(self):
-            getattr(self, one.name)[index] = getattr(cells, one.name)
-
-
-def make_empty_cells(size: int = 0) -> Cells:
-    """``size`` cells without a sample; their hour is -1."""
-    none, zero = np.zeros((4, size), np.int64), np.zeros((6, size))
-    return Cells(none[0], np.full(size, -1), *none[1:], *zero)
-
-
-def join(parts: Sequence[Cells]) -> Cells:
+def join_cells(parts: Sequence[Cells]) -> Cells:
     """Several one behind the other."""
-    if not parts:
-        return make_empty_cells()
-    return Cells(
-        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Cells))
-    )
+    return np.concatenate([np.zeros(0, CELL), *parts])
+
+
+def mark_changes(*keys: npt.NDArray[Any]) -> Flags:
+    """Where any of the keys differs from the row before; always in the first row."""
+    changes = np.ones(len(keys[0]), np.bool_)
+    changes[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return changes
 
 
 def fold(
@@ -78,95 +74,94 @@ def fold(
     Samples are sorted by series and time, and no two of one series are of one time. ``apart``
     are numbers of samples; where it changes, a new cell begins within an hour too.
     """
-    if not len(series):
-        return make_empty_cells()
     hour = at_us // HOUR_US
-    new = np.empty(len(series), bool)
-    new[0] = True
-    new[1:] = (series[1:] != series[:-1]) | (hour[1:] != hour[:-1])
-    if apart is not None:
-        new[1:] |= apart[1:] != apart[:-1]
-    start = np.flatnonzero(new)
+    start = np.flatnonzero(mark_changes(series, hour, *([] if apart is None else [apart])))
+    cells = np.zeros(len(start), CELL)
+    if not len(cells):
+        return cells
     end = np.append(start[1:], len(series)) - 1
-    of = series[start]
-    step = np.empty(len(value))
-    step[0] = 0.0
-    np.subtract(value[1:], value[:-1], out=step[1:])
-    reset = step < 0
-    step[reset] = value[reset]
+    step = np.diff(value, prepend=value[0])
+    step = np.where(step < 0, value, step)
     step[start] = 0.0
-    return Cells(
-        series=of,
-        hour=hour[start],
-        count=(end - start + 1).astype(np.int64),
-        first_us=at_us[start],
-        last_us=at_us[end],
-        low=np.minimum.reduceat(value, start),
-        high=np.maximum.reduceat(value, start),
-        first=value[start],
-        last=value[end],
-        total=np.add.reduceat(value, start),
-        growth=np.where(counts[of], np.add.reduceat(step, start), 0.0),
-    )
+    cells["series"], cells["hour"], cells["count"] = series[start], hour[start], end - start + 1
+    cells["first_us"], cells["last_us"] = at_us[start], at_us[end]
+    cells["low"], cells["high"] = (one.reduceat(value, start) for one in (np.minimum, np.maximum))
+    cells["first"], cells["last"] = value[start], value[end]
+    cells["total"] = np.add.reduceat(value, start)
+    cells["growth"] = np.where(counts[cells["series"]], np.add.reduceat(step, start), 0.0)
+    return cells
 
 
 def merge_cells(cells: Cells, counts: Flags) -> Cells:
     """One cell for each series and hour, sorted by both."""
-    order = np.lexsort((cells.last_us, cells.first_us, cells.hour, cells.series))
-    cells = cells.take(order)
-    if len(cells) < 2:
-        return cells
-    new = np.empty(len(cells), bool)
-    new[0] = True
-    new[1:] = (cells.series[1:] != cells.series[:-1]) | (cells.hour[1:] != cells.hour[:-1])
-    group = np.cumsum(new) - 1
-    start = np.flatnonzero(new)
+    keys = ("last_us", "first_us", "hour", "series")
+    cells = cells[np.lexsort([cells[key] for key in keys])]
+    new = mark_changes(cells["series"], cells["hour"])
+    group, start = np.cumsum(new) - 1, np.flatnonzero(new)
     place = np.arange(len(cells)) - start[group]
-    kept = cells.take(start)
+    kept = cells[start]
     # By the place in their group: the first of all groups with the second of all, and so on.
-    for turn in range(1, int(place.max()) + 1):
+    for turn in range(1, int(place.max(initial=0)) + 1):
         at = np.flatnonzero(place == turn)
-        into = group[at]
-        kept.put(into, _combine_overlapping(kept.take(into), cells.take(at), counts))
+        kept[group[at]] = _combine_overlapping(kept[group[at]], cells[at], counts)
     return kept
 
 
 def _combine_overlapping(early: Cells, late: Cells, counts: Flags) -> Cells:
     """Cells of the same series and hours, of which ``early`` began no later, as one."""
-    within = late.last_us <= early.last_us
-    covers = (late.first_us == early.first_us) & ~within
-    overlaps = (late.first_us <= early.last_us) & ~within & ~covers
-    sums = join_consecutive(early, late, counts)
-    at_least = np.maximum(np.maximum(early.growth, late.growth), sums.high - sums.low)
-    at_least = np.where(counts[early.series], at_least, 0.0)
-    sums = replace(sums, growth=np.where(overlaps, at_least, sums.growth))
-    return Cells(
-        *(
-            np.where(
-                within,
-                getattr(early, one.name),
-                np.where(covers, getattr(late, one.name), getattr(sums, one.name)),
-            )
-            for one in fields(Cells)
-        )
-    )
+    within = late["last_us"] <= early["last_us"]
+    covers = (late["first_us"] == early["first_us"]) & ~within
+    overlaps = (late["first_us"] <= early["last_us"]) & counts[early["series"]]
+    between = late["first"] - early["last"]
+    between = np.where(between < 0, late["first"], between)
+    sums = early.copy()
+    sums["count"] += late["count"]
+    sums["total"] += late["total"]
+    sums["last_us"], sums["last"] = late["last_us"], late["last"]
+    sums["low"] = np.minimum(early["low"], late["low"])
+    sums["high"] = np.maximum(early["high"], late["high"])
+    growth = early["growth"] + late["growth"] + between
+    least = np.maximum(early["growth"], late["growth"])
+    growth = np.where(overlaps, np.maximum(least, sums["high"] - sums["low"]), growth)
+    sums["growth"] = np.where(counts[early["series"]], growth, 0.0)
+    sums[within], sums[covers] = early[within], late[covers]
+    return sums
 
 
-def join_consecutive(early: Cells, late: Cells, counts: Flags) -> Cells:
-    """Cells of the same series and hours as one, where ``late`` begins after ``early`` ends."""
-    between = late.first - early.last
-    between = np.where(between < 0, late.first, between)
-    growth = early.growth + late.growth + between
-    return Cells(
-        series=early.series,
-        hour=early.hour,
-        count=early.count + late.count,
-        first_us=early.first_us,
-        last_us=late.last_us,
-        low=np.minimum(early.low, late.low),
-        high=np.maximum(early.high, late.high),
-        first=early.first,
-        last=late.last,
-        total=early.total + late.total,
-        growth=np.where(counts[early.series], growth, 0.0),
-    )
+def pack_day(names: Sequence[SeriesName], cells: Cells, day: int) -> bytes:
+    """Cells of ``day`` (days since the epoch), whose ``series`` count in ``names``."""
+    header = orjson.dumps([len(cells), [list(name) for name in names]])
+    small = cells.copy()
+    for name in ("first_us", "last_us"):
+        small[name] -= cells["hour"] * HOUR_US
+    small["hour"] -= day * DAY_HOURS
+    small["count"] = np.minimum(cells["count"], (1 << 32) - 1)
+    columns = [small[name].astype(kind).tobytes() for name, _, kind in _COLUMNS]
+    plain = b"".join([len(header).to_bytes(4, "little"), header, *columns])
+    return _MAGIC + zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(plain)
+
+
+def unpack_day(data: bytes, day: int) -> tuple[list[SeriesName], Cells]:
+    """What :func:`pack_day` packed. Raises :class:`Corrupt` for anything else."""
+    if data[:4] != _MAGIC:
+        raise Corrupt("no packed telemetry of a known version")
+    try:
+        if not 0 <= zstandard.frame_content_size(data[4:]) <= _MAX_BYTES:
+            raise Corrupt("packed telemetry is larger than any that is written")
+        plain = zstandard.ZstdDecompressor().decompress(data[4:])
+        begin = 4 + int.from_bytes(plain[:4], "little")
+        count, named = orjson.loads(plain[4:begin])
+        names = [(str(metric), str(gpu), str(part)) for metric, gpu, part in named]
+        cells = np.zeros(count, CELL)
+        for name, _, kind in _COLUMNS:
+            column = np.frombuffer(plain, kind, count, begin)
+            begin += column.nbytes
+            cells[name] = column
+    except (zstandard.ZstdError, ValueError, TypeError) as error:
+        raise Corrupt(f"packed telemetry is damaged: {error}") from error
+    if count and int(cells["series"].max()) >= len(names):
+        raise Corrupt("packed telemetry names a series that it does not have")
+    cells["hour"] += day * DAY_HOURS
+    for name in ("first_us", "last_us"):
+        cells[name] += cells["hour"] * HOUR_US
+    return names, cells

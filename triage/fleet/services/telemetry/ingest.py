@@ -1,25 +1,43 @@
-"""Telemetry comes in: read as a stream, summarised by the hour, and never kept as it came."""
+"""Telemetry comes in: read as a stream, summarised by the hour, and never kept as it came.
 
-from collections.abc import Callable, Iterator
+What an upload tells of the days of nodes is added to what is stored of them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Annotated, Final
 
+import numpy as np
+from sqlalchemy.orm import Session
+
 from triage.clock import read_utc_now
-from triage.domain.body import Body
 from triage.domain.caller import Caller
+from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
-from triage.fleet.services.telemetry.gpus import keep_gpus
-from triage.fleet.services.telemetry.parquet import convert_parquet_to_text
-from triage.fleet.services.telemetry.summary import Summary
-from triage.fleet.services.telemetry.write import load_known_days, write_days
+from triage.fleet.domain.exposure import PartSeen
+from triage.fleet.services.exposure.writer import ExposureWriter
+from triage.fleet.services.kept import KeptValues
+from triage.fleet.services.telemetry.cells import (
+    Cells,
+    SeriesName,
+    join_cells,
+    merge_cells,
+    pack_day,
+    unpack_day,
+)
+from triage.fleet.services.telemetry.day import find_last_values, is_counter, summarize_day
+from triage.fleet.services.telemetry.parquet_child import FilledBody, convert_parquet_to_text
+from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry
 from triage.formats.telemetry.parquet import PARQUET
 from triage.formats.telemetry.table import TABLE
 from triage.parsers.telemetry.samples import Samples
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.tally import GpuHomes, Tally
 from triage.services.context import Context
 from triage.services.uploads.receive import peek_body
 from triage.store import jobs
@@ -28,7 +46,17 @@ from triage.store import jobs
 _AHEAD: Final = timedelta(hours=1)
 _MOST_NODES: Final = 50_000
 _MAX_LISTED: Final = 50
-_PIECE: Final = 1 << 20
+# Days of nodes in one transaction: others wait for no longer than that takes.
+_DAYS_AT_ONCE: Final = 128
+_Series = tuple[list[SeriesName], Cells]
+# Telemetry comes every minute and parts move within days: a node whose GPUs are what they were is
+# written once in so long.
+_AGAIN: Final = timedelta(hours=6)
+_MOST_GPUS: Final = 72
+_AT_ONCE: Final = 2_000
+_Gpus = frozenset[PartIdentity]
+# By cluster and name of a node: its GPUs, and until when they were seen.
+_lately: KeptValues[tuple[str, str], tuple[_Gpus, datetime]] = KeptValues(50_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +133,7 @@ def take_telemetry(
                     )
                 )
             reader = (TABLE if format_ is PARQUET else format_).reader()
-            batches = reader(_Filled(body), tally, target.node)
+            batches = reader(FilledBody(body), tally, target.node)
             summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:
         raise _make_refusal(
@@ -116,7 +144,7 @@ def take_telemetry(
     first_at, last_at = _convert_moment(summary.first_us), _convert_moment(summary.last_us)
     if first_at is not None and last_at is not None:
         key_id = target.caller.key_id
-        keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, read_utc_now())
+        _keep_gpus(ctx, target.cluster, tally.gpus, key_id, first_at, last_at, read_utc_now())
     nodes = [node for node in summary.node_numbers if node]
     skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
     return TakenTelemetry(
@@ -127,7 +155,7 @@ def take_telemetry(
         outside=summary.outside,
         nameless=summary.nameless,
         nodes=len(nodes),
-        series=len(summary.names),
+        series=len(summary.numbers),
         node_days=num_days,
         first_at=first_at,
         last_at=last_at,
@@ -155,7 +183,7 @@ def summarize_batches(
     summary = Summary(
         since_us=int(since.timestamp() * 1e6),
         until_us=int((now + _AHEAD).timestamp() * 1e6),
-        known=lambda wanted: load_known_days(ctx, cluster_id, wanted),
+        known=lambda wanted: _load_known_days(ctx, cluster_id, wanted),
     )
     written: set[tuple[str, int]] = set()
     for batch in batches:
@@ -164,8 +192,8 @@ def summarize_batches(
         if len(summary.node_numbers) > _MOST_NODES:
             raise _make_refusal(f"names more than {_MOST_NODES:,} nodes", "send less at once")
         if summary.full:
-            written |= _put(ctx, cluster_id, summary, caller.key_id, end=False)
-    written |= _put(ctx, cluster_id, summary, caller.key_id, end=True)
+            written |= _put(ctx, cluster_id, summary, caller.key_id)
+    written |= _put(ctx, cluster_id, summary, caller.key_id)
     with ctx.database.writing() as session:
         jobs.note_nodes_seen(session, cluster_id, summary.node_numbers, now)
         telemetry.set_racks(session, cluster_id, summary.racks)
@@ -173,32 +201,75 @@ def summarize_batches(
 
 
 def _put(
-    ctx: Context, cluster_id: int, summary: Summary, key_id: str | None, *, end: bool
+    ctx: Context, cluster_id: int, summary: Summary, key_id: str | None
 ) -> set[tuple[str, int]]:
-    days = summary.take(end=end)
-    write_days(ctx, cluster_id, days, key_id)
+    days = summary.take()
+    _write_days(ctx, cluster_id, days, key_id)
     return {key for key, _, _ in days}
 
 
-class _Filled:
-    """A body as the readers of telemetry take it: whole pieces, fewer bytes at the end alone."""
+def _load_known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list[OneDay]:
+    """What is stored of these days of nodes."""
+    with ctx.database.reading() as session:
+        found = telemetry.load_packs(session, cluster_id, wanted)
+    return [(key, *unpack_day(data, key[1])) for key, data in found.items()]
 
-    def __init__(self, body: Body) -> None:
-        self.body = body
-        self.rest = b""
 
-    def fill(self, view: memoryview) -> int:
-        """Fill ``view`` as far as the body goes."""
-        filled = 0
-        while filled < len(view):
-            part = self.rest or self.body.read(min(len(view) - filled, _PIECE))
-            if not part:
-                break
-            took = min(len(part), len(view) - filled)
-            view[filled : filled + took] = part[:took]
-            self.rest = part[took:]
-            filled += took
-        return filled
+def _write_days(ctx: Context, cluster_id: int, days: list[OneDay], key_id: str | None) -> None:
+    """Add days of nodes to what is stored, a number of them in one transaction each.
+
+    The day after a written one is summed up again too: its counters grew since. ``key_id`` is the
+    token that brings them.
+    """
+    days.sort(key=itemgetter(0))
+    for start in range(0, len(days), _DAYS_AT_ONCE):
+        some = {key: (names, cells) for key, names, cells in days[start : start + _DAYS_AT_ONCE]}
+        with ctx.database.writing() as session:
+            _write_some(session, cluster_id, some, key_id)
+
+
+def _write_some(
+    session: Session, cluster_id: int, new: Mapping[NodeDay, _Series], key_id: str | None
+) -> None:
+    around = [{(node, day + far) for node, day in new} - new.keys() for far in (1, -1)]
+    nexts, befores = (telemetry.load_packs(session, cluster_id, sorted(one)) for one in around)
+    locked = telemetry.lock_days(session, cluster_id, sorted({*new, *nexts}))
+    whole = {key: unpack_day(data, key[1]) for key, data in befores.items()}
+    for key, row in locked.items():
+        parts = [] if row.cells is None else [unpack_day(row.cells, key[1])]
+        whole[key] = _combine_parts([*parts, *([new[key]] if key in new else [])])
+    rows = []
+    for node, day in sorted(locked):
+        row, (names, cells) = locked[node, day], whole[node, day]
+        before = whole.get((node, day - 1))
+        last = {} if before is None else find_last_values(*before)
+        is_changed = (node, day) in new or row.cells is None
+        data = pack_day(names, cells, day) if is_changed else row.cells or b""
+        rows.append((row, summarize_day(names, cells, last), data))
+    telemetry.store_days(session, rows, {locked[key].id for key in new}, key_id)
+
+
+def _combine_parts(parts: Sequence[_Series]) -> _Series:
+    """Several of one day as one, with one name for each series, in order."""
+    names = sorted({name for named, _ in parts for name in named})
+    number = {name: index for index, name in enumerate(names)}
+    counts = np.array([is_counter(metric) for metric, _, _ in names], np.bool_)
+    for named, cells in parts:
+        numbers = np.array([number[name] for name in named] or [0], np.int64)
+        cells["series"] = numbers[cells["series"]]
+    return names, merge_cells(join_cells([cells for _, cells in parts]), counts)
+
+
+def prune_telemetry(ctx: Context, older_than_days: float) -> int:
+    """Remove days of telemetry older than that; how many days of nodes were removed."""
+    before = read_utc_now() - timedelta(days=older_than_days)
+    removed = 0
+    while True:
+        with ctx.database.writing() as session:
+            some = telemetry.drop_before(session, before)
+        removed += some
+        if not some:
+            return removed
 
 
 def _list_notes(tally: Tally, summary: Summary) -> list[str]:
@@ -229,3 +300,38 @@ def _convert_moment(us: int | None) -> datetime | None:
 
 def _make_refusal(why: str, hint: str) -> Unprocessable:
     return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))
+
+
+def _keep_gpus(
+    ctx: Context,
+    cluster: str,
+    homes: GpuHomes,
+    key_id: str | None,
+    first_at: datetime,
+    last_at: datetime,
+    now: datetime,
+) -> None:
+    """Keep the GPUs of each node, seen from ``first_at`` to ``last_at``.
+
+    A UUID that two nodes of one body have says nothing of when it was where, and is left out.
+    """
+    rows: list[PartSeen] = []
+    for node, gpus in _group_by_node(homes).items():
+        known, at = _lately.find(ctx.database, (cluster, node), within_s=math.inf) or (None, now)
+        if len(gpus) <= _MOST_GPUS and (known != gpus or abs(last_at - at) >= _AGAIN):
+            _lately.keep(ctx.database, (cluster, node), (gpus, last_at))
+            rows += [PartSeen(node, gpu, first_at, last_at, cluster) for gpu in gpus]
+    rows.sort(key=lambda row: row.part.identity)
+    writer = ExposureWriter(now, key_id)
+    for start in range(0, len(rows), _AT_ONCE):
+        with ctx.database.writing() as session:
+            writer.keep(session, rows[start : start + _AT_ONCE], now)
+
+
+def _group_by_node(homes: GpuHomes) -> Mapping[str, _Gpus]:
+    found: dict[str, set[PartIdentity]] = {}
+    for uuid, home in homes.of_uuid.items():
+        part = None if home is None else make_part_identity(HardwareKind.GPU, uuid, home[1])
+        if home is not None and home[0] and part is not None:
+            found.setdefault(home[0], set()).add(part)
+    return {node: frozenset(gpus) for node, gpus in found.items()}

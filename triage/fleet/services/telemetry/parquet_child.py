@@ -7,33 +7,54 @@ stdout; a refusal is one sentence on stderr, with exit status 3.
 
 import csv
 import sys
-from typing import BinaryIO
+from contextlib import AbstractContextManager
+from typing import Final
 
+from triage.domain.body import Body
 from triage.errors import ArtifactError
 from triage.parsers.telemetry.parquet import read_parquet
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
 from triage.sandbox.confinement.confine import REFUSED, confine, restrict
+from triage.sandbox.one_shot import Output, run_child
 
+_PIECE: Final = 1 << 20
+_DIED: Final = "a Parquet file whose reader ended before its time: give the table as CSV"
 HEADER = ("at", "node", "gpu", "part", "rack", "metric", "value")
 
 
-class _Pipe:
-    """Stdin as the readers of telemetry take it."""
+class FilledBody:
+    """A body as the readers of telemetry take it: whole pieces, fewer bytes at the end alone."""
 
-    def __init__(self, pipe: BinaryIO) -> None:
-        self.pipe = pipe
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.rest = b""
 
     def fill(self, view: memoryview) -> int:
-        """Fill ``view`` as far as the pipe goes."""
+        """Fill ``view`` as far as the body goes."""
         filled = 0
         while filled < len(view):
-            part = self.pipe.read(len(view) - filled)
+            part = self.rest or self.body.read(min(len(view) - filled, _PIECE))
             if not part:
                 break
-            view[filled : filled + len(part)] = part
-            filled += len(part)
+            took = min(len(part), len(view) - filled)
+            view[filled : filled + took] = part[:took]
+            self.rest = part[took:]
+            filled += took
         return filled
+
+
+def convert_parquet_to_text(
+    body: Body, memory_bytes: int, deadline_s: float
+) -> AbstractContextManager[Output]:
+    """The file as CSV with the columns of a long table; the child is gone afterwards."""
+    return run_child(
+        "triage.fleet.services.telemetry.parquet_child",
+        body,
+        arguments=[str(memory_bytes)],
+        deadline_s=deadline_s,
+        died=_DIED,
+    )
 
 
 def main() -> int:
@@ -43,7 +64,7 @@ def main() -> int:
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow(HEADER)
     try:
-        for batch in read_parquet(_Pipe(sys.stdin.buffer), Tally(), None):
+        for batch in read_parquet(FilledBody(sys.stdin.buffer), Tally(), None):
             rows.writerows(_list_rows(batch))
     except ArtifactError as error:
         sys.stderr.write(str(error))

@@ -1,21 +1,23 @@
-"""What stored telemetry says of nodes, racks and a cluster over some days.
+"""What stored telemetry adds to a fleet's record: heat and errors by node, racks, the daily swing.
 
 Read from one row for each node and day; the packed hours of nodes are not touched.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Final
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
 
 import numpy as np
 from sqlalchemy.orm import Session
 
-from triage.domain.wire import Count, Rounded, WireForm
-from triage.fleet.services.telemetry.day import GROWTHS
-from triage.fleet.services.telemetry.hours import Hours, average_hours
+from triage.domain.wire import Count, Rounded, SentAs, WireForm
+from triage.fleet.services.telemetry.day import GROWTHS, Hours, average_hours
 from triage.fleet.store import telemetry
+from triage.statistics.autocorrelation import Agreement, measure_agreement
+from triage.statistics.daily_cycle import DailyCycle, fit_daily_cycle
 
+_HOUR_NS: Final = 3_600_000_000_000
 DAYS: Final = 28
 _DAY_S: Final = 86_400
 # A trend over fewer days is weather.
@@ -59,20 +61,18 @@ def sum_node_telemetry(
     where they were measured. The day that ``until`` lies in counts.
     """
     last = _count_day(until) + 1
-    return {
-        one.node: _collect_sums(one)
-        for one in telemetry.list_node_sums(session, last - days, last, cluster=cluster, node=node)
-    }
+    rows = telemetry.list_node_sums(session, last - days, last, cluster=cluster, node=node)
+    return {name: _collect_sums(sums) for name, sums in rows.items()}
 
 
-def _collect_sums(one: telemetry.NodeSums) -> dict[str, float]:
-    found: dict[str, float] = {
-        "telemetry_days": float(one.num_days),
-        "throttled_hours": one.throttled_minutes / 60,
-        "power_brake_hours": one.brake_minutes / 60,
-        **{name: getattr(one, name) for name in dict.fromkeys(GROWTHS.values())},
+def _collect_sums(sums: Mapping[str, float | None]) -> dict[str, float]:
+    found = {
+        "telemetry_days": float(sums["num_days"] or 0),
+        "throttled_hours": (sums["throttled_minutes"] or 0.0) / 60,
+        "power_brake_hours": (sums["brake_minutes"] or 0.0) / 60,
+        **{name: sums[name] or 0.0 for name in dict.fromkeys(GROWTHS.values())},
     }
-    measured = {name: getattr(one, name) for name in ("gpu_temp_max_c", "inlet_mean_c")}
+    measured = {name: sums[name] for name in ("gpu_temp_max_c", "inlet_mean_c")}
     return found | {name: value for name, value in measured.items() if value is not None}
 
 
@@ -135,3 +135,82 @@ def average_cluster_hours(
 
 def _count_day(at: datetime) -> int:
     return int(at.timestamp() // _DAY_S)
+
+
+@dataclass(frozen=True, slots=True)
+class DailySwing(WireForm):
+    """How step time and inlet temperature go with the hour of the day.
+
+    ``agreement`` is that of the two, hour by hour; None where one of them is not known.
+    ``step_by_hour`` is the mean step time of each of the 24 hours in UTC over the mean of all,
+    null in an hour without a sample.
+    """
+
+    step_time: DailyCycle
+    inlet: DailyCycle
+    agreement: Agreement | None
+    step_by_hour: Annotated[tuple[float | None, ...], SentAs(tuple[float | None, ...])]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetTelemetry:
+    """The last 28 days of telemetry before the end of a period.
+
+    ``nodes`` are roll-ups as a fleet's record holds them; ``swing`` is None without step time.
+    """
+
+    nodes: Mapping[str, Mapping[str, float]]
+    racks: tuple[RackInlet, ...]
+    swing: DailySwing | None
+
+    def to_dict(self, top: int) -> dict[str, Any]:
+        """The wire form; the ``top`` nodes that were throttled longest."""
+        hottest = sorted(
+            self.nodes.items(), key=lambda one: (-one[1].get("throttled_hours", 0.0), one[0])
+        )
+        return {
+            "num_nodes": len(self.nodes),
+            "nodes": [{"node": node, **sums} for node, sums in hottest[:top]],
+            "racks": [one.to_dict() for one in self.racks],
+            "daily_swing": None if self.swing is None else self.swing.to_dict(),
+        }
+
+
+def read_fleet_telemetry(session: Session, until: datetime, cluster: str | None) -> FleetTelemetry:
+    """What is stored of the 28 days before ``until``."""
+    since = until - timedelta(days=DAYS)
+    return FleetTelemetry(
+        nodes=sum_node_telemetry(session, until, cluster=cluster),
+        racks=tuple(list_rack_inlets(session, until, cluster=cluster)),
+        swing=fit_daily_swing(average_cluster_hours(session, since, until, cluster=cluster)),
+    )
+
+
+def fit_daily_swing(hours: Hours) -> DailySwing | None:
+    """The daily swing of these hours; None where no step time is among them."""
+    if not np.isfinite(hours.step_s).any():
+        return None
+    at_h = hours.at_ns / _HOUR_NS
+    both = np.isfinite(hours.step_s) & np.isfinite(hours.inlet_c)
+    return DailySwing(
+        step_time=fit_daily_cycle(at_h, hours.step_s),
+        inlet=fit_daily_cycle(at_h, hours.inlet_c),
+        agreement=measure_agreement(at_h, hours.step_s, hours.inlet_c) if both.any() else None,
+        step_by_hour=average_by_hour(hours),
+    )
+
+
+def average_by_hour(hours: Hours) -> tuple[float | None, ...]:
+    """The mean of each hour of the day against that of all; no step takes no time, or less."""
+    known = np.isfinite(hours.step_s) & (hours.step_s > 0)
+    if not known.any():
+        return (None,) * 24
+    hour = (hours.at_ns[known] // _HOUR_NS % 24).astype(np.int64)
+    weight = hours.num_steps[known]
+    sums = np.bincount(hour, weights=hours.step_s[known] * weight, minlength=24)
+    counts = np.bincount(hour, weights=weight, minlength=24)
+    mean = sums.sum() / counts.sum()
+    return tuple(
+        round(float(total / count / mean), 6) if count else None
+        for total, count in zip(sums, counts, strict=True)
+    )

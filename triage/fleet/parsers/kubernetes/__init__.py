@@ -1,1 +1,0 @@
-"""What kubectl lists: jobs and pods, nodes, events."""

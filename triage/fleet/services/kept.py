@@ -1,0 +1,39 @@
+"""Values that are asked for again and again: kept in memory for a while, for each database."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from triage.store.database.engine import Database
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class KeptValues(Generic[K, V]):
+    """The newest ``most`` values of each database, by key; safe among threads."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._turn = threading.Lock()
+        self._kept: WeakKeyDictionary[Database, OrderedDict[K, tuple[float, V]]] = (
+            WeakKeyDictionary()
+        )
+
+    def find(self, database: Database, key: K, *, within_s: float) -> V | None:
+        """What was kept no longer ago than that."""
+        with self._turn:
+            kept = self._kept.get(database, OrderedDict()).get(key)
+        return None if kept is None or time.monotonic() - kept[0] > within_s else kept[1]
+
+    def keep(self, database: Database, key: K, value: V) -> None:
+        """Keep the newest value; the oldest one goes where there are too many."""
+        with self._turn:
+            kept = self._kept.setdefault(database, OrderedDict())
+            kept[key] = (time.monotonic(), value)
+            kept.move_to_end(key)
+            while len(kept) > self.most:
+                kept.popitem(last=False)

@@ -1,0 +1,293 @@
+"""Runs, outages, repairs, parts and facts of nodes, each stored once, whichever sources report it.
+
+A new row is inserted, a stored one is completed. Two reports of one row are merged by the rule of
+its kind: neither their order nor a repeat changes the result.
+
+Keys of nodes that were first seen together follow each other, so a set of nodes is a few spans:
+(first key, how many), each two unsigned integers of 32 bits, low byte first.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import select, tuple_, update
+from sqlalchemy.orm import Session
+
+from models import Base, Node, NodeSet, Outage, PartSighting, Repair, Run
+from triage.fleet.domain.exposure import FACTS, Ending, weigh_ending
+from triage.fleet.domain.same_outage import complete_fields, is_contradiction, order_reports
+from triage.store.database.upsert import insert_missing, insert_new
+
+_CHUNK: Final = 1000
+_WORD: Final = np.dtype("<u4")
+# An address on the bus says more of a slot than a number.
+_BUS: Final = ":"
+
+
+class Tally(NamedTuple):
+    """How many rows were added, changed, and neither."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Both together."""
+        return Tally(*map(sum, zip(self, other, strict=True)))
+
+
+class NewRun(NamedTuple):
+    """A run; ``node_set_id`` is None where no source names its nodes.
+
+    ``key_id`` is the token that told the end that stands.
+    """
+
+    cluster_id: int
+    job_id: str
+    started_at: datetime
+    ended_at: datetime | None
+    seen_at: datetime
+    ending: str
+    cause: str | None
+    num_nodes: int
+    num_gpus: int
+    node_set_id: int | None
+    source: str
+    key_id: str | None = None
+
+
+class StoredOutage(NamedTuple):
+    """An outage; ``cause``, ``action`` and ``planned`` are as
+    :class:`triage.fleet.domain.exposure.Outage` has them, None in rows of a release before them.
+    ``key_id`` is the token that told the reason that stands.
+    """
+
+    node_id: int
+    from_at: datetime
+    to_at: datetime | None
+    reason: str
+    source: str
+    key_id: str | None = None
+    cause: str | None = None
+    action: str | None = None
+    planned: bool | None = None
+
+
+class NewRepair(NamedTuple):
+    """A repair."""
+
+    node_id: int
+    at: datetime
+    action: str
+    text: str
+    source: str
+    key_id: str | None = None
+
+
+class Sighting(NamedTuple):
+    """A part in a node, from the first to the last time that something named it there."""
+
+    kind: str
+    identity: str
+    node_id: int
+    slot: str
+    first_at: datetime
+    last_at: datetime
+    source: str
+    key_id: str | None = None
+
+
+R = TypeVar("R", NewRun, StoredOutage, NewRepair, Sighting)
+
+
+def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
+    """Store these runs. Of two reports of one (cluster, job, start) the larger numbers of nodes and
+    GPUs stand, and the end that :func:`triage.fleet.domain.exposure.weigh_ending` puts higher;
+    among equals the earlier one, when work had stopped.
+    """
+
+    def rank_set(key: int) -> tuple[int, str]:
+        found = session.get_one(NodeSet, key)
+        return found.num_nodes, found.sha256
+
+    def merge(one: NewRun, other: NewRun) -> NewRun:
+        causes = [cause for cause in (one.cause, other.cause) if cause is not None]
+        sets = {key for key in (one.node_set_id, other.node_set_id) if key is not None}
+        return max(one, other, key=_rank_end)._replace(
+            cause=min(causes, default=None),
+            seen_at=max(one.seen_at, other.seen_at),
+            num_nodes=max(one.num_nodes, other.num_nodes),
+            num_gpus=max(one.num_gpus, other.num_gpus),
+            node_set_id=max(sets, key=rank_set) if len(sets) > 1 else next(iter(sets), None),
+        )
+
+    return _keep_merged(session, Run, NewRun, ("cluster_id", "job_id", "started_at"), runs, merge)
+
+
+def _rank_end(run: NewRun) -> tuple[int, bool, float, str]:
+    early = 0.0 if run.ended_at is None else -run.ended_at.timestamp()
+    return weigh_ending(Ending(run.ending)), run.ended_at is not None, early, run.source
+
+
+def keep_outages(session: Session, outages: Iterable[StoredOutage]) -> tuple[Tally, int]:
+    """Store these outages; a stored one gets an end that is reported now.
+
+    Two reports of one are merged as ``same_outage`` says, in whichever order they come. The
+    second number counts reports that contradict another one of the same node and start.
+    """
+    contradictions = 0
+
+    def merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
+        nonlocal contradictions
+        contradictions += is_contradiction(one, other)
+        # By an order of all that is told, so that three reports give the same in any order.
+        first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.source))
+        return first._replace(**complete_fields(first, last))
+
+    key = ("node_id", "from_at")
+    return _keep_merged(session, Outage, StoredOutage, key, outages, merge), contradictions
+
+
+def keep_repairs(session: Session, repairs: Iterable[NewRepair]) -> Tally:
+    """Store these repairs. Of two texts of one repair the first in the alphabet stands."""
+
+    def merge(one: NewRepair, other: NewRepair) -> NewRepair:
+        return min(one, other, key=lambda repair: (not repair.text, repair.text, repair.source))
+
+    return _keep_merged(session, Repair, NewRepair, ("node_id", "at", "action"), repairs, merge)
+
+
+def keep_sightings(session: Session, seen: Iterable[Sighting]) -> Tally:
+    """Store what was seen: of each part and node the first and the last time, and of the slots the
+    one that says more.
+    """
+
+    def merge(one: Sighting, other: Sighting) -> Sighting:
+        slots = (one.slot, other.slot)
+        return one._replace(
+            slot=max(slots, key=lambda slot: (_BUS in slot, bool(slot), slot == one.slot)),
+            first_at=min(one.first_at, other.first_at),
+            last_at=max(one.last_at, other.last_at),
+        )
+
+    return _keep_merged(session, PartSighting, Sighting, Sighting._fields[:3], seen, merge)
+
+
+def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
+    """Facts of nodes by key: the last report of each stands, an empty one removes none."""
+    changes: list[dict[str, Any]] = []
+    keys = sorted(facts)
+    query = select(Node.id, *(getattr(Node, name) for name in FACTS))
+    for start in range(0, len(keys), _CHUNK):
+        rows = session.execute(query.where(Node.id.in_(keys[start : start + _CHUNK])))
+        for key, *before in rows:
+            now = dict(zip(FACTS, before, strict=True))
+            after = now | {name: text for name, text in facts[key].items() if text}
+            if after != now:
+                changes.append({"id": key, **after})
+    if changes:
+        session.execute(update(Node), changes)
+    return Tally(0, len(changes), len(keys) - len(changes))
+
+
+def _keep_merged(
+    session: Session,
+    model: type[Base],
+    kind: type[R],
+    key: tuple[str, ...],
+    rows: Iterable[R],
+    merge: Callable[[R, R], R],
+) -> Tally:
+    """Insert new rows and complete stored ones; the fields of a row are columns.
+
+    Rows with the same ``key`` are one; ``merge`` joins two reports of it, in either order.
+    """
+    places = [kind._fields.index(name) for name in key]
+    wanted: dict[tuple[Any, ...], R] = {}
+    num_rows = 0
+    for row in rows:
+        num_rows += 1
+        own = tuple(row[place] for place in places)
+        wanted[own] = merge(wanted[own], row) if own in wanted else row
+
+    def load(keys: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, R]]:
+        """The stored ones with their ids, locked until the session ends.
+
+        Of several rows of one part, which a database of 0.2 may have, the oldest is kept.
+        """
+        columns = [getattr(model, name) for name in kind._fields]
+        among = tuple_(*(columns[place] for place in places))
+        query = select(model.__table__.c.id, *columns).order_by(model.__table__.c.id)
+        found: dict[tuple[Any, ...], tuple[int, R]] = {}
+        for start in range(0, len(keys), _CHUNK):
+            some = query.where(among.in_(keys[start : start + _CHUNK])).with_for_update()
+            for row_id, *values in session.execute(some):
+                stored = kind._make(values)
+                found.setdefault(tuple(stored[place] for place in places), (row_id, stored))
+        return found
+
+    stored = load(sorted(wanted))
+    new = sorted(wanted.keys() - stored.keys())
+    added = insert_new(session, model, [wanted[own]._asdict() for own in new])
+    if added < len(new):  # another session has inserted some of them meanwhile
+        stored |= load(new)
+    changes = []
+    for own, (row_id, before) in stored.items():
+        after = merge(before, wanted[own])
+        if after != before:
+            changes.append({"id": row_id, **after._asdict()})
+    if changes:
+        # By id: a fixed order of row locks avoids a deadlock.
+        session.execute(update(model), sorted(changes, key=lambda row: row["id"]))
+    return Tally(added, len(changes), num_rows - added - len(changes))
+
+
+def pack_keys(keys: Iterable[int]) -> bytes:
+    """The spans of these keys, whatever their order; the same set gives the same bytes."""
+    ordered = np.unique(np.fromiter(keys, np.int64))
+    if not len(ordered):
+        return b""
+    first = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 2) != 1)
+    lengths = np.diff(first, append=len(ordered))
+    return np.column_stack([ordered[first], lengths]).astype(_WORD).tobytes()
+
+
+def unpack_sets(sets: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """(at, keys): ``keys[at[i]:at[i + 1]]`` are those of set ``i``, ascending."""
+    words = np.frombuffer(b"".join(sets), _WORD).astype(np.int32).reshape(-1, 2)
+    starts, lengths = words[:, 0], words[:, 1]
+    # The first key of a span stands where the spans before it end.
+    ends = np.cumsum(lengths, dtype=np.int64)
+    num_keys = int(ends[-1]) if len(ends) else 0
+    keys = np.repeat((starts - (ends - lengths)).astype(np.int32), lengths)
+    keys += np.arange(num_keys, dtype=np.int32)
+    span_at = np.cumsum([0, *(len(one) // (2 * _WORD.itemsize) for one in sets)])
+    return np.concatenate([[0], ends])[span_at].astype(np.int64), keys
+
+
+def keep_node_sets(session: Session, sets: Iterable[bytes]) -> dict[bytes, int]:
+    """Packed sets and their keys; kept if they are new."""
+    by_hash = {hashlib.sha256(spans).hexdigest(): spans for spans in sets}
+    found = _load_known_sets(session, sorted(by_hash))
+    if new := sorted(by_hash.keys() - found.keys()):
+        rows = [
+            {"sha256": key, "num_nodes": int(unpack_sets([by_hash[key]])[0][-1]),
+             "spans": by_hash[key]}
+            for key in new
+        ]  # fmt: skip
+        insert_missing(session, NodeSet, rows)
+        found |= _load_known_sets(session, new)
+    return {by_hash[sha256]: key for sha256, key in found.items()}
+
+
+def _load_known_sets(session: Session, hashes: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for start in range(0, len(hashes), _CHUNK):
+        some = NodeSet.sha256.in_(hashes[start : start + _CHUNK])
+        rows = session.execute(select(NodeSet.sha256, NodeSet.id).where(some))
+        found |= {row.sha256: row.id for row in rows}
+    return found
