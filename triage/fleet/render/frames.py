@@ -76,7 +76,7 @@ FLEET_NODES: Final = _parse_columns(
     "exposure_days float64, p_value Float64, q_value Float64, score Float64,"
     "rate_per_1000_node_days Float64, rate_low Float64, rate_high Float64, part string,"
     "reasons object, forecast_faults_56_days Float64, forecast_low Float64, forecast_high Float64,"
-    "times Float64, special string, saved_gpu_hours_per_node_day Float64, pays boolean"
+    "times Float64, special string"
 )
 """One row per node, the worst first."""
 FLEET_PARTS: Final = _parse_columns(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, leaves, lifetime, over_time, projection
 from triage.fleet.render.charts import plan as plan_tables
 from triage.fleet.render.charts.leaves import render_grades_legend
@@ -77,7 +76,6 @@ def render_overview(
         (
             _render_nodes(standings, named),
             render_leaf_section(standings),
-            _render_precursors(standings),
             _render_rate(report),
             _render_causes(report),
             _render_projection(report),
@@ -147,18 +145,6 @@ def render_leaf_section(standings: Wire) -> Html:
         render_grades_legend(leaves.count_grades(switches)),
         make_element("figure", {"class": "picture wide"}, drawn),
         _fold_numbers(leaves.as_table(switches)),
-    )
-
-
-def _render_precursors(standings: Wire) -> Html:
-    """Nothing where no telemetry is known."""
-    texts = precursors.describe_precursors(standings)
-    if not texts:
-        return _NOTHING
-    listed = make_element("ul", None, join(make_element("li", None, text) for text in texts[1:]))
-    said = make_element("p", None, texts[0])
-    return render_section(
-        "precursors", "Counters before faults", said, listed if texts[1:] else None
     )
 
 
