@@ -73,9 +73,9 @@ def _render_answer(facts: dict[str, Any], format_: Format, top: int, *, to_file:
         return encode(facts)
     standings, num_checks = facts["standings"], facts["num_checks"]
     if format_ is Format.HTML:
-        from triage.fleet.render.page import html as fleet_html
+        from triage.fleet.render.page import sections
 
-        return fleet_html.render(facts, standings, num_checks=num_checks).encode("utf-8")
+        return sections.render(facts, standings, num_checks=num_checks).encode("utf-8")
     from triage.fleet.render.terminal import report as fleet_text
 
     text = fleet_text.render(

@@ -14,9 +14,8 @@ from triage.api.requests.values import Name, check_choice
 from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
-from triage.fleet.render.charts.leaves import WORDS, render_grades_legend
+from triage.fleet.render.charts.leaves import WORDS
 from triage.fleet.render.page import nodes as fleet_nodes
-from triage.fleet.render.page import repairs as fleet_repairs
 from triage.fleet.render.page import sections as fleet_sections
 from triage.fleet.render.sentences import TO_BEGIN, format_period, is_empty, plan_answers
 from triage.fleet.report.options import FleetOptions
@@ -90,7 +89,7 @@ def fleet(
         "fleet.html",
         **_collect_head(asked, _own_names(request, found.clusters), report),
         nothing=nothing,
-        answers=fleet_sections.answer_list(report, standings, len(found.checks)),
+        answers=fleet_sections.render_answers(report, standings, len(found.checks)),
         overview=None
         if nothing
         else fleet_sections.render_overview(
@@ -121,13 +120,10 @@ def fleet_standings(
         **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
         standings=standings,
         said=fleet_nodes.summarize_standings(standings),
-        keys=render_grades_legend(standings["counts"]),
-        parts=fleet_nodes.render_parts_list(standings),
-        places=fleet_nodes.render_places_list(standings),
-        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], _link_node),
-        leaves=fleet_sections.render_leaf_section(standings)
-        if number == 1 and not standing
-        else None,
+        **fleet_sections.render_node_lists(standings),
+        table=fleet_sections.render_node_table(
+            shown, standings["fleet_rate_per_1000_node_days"], _link_node
+        ),
         num_rows=len(rows),
         shown=len(shown),
         number=number,
@@ -142,12 +138,13 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     """Which repairs hold, and which nodes are on probation."""
     ctx = get_state(request).context
     found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
+    answers, repairs = fleet_sections.render_repairs(found, _link_node)
     return page(
         request,
         "fleet_repairs.html",
         **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
-        answers=fleet_repairs.render_repair_sentences(found),
-        repairs=fleet_repairs.render_repairs_page(found, _link_node),
+        answers=answers,
+        repairs=repairs,
     )
 
 
@@ -198,7 +195,7 @@ def fleet_plans(
             "repair_days": f"{spares['repair_days']:g}",
         },
         answers=fleet_sections.render_headlines(plan_answers(report, spares)),
-        plan=None if nothing else fleet_sections.plan(report, spares),
+        plan=None if nothing else fleet_sections.render_plan(report, spares),
     )
 
 
