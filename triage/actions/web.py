@@ -19,9 +19,9 @@ from triage.domain.acting import ActionState
 from triage.errors import NotFound, Unprocessable
 from triage.services.context import Context
 from triage.web.access import check_origin
-from triage.web.act_rows import Acts
-from triage.web.forms import read_form
+from triage.web.mount import Acts
 from triage.web.pages import page
+from triage.web.requests import read_form
 from triage.web.route import page_router
 
 router = page_router("/actions")

@@ -22,7 +22,7 @@ from triage.notify.request import JSON, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
 from triage.notify.severity import choose_severity
 from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import condense
 
 STANDS_FOR = timedelta(days=1)

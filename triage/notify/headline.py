@@ -8,7 +8,7 @@ from triage.domain.category import Role, VerdictKind
 from triage.domain.report import Suspect, Verdict
 from triage.notify.message import Event, Message
 from triage.notify.suspects import select_top_suspects
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import name_ranks
 
 _FEW_NODES = 3

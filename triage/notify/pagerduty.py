@@ -20,7 +20,7 @@ from triage.notify.safe_text import find_web_link, format_plain
 from triage.notify.severity import choose_severity
 from triage.notify.suspects import describe_restart, format_reason, is_healthy, select_top_suspects
 from triage.render.data.wire import encode_line
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 
 EVENTS_URL = "https://events.pagerduty.com/v2/enqueue"
 MAX_SUMMARY = 1024

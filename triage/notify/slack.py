@@ -27,7 +27,7 @@ from triage.notify.slack_blocks import (
     page_link,
 )
 from triage.notify.suspects import describe_restart, format_place, select_top_suspects
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import name_ranks
 
 _MAX_HEADER = 150

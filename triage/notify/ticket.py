@@ -24,7 +24,7 @@ from triage.notify.safe_text import (
     make_inert,
 )
 from triage.notify.suspects import describe_restart, format_place, select_top_suspects
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import condense
 
 MAX_CHARS = 32_000

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.domain.hosts import expand
-from triage.render.words.launchers import format_deepspeed_exclude, format_slurm_exclude, leave_out
+from triage.render.words.commands import format_deepspeed_exclude, format_slurm_exclude, leave_out
 
 POD = {"containers": [{"name": "trainer", "image": "x"}]}
 OURS = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n3", "n4"]}

@@ -11,7 +11,7 @@ import typer
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.errors import TooMany, Unavailable, UsageError
 from triage.render.words.clean import format_one_line
-from triage.render.words.launchers import format_deepspeed_exclude, format_slurm_exclude, leave_out
+from triage.render.words.commands import format_deepspeed_exclude, format_slurm_exclude, leave_out
 
 HELP = """
 Say whether a job may start now, and without which nodes.

@@ -25,7 +25,7 @@ from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.services.repairs import list_probations_at
 from triage.fleet.services.telemetry.overview import FleetTelemetry, read_fleet_telemetry
 from triage.fleet.services.telemetry.rollups import sum_node_telemetry
-from triage.fleet.standings.hardware import with_hardware
+from triage.fleet.standings.parts import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
 from triage.fleet.store import telemetry

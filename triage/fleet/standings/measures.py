@@ -22,17 +22,25 @@ from triage.fleet.record.node_exposure import (
     measure_decayed_days,
     measure_time_in_runs,
 )
-from triage.fleet.standings.calls import CallRule, Calls, decide_calls
-from triage.fleet.standings.forecast import FIRST_DAYS, USUAL, Fading, compute_gamma_interval
+from triage.fleet.standings.forecast import (
+    FIRST_DAYS,
+    USUAL,
+    CallRule,
+    Calls,
+    Fading,
+    compute_gamma_interval,
+    decide_calls,
+)
 from triage.fleet.standings.history import FaultHistory, build_history
-from triage.fleet.standings.outliers import Excess, find_outliers
+from triage.fleet.standings.parts import OfLeaves, find_outlying_leaves
 from triage.fleet.standings.places import KINDS, PlaceRate, map_outlying_places, rate_record_places
-from triage.fleet.standings.repeated_part import OfLeaves, find_outlying_leaves
 from triage.fleet.standings.signs import Sign, collect_signs
 from triage.fleet.standings.strikes import (
     NS_PER_HOUR,
+    Excess,
     Strikes,
     build_strikes,
+    find_outliers,
     merge_episodes,
     sum_by_member,
 )

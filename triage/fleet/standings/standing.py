@@ -17,8 +17,8 @@ from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measure_record
+from triage.fleet.standings.parts import map_repeated_parts
 from triage.fleet.standings.places import PlaceRate, describe_place
-from triage.fleet.standings.repeated_part import map_repeated_parts
 from triage.fleet.standings.signs import Sign, find_passed_stress_check
 from triage.fleet.standings.words import Ahead, Figures, Words, list_grade_reasons
 

@@ -15,7 +15,7 @@ from triage.domain.counts import count
 from triage.domain.report import Answer
 from triage.render.page.style import CSS, POLICY, SCRIPT
 from triage.render.page.templates import make_environment
-from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
+from triage.render.pictures import graph, grid, progress_svg, timeline_svg
 from triage.render.pictures.markup import trust_markup
 from triage.render.words.answer import describe_victims, list_coverage_facts
 from triage.render.words.clean import format_one_line
@@ -38,9 +38,9 @@ _DRAW: Final = SimpleNamespace(
     boxes=graph.select_boxes,
     waits=graph.as_svg,
     waits_list=graph.as_list,
-    legend=grid_svg.render_grid_legend,
-    grid=grid_svg.as_svg,
-    late=grid_svg.render_late_table,
+    legend=grid.render_grid_legend,
+    grid=grid.as_svg,
+    late=grid.render_late_table,
 )
 """The pictures of the page and their tables, by the names that the template calls them."""
 

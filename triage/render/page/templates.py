@@ -17,9 +17,9 @@ from triage.render.words.answer import (
     describe_cause,
     describe_symptom_facts,
     describe_symptom_place,
+    format_belief,
     restart_text,
 )
-from triage.render.words.belief import format_belief
 from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense, condense_names
 from triage.render.words.stacks import place_words

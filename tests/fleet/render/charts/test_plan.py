@@ -3,8 +3,7 @@
 import numpy as np
 
 from triage.fleet.render.charts.plan import build_cost_table
-from triage.statistics.away.cost import compute_spares_costs
-from triage.statistics.away.methods import Law
+from triage.statistics.away.methods import Law, compute_spares_costs
 from triage.statistics.away.steps import Away, cut_outages
 
 

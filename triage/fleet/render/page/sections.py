@@ -99,7 +99,7 @@ def render_node_table(rows: Sequence[Wire], fleet_rate: float | None, named: Nam
     return _draw("node_table", rows, fleet_rate, named)
 
 
-def render_node_lists(standings: Wire) -> dict[str, Html]:
+def render_node_lists(standings: Wire) -> dict[str, Any]:
     """What stands around that table: the legend, parts, places and the map of leaf switches."""
     return {
         "keys": _draw("legend", standings["counts"]),

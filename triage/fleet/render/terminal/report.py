@@ -22,7 +22,7 @@ from triage.fleet.render.sentences import (
     is_without_runs,
     list_headlines,
 )
-from triage.fleet.render.terminal.table import format_table_lines
+from triage.fleet.render.terminal.lists import format_table_lines
 from triage.fleet.render.words import (
     Wire,
     format_by_unit,

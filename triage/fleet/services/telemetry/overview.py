@@ -17,8 +17,7 @@ from triage.fleet.services.telemetry.rollups import (
     list_rack_inlets,
     sum_node_telemetry,
 )
-from triage.statistics.autocorrelation import Agreement, measure_agreement
-from triage.statistics.daily_cycle import DailyCycle, fit_daily_cycle
+from triage.statistics.daily_cycle import Agreement, DailyCycle, fit_daily_cycle, measure_agreement
 
 _HOUR_NS: Final = 3_600_000_000_000
 

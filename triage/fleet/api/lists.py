@@ -1,7 +1,15 @@
-"""Lists of the fleet: how its nodes stand, and the runs that rates rest on."""
+"""Lists of the fleet: how its nodes stand, the runs that rates rest on, and checks of nodes.
 
+Standings are also a table for a spreadsheet, lines for a script and a table for a ticket. Names of
+nodes come from outside: a cell that a spreadsheet would take for a formula gets a quote in front,
+and in Markdown nothing of them is markup.
+"""
+
+import csv
 import hashlib
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any, Final
 
 from fastapi import Query, Request
@@ -10,22 +18,38 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, make_tagged_response, page, page_of_rows
+from triage.api.answers.suspect_forms import make_safe_cell
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.accept import choose_type
-from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
+from triage.api.requests.cursors import (
+    make_foreign_refusal,
+    make_time_cursor,
+    make_words_cursor,
+    parse_time_cursor,
+    parse_words_cursor,
+)
 from triage.api.requests.values import Cursor, Limit, Name
 from triage.api.routes import Routes
 from triage.api.state import get_state
+from triage.clock import read_utc_now
 from triage.domain.standing import Standing
 from triage.errors import Conflict
-from triage.fleet.api import forms as fleet_forms
-from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
+from triage.fleet.api.values import CheckState, ClusterName, EndingName, From, StandingName, Until
 from triage.fleet.services.answers import determine_fleet_period
+from triage.fleet.services.health.due_list import (
+    CheckRow,
+    Position,
+    get_list_position,
+    iterate_check_rows,
+)
 from triage.fleet.services.standings import get_listed_standings
 from triage.fleet.store.runs import RunView, list_runs
+from triage.notify.ticket import escape_markdown
+from triage.render.words.clean import format_one_line
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
+checks = Routes("/v1/fleet", "fleet", Scope.READ)
 
 _MAX_DIGITS: Final = 18
 
@@ -83,9 +107,9 @@ def _find_list_start(rows: Sequence[Standing], seen: str) -> int:
 
 def _encode_rows(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     if form == suspect_forms.CSV:
-        return fleet_forms.encode_csv(rows)
+        return encode_csv(rows)
     if form == suspect_forms.MARKDOWN:
-        return fleet_forms.encode_markdown(rows)
+        return encode_markdown(rows)
     return suspect_forms.write_ndjson(rows)
 
 
@@ -132,3 +156,73 @@ def _number_in(row_id: str) -> int:
     if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
         raise make_foreign_refusal()
     return int(row_id)
+
+
+@checks.get(
+    "/checks",
+    "List checks of nodes",
+    ("By node and check.", page_shape(CheckRow, "checks")),
+    refuses=(404,),
+)
+def list_checks(
+    request: Request,
+    node: Annotated[Name | None, Query()] = None,
+    state: CheckState = None,
+    cluster: ClusterName = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """The newest result of each check of each part, and what is due: by its age, or because
+    evidence asks for it.
+    """
+    words = parse_words_cursor("checks", cursor, len(Position._fields))
+    after = None if words is None else Position(*words)
+    with get_state(request).context.database.reading() as session:
+        checks = iterate_check_rows(
+            session, read_utc_now(), cluster=cluster, node=node, state=state, after=after
+        )
+        rows = list(islice(checks, limit + 1))
+    return page_of_rows(
+        request,
+        rows,
+        limit,
+        lambda row: make_words_cursor("checks", get_list_position(row)),
+        lambda row: row,
+    )
+
+
+_COLUMNS: Final = (
+    "node", "grade", "strikes", "blame", "expected", "exposure_days", "p_value", "q_value",
+    "score", "rate_per_1000_node_days", "rate_low", "rate_high", "part", "reasons",
+)  # fmt: skip
+_SHOWN: Final = ("node", "standing", "strikes", "per 1,000 node-days", "why")
+_MAX_REASONS: Final = 3
+
+_Row = Mapping[str, Any]
+
+
+def encode_csv(rows: Sequence[_Row]) -> bytes:
+    """One row a node under a row of names; reasons are parted by `` / ``."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\r\n")
+    table.writerow(_COLUMNS)
+    for row in rows:
+        told = {**row, "reasons": " / ".join(row["reasons"])}
+        table.writerow([make_safe_cell(_format_cell(told[name])) for name in _COLUMNS])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def encode_markdown(rows: Sequence[_Row]) -> bytes:
+    """A table to paste into a ticket: the node, its grade, its rate, the first reasons."""
+    lines = [f"| {' | '.join(_SHOWN)} |", "|---|---|--:|--:|---|"]
+    for row in rows:
+        figures = [row[key] for key in ("rate_per_1000_node_days", "rate_low", "rate_high")]
+        rate = "" if None in figures else "{:.3g} ({:.3g} to {:.3g})".format(*figures)
+        why = "; ".join(escape_markdown(one, 300) for one in row["reasons"][:_MAX_REASONS])
+        cells = (escape_markdown(row["node"], 256), row["grade"], str(row["strikes"]), rate, why)
+        lines.append(f"| {' | '.join(cells)} |")
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
+
+
+def _format_cell(value: object) -> str:
+    return "" if value is None else format_one_line(str(value))

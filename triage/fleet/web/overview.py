@@ -21,14 +21,14 @@ from triage.domain.states import IncidentState, WorkState
 from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.store.record import map_cluster_keys
-from triage.fleet.web.period import Cluster
+from triage.fleet.web.fleet import Cluster
 from triage.store.incidents import incidents, suspects
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
-from triage.web.act_rows import Acts, ListActs
-from triage.web.blank_filters import drop_blanks
+from triage.web.mount import Acts, ListActs
 from triage.web.pages import page
+from triage.web.requests import drop_blanks
 from triage.web.route import page_router
 
 router = page_router("/overview", admit(Scope.READ))
