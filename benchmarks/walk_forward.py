@@ -30,8 +30,7 @@ from simulator.fleet.wish import FleetWish
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.standings.calls import COUNTS, count_scores
-from triage.fleet.standings.forecast import HORIZON_DAYS, count_later_faults
+from triage.fleet.standings.forecast import COUNTS, HORIZON_DAYS, count_later_faults, count_scores
 from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
 

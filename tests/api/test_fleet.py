@@ -247,7 +247,7 @@ def test_runs_are_filtered(service: Service, query: str, number: int) -> None:
 
 def test_a_name_of_a_node_is_no_formula_and_no_markup() -> None:
     from triage.domain.standing import Grade, Standing
-    from triage.fleet.api.forms import encode_csv, encode_markdown
+    from triage.fleet.api.lists import encode_csv, encode_markdown
 
     row = Standing("=cmd|'x'!A1", Grade.WATCH, ("a | <b> [x](http://e.example)",)).to_dict()
 

@@ -59,13 +59,10 @@ def run(request, service, monkeypatch, capsysbinary):
     return call
 
 
-TABLES = {
-    "causes": frames.FLEET_CAUSES, "leaves": frames.FLEET_LEAVES, "mtti": frames.FLEET_MTTI,
-    "sizes": frames.FLEET_SIZES, "projection": frames.FLEET_PROJECTION,
-    "checkpoints": frames.FLEET_CHECKPOINTS, "spares": frames.FLEET_SPARES,
-    "spares_cost": frames.FLEET_SPARES_COST,
-    "nodes": frames.FLEET_NODES, "parts": frames.FLEET_PARTS, "runs": frames.FLEET_RUNS,
-}  # fmt: skip
+TABLES = (
+    "causes", "leaves", "mtti", "sizes", "projection", "checkpoints", "spares", "spares_cost",
+    "nodes", "parts", "runs",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -73,7 +70,9 @@ def test_a_table_has_its_columns_full_or_empty(client, fleet, name):
     empty = client.fleet(since=SINCE, until=END, cluster="nobody")
     for one in (fleet, empty):
         found = getattr(one, name)
-        assert {column: str(kind) for column, kind in found.dtypes.items()} == dict(TABLES[name])
+        assert {column: str(kind) for column, kind in found.dtypes.items()} == frames.FRAMES[
+            name
+        ].columns
     assert len(getattr(fleet, name)) > 0
 
 
@@ -202,8 +201,10 @@ def test_places_are_a_table_where_there_are_several(fleet):
     rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")}, per=1000.0)
     standings = {"places": [place_of(row).to_dict() for row in rows]}
 
-    places = frames.build_places_frame(standings)
+    places = frames.FRAMES["places"].build({"standings": standings})
 
-    assert {name: str(kind) for name, kind in places.dtypes.items()} == dict(frames.FLEET_PLACES)
+    assert {name: str(kind) for name, kind in places.dtypes.items()} == dict(
+        frames.FRAMES["places"].columns
+    )
     assert places["name"].tolist() == ["a", "b"]
     assert fleet.places.empty

@@ -29,8 +29,13 @@ from triage.statistics.ettr import (
     compute_expected_ettr,
     solve_longest_restart_s,
 )
-from triage.statistics.limits import Limits, compute_gpu_limit, compute_useful_limit
-from triage.statistics.projection import estimate_job_mtti, estimate_run_survival
+from triage.statistics.projection import (
+    Limits,
+    compute_gpu_limit,
+    compute_useful_limit,
+    estimate_job_mtti,
+    estimate_run_survival,
+)
 from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
 from triage.statistics.silent_days import compute_silence_probability
 from triage.statistics.spares import (

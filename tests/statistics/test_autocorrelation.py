@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from triage.errors import UsageError
-from triage.statistics.autocorrelation import compute_lag_one_correlation, measure_agreement
+from triage.statistics.daily_cycle import compute_lag_one_correlation, measure_agreement
 
 
 def walk(seed: int, memory: float, n: int = 300) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from triage.errors import UsageError
-from triage.statistics.comparing import compare_rates
+from triage.statistics.rates import compare_rates
 
 
 def test_a_doubled_rate_is_found_with_its_ratio() -> None:

@@ -19,10 +19,6 @@ def form(failures_per_day: float = 8.0, **given: float):
     return compute_expected_ettr(failures_per_day, **times)
 
 
-def test_detection_and_queue_cost_as_much_as_a_restart() -> None:
-    assert form(restart_s=300, detect_s=60, queue_s=40).share == form(restart_s=400).share
-
-
 def test_outside_its_validity_the_form_says_so_and_stays_a_share() -> None:
     valid, invalid, hopeless = form(30), form(40), form(400)
 
@@ -47,9 +43,9 @@ def test_no_interruption_has_no_budget() -> None:
     assert compute_downtime_budget_min(100, 6, wanted=0.9) == pytest.approx(100)
 
 
-def measured(spans, interrupted, *, job=None, **costs):
+def measured(spans, interrupted, **costs):
     start, end = np.array(spans, float).T
-    return measure_ettr(start, end, np.array(interrupted), costs=RunCosts(**costs), job=job)
+    return measure_ettr(start, end, np.array(interrupted), costs=RunCosts(**costs))
 
 
 def test_an_interrupted_run_loses_its_restart_and_half_an_interval() -> None:
@@ -68,20 +64,10 @@ def test_a_run_that_ends_before_it_began_to_work_kept_nothing() -> None:
     assert "no interval" in found.share.notes[0]
 
 
-def test_the_time_between_runs_of_one_job_counts_where_jobs_are_given() -> None:
-    spans = [(0, 10), (12, 20), (0, 5)]
-    apart = measured(spans, [False] * 3)
-    queued = measured(spans, [False] * 3, job=np.array([1, 1, 2]))
-
-    assert (apart.share.value, apart.waiting_hours) == (1.0, 0.0)
-    assert queued.waiting_hours == pytest.approx(2)
-    assert queued.share.value == pytest.approx(23 / 25)
-
-
 def test_the_order_of_runs_does_not_matter() -> None:
-    spans, flags, jobs = [(0, 10), (12, 20), (0, 5)], [True, False, True], np.array([1, 1, 2])
-    one = measured(spans, flags, job=jobs, restart_s=60, checkpoint_s=60)
-    other = measured(spans[::-1], flags[::-1], job=jobs[::-1], restart_s=60, checkpoint_s=60)
+    spans, flags = [(0, 10), (12, 20), (0, 5)], [True, False, True]
+    one = measured(spans, flags, restart_s=60, checkpoint_s=60)
+    other = measured(spans[::-1], flags[::-1], restart_s=60, checkpoint_s=60)
 
     assert one.share.value == pytest.approx(other.share.value)
 

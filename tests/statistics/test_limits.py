@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.limits import Limits, compute_gpu_limit, compute_useful_limit
+from triage.statistics.projection import Limits, compute_gpu_limit, compute_useful_limit
 
 KNOBS = Limits(50_000, 2.5, 16_384, growth=0.5)
 

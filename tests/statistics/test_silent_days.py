@@ -26,7 +26,6 @@ def test_a_day_on_which_nothing_ran_may_be_silent() -> None:
     counts, exposure = np.array([8, 7, 0, 9, 8]), np.array([1.0, 1.0, 0.0, 1.0, 1.0])
 
     assert find_silent_days(counts, exposure).days == ()
-    assert sum(find_silent_days(counts, exposure).observed) == 4
 
 
 def test_in_clusters_silence_says_less() -> None:
@@ -39,24 +38,6 @@ def test_in_clusters_silence_says_less() -> None:
     )
 
 
-@pytest.mark.parametrize("factor", [1.0, 3.0])
-def test_the_expected_histogram_has_all_the_days(factor: float) -> None:
-    counts = np.random.default_rng(2).poisson(7.76, 54)
-    found = find_silent_days(counts, np.ones(54), factor=factor)
-
-    assert sum(found.expected) == pytest.approx(54)
-    assert sum(found.observed) == 54
-    assert len(found.expected) == len(found.observed)
-
-
 def test_no_event_or_no_exposure_says_nothing() -> None:
     assert find_silent_days(np.zeros(5, int), np.ones(5)).days == ()
-    assert find_silent_days(np.zeros(0, int), np.zeros(0)).quiet_day is None
-
-
-def test_days_with_very_many_are_one_cell() -> None:
-    found = find_silent_days(np.array([5, 900, 61, 60]), np.ones(4))
-
-    assert len(found.observed) == len(found.expected) == 61
-    assert (found.observed[5], found.observed[60]) == (1, 3)
-    assert sum(found.expected) == pytest.approx(4)
+    assert find_silent_days(np.zeros(0, int), np.zeros(0)).likelihood is None

@@ -16,7 +16,7 @@ from tests.web.browser import Browser, Page
 from tests.web.looks import faults_of
 from tests.web.site import GOOD, sent, working
 from tests.web.test_hostile import files
-from triage.fleet.web.routers import overview
+from triage.fleet.web import overview
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.web.fleet_site import fleet_service
 from tests.web.site import Visit
 from triage.domain.acting import ActionState, Verb
 from triage.services.tokens import create_token
-from triage.web.act_rows import Acts
+from triage.web.mount import Acts
 
 ACT = SimpleNamespace(
     id="act_1", node="n<7>", verb=Verb.DRAIN, state=ActionState.PROPOSED, incident_id="inc_1",

@@ -4,7 +4,7 @@ from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.domain.acting import ActionState
 from triage.services.context import Context
-from triage.web.act_rows import Acts
+from triage.web.mount import Acts
 
 _FEW = 10
 

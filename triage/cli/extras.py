@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Import names by the extra that brings them.
 _EXTRAS: Final = {
-    "alembic": "server", "celery": "server", "fastapi": "server", "jinja2": "server",
+    "alembic": "server", "celery": "server", "fastapi": "server",
     "kombu": "server", "prometheus_client": "server", "pydantic": "server",
     "pydantic_settings": "server", "sqlalchemy": "server", "starlette": "server",
     "structlog": "server", "uvicorn": "server",

@@ -93,7 +93,7 @@ def follow(
 
 def _state_lines(incident: "Incident", state: str) -> list[str]:
     """The state, and the answer so far."""
-    from triage.render.words.belief import format_belief
+    from triage.render.words.answer import format_belief
     from triage.render.words.clean import format_one_line
     from triage.render.words.ranges import condense
 

@@ -11,7 +11,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypedDict
 
-from triage.domain.precursor import NO_PRECURSORS, Precursors
 from triage.domain.probation import Probation
 from triage.domain.wire import Count, Key, Rounded, SentAs, WireForm
 
@@ -77,8 +76,6 @@ class Standing(WireForm):
     ``forecast`` is how many faults it is expected to have in the next 56 days, with its 95 %
     interval, and ``times`` that over the forecast of its peers; None where the record is too
     short. ``special`` says why it is set aside, as a node that does other work than the rest.
-    ``saved_gpu_hours`` is what a node-day out of service saves, and ``pays`` whether that is more
-    than the node-day is worth; None where nothing says it.
     """
 
     node: str
@@ -104,10 +101,6 @@ class Standing(WireForm):
     forecast_high: Annotated[float | None, _SIX_DIGITS] = None
     times: Annotated[float | None, _SIX_DIGITS] = None
     special: str | None = None
-    saved_gpu_hours: Annotated[float | None, _SIX_DIGITS, Key("saved_gpu_hours_per_node_day")] = (
-        None
-    )
-    pays: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +171,6 @@ class StandingsForm(TypedDict):
     walked: Annotated[dict[str, Any] | None, SentAs(Walked | None)]
     places: Annotated[list[dict[str, Any]], SentAs(list[Place])]
     notes: list[str]
-    precursors: Annotated[dict[str, Any], SentAs(Precursors)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +185,6 @@ class FleetStandings:
     of the slow part of a fault, learned from the record. The prior is
     Gamma(``prior_shape``, ``prior_days`` node-days). ``num_tested`` nodes were in runs within
     the last ``window_days``. ``parts`` are those named again; ``notes`` say what is missing.
-    ``precursors`` is what error counters say of faults to come.
     """
 
     nodes: tuple[Standing, ...]
@@ -206,7 +197,6 @@ class FleetStandings:
     half_life_days: float = 0.0
     false_discovery_rate: float = 0.0
     notes: tuple[str, ...] = ()
-    precursors: Precursors = NO_PRECURSORS
     basis: str | None = None
     walked: Walked | None = None
     places: tuple[Place, ...] = ()
@@ -254,7 +244,6 @@ class FleetStandings:
             "walked": None if self.walked is None else self.walked.to_dict(),
             "places": [place.to_dict() for place in self.places],
             "notes": list(self.notes),
-            "precursors": self.precursors.to_dict(),
         }
 
 

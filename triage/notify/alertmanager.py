@@ -26,7 +26,7 @@ from triage.notify.headline import (
 )
 from triage.notify.message import JSON, Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import condense
 
 STANDS_FOR = timedelta(days=1)

@@ -14,8 +14,7 @@ from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
 from triage.domain.counts import count
 from triage.domain.report import Answer, Because, Coverage, Suspect, Verdict
 from triage.notify.message import Event, Message
-from triage.render.words.answer import describe_symptom, restart_text
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import describe_symptom, format_belief, restart_text
 from triage.render.words.next_step import (
     cordon_commands,
     describe_next_step,

@@ -24,7 +24,7 @@ from triage.notify.headline import (
 from triage.notify.message import JSON, Event, Message, Request, Target
 from triage.notify.safe_text import find_web_link, format_plain
 from triage.render.data.wire import encode_line
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 
 EVENTS_URL = "https://events.pagerduty.com/v2/enqueue"
 MAX_SUMMARY = 1024

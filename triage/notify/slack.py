@@ -29,7 +29,7 @@ from triage.notify.safe_text import (
     make_inert,
 )
 from triage.render.data.wire import encode_line
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import name_ranks
 
 MAX_CHARS = 8_000

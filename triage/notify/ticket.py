@@ -29,7 +29,7 @@ from triage.notify.safe_text import (
     format_plain,
     make_inert,
 )
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.ranges import condense
 
 MAX_CHARS = 32_000

@@ -10,7 +10,7 @@ from triage.analysis.likeness import Likeness, compare_reports
 from triage.render.data.tables import SIMILAR, build_table
 from triage.render.page.notebook import render_plain_table
 from triage.render.pictures.markup import make_element
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:

@@ -21,23 +21,13 @@ from triage.api.routers import (
     subscriptions,
     uploads,
 )
+from triage.fleet.api import answers, intake, lists
 from triage.fleet.api.metrics import FleetGauges
-from triage.fleet.api.routers import (
-    checks,
-    fleet,
-    hardware,
-    imports,
-    job_ended,
-    lists,
-    plans,
-    repairs,
-    telemetry,
-)
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.services.gauges import read_figures
-from triage.fleet.web.routers import fleet as fleet_pages
-from triage.fleet.web.routers import nodes as node_pages
-from triage.fleet.web.routers import overview as overview_pages
+from triage.fleet.web import fleet as fleet_pages
+from triage.fleet.web import nodes as node_pages
+from triage.fleet.web import overview as overview_pages
 from triage.server import agents
 from triage.services.context import Context
 from triage.services.notifications.callbacks import make_callback_guard
@@ -45,12 +35,12 @@ from triage.web import mount
 
 _ROUTES: Final = (
     acts.routes,
-    hooks.routes, job_ended.routes, uploads.routes, uploads.asking, incidents.routes,
+    hooks.routes, intake.ending, uploads.routes, uploads.asking, incidents.routes,
     incident_lists.routes, resolution.routes, resolution.erasing, search.node_routes,
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
-    imports.routes, fleet.routes, hardware.routes, repairs.routes, plans.routes, lists.routes,
-    checks.routes, checks.reading, telemetry.routes, node_acts.launching,
+    intake.importing, answers.routes, lists.routes,
+    intake.checking, lists.checks, intake.measuring, node_acts.launching,
     node_acts.reading, node_acts.asking,
 )  # fmt: skip
 PAGES: Final = (

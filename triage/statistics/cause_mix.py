@@ -16,7 +16,7 @@ from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, check_level
-from triage.statistics.false_discovery import adjust_p_values
+from triage.statistics.rates import adjust_p_values
 
 # The chi-square law wants this many expected in each cell.
 _MIN_EXPECTED = 5.0

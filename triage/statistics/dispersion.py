@@ -63,8 +63,6 @@ class Dispersion(WireForm):
 def measure_dispersion(
     counts: Sequence[int] | I64,
     exposures: Sequence[float] | F64 | None = None,
-    *,
-    days_per_window: float = 1.0,
 ) -> Dispersion:
     """Test equal windows for clusters: Pearson's chi-square against one rate (Fisher's index).
 
@@ -91,7 +89,7 @@ def measure_dispersion(
     fast = index > 1 and p_value < _CLEAR
     slow = _find_slowest_index(number, exposed, index if fast else 1.0)
     clustered = fast or slow is not None
-    days = merged * days_per_window
+    days = float(merged)
     return Dispersion(index, p_value, len(number), days, clustered, slowest_index=slow)
 
 

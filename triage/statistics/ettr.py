@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.domain.arrays import F64, I64, Flags
+from triage.domain.arrays import F64, Flags
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
@@ -35,18 +35,14 @@ def compute_expected_ettr(
     restart_s: float,
     interval_s: float,
     write_s: float,
-    detect_s: float = 0.0,
-    queue_s: float = 0.0,
 ) -> Ettr:
     """(1 - N r (u0 + dt/2)) / (1 + w/dt), clamped to [0, 1].
 
-    ``failures_per_day`` is N r of the whole job. Detection and the queue are added to the
-    restart u0, which the source does not do. Raises UsageError for values below zero.
+    ``failures_per_day`` is N r of the whole job. Raises UsageError for values below zero.
     """
-    if min(failures_per_day, restart_s, write_s, detect_s, queue_s) < 0 or interval_s <= 0:
+    if min(failures_per_day, restart_s, write_s) < 0 or interval_s <= 0:
         raise UsageError("rates and times of an ETTR are not below zero, its interval above it")
-    lost_s = restart_s + detect_s + queue_s + interval_s / 2
-    lost = failures_per_day * lost_s / _DAY_S
+    lost = failures_per_day * (restart_s + interval_s / 2) / _DAY_S
     share = max(0.0, 1 - lost) / (1 + write_s / interval_s)
     return Ettr(share, lost, lost <= VALID_LOSS)
 
@@ -75,16 +71,14 @@ def compute_downtime_budget_min(
 class MeasuredEttr(WireForm):
     """Measured over runs: ``share`` = productive over wall, with an interval over runs.
 
-    ``redone_hours`` is work that was lost and done again, ``waiting_hours`` the time between
-    the runs of one job, counted where the jobs were given; both are inside ``wall_hours``. All
-    hours are weighted as the runs were: GPU-hours, where the weights are GPUs.
+    ``redone_hours`` is work that was lost and done again, inside ``wall_hours``. All hours are
+    weighted as the runs were: GPU-hours, where the weights are GPUs.
     """
 
     share: Estimate
     wall_hours: float
     redone_hours: float
     restart_hours: float
-    waiting_hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +102,11 @@ def measure_ettr(
     *,
     costs: RunCosts = _NO_COSTS,
     weight: F64 | None = None,
-    job: I64 | None = None,
 ) -> MeasuredEttr:
     """ETTR of runs from their times, weighted by ``weight`` (GPUs; each run 1 where absent).
 
     Of an interrupted run half a checkpoint interval is taken for lost, of every run its time
-    to restart, and each interval pays one write. With ``job`` (equal for
-    the runs of one job) the time until that job's next run counts as wall time too. The
+    to restart, and each interval pays one write. The time between runs does not count. The
     interval is that of a ratio over runs (Cochran, Sampling Techniques, 6.4).
     """
     length = np.maximum(end_h - start_h, 0.0)
@@ -123,25 +115,12 @@ def measure_ettr(
     redone = np.where(interrupted, np.minimum(costs.checkpoint_s / 7200, length - restart), 0.0)
     writing = costs.write_s / costs.checkpoint_s if costs.checkpoint_s else 0
     kept = (length - restart - redone) / (1 + writing)
-    waiting = np.zeros(len(length)) if job is None else _measure_waiting_h(start_h, end_h, job)
-    wall = length + waiting
     return MeasuredEttr(
-        _estimate_ratio(kept * share_of, wall * share_of),
-        wall_hours=float((wall * share_of).sum()),
+        _estimate_ratio(kept * share_of, length * share_of),
+        wall_hours=float((length * share_of).sum()),
         redone_hours=float((redone * share_of).sum()),
         restart_hours=float((restart * share_of).sum()),
-        waiting_hours=float((waiting * share_of).sum()),
     )
-
-
-def _measure_waiting_h(start_h: F64, end_h: F64, job: I64) -> F64:
-    """Hours from the end of each run to the next of its job."""
-    order = np.lexsort((start_h, job))
-    waiting = np.zeros(len(order))
-    follows = job[order][1:] == job[order][:-1]
-    gaps = np.maximum(start_h[order][1:] - end_h[order][:-1], 0.0)
-    waiting[order[:-1]] = np.where(follows, gaps, 0.0)
-    return waiting
 
 
 def _estimate_ratio(kept: F64, wall: F64) -> Estimate:

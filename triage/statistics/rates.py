@@ -1,12 +1,18 @@
-"""Rates of events over an exposure, with exact Poisson intervals.
+"""Rates of events over an exposure with exact Poisson intervals, two of them compared, many tested.
 
 Assumes that events come independently of each other at one rate; ``dispersion`` tests it and
 widens. The interval is the one of Garwood (Biometrika 28, 1936): low = chi2(a/2, 2k) / 2T,
-high = chi2(1 - a/2, 2k + 2) / 2T.
+high = chi2(1 - a/2, 2k + 2) / 2T. Given k1 + k2 events in all, k1 is binomial with share
+T1 / (T1 + T2) where two rates are equal (Przyborowski and Wilenski, Biometrika 31, 1940).
 """
 
 import math
+from dataclasses import dataclass
 
+import numpy as np
+
+from triage.domain.arrays import F64
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import (
     LEVEL,
@@ -67,3 +73,94 @@ def _is_usable_exposure(exposure: float) -> bool:
     if exposure < 0 or math.isnan(exposure):
         raise UsageError(f"an exposure cannot be {exposure}")
     return exposure > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(WireForm):
+    """``ratio`` is the first rate over the second; ``p_value`` is two-sided.
+
+    ``differs`` is True below 1 - level. None where there is nothing to compare.
+    """
+
+    first: int
+    second: int
+    first_exposure: float
+    second_exposure: float
+    ratio: Estimate
+    p_value: float | None
+    differs: bool | None
+
+
+def compare_rates(
+    first: int,
+    first_exposure: float,
+    second: int,
+    second_exposure: float,
+    *,
+    factor: float = 1.0,
+    level: float = LEVEL,
+) -> Comparison:
+    """Compare ``first`` events in one exposure with ``second`` in another of the same unit.
+
+    ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
+    independent events are behind the counts. Raises UsageError for values below zero.
+    """
+    outside = check_level(level)
+    if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
+        raise UsageError("counts and exposures are not below zero, a factor not below one")
+    events = first + second
+    if not events or not first_exposure or not second_exposure:
+        none = Estimate(None, None, None, events, "ratio", level, ("nothing to compare",))
+        return Comparison(first, second, first_exposure, second_exposure, none, None, None)
+    share = first_exposure / (first_exposure + second_exposure)
+    low, high = _compute_share_bounds(first, second, factor, outside)
+    p_value = _compute_p_value(first, second, factor, share)
+    scale = second_exposure / first_exposure
+    ratio = Estimate(
+        first / second * scale if second and first else None,
+        low / (1 - low) * scale if low < 1 else None,
+        high / (1 - high) * scale if high < 1 else None,
+        events,
+        "ratio",
+        level,
+    )
+    differs = p_value < outside
+    return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)
+
+
+def _compute_share_bounds(
+    first: int, second: int, factor: float, outside: float
+) -> tuple[float, float]:
+    """The exact (Clopper-Pearson) interval of the first count's share of both."""
+    from scipy.stats import beta
+
+    one, other = first / factor, second / factor
+    low = float(beta.ppf(outside / 2, one, other + 1)) if first else 0.0
+    high = float(beta.ppf(1 - outside / 2, one + 1, other)) if second else 1.0
+    return low, high
+
+
+def _compute_p_value(first: int, second: int, factor: float, share: float) -> float:
+    """How likely counts as far apart are where ``share`` of the events belongs to the first."""
+    from scipy.stats import beta, binomtest
+
+    if factor <= 1:
+        return float(binomtest(first, first + second, share).pvalue)
+    one, other = first / factor, second / factor
+    below = float(beta.sf(share, one + 1, other)) if second else 1.0
+    above = float(beta.cdf(share, one, other + 1)) if first else 1.0
+    return min(1.0, 2 * min(below, above))
+
+
+def adjust_p_values(p_values: F64) -> F64:
+    """p-values after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995), in the same order.
+
+    >>> adjusted(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    num = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * num / np.arange(1, num + 1)
+    q_values = np.empty(num)
+    q_values[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return q_values

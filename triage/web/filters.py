@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -10,16 +9,12 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 
 from triage.domain.category import LLAMA3_ROW, Category
-from triage.domain.counts import count
 from triage.domain.evidence import EvidenceRole
 from triage.domain.patterns import compile_re
 from triage.domain.states import ArtifactState, IncidentState
 from triage.domain.wire import format_iso_utc
-from triage.render.words.answer import describe_symptom_facts, restart_text
-from triage.render.words.belief import format_belief
 from triage.render.words.clean import format_one_line
 from triage.render.words.moments import format_relative
-from triage.render.words.ranges import condense, condense_names
 
 _OPEN: Final = "open"
 _FAMILIES: Final = {
@@ -144,19 +139,6 @@ def encode_kept_filters(filters: Mapping[str, str], **more: str) -> str:
     return urlencode({name: value for name, value in {**filters, **more}.items() if value})
 
 
-# The answer of 16,384 ranks has dozens of lists of thousands, and is shown again and again.
-@lru_cache(maxsize=512)
-def _shorten_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
-    """Ranks as spans, in at most ``most`` characters."""
-    return condense(ranks, max_chars=most)
-
-
-@lru_cache(maxsize=64)
-def _shorten_names(names: tuple[str, ...], most: int = 200) -> str:
-    """Names of nodes in brackets, in at most ``most`` characters."""
-    return condense_names(names, max_chars=most)
-
-
 def _shorten_file_name(artifact: str) -> str:
     """The last part of a file's name, with the node's folder where it says one."""
     parts = PurePosixPath(artifact).parts
@@ -170,20 +152,12 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "clock": _format_clock,
     "size": _format_size,
     "age": _format_age,
-    "count": count,
-    "belief": format_belief,
-    "ranks": _shorten_ranks,
-    "names": _shorten_names,
-    "cut": format_one_line,
     "short_name": _shorten_file_name,
     "raw_line": _format_raw_line,
     "marked": _mark_found,
     "family": get_category_family,
     "urlencode_kept": encode_kept_filters,
-    "restart": restart_text,
-    "symptom": describe_symptom_facts,
     "words": lambda name: str(name).replace("_", " "),
-    "number": lambda value: f"{value:,}",
 }
 GLOBALS: Final[Mapping[str, Any]] = {
     "raw_address": _build_raw_address,

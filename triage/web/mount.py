@@ -1,12 +1,17 @@
-"""Mount: puts the pages into an application."""
+"""Mount: puts the pages into an application, with the acts on nodes that they show.
 
-from collections.abc import Mapping
-from typing import Final
+The pages know nothing of the actuator: an act is a value with the names of a row of
+``GET /v1/actions``, and ``at``, when it came to stand as it does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from fastapi import FastAPI
 
+from triage.services.context import Context
 from triage.services.incidents.pictures import PictureStore
-from triage.web.act_rows import ActsOfIncident, ListActs
 from triage.web.assets import add_sheets, asset
 from triage.web.routers import (
     compare,
@@ -19,6 +24,22 @@ from triage.web.routers import (
     search,
     upload,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """Acts that wait for a person, the newest others, and why nothing is done (cluster, why)."""
+
+    waiting: Sequence[Any]
+    newest: Sequence[Any]
+    halted: Sequence[tuple[str, str]]
+
+
+ListActs = Callable[[Context, str | None], Acts]
+"""Acts of a cluster, or of all."""
+ActsOfIncident = Callable[[Context, str], Sequence[Any]]
+"""Acts of an incident, the first first."""
+
 
 ROUTERS: Final = tuple(
     module.router

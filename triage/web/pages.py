@@ -1,25 +1,18 @@
-r"""Pages: templates rendered to answers, with every value made visible and escaped.
-
-A template's text is ours, its values are not: log lines and names come from machines that
-may be compromised. Each value is made visible (a control character shows as ``\x1b``, a
-bidi override as ``\u202e``) and then escaped; only what ``triage.render`` built as markup
-passes as it is.
-"""
+"""Pages: templates rendered to answers, by the rules of ``triage.render.page.templates``."""
 
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.api.answers.json import make_tagged_response
 from triage.api.state import get_state
-from triage.render.pictures.markup import Html
-from triage.render.words.clean import format_one_line, make_encodable
+from triage.render.page.templates import make_environment
+from triage.render.words.clean import make_encodable
 from triage.web import assets, filters
 from triage.web.access import get_visitor
 
@@ -64,30 +57,9 @@ def page(
     return answer
 
 
-def _make_visible(value: object) -> object:
-    """A value as a template prints it: markup of ours as it is, other text made visible."""
-    if isinstance(value, Markup):
-        return value
-    if isinstance(value, Html):
-        return Markup(value)  # built by `triage.render.pictures.markup`, which escapes
-    if isinstance(value, str) and value:
-        # Blanks at the ends keep words apart.
-        before, after = " " * value[0].isspace(), " " * value[-1].isspace()
-        return f"{before}{format_one_line(value)}{after}"
-    return value
-
-
 @cache
 def _build_environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        finalize=_make_visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    made = make_environment(_FOLDER, max_cells=None)
     made.filters.update(filters.FILTERS)
     made.globals.update(filters.GLOBALS, asset=assets.make_address)
     return made

@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 
 from triage.api.answers.problems import answer_refusal
 from triage.errors import NotFound, NoToken, Refusal, Unprocessable
-from triage.web.blank_filters import Moved
 from triage.web.pages import page
+from triage.web.requests import Moved
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 

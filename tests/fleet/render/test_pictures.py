@@ -69,7 +69,7 @@ def test_causes_are_beside_those_of_llama_3():
     assert len(fleet_causes.select_shown_rows(report)) == 18
     svg = fleet_causes.as_svg(report)
     assert svg.count('class="bar theirs"') == 18
-    table = fleet_causes.as_table(report)
+    table = str(fleet_causes.build_table(report))
     assert "Faulty GPU" in table
     assert "35.3 %" in table
 
@@ -78,7 +78,7 @@ def test_a_row_that_differs_is_marked_by_a_sign_too():
     report, _ = fleets.hostile()  # nine of nine are of one row
 
     assert "Faulty GPU *" in fleet_causes.as_svg(report)
-    assert "differs" in fleet_causes.as_table(report)
+    assert "differs" in str(fleet_causes.build_table(report))
     assert "Faulty GPU *" not in fleet_causes.as_svg(fleets.llama3()[0])
 
 
@@ -104,7 +104,7 @@ def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
     assert svg.count('class="measured"') == 1
     assert svg.count('class="beyond"') == 2
     assert "16,384 GPUs: 3.1 h" in svg
-    table = fleet_projection.as_table(fleets.llama3()[0])
+    table = str(fleet_projection.build_table(fleets.llama3()[0]))
     assert "131,072" in table
     assert "times outside the sizes seen" in table
 

@@ -10,8 +10,7 @@ from models import Node, Repair
 from tests.fleet.services.fleets import T0, imported, service_on
 from triage.domain.health import CheckResult, Outcome
 from triage.fleet.render.sentences import list_headlines
-from triage.fleet.render.terminal.repairs import repair_lines
-from triage.fleet.render.terminal.standings import format_standing_lines
+from triage.fleet.render.terminal.lists import format_standing_lines, repair_lines
 from triage.fleet.render.weekly import iterate_probation_sentences as weekly_sentence
 from triage.fleet.services.answers import look_at_fleet, look_at_standings
 from triage.fleet.services.health.due_list import list_check_rows

@@ -5,14 +5,14 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.calls import (
+from triage.fleet.standings.forecast import (
     COUNTS,
     CallRule,
     compute_expected_of_top,
     count_scores,
     decide_calls,
+    iterate_forecasts,
 )
-from triage.fleet.standings.forecast import iterate_forecasts
 from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
 

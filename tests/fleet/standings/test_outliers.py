@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from triage.domain.llama3 import LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_UNEXPECTED
-from triage.fleet.standings.outliers import compute_tail_chance, find_outliers
-from triage.statistics.false_discovery import adjust_p_values
+from triage.fleet.standings.strikes import compute_tail_chance, find_outliers
+from triage.statistics.rates import adjust_p_values
 
 # Llama 3 (arXiv 2407.21783, section 3.3.4): 28 days of one of its nodes.
 MEAN = 28 * LLAMA3_UNEXPECTED / (LLAMA3_NODES * LLAMA3_HOURS / 24)

@@ -13,7 +13,7 @@ from triage.domain.health import CheckResult, Outcome
 from triage.domain.standing import Grade, PartKind
 from triage.errors import UsageError
 from triage.fleet.record.columns import NodeSignals
-from triage.fleet.standings.standing import StandingOptions, compute_standings, fleet_standings
+from triage.fleet.standings.standing import StandingOptions, fleet_standings
 
 END = datetime.fromtimestamp(SINCE_NS / 1e9, UTC) + timedelta(days=DAYS)
 NODE = node_name(1)
@@ -25,7 +25,7 @@ def spread(num):
 
 
 def grade_of(record, node=NODE):
-    return next(one.grade for one in compute_standings(record) if one.node == node)
+    return next(one.grade for one in fleet_standings(record).nodes if one.node == node)
 
 
 def check(outcome, name="dcgm.memory", days_ago=1.0):
@@ -47,7 +47,7 @@ def test_strikes_at_the_llama_3_rate_in_a_large_fleet(strikes, grade):
 
 def test_a_large_job_makes_nobody_a_lemon():
     # Every node is in every interruption's run, and is the suspect of one.
-    assert {one.grade for one in compute_standings(fleet(background(100)))} == {Grade.NORMAL}
+    assert {one.grade for one in fleet_standings(fleet(background(100))).nodes} == {Grade.NORMAL}
 
 
 def test_ties_weigh_what_they_are_worth():
@@ -84,7 +84,7 @@ def test_a_longer_record_changes_no_standing():
         days=112,
     )  # fmt: skip
 
-    (of_long, *_), (of_short, *_) = compute_standings(long), compute_standings(short)
+    (of_long, *_), (of_short, *_) = fleet_standings(long).nodes, fleet_standings(short).nodes
     # How faults fade, and so the rate and what it is to do next, is learned from all of the record.
     learned = dict.fromkeys(
         ("forecast", "forecast_low", "forecast_high", "times", "rate", "rate_low", "rate_high",
@@ -108,7 +108,7 @@ def test_a_node_that_no_run_names_has_no_standing():
 def test_a_lemon_says_its_figures_and_its_part():
     record = fleet([*alone(1, spread(6), "GPU 0000:5d:00"), *background(10)])
 
-    lemon = compute_standings(record)[0]
+    lemon = fleet_standings(record).nodes[0]
 
     assert (lemon.node, lemon.grade, lemon.part) == (NODE, Grade.LEMON, "GPU 0000:5d:00")
     assert lemon.reasons[0].startswith("a suspect in 6 interruptions of the last 56 days (blame 6)")
@@ -182,7 +182,7 @@ def test_what_all_nodes_show_is_no_sign():
 
     record = fleet(signals={node_name(one): alike for one in range(100)}, outages=drains)
 
-    assert {one.grade for one in compute_standings(record)} == {Grade.NORMAL}
+    assert {one.grade for one in fleet_standings(record).nodes} == {Grade.NORMAL}
 
 
 def test_a_node_that_alone_was_drained_again_and_again_has_a_sign():
@@ -191,7 +191,7 @@ def test_a_node_that_alone_was_drained_again_and_again_has_a_sign():
     record = fleet(outages=outages, signals={NODE: NodeSignals(straggler_hits=5)})
 
     assert grade_of(record) is Grade.WATCH
-    assert "it was taken out of service 3 times" in compute_standings(record)[0].reasons
+    assert "it was taken out of service 3 times" in fleet_standings(record).nodes[0].reasons
 
 
 def fabric(num, nodes_of=lambda number: (number % 8,)):
@@ -271,7 +271,7 @@ def test_a_worse_generation_is_no_list_of_lemons():
 def test_a_lemon_of_a_generation_is_named_against_its_own():
     stops = of_generations(*alone(3, spread(9)), *alone(40, spread(5)))
 
-    found = {one.node: one for one in compute_standings(fleet(stops, generation=GENERATION))}
+    found = {one.node: one for one in fleet_standings(fleet(stops, generation=GENERATION)).nodes}
 
     assert found[node_name(3)].grade is Grade.LEMON
     assert found[node_name(3)].expected > 2 * found[node_name(40)].expected

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.domain.report import RankState
-from triage.render.pictures import grid_svg
+from triage.render.pictures import grid as grid_module
 from triage.render.pictures.grid import MAX_CELLS, STATES, arrange, group_ranks_by_state, join_spans
 
 
@@ -57,7 +57,7 @@ def test_sparse_ranks_take_no_room():
 def test_too_many_ranks_are_not_drawn():
     many = ranks(MAX_CELLS + 1)
     assert arrange(many) is None
-    assert "too many to draw" in grid_svg.as_svg(many)
+    assert "too many to draw" in grid_module.as_svg(many)
 
 
 @given(st.sets(st.integers(0, 200), min_size=1))
@@ -77,11 +77,11 @@ def test_a_state_without_a_name_counts_as_unknown():
 
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_has_a_row_in_the_legend(state):
-    assert state.replace("_", " ") in grid_svg.render_grid_legend(ranks(3, state=state))
+    assert state.replace("_", " ") in grid_module.render_grid_legend(ranks(3, state=state))
 
 
 def test_a_small_culprit_wears_a_ring_and_a_large_one_a_sign():
     small = [*ranks(16_383), RankState(16_383, "n2047", "culprit")]
-    assert grid_svg.as_svg(small).count("<circle") == 1
+    assert grid_module.as_svg(small).count("<circle") == 1
     large = [*ranks(7), RankState(7, "n0", "culprit")]
-    assert "\N{MULTIPLICATION SIGN}</text>" in grid_svg.as_svg(large)
+    assert "\N{MULTIPLICATION SIGN}</text>" in grid_module.as_svg(large)

@@ -7,7 +7,7 @@ import pytest
 from tests.render import answers
 from triage.domain.report import Because, CollectiveAtFrontier, Coverage, Refused
 from triage.render.terminal.text import render
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.clean import count_cells
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]

@@ -4,7 +4,7 @@ import pytest
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Answer, JobFacts, Suspect, Verdict
-from triage.render.words.test_groups import explain_test_groups
+from triage.render.words.answer import explain_test_groups
 
 
 def answer(kind: VerdictKind, category: Category, *roles: Role) -> Answer:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.statistics.away.cost import compute_spares_costs
-from triage.statistics.away.methods import Law
+from triage.statistics.away.methods import Law, compute_spares_costs
 from triage.statistics.away.steps import cut_outages
 
 SEEN = cut_outages(np.array([0.0, 5.0]), np.array([10.0, 10.0]), 10.0)

@@ -2,20 +2,7 @@
 
 import typer
 
-from triage.fleet.cli.imports import HELP as IMPORT_HELP
-from triage.fleet.cli.imports import import_files
-from triage.fleet.cli.isolate import HELP as ISOLATE_HELP
-from triage.fleet.cli.isolate import isolate
-from triage.fleet.cli.nodes import HELP as NODES_HELP
-from triage.fleet.cli.nodes import nodes
-from triage.fleet.cli.parts import HELP as PARTS_HELP
-from triage.fleet.cli.parts import parts
-from triage.fleet.cli.plan import HELP as PLAN_HELP
-from triage.fleet.cli.plan import plan
-from triage.fleet.cli.repairs import HELP as REPAIRS_HELP
-from triage.fleet.cli.repairs import repairs
-from triage.fleet.cli.report import HELP as REPORT_HELP
-from triage.fleet.cli.report import report
+from triage.fleet.cli import imports, isolate, questions
 
 HELP = """
 What the record of all incidents says: rates, causes, lemons, plans.
@@ -37,18 +24,23 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-app.command(
-    "report", help=REPORT_HELP, short_help="Rates, causes, projection, checkpoints, spares."
-)(report)
-app.command("nodes", help=NODES_HELP, short_help="How the nodes stand, the worst first.")(nodes)
-app.command("repairs", help=REPAIRS_HELP, short_help="Which repairs hold; nodes on probation.")(
-    repairs
-)
-app.command("parts", help=PARTS_HELP, short_help="In which nodes a part is and was.")(parts)
-app.command("plan", help=PLAN_HELP, short_help="A job of N GPUs: MTTI, checkpoints, spares.")(plan)
-app.command("import", help=IMPORT_HELP, short_help="Take in runs, outages, an inventory.")(
-    import_files
-)
-app.command("isolate", help=ISOLATE_HELP, short_help="Groups of nodes to test, round by round.")(
-    isolate
-)
+for _name, _help, _short_help, _command in (
+    (
+        "report",
+        questions.REPORT_HELP,
+        "Rates, causes, projection, checkpoints, spares.",
+        questions.report,
+    ),
+    ("nodes", questions.NODES_HELP, "How the nodes stand, the worst first.", questions.nodes),
+    (
+        "repairs",
+        questions.REPAIRS_HELP,
+        "Which repairs hold; nodes on probation.",
+        questions.repairs,
+    ),
+    ("parts", questions.PARTS_HELP, "In which nodes a part is and was.", questions.parts),
+    ("plan", questions.PLAN_HELP, "A job of N GPUs: MTTI, checkpoints, spares.", questions.plan),
+    ("import", imports.HELP, "Take in runs, outages, an inventory.", imports.import_files),
+    ("isolate", isolate.HELP, "Groups of nodes to test, round by round.", isolate.isolate),
+):
+    app.command(_name, help=_help, short_help=_short_help)(_command)

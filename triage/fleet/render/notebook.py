@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from triage.errors import UsageError
-from triage.fleet.render import frames
 from triage.fleet.render.charts import causes, leaves, over_time, projection
+from triage.fleet.render.frames import FRAMES
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, format_period, is_empty, list_headlines
 from triage.fleet.render.words import Wire
@@ -111,67 +111,67 @@ class FleetView:
     @property
     def causes(self) -> "DataFrame":
         """Interruptions by row of the Llama 3 table, beside Llama 3's own."""
-        return frames.build_causes_frame(self._facts)
+        return FRAMES["causes"].build(self._facts)
 
     @property
     def leaves(self) -> "DataFrame":
         """Interruptions by cause, the most frequent first."""
-        return frames.build_leaves_frame(self._facts)
+        return FRAMES["leaves"].build(self._facts)
 
     @property
     def mtti(self) -> "DataFrame":
         """The mean time between interruptions over the period, window by window."""
-        return frames.build_mtti_frame(self._facts)
+        return FRAMES["mtti"].build(self._facts)
 
     @property
     def sizes(self) -> "DataFrame":
         """The same by size of job."""
-        return frames.build_sizes_frame(self._facts)
+        return FRAMES["sizes"].build(self._facts)
 
     @property
     def projection(self) -> "DataFrame":
         """The mean time between interruptions of jobs of other sizes."""
-        return frames.build_projection_frame(self._facts)
+        return FRAMES["projection"].build(self._facts)
 
     @property
     def checkpoints(self) -> "DataFrame":
         """How often to checkpoint, by what a checkpoint costs."""
-        return frames.build_checkpoints_frame(self._facts)
+        return FRAMES["checkpoints"].build(self._facts)
 
     @property
     def spares(self) -> "DataFrame":
         """How many spare nodes to keep."""
-        return frames.build_spares_frame(self._facts)
+        return FRAMES["spares"].build(self._facts)
 
     @property
     def spares_cost(self) -> "DataFrame":
         """Spares against what is short without them, a month."""
-        return frames.build_spares_cost_frame(self._facts)
+        return FRAMES["spares_cost"].build(self._facts)
 
     @property
     def away(self) -> "DataFrame":
         """Nodes away at once and spares for them, by generation, rack and cause."""
-        return frames.build_away_frame(self._facts)
+        return FRAMES["away"].build(self._facts)
 
     @cached_property
     def nodes(self) -> "DataFrame":
         """How every node stands, the worst first."""
-        return frames.build_nodes_frame(self._read_nodes())
+        return FRAMES["nodes"].build_from_rows(self._read_nodes())
 
     @property
     def parts(self) -> "DataFrame":
         """Parts and leaf switches that are named again and again."""
-        return frames.build_parts_frame(self._facts["standings"])
+        return FRAMES["parts"].build(self._facts)
 
     @property
     def places(self) -> "DataFrame":
         """How often each place fails beside the rest of its kind, the surest first."""
-        return frames.build_places_frame(self._facts["standings"])
+        return FRAMES["places"].build(self._facts)
 
     @cached_property
     def runs(self) -> "DataFrame":
         """The runs that the rates rest on, newest first."""
-        return frames.build_runs_frame(self._read_runs())
+        return FRAMES["runs"].build_from_rows(self._read_runs())
 
     @cached_property
     def _repairs(self) -> Wire:
@@ -182,17 +182,17 @@ class FleetView:
     @property
     def probation(self) -> "DataFrame":
         """Nodes that came back lately and are likelier to fail than others."""
-        return frames.build_probation_frame(self._repairs)
+        return FRAMES["probation"].build(self._repairs)
 
     @property
     def repairs(self) -> "DataFrame":
         """Which repair holds for which cause."""
-        return frames.build_repairs_frame(self._repairs)
+        return FRAMES["repairs"].build(self._repairs)
 
     @property
     def returns(self) -> "DataFrame":
         """The newest returns: out, repaired, back, and what came after."""
-        return frames.build_returns_frame(self._repairs)
+        return FRAMES["returns"].build(self._repairs)
 
     @property
     def notes(self) -> list[str]:

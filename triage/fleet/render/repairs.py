@@ -3,12 +3,13 @@
 The same rows stand on a terminal and on a page. Shares are of returns whose time is over.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 from triage.domain.counts import count
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.domain.repair import RepairAction
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import Estimate, Wire, format_share, format_utc_day, with_interval
 from triage.fleet.repairs.words import describe_repair_action, describe_repair_cause
 
@@ -18,17 +19,11 @@ _VERDICTS: Final = {
     "no_difference": "no difference found",
     "cannot_tell": "cannot tell",
 }
-PROBATION_HEAD: Final = (
-    "Node", "Back", "After", "#7 days, then", "#7 days, now", "Check", "Until",
-)  # fmt: skip
-CAUSE_HEAD: Final = ("Cause", "#Returns", "#Again in 7 days", "#Again in 30 days")
-REPAIR_HEAD: Final = (
-    "Cause", "Repair", "#Returns", "#Again in 7 days", "#In 30 days", "#Others, 30 days", "Verdict",
-)  # fmt: skip
-JUDGED_HEAD: Final = ("Of", "#Returns", "#Said on average", "#Failed again", "#95 % interval")
+_SHARES: Final = ("failed_7", "failed_30")
+_AGAIN: Final = ("#Returns", "#Again in 7 days")
 
 
-def summary(repairs: Wire) -> Iterator[str]:
+def summarize_repairs(repairs: Wire) -> Iterator[str]:
     """What the whole record says, in sentences."""
     returns = repairs["num_returns"]
     if not returns:
@@ -74,45 +69,103 @@ def _describe_accuracy(one: Wire) -> str:
     )
 
 
-def iterate_probation_rows(rows: list[Wire]) -> Iterator[tuple[str, ...]]:
-    """One row per node, the likeliest to fail first."""
-    for row in rows:
-        low, high = (f"{100 * row[key]:.0f}" for key in ("low_7", "high_7"))
-        yield (
-            row["node"],
-            format_utc_day(row["returned_at"], with_year=False),
-            _name_action(row["action"]) if row["action"] else _name_cause(row["cause"]),
-            f"{100 * row['within_7']:.0f} % ({low} to {high})",
-            f"{100 * row['next_7']:.0f} %",
-            row["check"],
-            format_utc_day(row["until"], with_year=False),
-        )
+class RepairTable(NamedTuple):
+    """A table under its title; a page folds one that has a ``folded`` word."""
+
+    key: str
+    title: str
+    table: Table | None
+    folded: str = ""
 
 
-def iterate_cause_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
-    """One row per cause, the most frequent first."""
-    for row in repairs["by_cause"]:
-        shares = (_format_share(row[key]) for key in ("failed_7", "failed_30"))
-        yield _name_cause(row["cause"]), f"{row['num_returns']:,}", *shares
+def list_repair_tables(
+    repairs: Wire, named: Callable[[str], str] = str, most: int = 100
+) -> tuple[RepairTable, ...]:
+    """Probation, repairs, causes, and chances held against what came.
+
+    ``named`` makes of a node's name what stands in the table; ``most`` are on probation by name.
+    """
+    nodes = repairs["probation"]
+    return (
+        RepairTable(
+            "probation",
+            "On probation",
+            make_table(
+                "Nodes on probation, the likeliest to fail first",
+                ("Node", "Back", "After", "#7 days, then", "#7 days, now", "Check", "Until"),
+                (_list_probation_cells(row, named) for row in nodes[:most]),
+                left_out=len(nodes) - most,
+            ),
+        ),
+        RepairTable(
+            "holds",
+            "Which repair holds",
+            make_table(
+                "Repairs by cause",
+                ("Cause", "Repair", *_AGAIN, "#In 30 days", "#Others, 30 days", "Verdict"),
+                (
+                    (
+                        _name_cause(row["cause"]),
+                        _name_action(row["action"]),
+                        f"{row['num_returns']:,}",
+                        *(_format_share(row[key]) for key in _SHARES),
+                        _format_share(row["others_30"]),
+                        _VERDICTS[row["verdict"]],
+                    )
+                    for row in repairs["by_repair"]
+                ),
+            ),
+        ),
+        RepairTable(
+            "causes",
+            "By cause",
+            make_table(
+                "Returns by cause",
+                ("Cause", *_AGAIN, "#Again in 30 days"),
+                (
+                    (
+                        _name_cause(row["cause"]),
+                        f"{row['num_returns']:,}",
+                        *(_format_share(row[key]) for key in _SHARES),
+                    )
+                    for row in repairs["by_cause"]
+                ),
+            ),
+        ),
+        RepairTable(
+            "judged",
+            "What was said, and what came",
+            make_table(
+                "Chances said, and what came",
+                ("Of", "#Returns", "#Said on average", "#Failed again", "#95 % interval"),
+                (
+                    (
+                        f"{one['within_days']:g} days",
+                        f"{row['num_returns']:,}",
+                        format_share(row["chance"]),
+                        format_share(row["observed"]),
+                        f"{format_share(row['low'])} to {format_share(row['high'])}",
+                    )
+                    for one in repairs["judged"]
+                    for row in one["deciles"]
+                ),
+            ),
+            "By tenths of what was said",
+        ),
+    )
 
 
-def repair_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
-    """One row per cause and repair."""
-    for row in repairs["by_repair"]:
-        shares = (_format_share(row[key]) for key in ("failed_7", "failed_30", "others_30"))
-        names = _name_cause(row["cause"]), _name_action(row["action"])
-        yield *names, f"{row['num_returns']:,}", *shares, _VERDICTS[row["verdict"]]
-
-
-def iterate_judged_rows(repairs: Wire) -> Iterator[tuple[str, ...]]:
-    """One row per tenth of the returns, by the chance said on the day."""
-    for one in repairs["judged"]:
-        for row in one["deciles"]:
-            low, high = (format_share(row[key]) for key in ("low", "high"))
-            failed = format_share(row["observed"])
-            chance = format_share(row["chance"])
-            span = f"{one['within_days']:g} days"
-            yield span, f"{row['num_returns']:,}", chance, failed, f"{low} to {high}"
+def _list_probation_cells(row: Wire, named: Callable[[str], str]) -> tuple[str, ...]:
+    low, high = (f"{100 * row[key]:.0f}" for key in ("low_7", "high_7"))
+    return (
+        named(row["node"]),
+        format_utc_day(row["returned_at"], with_year=False),
+        _name_action(row["action"]) if row["action"] else _name_cause(row["cause"]),
+        f"{100 * row['within_7']:.0f} % ({low} to {high})",
+        f"{100 * row['next_7']:.0f} %",
+        row["check"],
+        format_utc_day(row["until"], with_year=False),
+    )
 
 
 def _format_share(estimate: Estimate) -> str:

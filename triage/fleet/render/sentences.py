@@ -171,13 +171,9 @@ def _iterate_nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
     lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
     also = f"{count(watched, 'node')} under watch: {list_graded_names(standings, 'watch', _NAMES)}."
     if lemons:
-        rows = [row for row in standings["nodes"] if row["grade"] == "lemon"]
-        # Where it is known of each that it does not pay, nobody is told to take any out.
-        loss = rows and all(row.get("pays") is False for row in rows)
-        text = f"{count(lemons, 'lemon')}{'' if loss else ' to take out'}:"
-        text = f"{text} {list_graded_names(standings, 'lemon', _NAMES)}."
-        why = "Taking them out costs more than it saves. " if loss else ""
-        yield Headline("nodes", text, f"{why}{also if watched else ''}".strip(), "bad")
+        names = list_graded_names(standings, "lemon", _NAMES)
+        text = f"{count(lemons, 'lemon')} to take out: {names}."
+        yield Headline("nodes", text, also if watched else "", "bad")
     elif watched:
         yield Headline("nodes", f"No lemon. {also}", tone="may")
     elif stops["counted"] and not stops["triaged"]:

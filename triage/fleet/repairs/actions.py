@@ -17,7 +17,7 @@ from triage.fleet.record.columns import Flags
 from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, estimate_failed_share
 from triage.statistics.estimate import Estimate
-from triage.statistics.false_discovery import adjust_p_values
+from triage.statistics.rates import adjust_p_values
 
 _FALSE_DISCOVERY_RATE: Final = 0.05
 # On either side of a comparison; of fewer nodes even all against none says little.

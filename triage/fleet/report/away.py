@@ -16,8 +16,8 @@ from triage.domain.wire import UNSENT, Count, Share
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import Exposed
 from triage.fleet.record.faults import Faults, faults_of
-from triage.statistics.away.cost import SparesCost, compute_spares_costs
 from triage.statistics.away.forecast import SparesAt, SparesForecast, forecast_spares
+from triage.statistics.away.methods import SparesCost, compute_spares_costs
 from triage.statistics.away.steps import cut_outages
 from triage.statistics.estimate import Estimate
 from triage.statistics.next_period import Drift, estimate_next_events

@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 
 from triage.fleet.record.exposed import Exposed
-from triage.fleet.report.causes import Origin, OriginCount
 from triage.fleet.report.options import FleetOptions
-from triage.fleet.report.rates import Rates, SizeTest
+from triage.fleet.report.rates import Origin, OriginCount, Rates, SizeTest
 from triage.statistics.checkpoint import CheckpointPlan, compute_young_s, plan_checkpoints
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
@@ -21,9 +20,11 @@ from triage.statistics.ettr import (
     measure_ettr,
     solve_longest_restart_s,
 )
-from triage.statistics.limits import Limits, compute_gpu_limit, compute_useful_limit
 from triage.statistics.projection import (
+    Limits,
     Projection,
+    compute_gpu_limit,
+    compute_useful_limit,
     estimate_job_mtti,
     estimate_run_survival,
     project,

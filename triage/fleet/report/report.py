@@ -16,7 +16,6 @@ from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, convert_to_
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
 from triage.fleet.report.away import NextPeriod, NodesAway, estimate_next_period, measure_nodes_away
-from triage.fleet.report.causes import CauseCount, OriginCount, count_by_cause, count_by_origin
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
@@ -33,6 +32,8 @@ from triage.fleet.report.plan import (
 from triage.fleet.report.rates import (
     ByGeneration,
     BySize,
+    CauseCount,
+    OriginCount,
     Periods,
     Rates,
     SizeTest,
@@ -40,6 +41,8 @@ from triage.fleet.report.rates import (
     compare_periods,
     compare_sizes,
     compute_day_edges,
+    count_by_cause,
+    count_by_origin,
     divide_into_windows,
     estimate_by_generation,
     estimate_by_size,
@@ -173,36 +176,13 @@ class FleetReport(WireForm):
     """All answers; ``to_dict`` is the wire form ``triage.fleet/1``.
 
     Every :class:`Estimate` is ``{value, low, high, n, unit, level, notes}``, where ``value`` is
-    null after no event and bounds are null where there is none. Keys beside ``schema``,
-    ``cluster``, ``since``, ``until`` (RFC 3339) and ``notes``:
+    null after no event and bounds are null where there is none. Times are RFC 3339.
 
-    ==================  =========================================================================
-    ``exposure``        :class:`Exposure`: days, job_hours, gpu_hours, node_days, runs, sizes
-    ``stops``           :class:`Stops`: unexpected, counted, without_run, planned, triaged ``rates``
-    :class:`Rates`: ``mtti`` (h, of a job) and the same in other units ``reference_mtti``  Estimate
-    in h: MTTI of a job of ``exposure.reference_gpus`` ``causes``          list of
-    :class:`CauseCount` by leaf: category, row, count, share, rate ``origins``         list of
-    :class:`OriginCount`: hardware, software, maintenance, unknown ``mix``
-    :class:`CauseMix`: ``rows`` beside Llama 3's count and share, chi_square ``by_size``
-    list of :class:`BySize`: from_gpus, to_gpus, events, mtti ``size_test``       :class:`SizeTest`:
-    whether the rate per GPU-hour differs between sizes ``by_generation``   list of
-    :class:`ByGeneration` ``over_time``       list of :class:`Window`: ``from``, ``to`` (RFC 3339),
-    events, mtti ``dispersion``      :class:`Dispersion`: index (variance over mean), p_value,
-    clustered ``comparison``      :class:`Comparison`, later over earlier, and ``split`` (RFC 3339)
-    ``projection``      list of :class:`Projection`: num_gpus, mtti, software_fixed, warnings
-    ``survival``        list of :class:`SurvivalPoint`: num_gpus, hours, probability ``checkpoints``
-    list of :class:`CheckpointPlan`, that of the options first ``ettr``
-    :class:`EttrPlan`: expected, valid, measured, budget_min ``repairs``         :class:`Repairs`:
-    outages, mean_days, availability ``spares``          list of :class:`SpareRow`: basis,
-    repair_days, spares at 95/99/99.9 % ``away``            :class:`NodesAway`: in_sample, forecast,
-    methods, drift, costs, groups ``next_period``     :class:`NextPeriod`: stops and outages that it
-    is expected to see ``availability``    :class:`AvailabilitySpares`, null without outages
-    ``limits``          list of :class:`LimitRow`: GPUs at which saving takes all the time
-    ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value ``gaps``
-    :class:`Gaps`: ``curve`` (Kaplan-Meier) and ``weibull`` ``silent_days``     :class:`SilentDays`:
-    observed, expected, ``days`` (dates), likelihood ``options``         :class:`FleetOptions` as
-    used ==================
-    =========================================================================
+    ``rates`` say the same of the same stops in other units; ``reference_mtti`` (h) is that of a
+    job of ``exposure.reference_gpus``, which ``survival``, ``checkpoints``, ``ettr`` and
+    ``limits`` are worked out for. ``causes`` are by leaf, ``origins`` by where a cause lies, and
+    ``mix`` by row of the Llama 3 table. ``comparison`` is the later part over the earlier one,
+    ``spares`` and ``away`` say how many nodes to keep, ``gaps`` the times between stops.
     """
 
     cluster: str | None

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
 from triage.fleet.report.away import NodesAway
-from triage.fleet.report.causes import Origin, OriginCount
 from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.rates import Origin, OriginCount
 from triage.statistics.estimate import Estimate
 from triage.statistics.rates import estimate_mtti
 from triage.statistics.spares import (

@@ -10,9 +10,9 @@ from typing import Final
 
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
-from triage.fleet.report.causes import Origin, thin_dispersion
+from triage.fleet.report.rates import Origin, thin_dispersion
 from triage.fleet.report.report import FleetReport
-from triage.statistics.away.cost import SparesCost
+from triage.statistics.away.methods import SparesCost
 from triage.statistics.checkpoint import CheckpointPlan, plan_checkpoints
 from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate

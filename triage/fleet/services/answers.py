@@ -28,7 +28,7 @@ from triage.fleet.services.telemetry.rollups import (
     read_fleet_telemetry,
     sum_node_telemetry,
 )
-from triage.fleet.standings.hardware import with_hardware
+from triage.fleet.standings.parts import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
 from triage.fleet.store import telemetry

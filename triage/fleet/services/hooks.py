@@ -15,7 +15,7 @@ from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.parts import keep_seen_parts
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.weekly import enqueue_digest
-from triage.fleet.standings.hardware import with_sentences
+from triage.fleet.standings.parts import with_sentences
 from triage.fleet.standings.words import make_prior
 from triage.fleet.store.brought import count_brought, withdraw
 from triage.services.context import Context, FleetHooks

@@ -6,14 +6,13 @@ service: the record's less the time away.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from triage.domain.patterns import compile_re
-from triage.domain.precursor import PrecursorFlag
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.fleet.record.node_exposure import (
@@ -23,18 +22,25 @@ from triage.fleet.record.node_exposure import (
     measure_decayed_days,
     measure_time_in_runs,
 )
-from triage.fleet.standings.calls import CallRule, Calls, decide_calls
-from triage.fleet.standings.forecast import FIRST_DAYS, USUAL, Fading, compute_gamma_interval
+from triage.fleet.standings.forecast import (
+    FIRST_DAYS,
+    USUAL,
+    CallRule,
+    Calls,
+    Fading,
+    compute_gamma_interval,
+    decide_calls,
+)
 from triage.fleet.standings.history import FaultHistory, build_history
-from triage.fleet.standings.outliers import Excess, find_outliers
+from triage.fleet.standings.parts import OfLeaves, find_outlying_leaves
 from triage.fleet.standings.places import KINDS, PlaceRate, map_outlying_places, rate_record_places
-from triage.fleet.standings.repeated_part import OfLeaves, find_outlying_leaves
-from triage.fleet.standings.saving import Cost, estimate_cost
 from triage.fleet.standings.signs import Sign, collect_signs
 from triage.fleet.standings.strikes import (
     NS_PER_HOUR,
+    Excess,
     Strikes,
     build_strikes,
+    find_outliers,
     merge_episodes,
     sum_by_member,
 )
@@ -88,7 +94,6 @@ class StandingOptions:
     Where the record shows that forecasts tell nodes apart, they decide instead: a lemon is
     forecast to fail ``call_times`` as often as its peers, and ``call_share`` of the nodes are the
     most. How faults fade is learned from the record.
-    ``lost_h`` is what a fault costs each GPU of the job: the work since a checkpoint, the restart.
     """
 
     window_days: float = 56.0
@@ -101,13 +106,10 @@ class StandingOptions:
     stress_days: float = 30.0
     call_times: float = 2.0
     call_share: float = 0.02
-    lost_h: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0 < self.false_discovery_rate < 1:
             raise UsageError("a false-discovery rate lies between 0 and 1; 0.05 is usual")
-        if not 0 < self.lost_h < float("inf"):
-            raise UsageError("lost_h is hours, and more than none")
         if not (self.call_times > 0 and 0 < self.call_share <= 1):
             raise UsageError("call_times is above 0, and call_share lies between 0 and 1")
         if self.window_days <= 0:
@@ -147,13 +149,10 @@ class Measures:
     calls: Calls | None
     num_left_out: int
     places: tuple[PlaceRate, ...]
-    cost: Cost | None
     bounds: tuple[Floats, Floats]
 
 
-def measure_record(
-    record: FleetRecord, options: StandingOptions, flags: Sequence[PrecursorFlag] = ()
-) -> Measures:
+def measure_record(record: FleetRecord, options: StandingOptions) -> Measures:
     """Everything that the grades of a record are made from."""
     num_nodes, until_ns = len(record.nodes), record.until_ns
     from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
@@ -209,7 +208,7 @@ def measure_record(
         rate=rate,
         fading=fading,
         shrunk=shrink_rates(fading.shape, rate, decayed, weighed_days) if blame.any() else None,
-        signs=collect_signs(record, from_ns, flags, drains=basis != OUTAGES),
+        signs=collect_signs(record, from_ns, drains=basis != OUTAGES),
         num_tested=int(np.count_nonzero(of_rest > 0)),
         basis=basis,
         history=history,
@@ -220,7 +219,6 @@ def measure_record(
         else compute_gamma_interval(calls.now.faults, calls.now.weight),
         num_left_out=every_strike.num_left_out,
         places=places,
-        cost=estimate_cost(record, history, options.lost_h),
     )
 
 

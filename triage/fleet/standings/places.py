@@ -14,7 +14,7 @@ import numpy as np
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, check_level
-from triage.statistics.false_discovery import adjust_p_values
+from triage.statistics.rates import adjust_p_values
 from triage.statistics.rates import estimate_rate as plain_rate
 
 KINDS: Final = ("generation", "batch", "rack", "cage", "slot", "leaf_switch")

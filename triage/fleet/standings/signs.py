@@ -6,14 +6,13 @@ maintenance takes all nodes out and a software bug prints the same Xid everywher
 make a lemon.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from triage.domain.health import CheckResult, Outcome
-from triage.domain.precursor import PrecursorFlag
 from triage.fleet.record.columns import FleetRecord, Floats, NodeSignals
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
@@ -45,19 +44,10 @@ class Sign:
 
 
 def collect_signs(
-    record: FleetRecord,
-    from_ns: int,
-    flags: Iterable[PrecursorFlag] = (),
-    *,
-    drains: bool = True,
+    record: FleetRecord, from_ns: int, *, drains: bool = True
 ) -> dict[str, tuple[Sign, ...]]:
-    """The signs against each node that has any; ``drains`` count from ``from_ns`` on.
-
-    ``flags`` are of counters that announce faults in this very record, so they are grave.
-    """
+    """The signs against each node that has any; ``drains`` count from ``from_ns`` on."""
     found: dict[str, list[Sign]] = {}
-    for flag in flags:
-        found.setdefault(flag.node, []).append(Sign(flag.text, grave=True))
     for node, signals in record.signals.items():
         if failing := [one for one in signals.checks if one.outcome is Outcome.FAIL]:
             found.setdefault(node, []).append(Sign(_describe_checks(failing), grave=True))

@@ -17,10 +17,8 @@ from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measure_record
+from triage.fleet.standings.parts import map_repeated_parts
 from triage.fleet.standings.places import PlaceRate, describe_place
-from triage.fleet.standings.precursors import judge_precursors
-from triage.fleet.standings.repeated_part import map_repeated_parts
-from triage.fleet.standings.saving import Cost, describe_saving, estimate_saved_gpu_hours
 from triage.fleet.standings.signs import Sign, find_passed_stress_check
 from triage.fleet.standings.words import Ahead, Figures, Words, list_grade_reasons
 
@@ -29,18 +27,8 @@ _PER: Final = 1000.0
 _MOST_PLACES: Final = 100
 _WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
 _AWAY_THROUGHOUT: Final = "it was out of service throughout: without exposure there is no standing"
-_UNKNOWN_COST: Final = (
-    "whether taking it out pays cannot be told: no run says how many GPUs a job and a node have"
-)
 _CHANCE: Final = 0.05
 _ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
-
-
-def compute_standings(
-    record: FleetRecord, *, options: StandingOptions | None = None
-) -> tuple[Standing, ...]:
-    """The standing of every node of the record, the worst first; see :func:`fleet_standings`."""
-    return fleet_standings(record, options=options).nodes
 
 
 def fleet_standings(
@@ -51,8 +39,7 @@ def fleet_standings(
     A node that no run names has no exposure: its grade is ``unknown``, and it says so.
     """
     options = options or StandingOptions()
-    precursors = judge_precursors(record)
-    seen = measure_record(record, options, precursors.flags)
+    seen = measure_record(record, options)
     parts = map_repeated_parts(record, seen.strikes) if seen.basis != OUTAGES else {}
     rows = list(_iterate_standings(record, seen, options, parts))
     rows.sort(key=lambda row: _get_sort_key(row, seen))
@@ -71,7 +58,6 @@ def fleet_standings(
         half_life_days=seen.fading.slow,
         false_discovery_rate=options.false_discovery_rate,
         notes=tuple(_iterate_notes(seen, options)),
-        precursors=precursors,
         basis=seen.basis,
         walked=seen.calls.walked if seen.calls is not None else None,
         places=tuple(place_of(row) for row in seen.places[:_MOST_PLACES]),
@@ -189,7 +175,7 @@ def _iterate_standings(
         yield Standing(
             name,
             grade,
-            (*reasons, *_explain_saving(grade, ahead, seen.cost)),
+            reasons,
             *figures,
             part,
             leaf,
@@ -198,28 +184,7 @@ def _iterate_standings(
             forecast_low=ahead.low,
             forecast_high=ahead.high,
             times=ahead.times,
-            saved_gpu_hours=(per_day := _estimate_saving(ahead, seen.cost)),
-            pays=None if seen.cost is None or per_day is None else per_day > seen.cost.node_day,
         )
-
-
-def _estimate_saving(ahead: Ahead, cost: Cost | None) -> float | None:
-    """GPU-hours for each node-day out of service.
-
-    None where nothing says what a fault costs, or where forecasts decide nothing.
-    """
-    if cost is None or not ahead.decided:
-        return None
-    return estimate_saved_gpu_hours(cost, ahead.faults, ahead.times)
-
-
-def _explain_saving(grade: Grade, ahead: Ahead, cost: Cost | None) -> tuple[str, ...]:
-    """Of a lemon that a forecast names, whether taking it out pays."""
-    if grade is not Grade.LEMON or not ahead.decided:
-        return ()
-    if cost is None:
-        return (_UNKNOWN_COST,)
-    return (describe_saving(cost, estimate_saved_gpu_hours(cost, ahead.faults, ahead.times)),)
 
 
 def _find_ahead(seen: Measures, node: int) -> Ahead | None:

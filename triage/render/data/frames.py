@@ -3,75 +3,43 @@
 Lists of ranks are tuples of ints; the rest is as :mod:`triage.render.data.tables` says.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.report import Answer, Because, Coverage, RankState
-from triage.render.data.tables import TIME, build_table
+from triage.render.data.tables import build_table, parse_columns
 from triage.render.words.moments import build_timeline_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SUSPECTS: Mapping[str, str] = {
-    "position": "int64",
-    "node": "string",
-    "ranks": "object",
-    "gpus": "object",
-    "category": "string",
-    "score": "float64",
-    "role": "string",
-    "action": "string",
-    "because": "string",
-    "num_because": "int64",
-}
+SUSPECTS: Final = parse_columns(
+    "position int64, node string, ranks object, gpus object, category string, "
+    "score float64, role string, action string, because string, num_because int64"
+)
 """One row per suspect. ``because`` holds its reasons, one a line, each with its place."""
 
-RANKS: Mapping[str, str] = {
-    "rank": "int64",
-    "node": "string",
-    "state": "string",
-    "pg": "string",
-    "desc": "string",
-    "seq_id": "Int64",
-    "op": "string",
-    "late_ms": "float64",
-    "artifact": "string",
-}
+RANKS: Final = parse_columns(
+    "rank int64, node string, state string, pg string, desc string, seq_id Int64, "
+    "op string, late_ms float64, artifact string"
+)
 """One row per rank at the moment of the dumps; ``state`` as in ``RankState``."""
 
-COLLECTIVES: Mapping[str, str] = {
-    "pg": "string",
-    "desc": "string",
-    "seq_id": "Int64",
-    "op": "string",
-    "waiting": "object",
-    "missing": "object",
-    "mismatched": "object",
-    "num_waiting": "int64",
-    "num_missing": "int64",
-    "num_mismatched": "int64",
-}
+COLLECTIVES: Final = parse_columns(
+    "pg string, desc string, seq_id Int64, op string, waiting object, missing object, "
+    "mismatched object, num_waiting int64, num_missing int64, num_mismatched int64"
+)
 """One row per collective at a frontier; the three lists hold global ranks, ascending."""
 
-TIMELINE: Mapping[str, str] = {
-    "at": TIME,
-    "from_stop_s": "Float64",
-    "node": "string",
-    "rank": "Int64",
-    "kind": "string",
-    "category": "string",
-    "text": "string",
-}
+TIMELINE: Final = parse_columns(
+    "at time, from_stop_s Float64, node string, rank Int64, kind string, category string, "
+    "text string"
+)
 """One row per first root evidence of a node, and the stop itself, in the order of time."""
 
-COVERAGE: Mapping[str, str] = {
-    "what": "string",
-    "count": "Int64",
-    "rank": "Int64",
-    "artifact": "string",
-    "text": "string",
-}
+COVERAGE: Final = parse_columns(
+    "what string, count Int64, rank Int64, artifact string, text string"
+)
 """The four counts first (``ranks_expected``, ``dumps_read``, ``lines_read``,
 ``lines_not_understood``), then a row per ``rank_without_dump``, ``partial`` and ``unreadable``
 artifact with its reason, and ``note``."""

@@ -6,7 +6,7 @@ that may be missing are ``Int64``, times are aware UTC, lists are tuples.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from triage.render.words.clean import make_encodable
 
@@ -16,94 +16,51 @@ if TYPE_CHECKING:
 # Microseconds reach every year that a log can print; nanoseconds end in 2262.
 TIME = "datetime64[us, UTC]"
 
-EVIDENCE: Mapping[str, str] = {
-    "artifact": "string",
-    "line": "Int64",
-    "at": TIME,
-    "clock": "string",
-    "node": "string",
-    "rank": "Int64",
-    "kind": "string",
-    "code": "Int64",
-    "gpu": "string",
-    "category": "string",
-    "role": "string",
-    "signature": "string",
-    "text": "string",
-    "count": "int64",
-}
+
+def parse_columns(text: str) -> Mapping[str, str]:
+    """Dtypes by name of columns that are written ``name dtype, name dtype``."""
+    columns = (column.split() for column in text.split(","))
+    return {name: TIME if dtype == "time" else dtype for name, dtype in columns}
+
+
+EVIDENCE: Final = parse_columns(
+    "artifact string, line Int64, at time, clock string, node string, rank Int64, "
+    "kind string, code Int64, gpu string, category string, role string, signature string, "
+    "text string, count int64"
+)
 """One row per dated fact, as ``triage parse`` prints it; ``count`` is how many lines are alike."""
 
-LATENESS: Mapping[str, str] = {
-    "rank": "int64",
-    "node": "string",
-    "late_ms": "float64",
-    "held_share": "float64",
-    "num_matched": "int64",
-}
+LATENESS: Final = parse_columns(
+    "rank int64, node string, late_ms float64, held_share float64, num_matched int64"
+)
 """One row per rank, latest first. ``late_ms`` is the delay it causes per operation,
 ``held_share`` the share of operations that it holds up, over ``num_matched`` compared ones."""
 
-INCIDENTS: Mapping[str, str] = {
-    "id": "string",
-    "job_id": "string",
-    "cluster": "string",
-    "state": "string",
-    "kind": "string",
-    "category": "string",
-    "confidence": "Float64",
-    "summary": "string",
-    "cordon": "object",
-    "revision": "int64",
-    "provisional": "bool",
-    "resolved_as": "string",
-    "created_at": TIME,
-    "settled_at": TIME,
-}
+INCIDENTS: Final = parse_columns(
+    "id string, job_id string, cluster string, state string, kind string, category string, "
+    "confidence Float64, summary string, cordon object, revision int64, provisional bool, "
+    "resolved_as string, created_at time, settled_at time"
+)
 """One row per incident, newest first; what the verdict says is missing before there is one."""
 
-ARTIFACTS: Mapping[str, str] = {
-    "id": "string",
-    "node": "string",
-    "rank": "Int64",
-    "kind": "string",
-    "filename": "string",
-    "bytes": "int64",
-    "state": "string",
-    "reason": "string",
-    "sha256": "string",
-    "created_at": TIME,
-}
+ARTIFACTS: Final = parse_columns(
+    "id string, node string, rank Int64, kind string, filename string, bytes int64, "
+    "state string, reason string, sha256 string, created_at time"
+)
 """One row per uploaded file, in the order they came."""
 
-SENT: Mapping[str, str] = {
-    "member": "string",
-    "status": "int64",
-    "reason": "string",
-    "id": "string",
-}
+SENT: Final = parse_columns("member string, status int64, reason string, id string")
 """One row per file of an upload; ``status`` 200 was there already, 201 is new, 4xx is refused."""
 
-REPEATS: Mapping[str, str] = {
-    "incident_id": "string",
-    "job_id": "string",
-    "at": TIME,
-    "node": "string",
-    "part": "string",
-    "why": "string",
-}
+REPEATS: Final = parse_columns(
+    "incident_id string, job_id string, at time, node string, part string, why string"
+)
 """One row per earlier incident that convicted the same node, newest first."""
 
-SIMILAR: Mapping[str, str] = {
-    "name": "string",
-    "score": "float64",
-    "why": "string",
-    "job_id": "string",
-    "at": TIME,
-    "category": "string",
-    "node": "string",
-    "summary": "string",
-}
+SIMILAR: Final = parse_columns(
+    "name string, score float64, why string, job_id string, at time, category string, "
+    "node string, summary string"
+)
 """One row per earlier incident, most similar first; ``why`` adds up to ``score``."""
 
 

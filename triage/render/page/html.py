@@ -4,30 +4,50 @@ The page loads nothing: no address of another place stands in it, and its policy
 only its own style sheet and its own script. Without the script it loses a hover line.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
+from types import SimpleNamespace
+from typing import Final
 
-from triage.domain.report import Answer, RankState, StandingRanks, Waits
-from triage.render.page.sections import (
-    NOTHING,
-    make_scroll_box,
-    make_section,
-    render_collectives,
-    render_coverage,
-    render_next_steps,
-    render_suspects,
-    render_symptoms,
-    render_verdict,
-    render_victims,
-)
+from jinja2 import Template
+
+from triage.domain.counts import count
+from triage.domain.report import Answer
 from triage.render.page.style import CSS, POLICY, SCRIPT
-from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
-from triage.render.pictures.markup import Html, join, make_element, make_html_table, trust_markup
+from triage.render.page.templates import make_environment
+from triage.render.pictures import graph, grid, progress_svg, timeline_svg
+from triage.render.pictures.markup import trust_markup
+from triage.render.words.answer import describe_victims, list_coverage_facts
 from triage.render.words.clean import format_one_line
 from triage.render.words.moments import build_timeline_rows, list_days
-from triage.render.words.ranges import condense, condense_names
-from triage.render.words.stacks import StackTree, order_odd_first, place_words, stack_tree
+from triage.render.words.next_step import (
+    cordon_commands,
+    describe_next_step,
+    list_inspection_commands,
+)
+from triage.render.words.stacks import StackTree, order_odd_first, stack_tree
 
-_HINT = "Point at a square to see its rank; the table above has them all."
+_DEFAULT_TOP: Final = 50
+_LIST_CHARS: Final = 400
+_INDENT: Final = "| "
+_DRAW: Final = SimpleNamespace(
+    timeline=timeline_svg.as_svg,
+    timeline_table=timeline_svg.as_table,
+    progress=progress_svg.as_svg,
+    progress_table=progress_svg.as_table,
+    boxes=graph.select_boxes,
+    waits=graph.as_svg,
+    waits_list=graph.as_list,
+    legend=grid.render_grid_legend,
+    grid=grid.as_svg,
+    late=grid.render_late_table,
+)
+"""The pictures of the page and their tables, by the names that the template calls them."""
+
+
+@cache
+def _load_template() -> Template:
+    return make_environment().get_template("report.html")
 
 
 def render(answer: Answer, *, top: int | None = None) -> str:
@@ -36,142 +56,28 @@ def render(answer: Answer, *, top: int | None = None) -> str:
     Order: verdict, next step, what was seen first, suspects with their reasons, coverage, then the
     pictures, the time line first. ``top`` is the number of suspects shown (50 when None).
     """
-    title = format_one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}", 120)
-    head = make_element(
-        "head",
-        None,
-        make_element("meta", {"charset": "utf-8"}),
-        make_element(
-            "meta", {"http-equiv": "Content-Security-Policy", "content": trust_markup(POLICY)}
-        ),
-        make_element(
-            "meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}
-        ),
-        make_element("meta", {"name": "referrer", "content": "no-referrer"}),
-        make_element("title", None, title),
-        make_element("style", None, trust_markup(CSS)),
+    job, moments, places = answer.job, build_timeline_rows(answer), order_odd_first(answer)
+    sizes = ((job.world_size, "rank"), (job.num_nodes, "node"))
+    text = _load_template().render(
+        answer=answer,
+        title=format_one_line(f"{job.job_id or 'job'}: {answer.verdict.summary}", 120),
+        policy=POLICY,
+        css=trust_markup(CSS),
+        script=trust_markup(SCRIPT),
+        draw=_DRAW,
+        top=_DEFAULT_TOP if top is None else top,
+        sizes=[count(number, noun) for number, noun in sizes if number is not None],
+        step=describe_next_step(answer),
+        commands=cordon_commands(answer),
+        looks=list_inspection_commands(answer),
+        victims=describe_victims(answer.victims, max_chars=_LIST_CHARS),
+        coverage=list(list_coverage_facts(answer.coverage, max_chars=_LIST_CHARS)),
+        moments=moments,
+        days=list_days(moments),
+        places=places,
+        tree=list(_iterate_tree_lines(stack_tree(places))),
     )
-    body = make_element(
-        "body",
-        None,
-        make_element(
-            "main",
-            None,
-            make_element("header", None, render_verdict(answer)),
-            render_next_steps(answer),
-            render_symptoms(answer.symptoms),
-            render_suspects(answer.suspects, top),
-            render_victims(answer.victims),
-            render_coverage(answer.coverage),
-            _render_timeline(answer),
-            _render_progress(answer),
-            _render_waits(answer.waits),
-            _render_ranks(answer.ranks),
-            _render_stacks(answer),
-            render_collectives(answer.collectives),
-        ),
-        make_element("script", None, trust_markup(SCRIPT)),
-    )
-    return f"<!DOCTYPE html>\n{make_element('html', {'lang': 'en'}, head, body)}\n"
-
-
-def _render_timeline(answer: Answer) -> Html:
-    shown = build_timeline_rows(answer)
-    if not shown:
-        return NOTHING
-    dates = list_days(shown)
-    day = f" on {dates[0]}" if len(dates) == 1 else ""
-    return make_section(
-        "What happened when",
-        make_element(
-            "p", {"class": "soft"}, f"The first error of each node beside the stop{day}, in UTC."
-        ),
-        make_scroll_box(timeline_svg.as_svg(shown), by_keyboard=True),
-        make_scroll_box(timeline_svg.as_table(shown, with_day=len(dates) > 1)),
-    )
-
-
-def _render_progress(answer: Answer) -> Html:
-    picture, table = progress_svg.as_svg(answer.progress), progress_svg.as_table(answer.progress)
-    if answer.progress is None or not (picture or table):
-        return NOTHING
-    return make_section(
-        "How the job moved",
-        make_element("p", {"class": "soft"}, answer.progress.said),
-        make_scroll_box(picture, by_keyboard=True),
-        make_scroll_box(table),
-    )
-
-
-def _render_waits(waits: Waits) -> Html:
-    shown, omitted = graph.select_boxes(waits)
-    if not shown:
-        return NOTHING
-    note = f"{omitted:,} smaller boxes are not drawn." if omitted else ""
-    return make_section(
-        "Who waits for whom",
-        make_element("p", {"class": "soft"}, f"An arrow means \u201cwaits for\u201d. {note}"),
-        make_scroll_box(graph.as_svg(waits), by_keyboard=True),
-        make_element(
-            "details", None, make_element("summary", None, "The same as text"), graph.as_list(waits)
-        ),
-    )
-
-
-def _render_ranks(ranks: Sequence[RankState]) -> Html:
-    if not ranks:
-        return NOTHING
-    return make_section(
-        "Ranks",
-        make_scroll_box(grid_svg.render_grid_legend(ranks)),
-        make_scroll_box(grid_svg.as_svg(ranks), by_keyboard=True),
-        make_element("p", {"id": "tip", "class": "soft"}, _HINT),
-        grid_svg.render_late_table(ranks),
-    )
-
-
-_CELL_CHARS = 120
-_INDENT = "| "
-
-
-def _render_stacks(answer: Answer) -> Html:
-    """A row for each place, and the merged tree below it; nothing without stacks."""
-    places = order_odd_first(answer)
-    if not places:
-        return NOTHING
-    lines = list(_iterate_tree_lines(stack_tree(places)))
-    return make_section(
-        "Where the ranks stand",
-        make_scroll_box(
-            make_html_table(("Ranks", "How many", "Nodes", "Where"), map(_place, places))
-        ),
-        make_element(
-            "details",
-            None,
-            make_element("summary", None, "All stacks as one tree"),
-            make_element(
-                "pre",
-                {"tabindex": 0},
-                join((make_element("span", None, line) for line in lines), "\n"),
-            ),
-        ),
-    )
-
-
-def _place(one: StandingRanks) -> Html:
-    cells = (
-        f"{len(one.ranks):,}",
-        condense_names(one.nodes, max_chars=_CELL_CHARS),
-        place_words(one),
-    )
-    return make_element(
-        "tr",
-        None,
-        make_element(
-            "th", {"scope": "row", "class": "mono"}, condense(one.ranks, max_chars=_CELL_CHARS)
-        ),
-        join(make_element("td", None, cell) for cell in cells),
-    )
+    return f"{text}\n"
 
 
 def _iterate_tree_lines(root: StackTree) -> Iterator[str]:

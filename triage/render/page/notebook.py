@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from triage.domain.report import Answer, Suspect
 from triage.render.pictures import graph, timeline_svg
 from triage.render.pictures.markup import Html, make_element, make_html_table, trust_markup
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.clean import format_one_line
 from triage.render.words.moments import build_timeline_rows
 from triage.render.words.next_step import (

@@ -5,7 +5,7 @@ from typing import Final
 
 from triage.domain.report import Answer
 from triage.render.page.style import CSS
-from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
+from triage.render.pictures import graph, grid, progress_svg, timeline_svg
 from triage.render.words.moments import build_timeline_rows
 
 # The ground that a picture stands on; a page brings its own.
@@ -45,7 +45,7 @@ class ReportPictures:
 
     def ranks(self) -> Picture:
         """Every rank as a square by its state: a column a node, or rows of ranks."""
-        return make_picture("ranks", grid_svg.as_svg(self._answer.ranks))
+        return make_picture("ranks", grid.as_svg(self._answer.ranks))
 
     def waits(self) -> Picture:
         """Who waits for whom: boxes of ranks, arrows that mean "waits for"."""

@@ -1,7 +1,9 @@
-"""Grid: where each rank has its cell.
+"""Grid: where each rank has its cell, and all of them as inline SVG with a legend as a table.
 
 When nodes are known, a node is a column of its local ranks and columns stand in bands;
-a node that stopped is a stripe. Else ranks stand in rows of 64 (of 128 past 4,096).
+a node that stopped is a stripe. Else ranks stand in rows of 64 (of 128 past 4,096). 16,384
+squares as elements would be a megabyte; joined runs in one path a state are a tenth of it at
+most. A state shows by pattern, ring and table, never by colour alone.
 """
 
 from collections import defaultdict
@@ -9,7 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import orjson
+
 from triage.domain.report import RankState
+from triage.render.pictures.markup import Html, join, make_element, make_html_table, trust_markup
+from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense
 
 STATES = ("culprit", "possible", "no_dump", "waiting", "idle", "unknown")
@@ -151,3 +157,205 @@ def summarize_ranks(ranks: Sequence[RankState]) -> str:
         which = f" ({condense(members, max_chars=80)})" if name in STATES[:3] else ""
         parts.append(f"{len(members):,} {name.replace('_', ' ')}{which}")
     return ", ".join(parts)
+
+
+MEANING = {
+    "culprit": "the others wait for it",
+    "possible": "may be the one; not convicted",
+    "no_dump": "left no dump",
+    "waiting": "waits for another rank",
+    "idle": "everything it issued is done",
+    "unknown": "nothing is known of it",
+}
+_MAX_RINGS = 64
+# Below this a square is too small for a sign of its own.
+_SIGN_SIZE = 14
+_SIGN = {"culprit": "\N{MULTIPLICATION SIGN}", "possible": "?", "no_dump": "\N{EN DASH}"}
+_MAX_LATE = 20
+# More places than this would make the page heavy; the tip then says rank, node and state.
+_MAX_PLACES = 4096
+_MAX_RANK_CHARS = 300
+
+_PATTERNS = trust_markup(
+    '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+    '<path class="hatch-ground" d="M0 0h6v6h-6z"/>'
+    '<path class="hatch-line" d="M-1 1L1 -1M0 6L6 0M5 7L7 5"/></pattern>'
+    '<pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse">'
+    '<path class="hatch-ground" d="M0 0h4v4h-4z"/>'
+    '<path class="dot" d="M1 1h1v1h-1z"/></pattern></defs>'
+)
+
+
+def as_svg(ranks: Sequence[RankState]) -> Html:
+    """The picture; a sentence instead when there are too many ranks, nothing without any."""
+    if len(ranks) > MAX_CELLS:
+        return make_element(
+            "p", None, f"{len(ranks):,} ranks are too many to draw; the table has them."
+        )
+    grid = arrange(ranks)
+    if grid is None:
+        return trust_markup("")
+    # A ring around a small square at the edge needs room.
+    edge = 1 if grid.size >= _SIGN_SIZE else 12
+    order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
+    title = f"{len(ranks):,} ranks, {order}"
+    return make_element(
+        "svg",
+        {
+            "id": "grid",
+            "class": "grid",
+            "role": "img",
+            "aria-label": title,
+            "viewBox": f"-{edge} 0 {grid.width + 2 * edge} {grid.height + edge}",
+            "width": grid.width + 2 * edge,
+            "height": grid.height + edge,
+            "data-cells": _encode_hover(grid),
+        },
+        make_element("title", None, title),
+        make_element("desc", None, summarize_ranks(ranks)),
+        _PATTERNS,
+        join(
+            make_element("text", {"class": "name", "x": x, "y": y}, text)
+            for x, y, text in grid.labels
+        ),
+        join(_draw_states(grid)),
+        _draw_lines(grid),
+        join(_draw_marks(grid)),
+    )
+
+
+def render_grid_legend(ranks: Sequence[RankState]) -> Html:
+    """Legend and text twin of the picture: state, meaning, count, ranks."""
+    rows = (
+        make_element(
+            "tr",
+            None,
+            make_element("th", {"scope": "row"}, _draw_swatch(name), " ", name.replace("_", " ")),
+            make_element("td", None, MEANING[name]),
+            make_element("td", {"class": "count"}, f"{len(members):,}"),
+            make_element("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
+        )
+        for name, members in group_ranks_by_state(ranks)
+    )
+    names = ("State", "Meaning", "Count", "Ranks")
+    return make_html_table(names, rows, name="legend", caption="The ranks by state")
+
+
+def render_late_table(ranks: Sequence[RankState]) -> Html:
+    """The ranks that delay the others most, of a job that does not hang; else nothing."""
+    late = [state for state in ranks if state.late_ms]
+    late.sort(key=lambda state: (-(state.late_ms or 0.0), state.rank))
+    if not late:
+        return trust_markup("")
+    rows = (
+        make_element(
+            "tr",
+            None,
+            make_element("th", {"scope": "row"}, str(state.rank)),
+            make_element("td", None, state.node or "unknown"),
+            make_element("td", {"class": "count"}, f"{state.late_ms:,.1f}"),
+        )
+        for state in late[:_MAX_LATE]
+    )
+    return make_html_table(
+        ("Rank", "Node", "Delay per operation in ms"), rows, caption="The latest ranks"
+    )
+
+
+def _draw_swatch(name: str) -> Html:
+    return make_element(
+        "svg",
+        {"class": "grid", "width": 14, "height": 14, "aria-hidden": "true"},
+        make_element("path", {"class": f"state {name}", "d": "M1 1h12v12h-12z"}),
+        make_element("text", {"class": f"sign {name}", "x": 7, "y": 11}, _SIGN.get(name)),
+    )
+
+
+def _draw_states(grid: Grid) -> list[Html]:
+    by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
+    for cell in grid.cells:
+        by_state[choose_state(cell.state)].append(cell)
+    return [
+        make_element("path", {"class": f"state {name}", "d": _draw_squares(cells, grid.size)})
+        for name, cells in reversed(by_state.items())
+        if cells
+    ]
+
+
+def _draw_squares(cells: Sequence[Cell], size: int) -> str:
+    return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in join_spans(cells, size))
+
+
+def _draw_lines(grid: Grid) -> Html:
+    """Lines of the page's colour between the squares, so that joined runs read as cells."""
+    size = grid.size
+    upright: list[str] = []
+    columns: dict[int, list[int]] = {}
+    for x, y in sorted({(cell.x, cell.y) for cell in grid.cells}):
+        columns.setdefault(x, []).append(y)
+    for x, ys in columns.items():
+        start = previous = ys[0]
+        for y in [*ys[1:], -1]:
+            if y != previous + size:
+                upright.append(f"M{x} {start}v{previous + size - start}")
+                start = y
+            previous = y
+    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, size))
+    return make_element("path", {"class": "lines", "d": "".join(upright) + "".join(level)})
+
+
+def _draw_marks(grid: Grid) -> list[Html]:
+    marked = [cell for cell in grid.cells if choose_state(cell.state) in _SIGN]
+    if grid.size >= _SIGN_SIZE:
+        half = grid.size // 2
+        return [
+            make_element(
+                "text",
+                {
+                    "class": f"sign {choose_state(cell.state)}",
+                    "x": cell.x + half,
+                    "y": cell.y + half + 4,
+                },
+                _SIGN[choose_state(cell.state)],
+            )
+            for cell in marked
+        ]
+    ringed = [cell for cell in marked if choose_state(cell.state) != "no_dump"]
+    if len(ringed) > _MAX_RINGS:
+        return []
+    middle = grid.size / 2
+    return [
+        make_element(
+            "circle",
+            {
+                "class": f"ring {choose_state(cell.state)}",
+                "cx": cell.x + middle,
+                "cy": cell.y + middle,
+                "r": max(9, grid.size),
+            },
+        )
+        for cell in ringed
+    ]
+
+
+def _encode_hover(grid: Grid) -> str:
+    """The words for each cell that ``style.SCRIPT`` shows under the picture, as JSON."""
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
+    cells = {
+        "size": grid.size,
+        "columns": grid.columns,
+        "states": "".join(str(STATES.index(choose_state(cell.state))) for cell in grid.cells),
+        "names": [name.replace("_", " ") for name in STATES],
+        "strips": [(x, y, format_one_line(node), ranks) for x, y, node, ranks in grid.strips()],
+        "places": list(places) if len(places) <= _MAX_PLACES else [],
+        "at": [(number, len(list(run))) for number, run in groupby(numbers)],
+    }
+    return orjson.dumps(cells).decode("utf-8")
+
+
+def _place(state: RankState) -> str:
+    """``mesh_tp all_reduce #812``, as far as it is known."""
+    words = [format_one_line(word, 40) for word in (state.desc or state.pg, state.op) if word]
+    words += [f"#{state.seq_id}"] if state.seq_id is not None else []
+    return " ".join(words)

@@ -6,6 +6,9 @@ A plain ``str`` is foreign text: it is cleaned and escaped. Only what ``make_ele
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import TypeAlias
+
+from markupsafe import Markup
 
 from triage.render.words.clean import format_one_line
 
@@ -17,10 +20,8 @@ _VOID = frozenset({"br", "meta"})
 Attributes = Mapping[str, str | int | float | bool | None]
 
 
-class Html(str):
-    """Markup that is already safe."""
-
-    __slots__ = ()
+Html: TypeAlias = Markup
+"""Markup that is already safe."""
 
 
 def make_element(tag: str, attributes: Attributes | None = None, /, *children: str | None) -> Html:
@@ -106,5 +107,5 @@ def _attribute(name: str, value: str | float | bool | None) -> str:
         return ""
     if value is True:
         return f" {name}"
-    text = value if isinstance(value, Html) else format_one_line(str(value))
+    text = str(value) if isinstance(value, Html) else format_one_line(str(value))
     return f' {name}="{escape(text)}"'

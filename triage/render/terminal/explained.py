@@ -21,8 +21,7 @@ from triage.render.terminal.text import (
     format_item,
     join_sections,
 )
-from triage.render.words.answer import describe_cause, restart_text
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import describe_cause, format_belief, restart_text
 from triage.render.words.next_step import list_missing_inputs
 from triage.render.words.ranges import condense_names, name_ranks
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from triage.domain.counts import count
 from triage.render.terminal.text import BOLD, DIM, RED, Line, format_item
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.clean import count_cells, cut, format_one_line
 
 _Row = Mapping[str, Any]

@@ -19,10 +19,10 @@ from triage.render.words.answer import (
     describe_symptom_facts,
     describe_symptom_place,
     describe_victims,
+    format_belief,
     list_coverage_facts,
     restart_text,
 )
-from triage.render.words.belief import format_belief
 from triage.render.words.clean import count_cells, cut, format_one_line
 from triage.render.words.moments import (
     MARKS,

@@ -1,15 +1,22 @@
-"""Answer: the phrases about an answer that terminal, page and notebook share."""
+"""Answer: the phrases about an answer that terminal, page, notebook and messages share."""
 
 from collections.abc import Callable, Iterator, Sequence
 
-from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.category import LLAMA3_ROW, Category, Role, VerdictKind
 from triage.domain.counts import count
 from triage.domain.next_step import Symptom
-from triage.domain.report import Coverage, Victims
+from triage.domain.report import Answer, Coverage, Victims
 from triage.domain.restart import Restart, RestartDecision
 from triage.domain.wire import format_iso_utc
 from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense, condense_names
+
+_MOST = 0.99
+
+
+def format_belief(probability: float) -> str:
+    """``0.97``; what would round to 1.00 is ``0.99``: the whole number is in the JSON."""
+    return f"{min(probability, _MOST):.2f}"
 
 
 def describe_cause(category: Category) -> str:
@@ -99,3 +106,35 @@ def describe_symptom(one: Symptom) -> str:
     facts, place = describe_symptom_facts(one), describe_symptom_place(one)
     head, tail = f"{facts}: " if facts else "", f" ({place})" if place else ""
     return f"{head}{format_one_line(one.text, 400)}{tail}"
+
+
+_FABRIC = frozenset({Category.NETWORK, Category.NIC})
+_NOT_OF_A_NODE = frozenset(
+    {
+        Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH,
+        Category.GPU_OOM, Category.DEPENDENCY, Category.STORAGE,
+    }
+)  # fmt: skip
+
+
+def explain_test_groups(answer: Answer) -> str | None:
+    """The reason in half a sentence; None where a node is convicted, or none is in question."""
+    verdict = answer.verdict
+    if verdict.kind is VerdictKind.HEALTHY or verdict.category in _NOT_OF_A_NODE:
+        return None
+    if verdict.category is Category.SDC:
+        return "corruption that no error reports has to be seen more than once"
+    if any(one.role is Role.CULPRIT and one.node for one in answer.suspects):
+        return None
+    possible = {one.node for one in answer.suspects if one.role is Role.POSSIBLE and one.node}
+    if len(possible) > 1:
+        return f"{len(possible)} nodes may be the cause, and none is convicted"
+    if verdict.kind is VerdictKind.STRAGGLER or answer.slow_job is not None:
+        return "the job is slow, and no node explains it"
+    if verdict.category is Category.NCCL_TIMEOUT:
+        return "collectives time out, and no node explains it"
+    if verdict.category in _FABRIC:
+        return "the fabric stalls, and no node explains it"
+    if verdict.kind is VerdictKind.INCONCLUSIVE:
+        return "the evidence names no node"
+    return None

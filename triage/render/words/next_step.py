@@ -16,7 +16,7 @@ from triage.domain.hosts import is_host_name
 from triage.domain.next_step import ANYWHERE, LOGIN, NextCommand, NextStep
 from triage.domain.patterns import compile_re
 from triage.domain.report import Answer, Because, Missing, Suspect
-from triage.render.words.belief import format_belief
+from triage.render.words.answer import format_belief
 from triage.render.words.clean import format_one_line
 from triage.render.words.commands import ADVICE, FIND_RANK, LOOKS, Advice, LookCommand
 from triage.render.words.ranges import condense, condense_names, name_ranks

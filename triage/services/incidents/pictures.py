@@ -19,12 +19,14 @@ import orjson
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, RankState
-from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
+from triage.render.pictures import graph, progress_svg, timeline_svg
+from triage.render.pictures.grid import MEANING as STATE_MEANING
 from triage.render.pictures.grid import (
     STATES,
     arrange,
     choose_state,
     group_ranks_by_state,
+    render_late_table,
     summarize_ranks,
 )
 from triage.render.pictures.markup import Html
@@ -37,7 +39,7 @@ _KEPT: Final = 32
 _MOST_PLACES: Final = 65_535
 _MAX_WORD: Final = 40
 _MAX_RANK_CHARS: Final = 300
-MEANING: Final = grid_svg.MEANING
+MEANING: Final = STATE_MEANING
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def draw(answer: Answer) -> Pictures:
         num_ranks=len(answer.ranks),
         summary=summarize_ranks(answer.ranks),
         states=states,
-        late=grid_svg.render_late_table(answer.ranks),
+        late=render_late_table(answer.ranks),
         waits=graph.as_svg(answer.waits),
         waits_list=graph.as_list(answer.waits),
         waits_omitted=graph.select_boxes(answer.waits)[1],

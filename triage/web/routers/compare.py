@@ -19,9 +19,8 @@ from triage.store.uploads import evidence
 from triage.store.uploads.evidence import EvidenceClass
 from triage.store.views import IncidentView
 from triage.web.access import admit
-from triage.web.blank_filters import drop_blanks
-from triage.web.incident_lookup import find_incident
 from triage.web.pages import page
+from triage.web.requests import drop_blanks, find_incident
 from triage.web.route import page_router
 
 router = page_router("/incidents", admit(Scope.READ))

@@ -20,10 +20,9 @@ from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
 from triage.store.uploads import artifacts, evidence
 from triage.web.access import admit
-from triage.web.blank_filters import drop_blanks
 from triage.web.filters import encode_kept_filters
-from triage.web.incident_lookup import find_page_incident
 from triage.web.pages import page
+from triage.web.requests import drop_blanks, find_page_incident
 from triage.web.route import page_router
 
 router = page_router("/incidents", admit(Scope.READ))

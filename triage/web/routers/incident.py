@@ -17,12 +17,12 @@ from triage.api.requests.values import Cursor, Name, check_query
 from triage.api.state import get_state
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
+from triage.render.words.answer import explain_test_groups
 from triage.render.words.next_step import (
     cordon_commands,
     describe_next_step,
     list_inspection_commands,
 )
-from triage.render.words.test_groups import explain_test_groups
 from triage.services.incidents.pictures import Pictures, PictureStore
 from triage.services.incidents.repeats import Repeat, list_repeats
 from triage.services.incidents.resolve import resolve
@@ -32,10 +32,14 @@ from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
 from triage.store.work.waiting import WaitingFor, count_by_incident
 from triage.web.access import admit
-from triage.web.blank_filters import drop_blanks
-from triage.web.forms import get_optional_name, read_form
-from triage.web.incident_lookup import find_incident, find_page_incident
 from triage.web.pages import page
+from triage.web.requests import (
+    drop_blanks,
+    find_incident,
+    find_page_incident,
+    get_optional_name,
+    read_form,
+)
 from triage.web.route import page_router
 from triage.web.routers.evidence import EvidenceKind, EvidenceRole, collect_evidence_values
 

@@ -11,8 +11,8 @@ from triage.api.requests.values import CategoryName, Cursor, Name, StateName
 from triage.api.state import get_state
 from triage.store.incidents import incidents
 from triage.web.access import admit
-from triage.web.blank_filters import drop_blanks
 from triage.web.pages import page
+from triage.web.requests import drop_blanks
 from triage.web.route import page_router
 
 router = page_router("", admit(Scope.READ))

@@ -14,8 +14,8 @@ from triage.domain.patterns import compile_re
 from triage.services.uploads.raw_file import find_stored_file, read_lines_around, read_pieces
 from triage.store.uploads import evidence
 from triage.web.access import admit
-from triage.web.incident_lookup import find_page_incident
 from triage.web.pages import page
+from triage.web.requests import find_page_incident
 from triage.web.route import page_router
 
 router = page_router("/incidents", admit(Scope.READ))

@@ -13,8 +13,8 @@ from triage.api.routers.search import SEARCH, Words
 from triage.api.state import get_state
 from triage.services.search import LEAST_TEXT, search
 from triage.web.access import admit
-from triage.web.blank_filters import drop_blanks
 from triage.web.pages import page
+from triage.web.requests import drop_blanks
 from triage.web.route import page_router
 
 router = page_router("", admit(Scope.READ))

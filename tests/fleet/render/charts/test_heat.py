@@ -7,12 +7,12 @@ import pytest
 
 from tests.fleet.render import fleets
 from triage.fleet.render.charts.heat import (
-    as_table,
+    build_node_table,
+    build_rack_table,
+    build_table,
     describe_heat,
-    render_node_table,
-    render_rack_table,
 )
-from triage.fleet.render.page.html import render
+from triage.fleet.render.page.sections import render
 from triage.statistics.daily_cycle import fit_daily_cycle
 
 HOURS = np.arange(24 * 28)
@@ -53,14 +53,14 @@ def test_noise_is_no_swing():
 def test_without_step_time_there_is_nothing():
     for nothing in ({}, {"daily_swing": None}):
         assert describe_heat(nothing) == []
-        assert render_rack_table(nothing) == render_node_table(nothing) == ""
+        assert build_rack_table(nothing) is None
+        assert build_node_table(nothing) is None
 
 
 def test_the_table_has_a_row_an_hour():
-    markup = as_table(telemetry())
+    table = build_table(telemetry())
 
-    assert markup.count("<tr>") == 1 + 24
-    assert "13:00" in markup
+    assert [row[0] for row in table.rows] == [f"{hour:02d}:00" for hour in range(24)]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_the_table_has_a_row_an_hour():
     ids=["alike", "warmer", "warming"],
 )
 def test_a_rack_is_named_where_it_is_warmer_than_the_others(racks, named):
-    markup = render_rack_table({"racks": racks})
+    table = build_rack_table({"racks": racks})
 
-    assert [name for name in ("r1", "r2") if f">{name}<" in markup] == named
+    assert [row[0] for row in (table.rows if table else ())] == named
 
 
 def test_nodes_with_something_to_tell_come_by_name():
@@ -83,11 +83,9 @@ def test_nodes_with_something_to_tell_come_by_name():
         {"node": "n1<b>", "telemetry_days": 3.0, "throttled_hours": 12.5, "gpu_temp_max_c": 91.0},
         {"node": "n2", "telemetry_days": 3.0, "throttled_hours": 0.0, "ecc_growth": 0.0},
     ]
-    markup = render_node_table({"nodes": rows, "num_nodes": 2})
+    [row] = build_node_table({"nodes": rows, "num_nodes": 2}).rows
 
-    assert "n1&lt;b&gt;" in markup
-    assert "91" in markup
-    assert "n2" not in markup
+    assert (row[0], row[-1]) == ("n1<b>", "91")
 
 
 def test_heat_has_its_place_in_the_report():

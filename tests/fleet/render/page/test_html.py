@@ -4,8 +4,7 @@ import pytest
 
 from tests.fleet.render import fleets
 from tests.render.page.test_html import OURS, Page
-from triage.fleet.render.page.html import POLICY, render
-from triage.fleet.render.page.nodes import as_table
+from triage.fleet.render.page.sections import POLICY, render, render_node_table
 from triage.fleet.render.sentences import list_headlines
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]
@@ -89,7 +88,7 @@ def test_the_map_holds_all_nodes_where_only_the_worst_are_told():
 def test_a_node_shows_its_figures_and_its_reasons():
     _, standings = fleets.with_lemons()
     one = standings["nodes"][0]
-    text = Page(as_table([one], standings["fleet_rate_per_1000_node_days"])).text
+    text = Page(render_node_table([one], standings["fleet_rate_per_1000_node_days"], str)).text
 
     assert one["node"] in text
     assert "lemon" in text
@@ -104,11 +103,11 @@ def test_a_node_without_exposure_has_its_word_and_no_bar():
         "expected": 0.0, "rate_per_1000_node_days": None, "rate_low": None, "rate_high": None,
         "q_value": None, "leaf_switch": None, "rack": None,
     }  # fmt: skip
-    markup = as_table([row], None)
+    markup = render_node_table([row], None, str)
 
     assert "no run names it" in markup
     assert 'class="interval"' not in markup
-    assert as_table([], None)
+    assert render_node_table([], None, str)
 
 
 def test_a_year_of_a_large_fleet_stays_a_small_page():

@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 
 from tests.fleet.services.small_fleet import END, LEMON, keep_fleet
-from triage.fleet.services.answers import look_at_fleet, look_at_standings, with_counters
+from triage.fleet.services.answers import with_counters
 from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.services.context import Context
@@ -53,17 +53,3 @@ def test_without_telemetry_a_record_has_no_counters(ctx):
     keep_fleet(ctx)
 
     assert record(ctx).counters is None
-
-
-def test_a_fleet_with_few_faults_says_that_it_cannot_tell(ctx, monkeypatch):
-    monkeypatch.setattr("triage.clock.read", lambda: END)
-    keep_fleet(ctx, stops=4, of_lemon=0)
-    send(ctx, LEMON, [0, 9])
-
-    found = look_at_standings(ctx, until=END, cluster="a").precursors
-
-    assert found.num_nodes == 1
-    assert "cannot be told" in found.text
-    shown = look_at_fleet(ctx, until=END, cluster="a").to_dict()["standings"]["precursors"]
-    assert shown["text"] == found.text
-    assert shown["flags"] == []

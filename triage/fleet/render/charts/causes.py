@@ -6,7 +6,6 @@ sample as ours are, so only what the test names is said to differ.
 
 from typing import Final
 
-from triage.domain.counts import count
 from triage.domain.llama3 import LLAMA3_UNEXPECTED
 from triage.fleet.render.charts.chart import (
     RIGHT,
@@ -17,8 +16,8 @@ from triage.fleet.render.charts.chart import (
     make_chart_svg,
     make_linear_scale,
 )
-from triage.fleet.render.charts.table import render_rows_table
-from triage.fleet.render.words import Wire, format_share
+from triage.fleet.render.charts.table import Table, make_table
+from triage.fleet.render.words import Wire, format_by_unit, format_figure, format_share
 from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
 _ROW: Final = 24
@@ -85,9 +84,8 @@ def _draw_bars(row: Wire, top: float, scale: Scale) -> Html:
     )
 
 
-def as_table(report: Wire) -> Html:
+def build_table(report: Wire) -> Table | None:
     """The counts, which shares are derived from."""
-    mix = report["mix"]
     rows = (
         (
             row["row"],
@@ -103,12 +101,17 @@ def as_table(report: Wire) -> Html:
     )
     theirs = f"#Llama 3, of {LLAMA3_UNEXPECTED}"
     head = ("Cause", "Part", "#Here", "#Share", "#95 %", theirs, "#Their share", "")
-    made = render_rows_table("Unexpected interruptions by cause", head, rows, name="causes")
-    without = mix["without_row"]
-    if not without:
-        return made
-    more = f"{count(without, 'interruption')} more without a cause that the table has a row for."
-    return join((made, make_element("p", {"class": "soft"}, more)))
+    return make_table("Unexpected interruptions by cause", head, rows, name="causes")
+
+
+def build_origin_table(report: Wire) -> Table | None:
+    """Hardware, software, maintenance: what each has of the interruptions."""
+    rows = (
+        (row["origin"], format_by_unit(row["share"]), format_figure(row["rate"]["value"]))
+        for row in report["origins"]
+        if row["count"]
+    )
+    return make_table("By origin", ("Origin", "#Share", "#Per 1e6 GPU-h"), rows)
 
 
 def _format_interval(estimate: Wire) -> str:

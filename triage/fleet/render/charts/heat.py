@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import (
     Wire,
     format_figure,
@@ -16,7 +16,7 @@ from triage.fleet.render.words import (
     format_share,
     with_interval,
 )
-from triage.render.pictures.markup import Html, trust_markup
+from triage.render.pictures.markup import Html
 
 _MAX_ROWS: Final = 20
 # Warmer than the median rack by less is the place of a sensor.
@@ -60,24 +60,22 @@ def _step_by_hour(telemetry: Wire) -> list[float | None]:
     return [] if swing is None else swing["step_by_hour"]
 
 
-def as_table(telemetry: Wire) -> Html:
+def build_table(telemetry: Wire) -> Table | None:
     """The hours as rows."""
     rows = (
         (f"{hour:02d}:00", "" if step is None else f"{100 * (step - 1):+.2f} %")
         for hour, step in enumerate(_step_by_hour(telemetry))
     )
-    return render_rows_table("Step time by hour, UTC", ("Hour", "#Beside the mean"), rows)
+    return make_table("Step time by hour, UTC", ("Hour", "#Beside the mean"), rows)
 
 
-def render_rack_table(telemetry: Wire) -> Html:
+def build_rack_table(telemetry: Wire) -> Table | None:
     """Racks whose inlet is warmer than that of others, or grows warmer; nothing without one."""
     racks = [rack for rack in telemetry.get("racks", ()) if rack["ahead_c"] is not None]
     racks.sort(key=lambda rack: (-rack["ahead_c"], rack["rack"]))
     warm = [
         rack for rack in racks if rack["ahead_c"] >= _WARM_C or (rack["trend_c_per_week"] or 0) > 1
     ]
-    if not warm:
-        return trust_markup("")
     rows = (
         (
             rack["rack"],
@@ -89,25 +87,25 @@ def render_rack_table(telemetry: Wire) -> Html:
         for rack in warm[:_MAX_ROWS]
     )
     head = ("Rack", "#Nodes", "#Inlet, C", "#Beside the median rack", "#Grows a week")
-    return render_rows_table("Warm racks", head, rows, left_out=len(warm) - _MAX_ROWS)
+    return make_table("Warm racks", head, rows, left_out=len(warm) - _MAX_ROWS)
 
 
-def render_node_table(telemetry: Wire, named: Callable[[str], Html] | None = None) -> Html:
+def build_node_table(telemetry: Wire, named: Callable[[str], Html | str] = str) -> Table | None:
     """Nodes that were throttled or braked, or whose counters grew; nothing without one."""
     shown = [node for node in telemetry.get("nodes", ()) if any(map(node.get, _COLUMNS))]
-    if not shown:
-        return trust_markup("")
     rows = (
         (
-            named(node["node"]) if named else node["node"],
+            named(node["node"]),
             *(format_figure(node[key]) if node.get(key) else "" for key in _COLUMNS),
             "" if node.get("gpu_temp_max_c") is None else f"{node['gpu_temp_max_c']:.0f}",
         )
         for node in shown[:_MAX_ROWS]
     )
     head = ("Node", *(f"#{word}" for word in _COLUMNS.values()), "#Hottest GPU, C")
-    caption = f"Nodes by heat and errors, of {count(telemetry['num_nodes'], 'node')} measured"
-    return render_rows_table(caption, head, rows, left_out=len(shown) - _MAX_ROWS)
+    caption = (
+        f"Nodes by heat and errors, of {count(telemetry.get('num_nodes', 0), 'node')} measured"
+    )
+    return make_table(caption, head, rows, left_out=len(shown) - _MAX_ROWS)
 
 
 def describe_stops_by_hour(report: Wire) -> str:
@@ -130,15 +128,17 @@ def describe_stops_by_hour(report: Wire) -> str:
     )
 
 
-def render_stops_table(report: Wire) -> Html:
-    """The hours as rows."""
+def build_stop_table(report: Wire) -> Table | None:
+    """The hours as rows, where they were tested."""
+    if report["hours_of_day"]["p_value"] is None:
+        return None
     counts = report["hours_of_day"]["counts"]
     total = sum(counts)
     rows = (
         (f"{hour:02d}:00", f"{number:,}", format_share(number / total if total else None))
         for hour, number in enumerate(counts)
     )
-    return render_rows_table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
+    return make_table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
 
 
 def _format_zone(report: Wire) -> str:

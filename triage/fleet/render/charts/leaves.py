@@ -12,7 +12,7 @@ from typing import Final
 from triage.domain.counts import count
 from triage.domain.hosts import make_natural_key
 from triage.fleet.render.charts.chart import draw_rect, draw_words, make_chart_svg
-from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import Wire
 from triage.render.pictures.markup import Html, join, make_element, trust_markup
 from triage.render.words.clean import cut, format_one_line
@@ -57,7 +57,7 @@ def draw_grade_cells(corners: Mapping[str, Sequence[_Corner]]) -> Html:
     return join(drawn)
 
 
-def _draw_swatch(grade: str) -> Html:
+def draw_swatch(grade: str) -> Html:
     """The square of a grade, for legends and tables; a screen reader passes it over."""
     return make_element(
         "svg",
@@ -69,26 +69,6 @@ def _draw_swatch(grade: str) -> Html:
 def normalize_grade(grade: str) -> str:
     """The grade, or ``unknown`` for a word that is none."""
     return grade if grade in WORDS else "unknown"
-
-
-def render_grades_legend(counts: Mapping[str, int]) -> Html:
-    """The grades that occur, what they mean, and how many nodes are of each."""
-    items = (
-        make_element(
-            "li", None, _draw_swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})"
-        )
-        for grade in WORDS
-        if counts.get(grade)
-    )
-    return make_element("ul", {"class": "keys"}, join(items))
-
-
-def render_grade_word(grade: str) -> Html:
-    """The word with its square."""
-    known = normalize_grade(grade)
-    return make_element(
-        "span", {"class": trust_markup(f"grade {known}")}, _draw_swatch(known), known
-    )
 
 
 MAX_NODES: Final = 20_000
@@ -188,7 +168,7 @@ def count_grades(leaves: Sequence[Leaf]) -> Counter[str]:
     return Counter(grade for leaf in leaves for _, grade in leaf.nodes)
 
 
-def as_table(leaves: Sequence[Leaf]) -> Html:
+def build_table(leaves: Sequence[Leaf]) -> Table | None:
     """The leaves that stand out, or have nodes that do; accused ones first."""
     shown = [leaf for leaf in leaves if leaf.accused or leaf.num("lemon") or leaf.num("watch")]
     shown.sort(key=lambda leaf: (leaf.accused is None, -leaf.num("lemon"), -leaf.num("watch")))
@@ -203,10 +183,8 @@ def as_table(leaves: Sequence[Leaf]) -> Html:
         )
         for leaf in shown[:_MAX_ROWS]
     )
-    if not shown:
-        return make_element("p", None, "No leaf has a node that stands out.")
     head = ("Leaf switch", "#Nodes", "#Lemons", "#Watched", "Switch", "Which")
-    return render_rows_table(
+    return make_table(
         "Leaves with nodes that stand out", head, rows, left_out=len(shown) - _MAX_ROWS
     )
 

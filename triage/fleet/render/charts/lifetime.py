@@ -22,7 +22,7 @@ from triage.fleet.render.charts.chart import (
     make_chart_svg,
     make_linear_scale,
 )
-from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import (
     Wire,
     format_by_unit,
@@ -111,7 +111,7 @@ def describe_lifetime(report: Wire) -> list[str]:
     return found
 
 
-def as_table(report: Wire) -> Html:
+def build_table(report: Wire) -> Table | None:
     """Times by the share of gaps that last longer."""
     curve = report["gaps"]["curve"]
     rows = []
@@ -120,16 +120,14 @@ def as_table(report: Wire) -> Html:
         time = next((time for time, share in points if share <= wanted), None)
         if time is not None:
             rows.append((f"{100 * wanted:g} %", format_hours(time)))
-    return render_rows_table(
-        "Times between interruptions", ("Share that lasts longer", "#Than"), rows
-    )
+    return make_table("Times between interruptions", ("Share that lasts longer", "#Than"), rows)
 
 
-def render_chances(report: Wire) -> Html:
+def build_chance_table(report: Wire) -> Table | None:
     """How likely the reference job is to run for some times without an interruption."""
     rows = [(mark(row["hours"]), format_by_unit(row["probability"])) for row in report["survival"]]
     if not rows:
-        return trust_markup("")
+        return None
     size = report["survival"][0]["num_gpus"]
     caption = f"A job of {size:,} GPUs runs undisturbed for"
-    return render_rows_table(caption, ("Time", "#Probability"), rows)
+    return make_table(caption, ("Time", "#Probability"), rows)

@@ -25,7 +25,7 @@ from triage.fleet.render.charts.chart import (
     make_chart_svg,
     make_time_scale,
 )
-from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import Estimate, Wire, format_duration, format_utc_day, mark
 from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
@@ -116,7 +116,7 @@ def _draw_dates(windows: Sequence[Wire], x: Scale, floor: float) -> Html:
     return join(drawn)
 
 
-def as_table(report: Wire) -> Html:
+def build_table(report: Wire) -> Table | None:
     """The windows as rows, the newest first."""
     rows = (
         (
@@ -133,7 +133,7 @@ def as_table(report: Wire) -> Html:
         "#GPU-hours",
         f"#Between two, of {describe_reference_job(report)}",
     )
-    return render_rows_table("Interruptions over time", head, rows)
+    return make_table("Interruptions over time", head, rows)
 
 
 def _parse_seconds(at: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.charts.table import render_details, render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import (
     Wire,
     format_by_unit,
@@ -17,7 +17,6 @@ from triage.fleet.render.words import (
     mark,
     with_interval,
 )
-from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
 BASIS: Final[Mapping[str, str]] = {
     "forecast": "forecast: outages in bursts, batches and as long as on record",
@@ -39,7 +38,7 @@ MEASURED: Final = frozenset({"forecast", "record", "outages"})
 _DAY_H: Final = 24.0
 
 
-def render_checkpoint_table(report: Wire) -> Html:
+def build_checkpoint_table(report: Wire) -> Table | None:
     """Intervals and losses by what a checkpoint costs; the first row is that of the options."""
     rows = [
         (
@@ -52,11 +51,9 @@ def render_checkpoint_table(report: Wire) -> Html:
         for row in sorted(report["checkpoints"], key=lambda row: row["cost_s"])
         if row["young"]["value"] or row["young"]["low"]
     ]
-    if not rows:
-        return trust_markup("")
     restarts = f"#And {mark(report['options']['restart_s'] / 3600)} restarts"
     head = ("One checkpoint takes", "#Young: every", "#Daly: every", "#Lost to both", restarts)
-    return render_rows_table("How often to checkpoint", head, rows)
+    return make_table("How often to checkpoint", head, rows)
 
 
 def describe_effective_time(report: Wire) -> list[str]:
@@ -91,7 +88,16 @@ def describe_effective_time(report: Wire) -> list[str]:
     return sentences
 
 
-def render_spare_table(report: Wire) -> Html:
+def describe_outages(report: Wire) -> list[str]:
+    """How many outages are on record, and how long each lasted."""
+    repairs = report["repairs"]
+    if repairs["mean_days"]["value"] is None:
+        return []
+    mean = format_duration(repairs["mean_days"], _DAY_H)
+    return [f"{count(repairs['outages'], 'outage')} on record, {mean} each."]
+
+
+def build_spare_table(report: Wire) -> Table | None:
     """Spare nodes by what takes nodes out and how long they are away."""
     rows = [
         (
@@ -104,23 +110,17 @@ def render_spare_table(report: Wire) -> Html:
         for row in report["spares"]
     ]
     if not rows:
-        return trust_markup("")
+        return None
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     figures = ("#Away at once", "#95 %", "#99 %", "#99.9 %", "#99 % of the nodes")
     head = ("What takes nodes out", "#And are away for", *figures)
-    made = render_rows_table(
-        f"Spares with which {nodes} are there, at three confidences", head, rows
-    )
-    absent = report["away"]
-    own = () if absent is None else (_own_notes(absent, report), render_cost_table(absent["costs"]))
-    folded = () if absent is None else (_render_methods(absent), _render_groups(absent))
-    return join((made, *own, *folded, _render_by_availability(report)))
+    return make_table(f"Spares with which {nodes} are there, at three confidences", head, rows)
 
 
-def render_cost_table(costs: Sequence[Wire]) -> Html:
-    """Spares against what is short without them, a month of 30 days; empty without a spare."""
+def build_cost_table(costs: Sequence[Wire]) -> Table | None:
+    """Spares against what is short without them, a month of 30 days; none without a spare."""
     if len(costs) < 2:
-        return trust_markup("")
+        return None
     gpus = costs[0]["gpu_hours_short"] is not None
     rows = [
         (
@@ -138,27 +138,29 @@ def render_cost_table(costs: Sequence[Wire]) -> Html:
     shares = ("#Sufficed", "#Will suffice", "#Node-days bought", "#Of them idle")
     short = ("#Node-hours short", *(("#GPU-hours short",) if gpus else ()))
     head = ("Spares", *shares, *short, "#Time with a node short")
-    return render_rows_table("What spares cost and save, a month", head, rows)
+    return make_table("What spares cost and save, a month", head, rows)
 
 
-def _own_notes(absent: Wire, report: Wire) -> Html:
+def describe_forecast(report: Wire) -> list[str]:
     """The forecast with its interval, and why it is none or may be too low."""
+    absent = report["away"]
     said = absent["forecast"]
-    nodes = with_interval(said, lambda value: f"{value:,.0f}")
     basis = (
         f"{count(absent['outages'], 'outage')}, {count(absent['departures'], 'time')} that nodes"
         " went away, alone or together"
     )
-    lines = [f"Forecast at 99 %: {nodes} ({basis})." if said["value"] is not None else ""]
+    known = said["value"] is not None
+    lines = [f"Forecast at 99 %: {_format_nodes(said)} ({basis})."] if known else []
     lines += [f"{text[:1].upper()}{text[1:]}." for text in said["notes"]]
     following = report["next_period"]
     if following is not None and following["outages"]["n"]:
-        expected = with_interval(following["outages"], lambda value: f"{value:,.0f}")
+        expected = _format_nodes(following["outages"])
         lines.append(f"Outages in the next {mark(following['days'] * _DAY_H)}: {expected}.")
-    return join(make_element("p", {"class": "soft"}, line) for line in lines if line)
+    return lines
 
 
-def _render_methods(absent: Wire) -> Html:
+def build_method_table(absent: Wire) -> Table | None:
+    """What other methods say, and how each did on held-out time."""
     rows = [
         (
             _METHOD.get(row["method"], row["method"]),
@@ -168,14 +170,11 @@ def _render_methods(absent: Wire) -> Html:
         for row in absent["methods"]
     ]
     head = ("Method", "#99 %", "#Covered of held-out time")
-    if not absent["outages"]:
-        return trust_markup("")
-    return render_details(
-        "Other methods", render_rows_table("The same by other methods", head, rows)
-    )
+    return make_table("The same by other methods", head, rows)
 
 
-def _render_groups(absent: Wire) -> Html | None:
+def build_group_table(absent: Wire) -> Table | None:
+    """Spares for the nodes of one generation or rack, and for one cause."""
     rows = [
         (
             row["kind"],
@@ -184,17 +183,16 @@ def _render_groups(absent: Wire) -> Html | None:
             f"{row['outages']:,}",
             format_figure(row["mean_away"]),
             f"{row['in_sample']:,}",
-            with_interval(row["forecast"], lambda value: f"{value:,.0f}"),
+            _format_nodes(row["forecast"]),
         )
         for row in absent["groups"]
     ]
     head = ("By", "", "#Nodes", "#Outages", "#Away at once", "#In sample", "#Forecast")
-    title = "By generation, rack and cause"
-    return (
-        render_details(title, render_rows_table("Spares at 99 % for a part of them", head, rows))
-        if rows
-        else None
-    )
+    return make_table("Spares at 99 % for a part of them", head, rows)
+
+
+def _format_nodes(estimate: Wire) -> str:
+    return with_interval(estimate, lambda value: f"{value:,.0f}")
 
 
 def describe_away(row: Wire) -> str:
@@ -203,41 +201,72 @@ def describe_away(row: Wire) -> str:
     return (format_hours if measured else mark)(row["repair_days"] * _DAY_H)
 
 
-def _render_by_availability(report: Wire) -> Html | None:
+def describe_availability(report: Wire) -> list[str]:
+    """Spares by the share of nodes in service alone."""
     spares = report["availability"]
     if spares is None or spares["at_99"] is None:
-        return None
-    words = (
-        f"By availability alone ({format_share(spares['availability'])} of nodes in service,"
-        f" measured):"
+        return []
+    share = format_share(spares["availability"])
+    return [
+        f"By availability alone ({share} of nodes in service, measured):"
         f" {count(spares['at_99'], 'spare')} at 99 %."
-    )
-    return make_element("p", {"class": "soft"}, words)
+    ]
 
 
-def render_spare_answer(answer: Wire) -> Html:
+def build_answer_table(answer: Wire) -> Table | None:
     """Spares for one plan: ``triage.fleet.report.what_if.SparesAnswer`` on the wire."""
     rows = [
         (
             BASIS.get(row["basis"], row["basis"]),
             with_interval(row["per_thousand_node_days"]),
             format_figure(row["mean_down"]),
-            with_interval(row["spares"], lambda value: f"{value:,.0f}"),
+            _format_nodes(row["spares"]),
         )
         for row in answer["rows"]
     ]
-    notes = join(make_element("p", {"class": "soft"}, note) for note in answer["notes"])
-    if not rows:
-        return notes
     caption = (
         f"Spares for {count(answer['num_nodes'], 'node')} that are away for"
         f" {mark(answer['repair_days'] * _DAY_H)} each, at {format_per_cent(answer['confidence'])}"
     )
     head = ("What takes nodes out", "#Per 1,000 node-days", "#Away at once", "#Spares")
-    return join((render_rows_table(caption, head, rows), notes, render_cost_table(answer["costs"])))
+    return make_table(caption, head, rows)
 
 
-def limit_table(report: Wire) -> Html:
+def build_size_table(report: Wire) -> Table | None:
+    """Interruptions by powers of two of GPUs."""
+    rows = (
+        (
+            f"{row['from_gpus']:,} to {row['to_gpus']:,}",
+            f"{row['runs']:,}",
+            f"{row['gpu_hours']:,.0f}",
+            f"{row['events']:,}",
+            format_duration(row["mtti"]),
+            with_interval(row["gpu_hours_between"], lambda value: format_figure(value, 3)),
+        )
+        for row in report["by_size"]
+    )
+    figures = ("#Interruptions", "#Between two", "#GPU-hours between two")
+    head = ("GPUs of the job", "#Runs", "#GPU-hours", *figures)
+    return make_table("Interruptions by size of job", head, rows)
+
+
+def build_generation_table(report: Wire) -> Table | None:
+    """Interruptions for which a node of each generation was convicted."""
+    rows = (
+        (
+            row["generation"] or "unknown",
+            f"{row['num_nodes']:,}",
+            f"{row['node_days']:,.0f}",
+            f"{row['events']:,}",
+            with_interval(row["rate"]),
+        )
+        for row in report["by_generation"]
+    )
+    head = ("Generation", "#Nodes", "#Node-days", "#Interruptions", "#Per 1,000 node-days")
+    return make_table("Interruptions by generation of node", head, rows)
+
+
+def build_limit_table(report: Wire) -> Table | None:
     """Where growth ends: after Epoch AI, from this fleet's own rate."""
     rows = [
         (
@@ -247,12 +276,10 @@ def limit_table(report: Wire) -> Html:
         )
         for row in report["limits"]
     ]
-    if not rows:
-        return trust_markup("")
     wanted = format_per_cent(report["ettr"]["wanted"])
     figures = (f"#GPUs up to which {wanted} is left", "#GPUs at which saving takes all time")
     head = ("What grows, what is moved", *figures)
-    return render_rows_table("How far one job can grow at this rate of failures", head, rows)
+    return make_table("How far one job can grow at this rate of failures", head, rows)
 
 
 def _format_gpus(value: float) -> str:

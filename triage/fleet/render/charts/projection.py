@@ -31,7 +31,7 @@ from triage.fleet.render.charts.chart import (
     make_decade_scale,
     make_time_scale,
 )
-from triage.fleet.render.charts.table import render_rows_table
+from triage.fleet.render.charts.table import Table, make_table
 from triage.fleet.render.words import Wire, format_duration, format_hours, mark
 from triage.render.pictures.markup import Html, join, make_element, trust_markup
 
@@ -143,7 +143,7 @@ def list_shared_warnings(report: Wire) -> list[str]:
     return [text for text in every[0] if all(text in of_size for of_size in every)] if every else []
 
 
-def as_table(report: Wire) -> Html:
+def build_table(report: Wire) -> Table | None:
     """Sizes as rows, with what speaks against each figure."""
     shared = set(list_shared_warnings(report))
     with_fixed = any(row["software_fixed"] for row in report["projection"])
@@ -158,7 +158,7 @@ def as_table(report: Wire) -> Html:
     ]
     fixed = ("#If software does not grow",) if with_fixed else ()
     head = ("GPUs", "#Between two interruptions", *fixed, "Beware")
-    return render_rows_table("Projection by size of job", head, rows)
+    return make_table("Projection by size of job", head, rows)
 
 
 def _describe_picture(report: Wire, rows: Sequence[Wire]) -> str:

@@ -4,22 +4,16 @@ The bar is the node's shrunk rate with its interval on a logarithmic scale that 
 the dashed line is the fleet's. A bar that lies right of it as a whole is a node that fails more.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from triage.domain.counts import count
 from triage.fleet.render.charts.chart import Scale, make_decade_scale
-from triage.fleet.render.charts.leaves import normalize_grade, render_grade_word
-from triage.fleet.render.charts.table import render_details, render_left_out, render_scrolled
+from triage.fleet.render.charts.leaves import normalize_grade
 from triage.fleet.render.words import Wire, format_figure
-from triage.render.pictures.markup import Html, join, make_element, trust_markup
+from triage.render.pictures.markup import Html, make_element, trust_markup
 from triage.render.words.clean import cut, format_one_line
 
 _BAR_WIDTH, _BAR_HEIGHT = 150, 18
-_MAX_REASONS: Final = 8
-_MAX_PARTS: Final = 12
-_FIGURES: Final = ("#Accused", "#Expected", "#Per 1,000 node-days")
-_HEADS: Final = ("Node", "Standing", *_FIGURES, "Beside the fleet", "#Chance", "Where")
 
 
 def list_graded_names(standings: Wire, grade: str, max_chars: int = 200) -> str:
@@ -59,99 +53,10 @@ def _describe_past_calls(walked: Wire | None) -> str:
     )
 
 
-def render_places_list(standings: Wire) -> Html:
-    """The places that fail unlike the rest of their kind, the surest first."""
-    found = [place for place in standings.get("places", ()) if place["found"]]
-    if not found:
-        return trust_markup("")
-    shown = join(make_element("li", None, place["text"]) for place in found[:_MAX_PARTS])
-    return make_element("ul", None, shown, render_left_out("li", len(found) - _MAX_PARTS))
-
-
-def render_parts_list(standings: Wire) -> Html:
-    """What is named again and again: leaf switches first, then parts of nodes."""
-    parts = standings["parts"]
-    if not parts:
-        return trust_markup("")
-    shown = join(make_element("li", None, part["text"]) for part in parts[:_MAX_PARTS])
-    return make_element("ul", None, shown, render_left_out("li", len(parts) - _MAX_PARTS))
-
-
-def as_table(
-    rows: Sequence[Wire],
-    fleet_rate: float | None,
-    named: Callable[[str], Html] | None = None,
-    *,
-    folded: bool = False,
-) -> Html:
-    """One body a node: its figures, then its reasons.
-
-    ``named`` makes of a node's name what stands in the table, a link where there are pages.
-    ``folded`` reasons open at a press.
-    """
-    bounds = [row[key] for row in rows for key in ("rate_low", "rate_high") if row[key]]
-    scale = make_decade_scale([*bounds, *((fleet_rate,) if fleet_rate else ())], 4, _BAR_WIDTH - 4)
-    heads = join(
-        make_element(
-            "th", {"scope": "col", "class": "count" if word[0] == "#" else None}, word.lstrip("#")
-        )
-        for word in _HEADS
-    )
-    made = make_element(
-        "table",
-        {"class": "nodes"},
-        make_element("caption", None, "Nodes by standing, the worst first"),
-        make_element("thead", None, make_element("tr", None, heads)),
-        join(_render_body(row, scale, fleet_rate, named, folded) for row in rows),
-    )
-    return render_scrolled(made, "Nodes by standing")
-
-
-def _render_body(
-    row: Wire,
-    scale: Scale,
-    fleet_rate: float | None,
-    named: Callable[[str], Html] | None,
-    folded: bool,
-) -> Html:
+def describe_where(row: Wire) -> str:
+    """The leaf switch and the rack of a node, as far as an inventory names them."""
     where = [row["leaf_switch"]] if row["leaf_switch"] else []
-    where += [f"rack {row['rack']}"] if row["rack"] else []
-    probation = [f"On probation: {row['probation']['text']}"] if row.get("probation") else []
-    told = [*probation, *row["reasons"]]
-    reasons = join(make_element("li", None, reason) for reason in told[:_MAX_REASONS])
-    why = make_element("ul", None, reasons)
-    return make_element(
-        "tbody",
-        {"class": trust_markup(normalize_grade(row["grade"]))},
-        make_element(
-            "tr",
-            None,
-            make_element(
-                "th", {"scope": "row"}, named(row["node"]) if named else cut(row["node"], 80)
-            ),
-            make_element("td", None, render_grade_word(row["grade"])),
-            _render_figure("accused", f"{row['strikes']:,}"),
-            _render_figure("expected", format_figure(row["expected"])),
-            _render_figure("per 1,000 node-days", format_node_rate(row)),
-            make_element("td", {"class": "beside"}, _draw_bar(row, scale, fleet_rate)),
-            _render_figure("chance", _format_chance(row["q_value"])),
-            make_element("td", {"class": "soft"}, cut(format_one_line(", ".join(where)), 60)),
-        ),
-        make_element(
-            "tr",
-            {"class": "reasons"},
-            make_element(
-                "td", {"colspan": len(_HEADS)}, render_details("Why", why) if folded else why
-            ),
-        )
-        if reasons
-        else None,
-    )
-
-
-def _render_figure(word: str, text: str) -> Html:
-    """A cell of figures; the word stands before it where the heads have no room."""
-    return make_element("td", {"class": "count", "data-word": word if text else None}, text or None)
+    return ", ".join([*where, f"rack {row['rack']}"] if row["rack"] else where)
 
 
 def format_node_rate(row: Wire, unit: str = "") -> str:
@@ -165,14 +70,20 @@ def format_node_rate(row: Wire, unit: str = "") -> str:
     )
 
 
-def _format_chance(q: float | None) -> str:
+def format_chance(q: float | None) -> str:
     """The false-discovery rate; a very small one is given as a bound."""
     if q is None:
         return ""
     return "< 0.001" if q < 0.001 else f"{q:.2g}"
 
 
-def _draw_bar(row: Wire, scale: Scale, fleet_rate: float | None) -> Html:
+def make_bar_scale(rows: Sequence[Wire], fleet_rate: float | None) -> Scale:
+    """The scale that the bars of all rows share."""
+    bounds = [row[key] for row in rows for key in ("rate_low", "rate_high") if row[key]]
+    return make_decade_scale([*bounds, *((fleet_rate,) if fleet_rate else ())], 4, _BAR_WIDTH - 4)
+
+
+def draw_bar(row: Wire, scale: Scale, fleet_rate: float | None) -> Html:
     """A screen reader passes it over: the figures stand in the cell before it."""
     rate, low, high = (row[key] for key in ("rate_per_1000_node_days", "rate_low", "rate_high"))
     if rate is None or low is None or high is None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render import precursors
 from triage.fleet.render.charts import causes, heat, lifetime, projection
 from triage.fleet.render.charts.over_time import describe_reference_job, get_job_mtti
 from triage.fleet.render.charts.plan import describe_away, describe_effective_time
@@ -23,7 +22,7 @@ from triage.fleet.render.sentences import (
     is_without_runs,
     list_headlines,
 )
-from triage.fleet.render.terminal.table import format_table_lines
+from triage.fleet.render.terminal.lists import format_table_lines
 from triage.fleet.render.words import (
     Wire,
     format_by_unit,
@@ -85,7 +84,6 @@ def render(
         _format_lifetime(report, width),
         _format_checkpoints(report, width),
         _format_spares(report, width),
-        _format_items("Counters before faults", precursors.describe_precursors(standings), width),
         _format_items("Heat", heat.describe_heat(report.get("telemetry") or {}), width),
         _format_items("Notes", [*report["notes"], *standings["notes"]], width),
     )

@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 from triage.domain.wire import Count, Rounded, SentAs, WireForm
 from triage.fleet.services.telemetry.day import GROWTHS, Hours, average_hours
 from triage.fleet.store import telemetry
-from triage.statistics.autocorrelation import Agreement, measure_agreement
-from triage.statistics.daily_cycle import DailyCycle, fit_daily_cycle
+from triage.statistics.daily_cycle import Agreement, DailyCycle, fit_daily_cycle, measure_agreement
 
 _HOUR_NS: Final = 3_600_000_000_000
 DAYS: Final = 28

@@ -1,0 +1,264 @@
+"""What the whole record of a fleet says: of one period, of parts, of repairs, and of plans."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import orjson
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, get_caller
+from triage.api.answers.json import JSON, make_tagged_response
+from triage.api.description.shapes import AnswerShape
+from triage.api.requests.values import Limit, Name
+from triage.api.routes import Routes
+from triage.api.state import get_state
+from triage.domain.wire import format_iso_utc
+from triage.errors import Place, Unprocessable
+from triage.fleet.api.shapes import (
+    CAUSES,
+    CHECKPOINT,
+    FLEET,
+    HARDWARE,
+    MTTI,
+    PARTS,
+    PROJECTION,
+    REPAIRS,
+    SPARES,
+)
+from triage.fleet.api.values import (
+    ClusterName,
+    CompareDays,
+    Confidence,
+    Cost,
+    From,
+    Gpus,
+    Hours,
+    Nodes,
+    RepairDays,
+    Restart,
+    Top,
+    Until,
+    UtcOffset,
+)
+from triage.fleet.services.answers import (
+    build_fleet_options,
+    determine_fleet_period,
+    look_at_fleet,
+    look_at_standings,
+    make_fleet_report,
+)
+from triage.fleet.services.parts import answer_hardware
+from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
+from triage.fleet.services.repairs import answer_repairs
+
+routes = Routes("/v1/fleet", "fleet", Scope.READ)
+
+
+@routes.get("", "The fleet's report", ("`triage.fleet/1`.", FLEET), etag=True, refuses=(404,))
+def fleet_report(
+    request: Request,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    gpus: Gpus = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+    compare_days: CompareDays = None,
+    utc_offset_hours: UtcOffset = None,
+    top: Top = 50,
+) -> Response:
+    """Rates, causes beside Llama 3's, projection, checkpoints, spares, and the worst nodes.
+
+    Planned interruptions are counted apart and are in no rate.
+    """
+    answer = look_at_fleet(
+        get_state(request).context,
+        since=since,
+        until=until,
+        cluster=cluster,
+        options=build_fleet_options(
+            gpus=gpus,
+            cost_s=cost_s,
+            restart_s=restart_s,
+            compare_days=compare_days,
+            utc_offset_hours=utc_offset_hours,
+        ),
+    )
+    clusters = tuple(filter(get_caller(request).sees, answer.clusters))
+    return make_json_answer(request, replace(answer, clusters=clusters).to_dict(top))
+
+
+@routes.get(
+    "/causes",
+    "What stopped the jobs",
+    ("Counts, shares, rates.", CAUSES),
+    etag=True,
+    refuses=(404,),
+)
+def fleet_causes(
+    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
+) -> Response:
+    """By leaf, by origin, and by row of the Llama 3 table beside Llama 3's own counts."""
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    ).to_dict()
+    return make_json_answer(request, _select_part(report, CAUSES))
+
+
+@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
+def fleet_mtti(
+    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
+) -> Response:
+    """The time between unexpected interruptions with its interval: in all, by size of job, by
+    generation of node, and over time by day, week or four weeks.
+    """
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    ).to_dict()
+    return make_json_answer(request, _select_part(report, MTTI))
+
+
+@routes.get(
+    "/parts", "What is named again and again", ("The parts.", PARTS), etag=True, refuses=(404,)
+)
+def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
+    """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
+    end = determine_fleet_period(None, until).until
+    found = look_at_standings(get_state(request).context, until=end, cluster=cluster)
+    return make_json_answer(
+        request,
+        {
+            "until": format_iso_utc(end),
+            "cluster": cluster,
+            "parts": [part.to_dict() for part in found.parts],
+            "notes": list(found.notes),
+        },
+    )
+
+
+def _select_part(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
+    """The answers of a report that a part of it holds."""
+    return {key: report[key] for key in part.hints}
+
+
+def make_json_answer(request: Request, value: Mapping[str, Any]) -> Response:
+    """JSON with an ETag: the same question is often asked again."""
+    return make_tagged_response(request, orjson.dumps(value), JSON)
+
+
+@routes.get(
+    "/hardware",
+    "Where a part is and was",
+    ("Its stays, the newest first.", HARDWARE),
+    etag=True,
+    refuses=(404,),
+)
+def fleet_hardware(
+    request: Request,
+    identity: Annotated[
+        Name | None, Query(description="A GPU's UUID, a serial number, an adapter's GUID.")
+    ] = None,
+    node: Annotated[Name | None, Query(description="All parts of this node.")] = None,
+    cluster: ClusterName = None,
+    limit: Limit = 50,
+) -> Response:
+    """The stays of a part in nodes, by the identity that its maker gave it, or of all parts of a
+    node. One of `identity` and `node` is needed.
+    """
+    found = answer_hardware(
+        get_state(request).context, identity=identity, node=node, cluster=cluster, limit=limit
+    )
+    return make_json_answer(request, found.to_dict())
+
+
+@routes.get(
+    "/repairs",
+    "Which repairs hold",
+    ("`triage.repairs/1`.", REPAIRS),
+    etag=True,
+    refuses=(404,),
+)
+def fleet_repairs(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
+    """How many returned nodes fail again, by cause and repair, and the nodes on probation.
+
+    It rests on the outages and notes of repairs of the two years before `until`. What was said on
+    the day of each return is held against what came (`judged`).
+    """
+    end = determine_fleet_period(None, until).until
+    found = answer_repairs(get_state(request).context, until=end, cluster=cluster)
+    return make_json_answer(request, found.to_dict())
+
+
+_NO_GPUS: Final = "gpus: say for how many GPUs"
+
+
+@routes.get(
+    "/projection", "A job of N GPUs", ("MTTI and survival.", PROJECTION), etag=True, refuses=(404,)
+)
+def fleet_projection(
+    request: Request,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    gpus: Gpus = None,
+    hours: Hours = None,
+) -> Response:
+    """How often it would stop, and how likely it runs for so many hours; `gpus` is needed.
+
+    Read `warnings`: beyond four times the sizes seen, it is a guess.
+    """
+    if gpus is None:
+        raise Unprocessable(
+            _NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
+        )
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
+    return make_json_answer(request, answer_projection(report, gpus, hours))
+
+
+@routes.get(
+    "/checkpoint",
+    "How often to checkpoint",
+    ("Intervals and what they cost.", CHECKPOINT),
+    etag=True,
+    refuses=(404,),
+)
+def fleet_checkpoint(
+    request: Request,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    gpus: Gpus = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+) -> Response:
+    """Young's and Daly's intervals for a job of `gpus` (the usual one where not given)."""
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
+    return make_json_answer(request, answer_checkpoint(report, gpus, cost_s, restart_s))
+
+
+@routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True, refuses=(404,))
+def fleet_spares(
+    request: Request,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    nodes: Nodes = None,
+    repair_days: RepairDays = None,
+    confidence: Confidence = None,
+) -> Response:
+    """What will suffice (`forecast`) and what did (`record`), by the outages on record; beside
+    them by the repair pipeline, each node on its own: if every stop takes a node away, if
+    hardware faults alone do, and as often as nodes were out of service.
+
+    `costs` weighs node-days of spares against what is short without them.
+    """
+    report = make_fleet_report(
+        get_state(request).context, since=since, until=until, cluster=cluster
+    )
+    return make_json_answer(request, answer_spares(report, nodes, repair_days, confidence))

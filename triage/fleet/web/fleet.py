@@ -1,0 +1,374 @@
+"""The fleet: what its record says, how its nodes stand, what to plan with, what to check.
+
+People say whole days, the last one included; times are in UTC. Without days it is the last 30.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import Depends, Query, Request
+from pydantic import BeforeValidator
+from starlette.responses import Response
+
+from triage.api.access import Scope, get_caller
+from triage.api.requests.values import Name, check_choice
+from triage.api.state import get_state
+from triage.clock import read_utc_now
+from triage.errors import Unprocessable
+from triage.fleet.api.values import (
+    ClusterName,
+    Confidence,
+    Cost,
+    Gpus,
+    Nodes,
+    RepairDays,
+    Restart,
+    StandingName,
+)
+from triage.fleet.render.charts.leaves import WORDS
+from triage.fleet.render.page import nodes as fleet_nodes
+from triage.fleet.render.page import sections as fleet_sections
+from triage.fleet.render.sentences import TO_BEGIN, format_period, is_empty, plan_answers
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
+from triage.fleet.services.answers import (
+    DEFAULT_DAYS,
+    MAX_DAYS,
+    build_fleet_options,
+    determine_fleet_period,
+    look_at_fleet,
+    make_fleet_report,
+)
+from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
+from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.standings import get_kept_standings
+from triage.fleet.store.record import map_cluster_keys
+from triage.render.pictures.markup import Html, make_element, trust_markup
+from triage.statistics.projection import SIZES
+from triage.web.access import admit
+from triage.web.filters import build_node_address
+from triage.web.pages import page
+from triage.web.requests import drop_blanks
+from triage.web.route import page_router
+
+PERIOD: Final = ("days", "from", "to", "cluster")
+PRESETS: Final = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year"))
+DAY: Final = timedelta(days=1)
+_FIRST_YEAR: Final = 2000
+
+
+def parse_day(text: Any) -> date:  # noqa: ANN401
+    """A day as ``2026-11-21``."""
+    try:
+        found = date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError("give a day such as 2026-11-21") from error
+    if not _FIRST_YEAR <= found.year < _FIRST_YEAR + 200:
+        raise ValueError(f"give a day from the year {_FIRST_YEAR} on")
+    return found
+
+
+def _parse_few_days(text: Any) -> int:  # noqa: ANN401
+    """How many days back."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_DAYS):
+        raise ValueError(f"give a whole number of days from 1 to {MAX_DAYS:,.0f}")
+    return int(text)
+
+
+Days = Annotated[int | None, BeforeValidator(_parse_few_days), Query()]
+First = Annotated[date | None, BeforeValidator(parse_day), Query(alias="from")]
+Last = Annotated[date | None, BeforeValidator(parse_day), Query(alias="to")]
+Cluster = ClusterName
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDays:
+    """Days of a cluster. Given days win over a number of days back."""
+
+    days: int | None = None
+    first: date | None = None
+    last: date | None = None
+    cluster: str | None = None
+
+    @property
+    def preset(self) -> int | None:
+        """The number of days back, where no days are named."""
+        if self.first or self.last:
+            return None
+        return self.days or round(DEFAULT_DAYS)
+
+    @property
+    def until(self) -> datetime | None:
+        """The end, not itself in it; None is now."""
+        return None if self.last is None else _make_midnight(self.last + DAY)
+
+    def since(self, now: datetime) -> datetime:
+        """The begin."""
+        if self.first is not None:
+            return _make_midnight(self.first)
+        # To the minute, as the end is: whoever asks again within it gets the same page.
+        end = self.until or now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+        return end - timedelta(days=self.days or DEFAULT_DAYS)
+
+    def query(self) -> dict[str, str]:
+        """The same as a query; what is usual stands not in it."""
+        said = {
+            "days": "" if self.days is None or self.first or self.last else str(self.days),
+            "from": "" if self.first is None else self.first.isoformat(),
+            "to": "" if self.last is None else self.last.isoformat(),
+            "cluster": self.cluster or "",
+        }
+        return {name: value for name, value in said.items() if value}
+
+    def ago(self, days: int) -> dict[str, str]:
+        """The query of so many days back, of the same cluster."""
+        return {"days": str(days)} | ({"cluster": self.cluster} if self.cluster else {})
+
+
+def parse_fleet_days(
+    days: int | None, first: date | None, last: date | None, cluster: str | None
+) -> FleetDays:
+    """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
+    if first is not None and last is not None and last < first:
+        raise Unprocessable(
+            f"the days go backwards: from {first} to {last}", hint="let from come before to"
+        )
+    return FleetDays(days, first, last, cluster)
+
+
+def _make_midnight(of: date) -> datetime:
+    return datetime.combine(of, time(), UTC)
+
+
+def list_shown_clusters(names: Sequence[str], asked: FleetDays) -> list[str]:
+    """The clusters to choose among; the one asked for among them, known or not."""
+    return sorted({*names, *([asked.cluster] if asked.cluster else [])})
+
+
+router = page_router("/fleet", admit(Scope.READ))
+_ROWS: Final = 50
+_MAX_HOT: Final = 50
+_MOST_PAGES: Final = 10_000
+_KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
+_USUAL_REPAIR_DAYS: Final = 7.0
+
+
+def _page_number(text: Any) -> int:  # noqa: ANN401
+    """Which page of a list."""
+    if isinstance(text, int):
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_PAGES):
+        raise ValueError(f"give a whole number from 1 to {_MOST_PAGES:,}")
+    return int(text)
+
+
+@router.get("", name="page_fleet", dependencies=[Depends(drop_blanks(*PERIOD))])
+def fleet(
+    request: Request,
+    days: Days = None,
+    first: First = None,
+    last: Last = None,
+    cluster: Cluster = None,
+) -> Response:
+    """The answers in sentences, then what they rest on."""
+    asked = parse_fleet_days(days, first, last, cluster)
+    found = look_at_fleet(
+        get_state(request).context,
+        since=asked.since(read_utc_now()),
+        until=asked.until,
+        cluster=cluster,
+    )
+    report, standings = found.report.to_dict(), found.standings.to_dict()
+    nothing = is_empty(report, standings)
+    return page(
+        request,
+        "fleet.html",
+        **_collect_head(asked, _own_names(request, found.clusters), report),
+        nothing=nothing,
+        answers=fleet_sections.render_answers(report, standings, len(found.checks)),
+        overview=None
+        if nothing
+        else fleet_sections.render_overview(
+            report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)
+        ),
+    )
+
+
+@router.get(
+    "/nodes",
+    name="page_fleet_nodes",
+    dependencies=[Depends(drop_blanks("cluster", "standing", "page"))],
+)
+def fleet_standings(
+    request: Request,
+    cluster: Cluster = None,
+    standing: StandingName = None,
+    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
+) -> Response:
+    """How each node stands now, with its reasons; the worst first."""
+    ctx = get_state(request).context
+    standings = get_kept_standings(ctx, cluster).to_dict()
+    rows = [row for row in standings["nodes"] if standing in (None, row["grade"])]
+    shown = rows[(number - 1) * _ROWS : number * _ROWS]
+    return page(
+        request,
+        "fleet_nodes.html",
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        standings=standings,
+        said=fleet_nodes.summarize_standings(standings),
+        **fleet_sections.render_node_lists(standings),
+        table=fleet_sections.render_node_table(
+            shown, standings["fleet_rate_per_1000_node_days"], _link_node
+        ),
+        num_rows=len(rows),
+        shown=len(shown),
+        number=number,
+        rows_a_page=_ROWS,
+        standing=standing,
+        grades=[grade for grade in WORDS if standings["counts"].get(grade)],
+    )
+
+
+@router.get("/repairs", name="page_fleet_repairs", dependencies=[Depends(drop_blanks("cluster"))])
+def repairs_page(request: Request, cluster: Cluster = None) -> Response:
+    """Which repairs hold, and which nodes are on probation."""
+    ctx = get_state(request).context
+    found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
+    answers, repairs = fleet_sections.render_repairs(found, _link_node)
+    return page(
+        request,
+        "fleet_repairs.html",
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        answers=answers,
+        repairs=repairs,
+    )
+
+
+@router.get("/plan", name="page_fleet_plan", dependencies=[Depends(drop_blanks(*PERIOD, *_KNOBS))])
+def fleet_plans(
+    request: Request,
+    days: Days = None,
+    first: First = None,
+    last: Last = None,
+    cluster: Cluster = None,
+    gpus: Gpus = None,
+    nodes: Nodes = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+    repair_days: RepairDays = None,
+    confidence: Confidence = None,
+) -> Response:
+    """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
+    asked = parse_fleet_days(days, first, last, cluster)
+    knobs = dict(
+        zip(_KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True)
+    )
+    found = make_fleet_report(
+        get_state(request).context,
+        since=asked.since(read_utc_now()),
+        until=asked.until,
+        cluster=cluster,
+        options=_plan_options(gpus, cost_s, restart_s, repair_days),
+    )
+    each = found.exposure.gpus_per_node
+    spares = spares_for(
+        found,
+        nodes or (-(-gpus // each) if gpus and each else None),
+        repair_days=repair_days,
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+    ).to_dict()
+    report = found.to_dict()
+    nothing = is_empty(report)
+    return page(
+        request,
+        "fleet_plan.html",
+        **_collect_head(asked, _list_cluster_names(request), report),
+        nothing=nothing,
+        knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
+        usual={
+            "gpus": report["exposure"]["reference_gpus"],
+            "nodes": spares["num_nodes"],
+            "repair_days": f"{spares['repair_days']:g}",
+        },
+        answers=fleet_sections.render_headlines(plan_answers(report, spares)),
+        plan=None if nothing else fleet_sections.render_plan(report, spares),
+    )
+
+
+@router.get(
+    "/checks",
+    name="page_fleet_checks",
+    dependencies=[Depends(drop_blanks("cluster", "node", "state", "page"))],
+)
+def fleet_checks(
+    request: Request,
+    cluster: Cluster = None,
+    node: Annotated[Name | None, Query()] = None,
+    state: Annotated[str | None, check_choice(*STATES), Query()] = None,
+    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
+) -> Response:
+    """Checks that fail or are due; all others by their state."""
+    now = read_utc_now()
+    with get_state(request).context.database.reading() as session:
+        if node is None and state is None:
+            rows = open_checks(session, now, cluster=cluster)
+        else:
+            rows = list_check_rows(session, now, cluster=cluster, node=node, state=state)
+    asked = {"cluster": cluster, "node": node, "state": state}
+    return page(
+        request,
+        "fleet_checks.html",
+        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        rows=rows[(number - 1) * _ROWS : number * _ROWS],
+        num_rows=len(rows),
+        number=number,
+        rows_a_page=_ROWS,
+        states=STATES,
+        filters={name: value or "" for name, value in asked.items()},
+    )
+
+
+def _plan_options(
+    gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
+) -> FleetOptions:
+    """The options of a report, with the size that is asked for among those of its curve."""
+    options = build_fleet_options(gpus=gpus, cost_s=cost_s, restart_s=restart_s)
+    if gpus is not None:
+        options = replace(options, sizes=tuple(sorted({*SIZES, gpus})))
+    if repair_days is not None:
+        days = {repair_days, 1.0, _USUAL_REPAIR_DAYS}
+        options = replace(options, repair_days=tuple(sorted(days)))
+    return options
+
+
+def _collect_head(
+    asked: FleetDays, names: list[str], report: dict[str, Any] | None
+) -> dict[str, Any]:
+    """What the head of every fleet page is made of."""
+    return {
+        "asked": asked,
+        "to_begin": TO_BEGIN,
+        "clusters": list_shown_clusters(names, asked),
+        "presets": [(number, word, urlencode(asked.ago(number))) for number, word in PRESETS],
+        "period": None if report is None else format_period(report),
+        "query": urlencode(asked.query()),
+        "cluster_query": urlencode({"cluster": asked.cluster}) if asked.cluster else "",
+    }
+
+
+def _list_cluster_names(request: Request) -> list[str]:
+    with get_state(request).context.database.reading() as session:
+        return _own_names(request, sorted(name for name in map_cluster_keys(session) if name))
+
+
+def _own_names(request: Request, names: Iterable[str]) -> list[str]:
+    """The clusters that the visitor's token reaches."""
+    return [name for name in names if get_caller(request).sees(name)]
+
+
+def _link_node(node: str) -> Html:
+    """A node's name as a link to its page."""
+    return make_element("a", {"href": trust_markup(build_node_address(node))}, node)
