@@ -8,9 +8,8 @@ import pytest
 from tests.formats.examples import EXAMPLES, FILE_NAMES
 from tests.support.checkers import CHANGES, samples
 from tests.support.matching_texts import looked_for
-from triage.formats.format import Head
-from triage.formats.format_table import FormatTable
-from triage.formats.live.looks_and_checks import LooksAndChecks
+from triage.formats.format import FormatTable, Head
+from triage.formats.live import LooksAndChecks
 from triage.formats.registry import ALL_CHECKS, STREAM_TABLE
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"

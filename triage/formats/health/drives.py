@@ -11,8 +11,16 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    WARN,
+    Reading,
+    find_text,
+    iterate_documents,
+    iterate_items,
+    iterate_lines,
+)
 from triage.formats.health.table import load_data
 
 SMART: Final = "disk.smart"

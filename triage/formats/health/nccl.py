@@ -21,8 +21,17 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import classify_complaint
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    find_text,
+    iterate_documents,
+    iterate_items,
+    iterate_lines,
+)
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
 _BEGIN: Final = compile_re(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")

@@ -15,8 +15,15 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
-from triage.formats.health.json_report import iterate_documents
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    iterate_documents,
+    iterate_lines,
+)
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"

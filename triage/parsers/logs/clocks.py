@@ -18,7 +18,7 @@ from triage.parsers.logs.progress.series import JobSteps, Place
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
 from triage.parsers.logs.zones import agreed, quarter
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.samples import TelemetryFile
 
 # A hang may be noticed so late.
 _SILENT_NS: Final = 150 * MINUTE_NS

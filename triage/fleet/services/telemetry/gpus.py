@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from triage.domain.hardware import HardwareKind, make_part_identity
 from triage.fleet.domain.exposure import PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.parsers.telemetry.tally import GpuHomes
+from triage.parsers.telemetry.samples import GpuHomes
 from triage.services.context import Context
 from triage.store.database.engine import Database
 

@@ -17,10 +17,8 @@ from triage.fleet.services.telemetry.summary import Summary
 from triage.fleet.services.telemetry.write import load_known_days, write_days
 from triage.fleet.store import telemetry
 from triage.formats.registry import identify_telemetry
-from triage.formats.telemetry.parquet import PARQUET
-from triage.formats.telemetry.table import TABLE
-from triage.parsers.telemetry.samples import Samples
-from triage.parsers.telemetry.tally import Tally
+from triage.formats.telemetry import PARQUET, TABLE
+from triage.parsers.telemetry.samples import Samples, Tally
 from triage.services.context import Context
 from triage.services.uploads.plain_body import peek_body
 from triage.store import jobs

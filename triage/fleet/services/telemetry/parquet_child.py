@@ -10,9 +10,8 @@ import sys
 from typing import BinaryIO
 
 from triage.errors import ArtifactError
-from triage.parsers.telemetry.parquet import read_parquet
-from triage.parsers.telemetry.samples import Samples
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import Samples, Tally
+from triage.parsers.telemetry.table import read_parquet
 from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import REFUSED, restrict
 

@@ -15,14 +15,11 @@ from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
-from triage.parsers.live.stacks.cuda_gdb import read_cuda_gdb_stacks
-from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
-from triage.parsers.live.stacks.gdb import read_gdb_stacks
+from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds, read_python_traceback
+from triage.parsers.live.stacks.gdb import read_cuda_gdb_stacks, read_gdb_stacks
 from triage.parsers.live.stacks.lines import split_clean_lines
 from triage.parsers.live.stacks.proc_files import read_proc_stacks
-from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy
-from triage.parsers.live.stacks.py_spy_json import read_py_spy_json
-from triage.parsers.live.stacks.python_traceback import read_python_traceback
+from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy, read_py_spy_json
 
 _CUT: Final = "ends in the middle of a stack"
 # One a minute for half a day; the last ones tell where a job stands now.
