@@ -5,6 +5,7 @@ Uploads, the process that reads them and the command line all ask :func:`identif
 bytes stands first.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from triage.domain.file_kind import LOGS, FileKind
@@ -27,7 +28,7 @@ from triage.formats.health import (
 )
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.table import load
-from triage.formats.live import LIVE, SMI_TABLE, LooksAndChecks
+from triage.formats.live import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.host_name import HOST_NAME
@@ -58,11 +59,13 @@ CHECKS: Final = tuple(row for row in TABLED if not row.sent)
 _CHECK_TABLE: Final = FormatTable(CHECKS)
 _SENT: Final = tuple(row for row in TABLED if row.sent)
 ALL_CHECKS: Final = FormatTable((*CHECKS, *_SENT))
+# A look at GPUs in which a check can be read, too: one file, both readers.
+_SMI_TABLE: Final = "nvidia_smi_table"
 _STATES: Final = next(row for row in _SENT if row.name == "nvidia_smi_state")
 TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
-    *(LooksAndChecks(row, _STATES) if row is SMI_TABLE else row for row in LIVE),
+    *(replace(row, checks=_STATES) if row.name == _SMI_TABLE else row for row in LIVE),
     BugReport(_CHECK_TABLE),
     *CHECKS,
     HOST_NAME,

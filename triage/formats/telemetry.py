@@ -42,14 +42,10 @@ class ReadSamples(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TelemetryFormat:
-    """``begins`` looks at the first 16 KiB, without a byte order mark where they are text.
-
-    ``reader`` loads who reads it, which is compiled.
-    """
+    """``begins`` looks at the first 16 KiB, without a byte order mark where they are text."""
 
     form: Form
     begins: Callable[[bytes], bool]
-    reader: Callable[[], ReadSamples]
     words: tuple[str, ...] = ()
     binary: bool = False
 
@@ -62,6 +58,18 @@ class TelemetryFormat:
     def kind(self) -> FileKind:
         """Telemetry."""
         return FileKind.TELEMETRY
+
+    def reader(self) -> ReadSamples:
+        """Who reads it: compiled loops, which a service that reads no telemetry does not load."""
+        if self.form is Form.EXPOSITION:
+            from triage.parsers.telemetry.exposition import read_exposition as read
+        elif self.form is Form.QUERY_RESULT:
+            from triage.parsers.telemetry.query_result import read_query_result as read
+        elif self.form is Form.TABLE:
+            from triage.parsers.telemetry.table import read_table as read
+        else:
+            from triage.parsers.telemetry.table import read_parquet as read
+        return read
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is telemetry of this form."""
@@ -146,13 +154,7 @@ def _is_exposition(text: bytes) -> bool:
     return sure and (samples > 0 or described == MOST_LINES)
 
 
-def _load_exposition() -> ReadSamples:
-    from triage.parsers.telemetry.exposition import read_exposition
-
-    return read_exposition
-
-
-EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition, _load_exposition)
+EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition)
 
 
 # Tables of telemetry as text: nvidia-smi's CSV, and tables with a column of times.
@@ -183,13 +185,7 @@ def _is_table(text: bytes) -> bool:
     return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 
 
-def _load_table() -> ReadSamples:
-    from triage.parsers.telemetry.table import read_table
-
-    return read_table
-
-
-TABLE: Final = TelemetryFormat(Form.TABLE, _is_table, _load_table)
+TABLE: Final = TelemetryFormat(Form.TABLE, _is_table)
 
 
 # An answer of the Prometheus API.
@@ -206,29 +202,9 @@ def _is_query_result(text: bytes) -> bool:
     return _ANSWER.match(text) is not None and b'"metric"' in text and b'"result"' in text
 
 
-def _load_query_result() -> ReadSamples:
-    from triage.parsers.telemetry.query_result import read_query_result
-
-    return read_query_result
-
-
-QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result, _load_query_result)
+QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result)
 
 
 # Parquet files of telemetry; pyarrow reads them, where it is installed.
 
-_MAGIC: Final = b"PAR1"
-
-
-def _is_parquet(data: bytes) -> bool:
-    """Whether a file begins as Parquet does."""
-    return data.startswith(_MAGIC)
-
-
-def _load_parquet() -> ReadSamples:
-    from triage.parsers.telemetry.table import read_parquet
-
-    return read_parquet
-
-
-PARQUET: Final = TelemetryFormat(Form.PARQUET, _is_parquet, _load_parquet, binary=True)
+PARQUET: Final = TelemetryFormat(Form.PARQUET, lambda data: data.startswith(b"PAR1"), binary=True)
