@@ -1,6 +1,5 @@
 """The output of tools that looked at a running job, as formats: one table, and how each begins."""
 
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -83,10 +82,8 @@ class LiveFormat:
         node = parse_node(stream.artifact)
         looks = tuple(look if look.node else replace(look, node=node) for look in looks)
         if self.also_log:
-            behind = data[len(stream.head) :]
-            log = LogStream(stream.artifact, stream.head, io.BytesIO(behind).read, stream.notes)
-            if cut:
-                log.read = ReadAhead(behind, stream).read
+            again = ReadAhead(data[len(stream.head) :], stream)
+            log = LogStream(stream.artifact, stream.head, again.read, stream.notes)
             checks = self.checks
             outcome = read_lines(log) if checks is None else checks.read(log, read_lines)
             return replace(outcome, looks=looks)

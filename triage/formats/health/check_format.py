@@ -5,7 +5,6 @@ and behind a report that a script prints. Inside the report itself the results t
 of the lines.
 """
 
-import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -103,10 +102,9 @@ class CheckFormat:
         begun = bytes(data[:got])
         if not self.lines:
             return self.read_document(begun, stream)
-        behind_head = begun[len(stream.head) :]
-        log = LogStream(stream.artifact, stream.head, io.BytesIO(behind_head).read, stream.notes)
+        again = ReadAhead(begun[len(stream.head) :], stream)
+        log = LogStream(stream.artifact, stream.head, again.read, stream.notes)
         if got > MAX_BYTES:
-            log.read = ReadAhead(behind_head, stream).read
             too_large = f"results of checks, but more than {MAX_BYTES >> 20} MiB: read as a log"
             log.notes.append(too_large)
             return read_lines(log)

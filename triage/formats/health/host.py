@@ -4,7 +4,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -20,7 +20,9 @@ from triage.formats.health.reading import (
     Reading,
     count_line,
     iterate_lines,
+    parse_decimal,
 )
+from triage.formats.health.rows import Block
 from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
 _MEMORY: Final = Category.HOST_MEMORY
@@ -29,9 +31,6 @@ _MEMORY: Final = Category.HOST_MEMORY
 # nor is the only empty one of a board. Modules of other sizes, or slower than the rest, warn.
 
 DIMM: Final = "memory.dimm"
-_HANDLE: Final = compile_re(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
-_FIELD: Final = compile_re(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
-_DENIED: Final = compile_re(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
 _SIZE: Final = compile_re(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
 _IN_GB: Final = {"k": 1 / (1 << 20), "M": 1 / 1024, "G": 1, "T": 1024}
 _SPEED: Final = compile_re(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
@@ -42,7 +41,7 @@ _LEAST_SLOTS: Final = 8
 # What the firmware saw of the chassis at boot; what it did not look at says nothing.
 _STATES: Final = {"safe": PASS, "warning": WARN, "critical": FAIL, "non-recoverable": FAIL}
 _SUPPLIES: Final = {"ok": PASS, "non-critical": WARN, "critical": FAIL}
-_OF_CHASSIS: Final = {"Thermal State": Category.CHASSIS, "Power Supply State": Category.POWER}
+_OF_CHASSIS: Final = {"thermal state": Category.CHASSIS, "power supply state": Category.POWER}
 _Fields = dict[str, str]
 
 
@@ -58,54 +57,42 @@ class _Slot:
     line: int
 
 
-def read_dmidecode(text: str, reading: Reading) -> None:
+def judge_structures(blocks: Sequence[Block], reading: Reading) -> None:
+    """The slots, power supplies and states that ``dmidecode`` lists."""
     slots: list[_Slot] = []
     announced = cut = 0
-    for kind, line, fields in _list_structures(text, reading):
+    for block in blocks:
+        kind, line = block.get("dmi_type"), block.line
+        fields = {name: values[0] for name, values in block.values.items()}
         if kind == "17":
             slot = _make_slot(fields, line)
             slots += [] if slot is None else [slot]
             cut += slot is None
-        elif kind == "16" and fields.get("Use") == "System Memory":
-            said = fields.get("Number Of Devices", "")[:4]
+        elif kind == "16" and fields.get("use") == "System Memory":
+            said = fields.get("number of devices", "")[:4]
             announced += int(said) if said.isascii() and said.isdigit() else 0
         elif kind == "3":
             for name, category in _OF_CHASSIS.items():
                 outcome = _STATES.get(fields.get(name, "").lower())
                 if outcome is not None:
                     said = fields[name]
-                    reading.add("bmc.chassis", outcome, name.lower(), said, category, line)
+                    reading.add("bmc.chassis", outcome, name, said, category, line)
         elif kind == "39":
-            said = fields.get("Status", "").lower()
+            said = fields.get("status", "").lower()
             present, _, state = said.partition(",")
             outcome = _SUPPLIES.get(state.strip())
             if present.startswith("present") and outcome is not None:
-                part = fields.get("Location") or fields.get("Name") or "power supply"
+                part = fields.get("location") or fields.get("name") or "power supply"
                 reading.add("bmc.supply", outcome, part, said, Category.POWER, line)
-    if _DENIED.search(text) is not None and not slots:
+    if any("denied" in one for one in blocks) and not slots:
         reading.unknown(DIMM, "dmidecode was not allowed to read the tables of the firmware")
     elif slots or cut:
         _judge_slots(slots, max(announced, len(slots) + cut), reading)
 
 
-def _list_structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
-    """(type, line, fields) of each structure."""
-    found: list[tuple[str, int, _Fields]] = []
-    for index, line in iterate_lines(text):
-        handle = _HANDLE.match(line)
-        if handle is not None:
-            found.append((handle["type"], index, {}))
-        elif found and (field := _FIELD.match(line)) is not None:
-            found[-1][2].setdefault(field["name"], field["value"].strip())
-        else:
-            continue
-        reading.saw(index)
-    return found
-
-
 def _make_slot(fields: _Fields, line: int) -> _Slot | None:
     """A slot; None where what stands of it does not say whether it is filled, and which it is."""
-    said, name = fields.get("Size", ""), fields.get("Locator", "")
+    said, name = fields.get("size", ""), fields.get("locator", "")
     size = _SIZE.match(said)
     empty = said.startswith(("No Module", "Not Installed", "0 "))
     if (size is None and not empty) or not name:
@@ -113,7 +100,7 @@ def _make_slot(fields: _Fields, line: int) -> _Slot | None:
     where = f"{name} {fields.get('Bank Locator', '')}".strip()
     socket = SOCKET.search(where)
     speed = _SPEED.search(
-        fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or ""
+        fields.get("configured memory speed") or fields.get("configured clock speed") or ""
     )
     size_gb = 0.0 if size is None or empty else int(size["count"]) * _IN_GB[size["unit"][0]]
     number = socket["number"] if socket else None
@@ -325,17 +312,16 @@ def _tell_event(event: re.Match[str], section: str, index: int, reading: Reading
     reading.add(_ERRORS, FAIL if grave else WARN, part, said, category, index, at=at)
 
 
-# mcelog --client: "SOCKET 1 CHANNEL 3 DIMM 0", "SOCKET 1 CHANNEL any DIMM any"
-_MODULE: Final = compile_re(
-    r"SOCKET (?P<socket>\d{1,3})(?: CHANNEL (?P<channel>\w{1,4}))?(?: DIMM (?P<dimm>\w{1,4}))?\s*$"
-)
-_DMI_NAME: Final = compile_re(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
-_SORT: Final = compile_re(r"(?P<un>un)?corrected memory errors:\s*$")
-_TOTAL: Final = compile_re(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
-
-
-def read_mcelog(text: str, reading: Reading) -> None:
-    for place, line, counts in _iterate_modules(text, reading):
+def judge_modules(blocks: Sequence[Block], reading: Reading) -> None:
+    """The counters of ``mcelog --client``."""
+    for module in (one for one in blocks if one.level == 1):
+        place, line = module.get("name") or module.get("place"), module.line
+        counts = {
+            f"{sort.get('sort')} {when}": int(sort.get(when))
+            for sort in module.inner
+            for when in ("total", "in 24h")
+            if when in sort
+        }
         if "uncorrected total" not in counts:
             reading.unknown(_ERRORS, "its counters break off", place, line)
             continue
@@ -343,28 +329,6 @@ def read_mcelog(text: str, reading: Reading) -> None:
         outcome: Outcome = WARN if told else PASS
         outcome = FAIL if counts.get("uncorrected in 24h") else outcome
         reading.add(_ERRORS, outcome, place, ", ".join(told) or "no memory error", _MEMORY, line)
-
-
-def _iterate_modules(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
-    """(place, line, counts by what they count) of each module."""
-    place, first, sort = "", 1, ""
-    counts: dict[str, int] = {}
-    for index, line in iterate_lines(text):
-        if _MODULE.match(line) is not None:
-            if place:
-                yield place, first, counts
-            place, first, sort, counts = line.strip(), index, "", {}
-        elif (name := _DMI_NAME.match(line)) is not None and place:
-            place = name["name"]
-        elif (found := _SORT.match(line)) is not None:
-            sort = "uncorrected" if found["un"] else "corrected"
-        elif sort and (total := _TOTAL.match(line)) is not None:
-            counts[f"{sort} {total['when']}"] = int(total["count"])
-        else:
-            continue
-        reading.saw(index)
-    if place:
-        yield place, first, counts
 
 
 # memtester and stress-ng: a test that did not come to its end, or got no memory, says nothing.
@@ -529,21 +493,14 @@ def _take(line: str, device: Device) -> None:
     if _GONE.search(line) is not None:
         device.gone = True
     elif (can := _CAN.match(line)) is not None:
-        device.can = number(can["speed"]), int(can["width"])
+        device.can = parse_decimal(can["speed"]) or 0.0, int(can["width"])
     elif (now := _IS.match(line)) is not None:
-        device.now = number(now["speed"]), int(now["width"])
+        device.now = parse_decimal(now["speed"]) or 0.0, int(now["width"])
     elif _HIDDEN.match(line) is not None:
         device.hidden = True
     elif (status := _STATUS.match(line)) is not None:
         bits = [bit[:-1] for bit in status["bits"].split() if bit.endswith("+")]
         device.kept += [bit for bit in bits if bit not in _HARMLESS]
-
-
-def number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 def _judge_device(device: Device, category: Category, best: float, reading: Reading) -> None:

@@ -31,6 +31,7 @@ from triage.formats.health.reading import (
     iterate_documents,
     iterate_items,
     iterate_lines,
+    parse_decimal,
 )
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
@@ -138,7 +139,7 @@ def _take(line: str, number: int, run: _Run) -> None:
     elif "#" not in line[:4] and (found := _ROW.search(line)) is not None:
         size = int(found["size"])
         cells = (found["busbw"], found["busbw2"])
-        speeds = [speed for cell in cells if (speed := _parse_decimal(cell)) is not None]
+        speeds = [speed for cell in cells if (speed := parse_decimal(cell)) is not None]
         _measure(run, size, speeds, _ALL_REDUCE if _is_all_reduce(found, size) else "")
         for cell in (found["wrong"], found["wrong2"]):
             if cell == "N/A":
@@ -156,13 +157,6 @@ def _measure(run: _Run, size: int, speeds: Sequence[float], test: str = "") -> N
         run.busbw = max([*speeds, run.busbw or 0.0])
         run.largest = size
         run.test = run.test or test
-
-
-def _parse_decimal(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
 
 
 def _is_all_reduce(row: re.Match[str], size: int) -> bool:

@@ -163,6 +163,14 @@ def iterate_lines(text: str, most: int = _MAX_LINE) -> Iterator[tuple[int, str]]
     yield index, text[start : start + most].rstrip("\r")
 
 
+def parse_decimal(text: str | None) -> float | None:
+    """The number that a text is; None for any other."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
 def count_line(text: str, offset: int) -> int:
     """The line, counted from 1, that ``offset`` lies in."""
     return text.count("\n", 0, offset) + 1

@@ -1,4 +1,5 @@
-"""Reports that a table alone tells how to read: lines of text, or items of JSON, as results.
+"""Reports that a table tells how to read: lines of text, or items of JSON, as results; and lines
+as blocks of values, which a function judges together.
 
 A row of the table has a pattern, or a path of keys, and templates of what it says: ``{name}`` is a
 group of the pattern or a value of the item, ``{name,other}`` the first that is not empty,
@@ -8,7 +9,7 @@ a value in it is empty.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -241,6 +242,92 @@ class Lines:
             reading.none_found(*self.none)
         if self.silent and {one.outcome for one in reading.results} == {SKIPPED}:
             reading.skip(1, self.silent)
+
+
+@dataclass(slots=True)
+class Block:
+    """What a tool printed of one part: the values of its lines by name, in their order.
+
+    ``above`` is the block that it stands in, as a port in its adapter, which has it among its
+    ``inner`` ones. ``is_whole`` is whether it
+    has all values without which a report breaks off.
+    """
+
+    line: int
+    level: int
+    above: "Block | None" = None
+    inner: "list[Block]" = field(default_factory=list)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    is_whole: bool = True
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str) -> str:
+        """The last value of this name, empty where it has none."""
+        return self.values.get(name, [""])[-1]
+
+    def find(self, name: str) -> str:
+        """As :meth:`get`, of the block around it where it has none."""
+        return self.get(name) or ("" if self.above is None else self.above.find(name))
+
+
+@dataclass(frozen=True)
+class BlockRow(Row):
+    """A sort of line in blocks. With ``begins`` (1, or 2 for one within another) it is the first
+    line of one, with ``stops`` none of the report any more. Groups ``key`` and ``value`` are a
+    name, in lower case, and its value.
+    """
+
+    begins: int = 0
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Reads lines into blocks: the first row that matches a line says what it is, and ``judge``
+    makes results of all blocks, which are whole where they have the values ``whole``. Lines
+    before the first block and such as no row knows are left.
+    """
+
+    rows: Sequence[BlockRow]
+    judge: "Callable[[Sequence[Block], Reading], None]"
+    whole: Sequence[str] = ()
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        blocks: list[Block] = []
+        for index, line in iterate_lines(text):
+            found = self.find_row(line, bool(blocks))
+            if found is None:
+                continue
+            row, match = found
+            if row.stops:
+                break
+            if row.begins:
+                above = blocks[-1] if blocks else None
+                while above is not None and above.level >= row.begins:
+                    above = above.above
+                blocks.append(Block(index, row.begins, above))
+                if above is not None:
+                    above.inner.append(blocks[-1])
+            values = {name: value for name, value in match.groupdict().items() if value}
+            if "key" in values:
+                values = {values["key"].lower(): values.get("value", "")}
+            for name, value in values.items():
+                blocks[-1].values.setdefault(name, []).append(value.strip())
+            if not row.aside:
+                reading.saw(index)
+        for block in blocks:
+            block.is_whole = all(map(block.get, self.whole))
+        self.judge(blocks, reading)
+
+    def find_row(self, line: str, begun: bool) -> tuple[BlockRow, re.Match[str]] | None:
+        """The first row that matches; before the first block only one that begins it."""
+        for row in self.rows:
+            if (begun or row.begins == 1) and (found := row.match(line)) is not None:
+                return row, found
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.evidence import Stamp
 from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import stamp_of_name
+from triage.parsers.live.file_names import date_by_name
 from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
@@ -162,11 +162,8 @@ def _build_gpu_look(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
         gpus.append(row)
     if not gpus:
         raise Corrupt("no GPU that says how busy it is")
-    stamp = stamp_of_name(artifact)
-    look = Look(artifact, Tool.GPU_STATE, gpus=tuple(gpus), partial=partial)
-    if stamp is None:
-        return (look,)
-    return (Look(artifact, Tool.GPU_STATE, stamp, "name", gpus=tuple(gpus), partial=partial),)
+    dated = date_by_name(artifact)
+    return (Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus), partial=partial),)
 
 
 # The table that ``nvidia-smi`` prints without options: load and power of each GPU of a node.
@@ -198,9 +195,8 @@ def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
     """One look for each table. Raises :class:`Corrupt` where no GPU has a load."""
     looks = []
     for stamp, gpus in _iterate_smi_tables(text):
-        named = stamp_of_name(artifact) if stamp is None else stamp
-        by = None if named is None else "name" if stamp is None else "content"
-        looks.append(Look(artifact, Tool.GPU_STATE, named or NO_STAMP, by, gpus=tuple(gpus)))
+        dated = date_by_name(artifact) if stamp is None else (stamp, "content")
+        looks.append(Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus)))
     if not looks:
         raise Corrupt("no GPU with a load in what begins like the table of nvidia-smi")
     return looks

@@ -22,6 +22,7 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
+from triage.parsers.live.foreign_values import get_count
 from triage.parsers.live.ras.report_text import MAX_RANKS, NO_PROOF, number
 
 _COMMUNICATORS: Final = compile_re(r'"communicators"\s*:\s*\[')
@@ -173,7 +174,7 @@ class _MemberReader:
         key = _parse_hash(raw.get("hash"))
         if key is None:
             return None
-        size = _parse_whole_count(raw.get("size"), MAX_RANKS)
+        size = get_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
         for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
             values = raw.get(listed)
@@ -193,7 +194,7 @@ class _MemberReader:
 
     def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank that answered."""
-        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
+        rank = get_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -202,7 +203,7 @@ class _MemberReader:
         launched = {
             str(name).lower()[:40]: count
             for name, value in (counts.items() if isinstance(counts, dict) else ())
-            if (count := _parse_whole_count(value, _MAX_COUNT)) is not None
+            if (count := get_count(value, _MAX_COUNT)) is not None
         }
         error, remote = _find_rank_error(state)
         return CommunicatorRank(
@@ -216,7 +217,7 @@ class _MemberReader:
 
     def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank of which the report has no data."""
-        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
+        rank = get_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -238,10 +239,10 @@ class _MemberReader:
         """Who manages a rank."""
         host = raw.get("host")
         host = host[:256] if isinstance(host, str) and host else None
-        pid = _parse_whole_count(raw.get("pid"), 1 << 31)
+        pid = get_count(raw.get("pid"), 1 << 31)
         gpu, nvml = (
-            _parse_whole_count(raw.get("cuda_dev"), 1 << 16),
-            _parse_whole_count(raw.get("nvml_dev"), 1 << 16),
+            get_count(raw.get("cuda_dev"), 1 << 16),
+            get_count(raw.get("nvml_dev"), 1 << 16),
         )
         key = (host, pid, gpu, nvml)
         if key not in self.processes:
@@ -256,28 +257,19 @@ def _parse_hash(value: object) -> int | None:
     return None
 
 
-def _parse_whole_count(value: object, limit: int) -> int | None:
-    """A count or a number of something: whole, not negative and below ``limit``."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
-        return value
-    return None
-
-
 def _find_worst_status(state: Mapping[str, Any]) -> str | None:
     """The worst that the flags of a rank say."""
     if state.get("abort_flag") is True:
         return "abort"
     if state.get("finalize_called") is True or state.get("destroy_flag") is True:
         return "finalize"
-    return {0: "running", _IN_PROGRESS: "init"}.get(
-        _parse_whole_count(state.get("init_state"), 100) or 0
-    )
+    return {0: "running", _IN_PROGRESS: "init"}.get(get_count(state.get("init_state"), 100) or 0)
 
 
 def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
     """The error of a rank in words, and whether it only tells of a peer's."""
     for key in ("async_error", "init_state"):
-        code = _parse_whole_count(state.get(key), 1000)
+        code = get_count(state.get(key), 1000)
         if code and code != _IN_PROGRESS:
             return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
     return None, False
@@ -445,8 +437,8 @@ def _make_process(peer: Any) -> Process:
     """Who an event speaks of; nobody where it names an address alone."""
     if not isinstance(peer, dict) or not isinstance(peer.get("host"), str):
         return Process()
-    pid = peer.get("pid")
-    if not isinstance(pid, int) or isinstance(pid, bool) or not 0 <= pid < 1 << 31:
+    pid = get_count(peer.get("pid"), 1 << 31)
+    if pid is None:
         return Process()
     numbers = {}
     for key in ("cuda_devs", "nvml_devs"):

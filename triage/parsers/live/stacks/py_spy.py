@@ -26,6 +26,7 @@ from typing import Any, Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
+from triage.parsers.live.foreign_values import get_count
 from triage.parsers.live.stacks.lines import clip_line, is_native_file, limit_frames, shorten_name
 
 # "Process 20640: /opt/venv/bin/python train.py"
@@ -146,7 +147,6 @@ def _parse_frame(line: str) -> StackFrame:
 
 # An object with all its frames; a real one has some kilobytes.
 _SEPARATOR: Final = compile_re(r"[\s,\[\]]*")
-_MAX_NUMBER: Final = 1 << 62
 
 
 def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
@@ -173,7 +173,7 @@ def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
 
 def _read_json_stack(value: dict[str, Any], line: int) -> ThreadStack:
     process = _read_process(value)
-    own = _number(value.get("os_thread_id"))
+    own = get_count(value.get("os_thread_id"))
     name = value.get("thread_name")
     main = None if own is None else own == process.pid
     if isinstance(name, str):
@@ -182,7 +182,7 @@ def _read_json_stack(value: dict[str, Any], line: int) -> ThreadStack:
         process,
         limit_frames([_parse_json_frame(one) for one in value["frames"] if isinstance(one, dict)]),
         shorten_name(name) if isinstance(name, str) else None,
-        own if own is not None else _number(value.get("thread_id")),
+        own if own is not None else get_count(value.get("thread_id")),
         main,
         _get_boolean(value.get("active")),
         _get_boolean(value.get("owns_gil")),
@@ -198,8 +198,8 @@ def _read_process(value: dict[str, Any]) -> Process:
     above = info.get("parent")
     parent = above.get("pid") if isinstance(above, dict) else info.get("ppid")
     return Process(
-        pid=_number(value.get("pid")),
-        parent_pid=_number(parent),
+        pid=get_count(value.get("pid")),
+        parent_pid=get_count(parent),
         command=shorten_name(command) if isinstance(command, str) and command else None,
     )
 
@@ -209,16 +209,10 @@ def _parse_json_frame(value: dict[str, Any]) -> StackFrame:
     texts = [value.get(key) for key in ("name", "short_filename", "filename", "module")]
     name, *files = [one if isinstance(one, str) else "" for one in texts]
     filename = next((one for one in files if one), "")
-    line = _number(value.get("line")) or None
+    line = get_count(value.get("line")) or None
     python = filename.endswith((".py", ">")) or line is not None
     native = name.startswith("0x") or is_native_file(filename) or not python
     return StackFrame(shorten_name(name), shorten_name(filename), line, native)
-
-
-def _number(value: Any) -> int | None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if 0 <= value < _MAX_NUMBER else None
 
 
 def _get_boolean(value: Any) -> bool | None:
