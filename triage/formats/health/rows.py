@@ -249,8 +249,7 @@ class Block:
     """What a tool printed of one part: the values of its lines by name, in their order.
 
     ``above`` is the block that it stands in, as a port in its adapter, which has it among its
-    ``inner`` ones. ``is_whole`` is whether it
-    has all values without which a report breaks off.
+    ``inner`` ones. ``is_whole`` is whether it has all values without which a report breaks off.
     """
 
     line: int
@@ -266,6 +265,15 @@ class Block:
     def get(self, name: str) -> str:
         """The last value of this name, empty where it has none."""
         return self.values.get(name, [""])[-1]
+
+    def take(self, groups: Mapping[str, str]) -> None:
+        """Keeps what a line says; a ``key`` also where its ``value`` is empty."""
+        if "key" in groups:
+            self.values.setdefault(groups["key"].lower(), []).append(groups["value"].strip())
+            return
+        for name, value in groups.items():
+            if value:
+                self.values.setdefault(name, []).append(value.strip())
 
     def find(self, name: str) -> str:
         """As :meth:`get`, of the block around it where it has none."""
@@ -297,11 +305,13 @@ class Blocks:
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
         blocks: list[Block] = []
+        rows = [(row.match, row) for row in self.rows]
+        first = [one for one in rows if one[1].begins == 1]
         for index, line in iterate_lines(text):
-            found = self.find_row(line, bool(blocks))
-            if found is None:
+            hit = _find_row(rows if blocks else first, line)
+            if hit is None:
                 continue
-            row, match = found
+            row, found = hit
             if row.stops:
                 break
             if row.begins:
@@ -311,23 +321,23 @@ class Blocks:
                 blocks.append(Block(index, row.begins, above))
                 if above is not None:
                     above.inner.append(blocks[-1])
-            values = {name: value for name, value in match.groupdict().items() if value}
-            if "key" in values:
-                values = {values["key"].lower(): values.get("value", "")}
-            for name, value in values.items():
-                blocks[-1].values.setdefault(name, []).append(value.strip())
+            if found.lastindex is not None:
+                blocks[-1].take(found.groupdict(""))
             if not row.aside:
                 reading.saw(index)
-        for block in blocks:
+        for block in blocks if self.whole else ():
             block.is_whole = all(map(block.get, self.whole))
         self.judge(blocks, reading)
 
-    def find_row(self, line: str, begun: bool) -> tuple[BlockRow, re.Match[str]] | None:
-        """The first row that matches; before the first block only one that begins it."""
-        for row in self.rows:
-            if (begun or row.begins == 1) and (found := row.match(line)) is not None:
-                return row, found
-        return None
+
+def _find_row(
+    rows: "Sequence[tuple[Callable[[str], re.Match[str] | None], BlockRow]]", line: str
+) -> tuple[BlockRow, re.Match[str]] | None:
+    """The first row that matches a line."""
+    for match, row in rows:
+        if (found := match(line)) is not None:
+            return row, found
+    return None
 
 
 @dataclass(frozen=True, slots=True)
