@@ -109,13 +109,13 @@ def _read_beginning(stream: LogStream) -> tuple[bytes, bool]:
     return bytes(data[:MAX_BYTES]), len(data) > MAX_BYTES
 
 
-def _text(pattern: str) -> Callable[[Head], bool]:
+def _match_text(pattern: str) -> Callable[[Head], bool]:
     """Claims files whose text begins as ``pattern`` says."""
     compiled = compile_re(pattern)
     return lambda head: compiled.match(head.text) is not None
 
 
-def _bytes(pattern: bytes) -> Callable[[Head], bool]:
+def _match_bytes(pattern: bytes) -> Callable[[Head], bool]:
     """Claims files whose first 8 KiB begin as ``pattern`` says."""
     compiled = compile_re(pattern)
     return lambda head: compiled.match(head.data[:_LOOKED_AT]) is not None
@@ -242,7 +242,7 @@ def _is_mostly_tool_output(lines: Sequence[str], first: int, known: re.Pattern[s
     return foreign * 100 <= _MOST_FOREIGN_PERCENT * len(whole)
 
 
-def _dump(
+def _match_dump(
     marks: tuple[str, str],
     header: re.Pattern[str],
     below: re.Pattern[str],
@@ -308,7 +308,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # responded", then "  Rank 2: ..." up to the first section
     LiveFormat(
         "debug_server_file",
-        _bytes(
+        _match_bytes(
             rb"\s{0,64}=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w"
             rb"|\s{0,64}PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n"
         ),
@@ -320,14 +320,14 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # "=== FR Trace ===", the CPU recorder's tables, before "=== FR Trace NCCL ==="
     LiveFormat(
         "trace_tables",
-        _bytes(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n"),
+        _match_bytes(rb"\s{0,64}=== FR Trace(?: \w{1,32})? ===\r?\n"),
         debug_server.read_trace_tables,
         ("=== FR Trace",),
     ),
     # '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
     LiveFormat(
         "wait_counters",
-        _bytes(
+        _match_bytes(
             rb'\s{0,64}\{\s{0,64}"pytorch\.wait_counter\.[^"]{1,300}"\s{0,16}:\s{0,16}'
             rb'\{\s{0,64}"\w{1,32}"'
         ),
@@ -340,7 +340,9 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # "Process 20640: python train.py", and in the next line "Python v3.11.7 (...)"
     LiveFormat(
         "py_spy",
-        _dump(("Process ", "Python v"), py_spy.HEADER, compile_re(py_spy.VERSION), _DUMP_LINE),
+        _match_dump(
+            ("Process ", "Python v"), py_spy.HEADER, compile_re(py_spy.VERSION), _DUMP_LINE
+        ),
         stacks.read_py_spy_looks,
         ("Python v",),
     ),
@@ -348,7 +350,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # an event, and stays a line of a log.
     LiveFormat(
         "faulthandler",
-        _dump(
+        _match_dump(
             (MARK, MARK), faulthandler.THREAD, compile_re(""), _FAULT_LINE, b"Fatal Python error: "
         ),
         stacks.read_faulthandler_looks,
@@ -357,7 +359,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # {"header":{"id":"0x1f","comm_name":"default_pg",...},"metadata":{"inspector_output_...
     LiveFormat(
         "inspector",
-        _text(
+        _match_text(
             r'\s{0,20}\{(?=[^\n]{0,2000}"inspector_output_format_version")'
             r'[^\n]{0,200}"(?:header|dump_stats|metadata)"'
         ),
@@ -367,7 +369,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
     LiveFormat(
         "inspector_metrics",
-        _text(
+        _match_text(
             r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
             r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
             r"\{[^}\n]{0,400}comm_name="
@@ -378,7 +380,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # [ {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812, ...
     LiveFormat(
         "profiler",
-        _text(
+        _match_text(
             r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
             r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
         ),
@@ -388,7 +390,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # { version : 1, CommInitRank : [size : 4, uniqueID : 1027, rank : 0, ...
     LiveFormat(
         "replay",
-        _text(
+        _match_text(
             r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}"
             r"(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
         ),
@@ -401,7 +403,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
     LiveFormat(
         "gpu_dmon",
-        _text(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s"),
+        _match_text(r"\s{0,20}# gpu\s[^\n]{0,200}\bsm\s[^\n]{0,200}\n# Idx\s"),
         read_dmon,
         ("# Idx",),
     ),
@@ -416,7 +418,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # '[{"pid": 20639, "thread_id": 139741064300224, ...'
     LiveFormat(
         "py_spy_json",
-        _bytes(
+        _match_bytes(
             rb'\s{0,64}\[\s{0,64}\{\s{0,64}"pid"\s{0,8}:\s{0,8}\d{1,10}\s{0,8},\s{0,64}'
             rb'"thread_id"\s{0,8}:'
         ),
@@ -434,7 +436,7 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     # "# Thread 139741924293504 (MainThread)", and frames of tracebacks below
     LiveFormat(
         "python_traceback",
-        _dump(("# Thread", "File"), faulthandler.HEADER, faulthandler.FRAME, _TRACEBACK_LINE),
+        _match_dump(("# Thread", "File"), faulthandler.HEADER, faulthandler.FRAME, _TRACEBACK_LINE),
         stacks.read_python_traceback_looks,
         ("# Thread",),
     ),

@@ -59,7 +59,7 @@ class TelemetryFormat:
         """Telemetry."""
         return FileKind.TELEMETRY
 
-    def reader(self) -> ReadSamples:
+    def load_reader(self) -> ReadSamples:
         """Who reads it: compiled loops, which a service that reads no telemetry does not load."""
         if self.form is Form.EXPOSITION:
             from triage.parsers.telemetry.exposition import read_exposition as read
@@ -82,7 +82,7 @@ class TelemetryFormat:
 
         tally, gridded = Tally(), Gridded()
         try:
-            for batch in self.reader()(stream, tally, parse_node(stream.artifact)):
+            for batch in self.load_reader()(stream, tally, parse_node(stream.artifact)):
                 gridded.add(batch)
         except ArtifactError as error:
             if not tally.samples:

@@ -39,7 +39,7 @@ def samples_of(
 
 
 def unpacked(data: bytes, artifact: str, tally: Tally, row: TelemetryFormat) -> Iterator[Triple]:
-    for batch in row.reader()(Stream(data), tally, parse_node(artifact)):
+    for batch in row.load_reader()(Stream(data), tally, parse_node(artifact)):
         for index, at_ns, value in zip(
             batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
         ):

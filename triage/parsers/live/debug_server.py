@@ -19,7 +19,7 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import date_by_name, rank_of_name
+from triage.parsers.live.file_names import get_name_date, rank_of_name
 from triage.parsers.live.foreign_values import get_count
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
 from triage.parsers.live.stacks.lines import shorten_name, split_clean_lines
@@ -173,7 +173,7 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
             Look(
                 artifact,
                 _TOOLS.get(handler, Tool.DEBUG_SERVER),
-                *date_by_name(artifact),
+                *get_name_date(artifact),
                 stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
                 replies=tuple(_make_reply(one) for one in asked),
                 counters=tuple(value for one in asked for value in _read_answer_counters(one)),
@@ -228,7 +228,7 @@ def store_looks(text: str, artifact: str) -> list[Look]:
         for one in _STORED.finditer(text)
     }
     processes = tuple(found[rank] for rank in sorted(found))
-    return [Look(artifact, Tool.DEBUG_SERVER, *date_by_name(artifact), processes=processes)]
+    return [Look(artifact, Tool.DEBUG_SERVER, *get_name_date(artifact), processes=processes)]
 
 
 def read_counter_answer(text: str, artifact: str) -> list[Look]:
@@ -328,7 +328,7 @@ def read_trace_tables(text: str, artifact: str) -> list[Look]:
         Look(
             artifact,
             Tool.TRACE_TABLE,
-            *date_by_name(artifact),
+            *get_name_date(artifact),
             communicators=tuple(_iterate_communicators(rows)),
             notes=(note,),
         )

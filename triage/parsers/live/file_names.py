@@ -97,7 +97,7 @@ def parse_name_pid(artifact: str) -> int | None:
     return None
 
 
-def date_by_name(artifact: str) -> tuple[Stamp, str | None]:
+def get_name_date(artifact: str) -> tuple[Stamp, str | None]:
     """:func:`stamp_of_name` and what dates a look so: "name"; no stamp and None without one."""
     stamp = stamp_of_name(artifact)
     return (NO_STAMP, None) if stamp is None else (stamp, "name")

@@ -27,7 +27,7 @@ from triage.domain.job import normalize_bus_id
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import date_by_name
+from triage.parsers.live.file_names import get_name_date
 from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
@@ -162,7 +162,7 @@ def _build_gpu_look(artifact: str, rows: Iterator[GpuSample]) -> Sequence[Look]:
         gpus.append(row)
     if not gpus:
         raise Corrupt("no GPU that says how busy it is")
-    dated = date_by_name(artifact)
+    dated = get_name_date(artifact)
     return (Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus), partial=partial),)
 
 
@@ -195,7 +195,7 @@ def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
     """One look for each table. Raises :class:`Corrupt` where no GPU has a load."""
     looks = []
     for stamp, gpus in _iterate_smi_tables(text):
-        dated = date_by_name(artifact) if stamp is None else (stamp, "content")
+        dated = get_name_date(artifact) if stamp is None else (stamp, "content")
         looks.append(Look(artifact, Tool.GPU_STATE, *dated, gpus=tuple(gpus)))
     if not looks:
         raise Corrupt("no GPU with a load in what begins like the table of nvidia-smi")

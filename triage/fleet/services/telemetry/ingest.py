@@ -101,7 +101,7 @@ def take_telemetry(
                         body, settings.parse_memory_bytes, settings.parse_deadline_s
                     )
                 )
-            reader = (TABLE if format_ is PARQUET else format_).reader()
+            reader = (TABLE if format_ is PARQUET else format_).load_reader()
             batches = reader(_Filled(body), tally, target.node)
             summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:
