@@ -26,8 +26,8 @@ from simulator.incident import simulate
 from simulator.kinds import KINDS
 from triage import analyze
 from triage.errors import ArtifactError, TriageError
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
+from triage.formats.extractor import make_digest_file
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.render.data import wire

@@ -29,8 +29,8 @@ from benchmarks.service_processes import BACKENDS, end_well, installed
 from benchmarks.table import aligned
 from simulator import simulate
 from simulator.incidents.whole import Wish, simulate_incident
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
+from triage.formats.extractor import make_digest_file
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 

@@ -18,8 +18,8 @@ from triage.collectors.artifact import Deadline
 from triage.collectors.collect import Outcome, collect
 from triage.collectors.options import Options
 from triage.domain.states import WorkKind
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
+from triage.formats.extractor import make_digest_file
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.services.tokens import create_token

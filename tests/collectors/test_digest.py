@@ -20,8 +20,8 @@ from triage import analyze
 from triage.collectors import digest as digester
 from triage.collectors.artifact import Deadline
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
+from triage.formats.extractor import make_digest_file
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.render.data import wire

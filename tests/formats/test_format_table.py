@@ -8,9 +8,7 @@ import pytest
 from tests.formats.examples import EXAMPLES, FILE_NAMES
 from tests.support.checkers import CHANGES, samples
 from tests.support.matching_texts import looked_for
-from triage.formats.format import Head
-from triage.formats.format_table import FormatTable
-from triage.formats.live.looks_and_checks import LooksAndChecks
+from triage.formats.format import FormatTable, Head
 from triage.formats.registry import ALL_CHECKS, STREAM_TABLE
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
@@ -20,7 +18,6 @@ FILES = [
     *((one.name, one.data) for one in samples()),
 ]
 ROWS = {row.name: row for row in (*STREAM_TABLE.rows, *ALL_CHECKS.rows)}
-ROWS = {name: row.looks if isinstance(row, LooksAndChecks) else row for name, row in ROWS.items()}
 WITH_WORDS = sorted(name for name, row in ROWS.items() if row.words)
 # What breaks words and lines, and what only looks like the letters of a word.
 SPLINTERS = [

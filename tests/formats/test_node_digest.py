@@ -16,9 +16,8 @@ from triage.domain.file_kind import FileKind
 from triage.domain.job import Job
 from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader, read_dumps
-from triage.formats.extractor import Extractor, describe_operations
+from triage.formats.extractor import Extractor, describe_operations, make_digest_file
 from triage.formats.flight_recorder import NODE_DIGEST
 from triage.formats.format import Head
 from triage.formats.node_digest import DECODER, FORM, read_node_digest, write_node_digest

@@ -20,7 +20,7 @@ from triage.domain.wire import format_iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.logset import LogSet
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.samples import TelemetryFile
 
 
 def list_undated_rows(

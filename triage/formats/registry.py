@@ -5,12 +5,12 @@ Uploads, the process that reads them and the command line all ask :func:`identif
 bytes stands first.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
-from triage.formats.format import Format, Head, StreamFormat
-from triage.formats.format_table import FormatTable, find_first_claim
+from triage.formats.format import Format, FormatTable, Head, StreamFormat, find_first_claim
 from triage.formats.health import (
     agents,
     amd,
@@ -23,26 +23,19 @@ from triage.formats.health import (
     gpu_tests,
     host,
     nccl,
-    pcie,
     ports,
     smi,
 )
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.health.table import load
-from triage.formats.live.gpu_states import SMI_TABLE
-from triage.formats.live.looks_and_checks import LooksAndChecks
-from triage.formats.live.registry import LIVE
+from triage.formats.live import LIVE
 from triage.formats.logs.bug_report import BugReport
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
-from triage.formats.telemetry.exposition import EXPOSITION
-from triage.formats.telemetry.parquet import PARQUET
-from triage.formats.telemetry.query_result import QUERY_RESULT
-from triage.formats.telemetry.table import TABLE
-from triage.formats.telemetry.telemetry_format import TelemetryFormat
+from triage.formats.telemetry import EXPOSITION, PARQUET, QUERY_RESULT, TABLE, TelemetryFormat
 
 # Each family: the module beside its table, and others with its readers. A format that is no check
 # has a row of code below.
@@ -55,7 +48,7 @@ FAMILIES: Final = (
     (fabric, ports),
     (drives,),
     (bmc,),
-    (host, pcie),
+    (host,),
     (cluster, nccl),
 )
 TABLED: Final = tuple(row for family in FAMILIES for row in load(*family))
@@ -65,11 +58,13 @@ CHECKS: Final = tuple(row for row in TABLED if not row.sent)
 _CHECK_TABLE: Final = FormatTable(CHECKS)
 _SENT: Final = tuple(row for row in TABLED if row.sent)
 ALL_CHECKS: Final = FormatTable((*CHECKS, *_SENT))
+# A look at GPUs in which a check can be read, too: one file, both readers.
+_SMI_TABLE: Final = "nvidia_smi_table"
 _STATES: Final = next(row for row in _SENT if row.name == "nvidia_smi_state")
 TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
-    *(LooksAndChecks(row, _STATES) if row is SMI_TABLE else row for row in LIVE),
+    *(replace(row, checks=_STATES) if row.name == _SMI_TABLE else row for row in LIVE),
     BugReport(_CHECK_TABLE),
     *CHECKS,
     HOST_NAME,

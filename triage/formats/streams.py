@@ -10,7 +10,7 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
-from triage.formats.live.nccl_tools import COMM_STATE
+from triage.formats.live import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import Catalogue, get_standard

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import IO, Final
 
 from triage.errors import ArtifactError
-from triage.formats.digest_maker import make_digest_file
 from triage.formats.dumps import DumpReader
+from triage.formats.extractor import make_digest_file
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.sandbox.confinement.confine import confine, restrict

@@ -4,8 +4,7 @@ import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, gauges, panels, places
 from triage.analysis.telemetry.growth import WATCHED, CounterGrowth
-from triage.analysis.telemetry.panels import Seat
-from triage.analysis.telemetry.signal import Signal
+from triage.analysis.telemetry.panels import Seat, Signal
 from triage.domain.category import Category
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey

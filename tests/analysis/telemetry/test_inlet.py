@@ -4,8 +4,7 @@ import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, places
 from triage.analysis.telemetry.inlet import InletRise
-from triage.analysis.telemetry.panels import TelemetryPlacement, build_panels
-from triage.analysis.telemetry.signal import Signal
+from triage.analysis.telemetry.panels import Signal, TelemetryPlacement, build_panels
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
 

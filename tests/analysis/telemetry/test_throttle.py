@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, MINUTES, file_of, gauges, panels, places
-from triage.analysis.telemetry.panels import PanelPart, Seat
-from triage.analysis.telemetry.signal import Signal
+from triage.analysis.telemetry.panels import PanelPart, Seat, Signal
 from triage.analysis.telemetry.throttle import Throttle, find_throttling
 from triage.domain.category import Category
 from triage.parsers.telemetry.metrics import Metric

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, build_panels
-from triage.parsers.telemetry.file import Form, TelemetryFile
-from triage.parsers.telemetry.grid import BASE_NS, Grid
+from triage.parsers.telemetry.grid import BASE_NS
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.samples import Form, Grid, SeriesKey, TelemetryFile
 
 SECOND = 1_000_000_000
 # 13:14 UTC; the stop.

@@ -7,8 +7,7 @@ import pytest
 from tests.support.spent import spent_s
 from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.json_report import find_text, iterate_documents, parse_zoned_time
-from triage.formats.health.reading import Reading
+from triage.formats.health.reading import Reading, find_text, iterate_documents, parse_zoned_time
 from triage.formats.registry import identify_checks, identify_stream
 from triage.parsers.logs.source import LogStream
 

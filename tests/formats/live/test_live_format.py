@@ -8,8 +8,8 @@ import pytest
 from triage.domain.live.look import Look, Tool
 from triage.domain.report import Refused
 from triage.errors import Corrupt
-from triage.formats.live import live_format
-from triage.formats.live.live_format import LiveFormat
+from triage.formats import live
+from triage.formats.live import LiveFormat
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream
@@ -54,7 +54,7 @@ def test_nothing_to_use_is_refused_with_the_reason() -> None:
 def test_a_file_beyond_the_bound_is_read_as_far_as_it_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(live_format, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(live, "MAX_BYTES", 1 << 20)
     whole = read(b"ok" + b"x" * ((1 << 20) - 2))
     longer = read(b"ok" + b"x" * (1 << 20))
     assert whole.looks[0].partial is None
@@ -62,7 +62,7 @@ def test_a_file_beyond_the_bound_is_read_as_far_as_it_goes(
 
 
 def test_the_own_reason_of_a_cut_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_format, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(live, "MAX_BYTES", 1 << 20)
     assert read(b"ok cut" + b"x" * (1 << 20)).looks[0].partial == "ends early"
 
 

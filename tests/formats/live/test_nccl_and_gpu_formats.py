@@ -12,8 +12,7 @@ from tests.support.spent import spent_s
 from triage.domain.live.look import Look
 from triage.errors import ArtifactError
 from triage.formats.format import Head
-from triage.formats.live.nccl_tools import COMM_STATE
-from triage.formats.live.registry import LIVE
+from triage.formats.live import COMM_STATE, LIVE
 from triage.parsers.extract.looks import decode_looks, encode_looks
 
 NAMES = [

@@ -10,8 +10,7 @@ from tests.support.spent import spent_s
 from tests.support.stack_texts import LOADER, faulthandler_text, py_spy_text, server_file
 from triage.errors import ArtifactError
 from triage.formats.format import Head
-from triage.formats.live.live_format import LiveFormat
-from triage.formats.live.registry import LIVE
+from triage.formats.live import LIVE, LiveFormat
 from triage.formats.registry import identify_stream
 
 STEPS = "".join(f"2026-03-14 02:40:{k:02d} INFO trainer: step {k} loss 2.31\n" for k in range(20))

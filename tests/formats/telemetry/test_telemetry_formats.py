@@ -3,7 +3,7 @@
 import pytest
 
 from triage.formats.registry import identify_telemetry
-from triage.parsers.telemetry.file import Form
+from triage.parsers.telemetry.samples import Form
 
 
 def form_of(data: bytes) -> Form | None:

@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
-from triage.parsers.live.profiler import read_profiler
+from triage.parsers.live.inspector import read_profiler
 
 
 def event(name, phase="b", identity=1, cat="NET", **args):

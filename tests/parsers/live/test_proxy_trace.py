@@ -4,7 +4,7 @@ import pytest
 
 from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
-from triage.parsers.live.proxy_trace import read_proxy_trace
+from triage.parsers.live.comm_state import read_proxy_trace
 
 SPEAKER = "[2026-11-24 03:00:07] gpu-7:812:899 [1] commDump.cc:22 NCCL WARN commDump ProxyTrace:"
 

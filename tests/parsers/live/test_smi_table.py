@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.smi_tables import smi_table
 from triage.errors import Corrupt
-from triage.parsers.live.smi_table import read_smi_tables
+from triage.parsers.live.gpu_tables import read_smi_tables
 from triage.report import analyze
 
 

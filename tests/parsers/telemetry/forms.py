@@ -4,11 +4,9 @@ import io
 from collections.abc import Iterator
 
 from triage.formats.registry import TELEMETRY, identify_telemetry
-from triage.formats.telemetry.telemetry_format import TelemetryFormat
+from triage.formats.telemetry import TelemetryFormat
 from triage.parsers.flight_recorder.naming import parse_node
-from triage.parsers.telemetry.file import Form
-from triage.parsers.telemetry.samples import SeriesKey
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import Form, SeriesKey, Tally
 
 # Metric, node, gpu, part; seconds since the epoch; value.
 Triple = tuple[SeriesKey, float, float]
@@ -41,7 +39,7 @@ def samples_of(
 
 
 def unpacked(data: bytes, artifact: str, tally: Tally, row: TelemetryFormat) -> Iterator[Triple]:
-    for batch in row.reader()(Stream(data), tally, parse_node(artifact)):
+    for batch in row.load_reader()(Stream(data), tally, parse_node(artifact)):
         for index, at_ns, value in zip(
             batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
         ):

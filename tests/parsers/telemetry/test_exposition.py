@@ -4,10 +4,8 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.parsers.telemetry.exposition import NOT_A_SAMPLE, UNDATED
-from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import SeriesKey
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import Form, SeriesKey, Tally
 
 LABELS = (
     'gpu="3",UUID="GPU-604ac76c",pci_bus_id="00000000:5D:00.0",device="nvidia3",'

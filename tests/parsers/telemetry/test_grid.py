@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from triage.parsers.telemetry.grid import BASE_NS, MOST_STRETCHES, Grid, Gridded, coarsen_grid
+from triage.parsers.telemetry.grid import BASE_NS, MOST_STRETCHES, Gridded, coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import Samples, SeriesKey
+from triage.parsers.telemetry.samples import Grid, Samples, SeriesKey
 
 T0 = 1_795_143_840  # a multiple of 30 s
 TEMP, ECC = SeriesKey(Metric.GPU_TEMP_C, "n0", "0"), SeriesKey(Metric.ECC_DBE_TOTAL, "n0", "0")

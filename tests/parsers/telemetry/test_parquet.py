@@ -9,9 +9,8 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.errors import Corrupt, Forbidden
-from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.samples import Form, SeriesKey
 
 MISSING = importlib.util.find_spec("pyarrow") is None
 needs_pyarrow = pytest.mark.skipif(MISSING, reason="pyarrow is optional and not installed")

@@ -6,11 +6,9 @@ import pytest
 
 from tests.parsers.telemetry.forms import Stream, samples_of
 from triage.errors import Corrupt
-from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.query_result import read_query_result
-from triage.parsers.telemetry.samples import SeriesKey
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import Form, SeriesKey, Tally
 
 TEMP = SeriesKey(Metric.GPU_TEMP_C, "n3", "0")
 

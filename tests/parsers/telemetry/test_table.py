@@ -4,11 +4,9 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.errors import Corrupt
-from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import BATCH, SeriesKey
+from triage.parsers.telemetry.samples import BATCH, Form, SeriesKey, Tally
 from triage.parsers.telemetry.table import NO_ROW
-from triage.parsers.telemetry.tally import Tally
 
 SMI = """\
 timestamp, index, pci.bus_id, temperature.gpu, power.draw [W], clocks.sm [MHz]

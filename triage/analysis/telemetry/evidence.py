@@ -18,11 +18,12 @@ from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
+    Signal,
     TelemetryPlacement,
     build_panels,
+    format_clock_time,
     identify_part,
 )
-from triage.analysis.telemetry.signal import Signal, format_clock_time
 from triage.analysis.telemetry.throttle import Throttle, find_throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
@@ -31,9 +32,8 @@ from triage.domain.category import Category, Role
 from triage.domain.evidence import LASTING, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.domain.finding import Finding
 from triage.domain.progress import Change, ChangeKind
-from triage.parsers.telemetry.file import TelemetryFile
-from triage.parsers.telemetry.grid import Grid
 from triage.parsers.telemetry.metrics import Metric
+from triage.parsers.telemetry.samples import Grid, TelemetryFile
 from triage.signatures.gpu.catalogue import get_xid
 
 # The record is said to begin late where this many of its first operations are not.

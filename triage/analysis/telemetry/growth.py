@@ -10,8 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Seat, TelemetryPlacement
-from triage.analysis.telemetry.signal import Signal, format_clock_time
+from triage.analysis.telemetry.panels import (
+    SECOND,
+    Panel,
+    Panels,
+    Seat,
+    Signal,
+    TelemetryPlacement,
+    format_clock_time,
+)
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import Metric

@@ -9,8 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, Panel, PanelPart, Panels
-from triage.analysis.telemetry.signal import Signal, format_clock_time
+from triage.analysis.telemetry.panels import (
+    SECOND,
+    Panel,
+    PanelPart,
+    Panels,
+    Signal,
+    format_clock_time,
+)
 from triage.domain.arrays import F32
 from triage.domain.category import Category
 from triage.domain.evidence import Kind

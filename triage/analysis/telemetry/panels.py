@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from triage.domain.arrays import F32
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
 from triage.domain.job import normalize_bus_id
-from triage.parsers.telemetry.file import TelemetryFile
-from triage.parsers.telemetry.grid import Grid, coarsen_grid
+from triage.parsers.telemetry.grid import coarsen_grid
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
-from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.samples import Grid, SeriesKey, TelemetryFile
 
 SECOND: Final = 1_000_000_000
 # How long before the stop is looked at.
@@ -243,3 +244,36 @@ def fill_gaps(value: F32, most: int) -> F32:
     known = np.maximum.accumulate(np.where(np.isnan(value), -1, columns), axis=1)
     found = np.take_along_axis(value, np.maximum(known, 0), axis=1)
     return np.where((known >= 0) & (columns - known <= most), found, np.float32(np.nan))
+
+
+# Signal: what one detector of telemetry says of a part, before it is weighed.
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A claim with its time: ``since_ns`` to ``until_ns``, known to ``error_ns``.
+
+    ``name`` is the signature (``telemetry.throttle``). ``seat`` is None where no node is to
+    blame; then ``nodes`` are those that it reaches. ``firm`` claims need no other source.
+    ``severity`` is as of lines about hardware. ``text`` is a sentence without its full stop.
+    """
+
+    name: str
+    kind: Kind
+    category: Category
+    seat: Seat | None
+    since_ns: int
+    until_ns: int
+    error_ns: int
+    text: str
+    artifact: str
+    also: tuple[Category, ...] = ()
+    firm: bool = False
+    severity: str = ""
+    nodes: tuple[str, ...] = ()
+
+
+def format_clock_time(ns: int) -> str:
+    """``13:08``, in UTC."""
+    minutes = ns // 60_000_000_000
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

@@ -11,8 +11,15 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, PanelPart, Panels, Seat, TelemetryPlacement
-from triage.analysis.telemetry.signal import Signal, format_clock_time
+from triage.analysis.telemetry.panels import (
+    SECOND,
+    PanelPart,
+    Panels,
+    Seat,
+    Signal,
+    TelemetryPlacement,
+    format_clock_time,
+)
 from triage.domain.arrays import F32, I64, Flags
 from triage.domain.category import Category
 from triage.domain.evidence import Kind

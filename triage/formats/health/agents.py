@@ -17,12 +17,6 @@ from triage.formats.health.complaints import (
     find_category,
     format_gpu_part,
 )
-from triage.formats.health.json_report import (
-    find_text,
-    iterate_documents,
-    iterate_items,
-    parse_zoned_time,
-)
 from triage.formats.health.reading import (
     BAD,
     FAIL,
@@ -31,7 +25,11 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
+    find_text,
+    iterate_documents,
+    iterate_items,
     iterate_lines,
+    parse_zoned_time,
 )
 
 _Json = Mapping[str, Any]

@@ -14,8 +14,16 @@ from typing import Any, Final, NamedTuple
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    WARN,
+    Reading,
+    find_text,
+    iterate_documents,
+    iterate_items,
+    iterate_lines,
+)
 
 # Numbers of more errors than this are a query that failed: a known one counts 1,048,560.
 _ABSURD: Final = 1_000_000

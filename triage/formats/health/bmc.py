@@ -14,8 +14,17 @@ from triage.domain.evidence import EvidenceRole
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import Words
-from triage.formats.health.json_report import find_text, is_whole, iterate_documents
-from triage.formats.health.reading import BAD, FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    BAD,
+    FAIL,
+    PASS,
+    WARN,
+    Reading,
+    find_text,
+    is_whole,
+    iterate_documents,
+    iterate_lines,
+)
 from triage.formats.logs.documents import DocumentFormat
 from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, has_event_state, is_sel_row

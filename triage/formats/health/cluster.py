@@ -8,7 +8,6 @@ local times without a zone, which cannot be placed.
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from triage.domain.category import HARDWARE, Category
@@ -23,6 +22,7 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     iterate_lines,
+    parse_zoned_time,
 )
 from triage.formats.health.rows import STATUSES
 
@@ -179,17 +179,8 @@ def read_host_json(text: str, reading: Reading) -> None:
         reading.add(
             check_name("host", str(found["check"])), outcome, texts.get("part"), detail,
             named or find_category(f"{found['check']} {detail}"), index,
-            node=texts.get("node", "")[:256] or None, at=_parse_zoned_time(texts.get("at", "")),
+            node=texts.get("node", "")[:256] or None, at=parse_zoned_time(texts.get("at", "")),
         )  # fmt: skip
-
-
-def _parse_zoned_time(text: str) -> datetime | None:
-    """An RFC 3339 time; None for one without a zone, which cannot be placed."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return None if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def begins_host_plain(head: str) -> bool:

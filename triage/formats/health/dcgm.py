@@ -15,7 +15,6 @@ from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import Words, classify_complaint
 from triage.formats.health.dmon import GONE
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import (
     FAIL,
     PASS,
@@ -24,6 +23,9 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     count_line,
+    find_text,
+    iterate_documents,
+    iterate_items,
     iterate_lines,
 )
 from triage.formats.health.table import load_data

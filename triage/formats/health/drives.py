@@ -5,14 +5,23 @@ that failed once are totals of its whole life: they advise a look, and accuse no
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    WARN,
+    Reading,
+    find_text,
+    iterate_documents,
+    iterate_items,
+    iterate_lines,
+)
+from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 
 SMART: Final = "disk.smart"
@@ -170,66 +179,26 @@ def read_smart_log_json(text: str, reading: Reading) -> None:
 # nvme error-log: a log without dates; whatever stands in it may be years old.
 
 _ERROR_LOG: Final = "disk.error_log"
-# "Error Log Entries for device:nvme0n1 entries:64"
-_ERRORS: Final = compile_re(
-    r"Error Log Entries for device: ?(?P<name>[\w-]{1,32})(?: entries: ?(?P<entries>\d{1,5}))?"
-)
-_ENTRY: Final = compile_re(r"\s{0,8}Entry\[ {0,4}\d{1,5}\s{0,4}\]")
-_ERROR_COUNT: Final = compile_re(r"\s{0,8}error_count\s{1,30}: ?(?P<count>\d{1,20})")
-# "status_field    : 0x281(Unrecovered Read Error: ...)", "0x2002(INVALID_FIELD: ...)"
-_STATUS: Final = compile_re(r"\s{0,8}status_field\s{1,30}: ?(?P<status>[^\n]{1,120})")
 _MEDIUM: Final = compile_re(
     r"unrecovered[ _]read|write[ _]fault|guard[ _]check|tag[ _]check|compare[ _]fail|deallocated"
     r"|unwritten|internal[ _](?:device )?error|data[ _](?:transfer )?error", re.I
 )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _ErrorLog:
-    """The errors that one controller kept; ``announced`` entries are to come."""
-
-    name: str
-    line: int
-    announced: int
-    listed: int = 0
-    count: int = 0
-    used: bool = False
-    medium: list[str] = field(default_factory=list)
-
-
-def read_error_log(text: str, reading: Reading) -> None:
-    log: _ErrorLog | None = None
-    for index, line in iterate_lines(text):
-        if (header := _ERRORS.match(line)) is not None:
-            _tell_errors(log, reading)
-            log = _ErrorLog(header["name"], index, int(header["entries"] or 0))
-        elif log is None:
+def judge_error_logs(blocks: Sequence[Block], reading: Reading) -> None:
+    for log in (one for one in blocks if one.level == 1):
+        used = [one for one in [log, *log.inner] if int(one.get("count") or 0)]
+        medium = [one.get("status") for one in used if _MEDIUM.search(one.get("status"))]
+        listed, announced = len(log.inner), int(log.get("entries") or 0)
+        name = log.get("name")
+        if listed < announced and not medium:
+            why = f"breaks off: {listed} of {announced} entries"
+            reading.unknown(_ERROR_LOG, why, name, log.line)
             continue
-        elif _ENTRY.match(line) is not None:
-            log.listed += 1
-        elif (found := _ERROR_COUNT.match(line)) is not None:
-            log.used = int(found["count"]) > 0
-            log.count += log.used
-        elif (status := _STATUS.match(line)) is not None and log.used:
-            if _MEDIUM.search(status["status"]):
-                log.medium.append(status["status"].strip())
-        elif ":" not in line and not line.startswith("...."):
-            continue
-        reading.saw(index)
-    _tell_errors(log, reading)
-
-
-def _tell_errors(log: _ErrorLog | None, reading: Reading) -> None:
-    if log is None:
-        return
-    if log.listed < log.announced and not log.medium:
-        why = f"breaks off: {log.listed} of {log.announced} entries"
-        reading.unknown(_ERROR_LOG, why, log.name, log.line)
-        return
-    said = f"{log.count} entries, none of the medium"
-    if log.medium:
-        said = f"{len(log.medium)} errors of the medium: {log.medium[0]}"
-    reading.add(_ERROR_LOG, WARN if log.medium else PASS, log.name, said, _SSD, log.line)
+        said = f"{len(used)} entries, none of the medium"
+        if medium:
+            said = f"{len(medium)} errors of the medium: {medium[0]}"
+        reading.add(_ERROR_LOG, WARN if medium else PASS, name, said, _SSD, log.line)
 
 
 # nvme list: a controller that no longer works is listed with no capacity.

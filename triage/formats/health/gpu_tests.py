@@ -7,7 +7,6 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import classify_complaint
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
 from triage.formats.health.reading import (
     FAIL,
     PASS,
@@ -15,6 +14,9 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     count_line,
+    find_text,
+    iterate_documents,
+    iterate_items,
     iterate_lines,
 )
 

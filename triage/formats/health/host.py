@@ -4,15 +4,26 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
-from triage.formats.health.reading import FAIL, PASS, WARN, Reading, count_line, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    count_line,
+    iterate_lines,
+    parse_decimal,
+)
+from triage.formats.health.rows import Block
+from triage.signatures.pci import normalize_bus_id, normalize_full_address
 
 _MEMORY: Final = Category.HOST_MEMORY
 
@@ -20,9 +31,6 @@ _MEMORY: Final = Category.HOST_MEMORY
 # nor is the only empty one of a board. Modules of other sizes, or slower than the rest, warn.
 
 DIMM: Final = "memory.dimm"
-_HANDLE: Final = compile_re(r"Handle 0x[0-9A-Fa-f]{1,8}, DMI type (?P<type>\d{1,3}), \d{1,4} bytes")
-_FIELD: Final = compile_re(r"\s{1,16}(?P<name>[A-Z][A-Za-z -]{1,40}): ?(?P<value>[^\n]{0,120})$")
-_DENIED: Final = compile_re(r"^/\S{3,60}: (?:Permission denied|Operation not permitted)", re.M)
 _SIZE: Final = compile_re(r"(?P<count>\d{1,7}) (?P<unit>[kMGT]i?B)", re.ASCII)
 _IN_GB: Final = {"k": 1 / (1 << 20), "M": 1 / 1024, "G": 1, "T": 1024}
 _SPEED: Final = compile_re(r"(\d{3,6}) (?:MT/s|MHz)", re.ASCII)
@@ -33,7 +41,7 @@ _LEAST_SLOTS: Final = 8
 # What the firmware saw of the chassis at boot; what it did not look at says nothing.
 _STATES: Final = {"safe": PASS, "warning": WARN, "critical": FAIL, "non-recoverable": FAIL}
 _SUPPLIES: Final = {"ok": PASS, "non-critical": WARN, "critical": FAIL}
-_OF_CHASSIS: Final = {"Thermal State": Category.CHASSIS, "Power Supply State": Category.POWER}
+_OF_CHASSIS: Final = {"thermal state": Category.CHASSIS, "power supply state": Category.POWER}
 _Fields = dict[str, str]
 
 
@@ -49,54 +57,42 @@ class _Slot:
     line: int
 
 
-def read_dmidecode(text: str, reading: Reading) -> None:
+def judge_structures(blocks: Sequence[Block], reading: Reading) -> None:
+    """The slots, power supplies and states that ``dmidecode`` lists."""
     slots: list[_Slot] = []
     announced = cut = 0
-    for kind, line, fields in _list_structures(text, reading):
+    for block in blocks:
+        kind, line = block.get("dmi_type"), block.line
+        fields = {name: values[0] for name, values in block.values.items()}
         if kind == "17":
             slot = _make_slot(fields, line)
             slots += [] if slot is None else [slot]
             cut += slot is None
-        elif kind == "16" and fields.get("Use") == "System Memory":
-            said = fields.get("Number Of Devices", "")[:4]
+        elif kind == "16" and fields.get("use") == "System Memory":
+            said = fields.get("number of devices", "")[:4]
             announced += int(said) if said.isascii() and said.isdigit() else 0
         elif kind == "3":
             for name, category in _OF_CHASSIS.items():
                 outcome = _STATES.get(fields.get(name, "").lower())
                 if outcome is not None:
                     said = fields[name]
-                    reading.add("bmc.chassis", outcome, name.lower(), said, category, line)
+                    reading.add("bmc.chassis", outcome, name, said, category, line)
         elif kind == "39":
-            said = fields.get("Status", "").lower()
+            said = fields.get("status", "").lower()
             present, _, state = said.partition(",")
             outcome = _SUPPLIES.get(state.strip())
             if present.startswith("present") and outcome is not None:
-                part = fields.get("Location") or fields.get("Name") or "power supply"
+                part = fields.get("location") or fields.get("name") or "power supply"
                 reading.add("bmc.supply", outcome, part, said, Category.POWER, line)
-    if _DENIED.search(text) is not None and not slots:
+    if any("denied" in one for one in blocks) and not slots:
         reading.unknown(DIMM, "dmidecode was not allowed to read the tables of the firmware")
     elif slots or cut:
         _judge_slots(slots, max(announced, len(slots) + cut), reading)
 
 
-def _list_structures(text: str, reading: Reading) -> list[tuple[str, int, _Fields]]:
-    """(type, line, fields) of each structure."""
-    found: list[tuple[str, int, _Fields]] = []
-    for index, line in iterate_lines(text):
-        handle = _HANDLE.match(line)
-        if handle is not None:
-            found.append((handle["type"], index, {}))
-        elif found and (field := _FIELD.match(line)) is not None:
-            found[-1][2].setdefault(field["name"], field["value"].strip())
-        else:
-            continue
-        reading.saw(index)
-    return found
-
-
 def _make_slot(fields: _Fields, line: int) -> _Slot | None:
     """A slot; None where what stands of it does not say whether it is filled, and which it is."""
-    said, name = fields.get("Size", ""), fields.get("Locator", "")
+    said, name = fields.get("size", ""), fields.get("locator", "")
     size = _SIZE.match(said)
     empty = said.startswith(("No Module", "Not Installed", "0 "))
     if (size is None and not empty) or not name:
@@ -104,7 +100,7 @@ def _make_slot(fields: _Fields, line: int) -> _Slot | None:
     where = f"{name} {fields.get('Bank Locator', '')}".strip()
     socket = SOCKET.search(where)
     speed = _SPEED.search(
-        fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or ""
+        fields.get("configured memory speed") or fields.get("configured clock speed") or ""
     )
     size_gb = 0.0 if size is None or empty else int(size["count"]) * _IN_GB[size["unit"][0]]
     number = socket["number"] if socket else None
@@ -316,17 +312,16 @@ def _tell_event(event: re.Match[str], section: str, index: int, reading: Reading
     reading.add(_ERRORS, FAIL if grave else WARN, part, said, category, index, at=at)
 
 
-# mcelog --client: "SOCKET 1 CHANNEL 3 DIMM 0", "SOCKET 1 CHANNEL any DIMM any"
-_MODULE: Final = compile_re(
-    r"SOCKET (?P<socket>\d{1,3})(?: CHANNEL (?P<channel>\w{1,4}))?(?: DIMM (?P<dimm>\w{1,4}))?\s*$"
-)
-_DMI_NAME: Final = compile_re(r'DMI_NAME "(?P<name>[^"\n]{1,80})"')
-_SORT: Final = compile_re(r"(?P<un>un)?corrected memory errors:\s*$")
-_TOTAL: Final = compile_re(r"\s{1,16}(?P<count>\d{1,12}) (?P<when>total|in 24h)")
-
-
-def read_mcelog(text: str, reading: Reading) -> None:
-    for place, line, counts in _iterate_modules(text, reading):
+def judge_modules(blocks: Sequence[Block], reading: Reading) -> None:
+    """The counters of ``mcelog --client``."""
+    for module in (one for one in blocks if one.level == 1):
+        place, line = module.get("name") or module.get("place"), module.line
+        counts = {
+            f"{sort.get('sort')} {when}": int(sort.get(when))
+            for sort in module.inner
+            for when in ("total", "in 24h")
+            if when in sort
+        }
         if "uncorrected total" not in counts:
             reading.unknown(_ERRORS, "its counters break off", place, line)
             continue
@@ -334,28 +329,6 @@ def read_mcelog(text: str, reading: Reading) -> None:
         outcome: Outcome = WARN if told else PASS
         outcome = FAIL if counts.get("uncorrected in 24h") else outcome
         reading.add(_ERRORS, outcome, place, ", ".join(told) or "no memory error", _MEMORY, line)
-
-
-def _iterate_modules(text: str, reading: Reading) -> Iterator[tuple[str, int, dict[str, int]]]:
-    """(place, line, counts by what they count) of each module."""
-    place, first, sort = "", 1, ""
-    counts: dict[str, int] = {}
-    for index, line in iterate_lines(text):
-        if _MODULE.match(line) is not None:
-            if place:
-                yield place, first, counts
-            place, first, sort, counts = line.strip(), index, "", {}
-        elif (name := _DMI_NAME.match(line)) is not None and place:
-            place = name["name"]
-        elif (found := _SORT.match(line)) is not None:
-            sort = "uncorrected" if found["un"] else "corrected"
-        elif sort and (total := _TOTAL.match(line)) is not None:
-            counts[f"{sort} {total['when']}"] = int(total["count"])
-        else:
-            continue
-        reading.saw(index)
-    if place:
-        yield place, first, counts
 
 
 # memtester and stress-ng: a test that did not come to its end, or got no memory, says nothing.
@@ -415,3 +388,153 @@ def read_stress(text: str, reading: Reading) -> None:
         reading.add(_STRESS_NG, WARN, None, said)
     else:
         reading.add(_STRESS_NG, PASS, None, "the run was successful")
+
+
+# ``lspci -vv``: devices that no longer answer, and links that are narrower than they could be.
+#
+# All ones is what a bus answers for a device that is not there. GPUs, adapters and drives are
+# judged; a bridge with fewer lanes than it could have is how boards are built. An idle GPU lowers
+# the speed of its link, never the width. Errors that registers kept are of any time since boot.
+
+# A line of a device begins with its address; to search for one is cheaper than to try each line.
+_ADDRESS: Final = compile_re(r"\n(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] ")
+# "0000:5d:00.0 3D controller [0302]: NVIDIA Corporation ... (rev a1)"
+_DEVICE: Final = compile_re(
+    r"(?P<at>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
+    r"(?P<kind>[A-Z0-9][\w/ &()-]{2,60}?)(?: \[[0-9a-f]{4}\])?: (?P<name>[^\n]{1,200}?)"
+    r"(?: \(rev (?P<rev>[0-9a-f]{2})\))?(?: \(prog-if [0-9a-f]{2}[^\n]{0,40}\))?\s*$"
+)
+_GONE: Final = compile_re(r"!!! Unknown header type 7f")
+_CAN: Final = compile_re(
+    r"\s{1,16}LnkCap:\s[^\n]{0,40}?Speed (?P<speed>[\d.]{1,5})GT/s, Width x(?P<width>\d{1,2})"
+)
+_IS: Final = compile_re(
+    r"\s{1,16}LnkSta:\s{1,8}Speed (?P<speed>[\d.]{1,5}|unknown)(?:GT/s)?"
+    r"(?: \((?:ok|downgraded)\))?, Width x(?P<width>\d{1,2})"
+)
+_STATUS: Final = compile_re(
+    r"\s{1,16}(?:UESta|CESta):\s{1,8}(?P<bits>(?:[A-Z]\w{1,20}[+-] ?){2,20})"
+)
+_HIDDEN: Final = compile_re(r"\s{1,16}Capabilities: <access denied>")
+_INDENTED: Final = compile_re(
+    r"\s{1,16}(?:Subsystem|Control|Status|Kernel driver|Flags|Capabilities):"
+)
+GPU: Final = compile_re(r"3D controller|Processing accelerator|VGA compatible controller", re.I)
+_GPU_MAKER: Final = compile_re(
+    r"\bnvidia\b|advanced micro devices|\bamd\b|instinct|habana|intel.{0,40}max", re.I
+)
+_ADAPTER: Final = compile_re(r"infiniband|ethernet controller|network controller", re.I)
+_DRIVE: Final = compile_re(r"non-volatile memory", re.I)
+# Set by questions that a device does not know, on nearly every board.
+_HARMLESS: Final = frozenset({"UnsupReq", "AdvNonFatalErr", "ACSViol"})
+_IDLE_GT: Final = 2.5
+
+
+@dataclass(slots=True)
+class Device:
+    """One device; links are (GT/s, lanes), with 0 where nothing says them."""
+
+    at: str
+    kind: str
+    name: str
+    line: int
+    gone: bool
+    can: tuple[float, int] | None = None
+    now: tuple[float, int] | None = None
+    kept: list[str] = field(default_factory=list)
+    hidden: bool = False
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a GPU, and not the screen of a management controller."""
+        return GPU.match(self.kind) is not None and _GPU_MAKER.search(self.name) is not None
+
+    @property
+    def category(self) -> Category | None:
+        """What it is when it no longer answers; None where no job needs it."""
+        if self.is_gpu:
+            return Category.IO_BOARD
+        if _ADAPTER.match(self.kind) is not None:
+            return Category.NIC
+        return Category.SSD if _DRIVE.match(self.kind) is not None else None
+
+
+def begins_lspci(head: str) -> bool:
+    """Two devices, or one with what ``-v`` shows of it."""
+    if _ADDRESS.search(f"\n{head}") is None:
+        return False
+    lines = head.split("\n")
+    devices = sum(_DEVICE.match(line) is not None for line in lines)
+    shown = devices == 1 and any(_INDENTED.match(line) or _GONE.search(line) for line in lines)
+    return devices > 1 or shown
+
+
+def read_lspci(text: str, reading: Reading) -> None:
+    devices: list[Device] = []
+    for index, line in iterate_lines(text):
+        found = _DEVICE.match(line)
+        if found is not None:
+            gone = found["rev"] == "ff"
+            devices.append(Device(found["at"], found["kind"], found["name"], index, gone))
+            reading.saw(index)
+        elif devices and line[:1].isspace() and line.strip():
+            reading.saw(index)
+            _take(line, devices[-1])
+    fastest: dict[str, float] = defaultdict(float)
+    for one in devices:
+        if one.now is not None:
+            fastest[one.name] = max(fastest[one.name], one.now[0])
+    for one in devices:
+        if one.category is not None:
+            _judge_device(one, one.category, fastest.get(one.name, 0.0), reading)
+
+
+def _take(line: str, device: Device) -> None:
+    if _GONE.search(line) is not None:
+        device.gone = True
+    elif (can := _CAN.match(line)) is not None:
+        device.can = parse_decimal(can["speed"]) or 0.0, int(can["width"])
+    elif (now := _IS.match(line)) is not None:
+        device.now = parse_decimal(now["speed"]) or 0.0, int(now["width"])
+    elif _HIDDEN.match(line) is not None:
+        device.hidden = True
+    elif (status := _STATUS.match(line)) is not None:
+        bits = [bit[:-1] for bit in status["bits"].split() if bit.endswith("+")]
+        device.kept += [bit for bit in bits if bit not in _HARMLESS]
+
+
+def _judge_device(device: Device, category: Category, best: float, reading: Reading) -> None:
+    """``best`` is the speed of the fastest of its model, in GT/s."""
+    part, line = normalize_full_address(device.at) or device.at, device.line
+    if device.is_gpu:
+        part = normalize_bus_id(device.at) or part
+    if device.gone:
+        said = f"does not answer on the bus: {device.kind}: {device.name}"
+        reading.add("pcie.device", FAIL, part, said, category, line)
+        return
+    reading.add("pcie.device", PASS, part, device.name, line=line)
+    if device.can is not None and device.now is not None:
+        outcome, said = _judge_link(device.is_gpu, device.can, device.now, best)
+        reading.add("pcie.link", outcome, part, said, Category.IO_BOARD, line)
+    elif device.can is not None:
+        reading.unknown("pcie.link", "the list breaks off in it", part, line)
+    elif device.hidden:
+        reading.add("pcie.link", SKIPPED, part, "its link is shown to root alone", line=line)
+    if device.kept:
+        said = f"kept since boot: {', '.join(dict.fromkeys(device.kept))}"
+        reading.add("pcie.errors", WARN, part, said, Category.IO_BOARD, line)
+
+
+def _judge_link(
+    is_gpu: bool, can: tuple[float, int], now: tuple[float, int], best: float
+) -> tuple[Outcome, str]:
+    said = f"x{now[1]} of x{can[1]} at {now[0]:g} of {can[0]:g} GT/s"
+    if now[1] < can[1]:
+        return FAIL, said
+    if now[0] >= can[0] or not now[0]:
+        return PASS, said
+    if is_gpu:
+        return WARN, f"{said}{': as an idle GPU does' if now[0] <= _IDLE_GT else ''}"
+    if now[0] < best:
+        return FAIL, f"{said}, another of its model at {best:g}"
+    return WARN, said

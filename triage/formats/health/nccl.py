@@ -21,8 +21,18 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import classify_complaint
-from triage.formats.health.json_report import find_text, iterate_documents, iterate_items
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    find_text,
+    iterate_documents,
+    iterate_items,
+    iterate_lines,
+    parse_decimal,
+)
 
 # "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
 _BEGIN: Final = compile_re(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
@@ -129,7 +139,7 @@ def _take(line: str, number: int, run: _Run) -> None:
     elif "#" not in line[:4] and (found := _ROW.search(line)) is not None:
         size = int(found["size"])
         cells = (found["busbw"], found["busbw2"])
-        speeds = [speed for cell in cells if (speed := _parse_decimal(cell)) is not None]
+        speeds = [speed for cell in cells if (speed := parse_decimal(cell)) is not None]
         _measure(run, size, speeds, _ALL_REDUCE if _is_all_reduce(found, size) else "")
         for cell in (found["wrong"], found["wrong2"]):
             if cell == "N/A":
@@ -147,13 +157,6 @@ def _measure(run: _Run, size: int, speeds: Sequence[float], test: str = "") -> N
         run.busbw = max([*speeds, run.busbw or 0.0])
         run.largest = size
         run.test = run.test or test
-
-
-def _parse_decimal(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
 
 
 def _is_all_reduce(row: re.Match[str], size: int) -> bool:

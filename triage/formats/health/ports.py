@@ -7,20 +7,28 @@ in the same file say.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
-from triage.formats.health.json_report import iterate_documents
-from triage.formats.health.reading import FAIL, PASS, SKIPPED, WARN, Reading, iterate_lines
+from triage.formats.health.reading import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    WARN,
+    Reading,
+    iterate_documents,
+    iterate_lines,
+    parse_decimal,
+)
+from triage.formats.health.rows import Block
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"
-_NUMBER: Final = compile_re(r"\d{1,6}", re.ASCII)
 _UP: Final = frozenset({"active", "port_active"})
 _LINKED: Final = frozenset({"linkup", "link_up", ""})
 
@@ -43,63 +51,32 @@ class Port:
         """Whether it carries traffic."""
         return self.state.lower() in _UP and self.physical.lower() in _LINKED
 
-    def put(self, name: str, value: str) -> None:
-        """One value by any of the names that the tools give it."""
-        field = _NAMES.get(name.lower())
-        if field == "rate":
-            found = _NUMBER.match(value)
-            self.rate = int(found[0]) if found else self.rate
-        elif field is not None:
-            setattr(self, field, value)
 
-
-_NAMES: Final = {
-    "state": "state", "physical state": "physical", "phys state": "physical",
-    "phys_state": "physical", "rate": "rate", "link layer": "layer", "link_layer": "layer",
-}  # fmt: skip
-_ADAPTER: Final = compile_re(r"CA '([\w.-]{1,64})'\s*$")
-_PORT: Final = compile_re(r"\s+Port (\d{1,3}):\s*$")
-_VALUE: Final = compile_re(r"\s+(CA type|State|Physical state|Rate|Link layer): ?(.{0,80}?)\s*$")
-_NUM_PORTS: Final = compile_re(r"\s+Number of ports: (\d{1,3})\s*$")
-
-
-def read_ibstat(text: str, reading: Reading) -> None:
-    ports: list[Port] = []
-    announced: dict[str, int] = {}
-    adapter, kind = "", ""
-    port: Port | None = None
-    for index, line in iterate_lines(text):
-        if (found := _ADAPTER.match(line)) is not None:
-            adapter, kind, port = found[1], "", None
-        elif not adapter:
-            continue
-        elif (found := _NUM_PORTS.match(line)) is not None:
-            announced[adapter] = int(found[1])
-        elif (found := _PORT.match(line)) is not None:
-            port = Port(f"{adapter}/{found[1]}", index, kind)
-            ports.append(port)
-        elif (found := _VALUE.match(line)) is not None:
-            if found[1] == "CA type":
-                kind = found[2]
-            elif port is not None:
-                port.put(found[1], found[2])
-        elif line.strip() and not line[0].isspace():
-            break  # another program's output
-        if line.strip():
-            reading.saw(index)
-    named = any(one.layer for one in ports)
-    for one in ports:
-        one.whole = bool(one.state and one.physical and (one.layer or not named))
-    _tell_missing(ports, announced, reading)
+def judge_ports(blocks: Sequence[Block], reading: Reading) -> None:
+    """The ports of ``ibstat``, ``ibstatus`` and ``ibv_devinfo``, and how many are missing."""
+    ports = [
+        Port(
+            f"{one.find('adapter')}/{one.get('port')}", one.line, one.find("kind"),
+            one.get("state"), one.get("physical"), int(one.get("rate") or 0), one.get("layer"),
+            one.is_whole,
+        )
+        for one in blocks
+        if "port" in one
+    ]  # fmt: skip
+    if any(one.layer for one in ports):
+        for one in ports:
+            one.whole = one.whole and bool(one.layer)
+    # ibv_devinfo does not say that an adapter has one port.
+    counts = {
+        block.find("adapter"): int(block.get("announced") or 1)
+        for block in blocks
+        if "announced" in block or "hca" in block
+    }
+    listed = Counter(one.find("adapter") for one in blocks if "port" in one)
+    for name, count in counts.items():
+        if listed[name] < count:
+            reading.unknown(_STATE, f"breaks off: {listed[name]} of {count} ports", name)
     _judge_ports(ports, reading)
-
-
-def _tell_missing(ports: Sequence[Port], announced: Mapping[str, int], reading: Reading) -> None:
-    """The adapters of which fewer ports are listed than they have."""
-    for name, count in announced.items():
-        listed = sum(one.part.startswith(f"{name}/") for one in ports)
-        if listed < count:
-            reading.unknown(_STATE, f"breaks off: {listed} of {count} ports", name)
 
 
 def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
@@ -129,67 +106,6 @@ def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
             best = max(alike)
             slower, said = FAIL if one.rate < best else PASS, f"{one.rate} of {best} Gb/s"
             reading.add("ib.link_rate", slower, one.part, said, _NETWORK, one.line)
-
-
-# "Infiniband device 'mlx5_0' port 1 status:"
-_STATUS_OF: Final = compile_re(
-    r"Infiniband device '(?P<name>[\w.-]{1,64})' port (?P<port>\d{1,3}) status:"
-)
-_STATUS_VALUE: Final = compile_re(
-    r"\s+(?P<name>state|phys state|rate|link_layer):\s{1,24}(?:\d{1,2}: )?"
-    r"(?P<value>[^\n]{1,60}?)\s*$"
-)
-
-
-def read_ibstatus(text: str, reading: Reading) -> None:
-    ports: list[Port] = []
-    for index, line in iterate_lines(text):
-        if (header := _STATUS_OF.search(line)) is not None:
-            ports.append(Port(f"{header['name']}/{header['port']}", index))
-        elif ports and (value := _STATUS_VALUE.match(line)) is not None:
-            ports[-1].put(value["name"], value["value"])
-        else:
-            continue
-        reading.saw(index)
-    named = any(one.layer for one in ports)
-    for one in ports:
-        one.whole = bool(one.state and one.physical and one.rate and (one.layer or not named))
-    _judge_ports(ports, reading)
-
-
-# "hca_id: mlx5_0", below it "port: 1", "state: PORT_ACTIVE (4)", "link_layer: InfiniBand"
-_HCA: Final = compile_re(r"hca_id:\s{1,8}(?P<name>[\w.-]{1,64})\s*$")
-_DEVINFO_VALUE: Final = compile_re(
-    r"\s+(?P<name>port|state|phys_state|link_layer|vendor_part_id|phys_port_cnt):\s{1,24}"
-    r"(?P<value>[^\n]{1,60}?)(?: \(\d{1,3}\))?\s*$"
-)
-
-
-def read_devinfo(text: str, reading: Reading) -> None:
-    ports: list[Port] = []
-    name = kind = ""
-    counts: dict[str, int] = {}
-    for index, line in iterate_lines(text):
-        if (header := _HCA.match(line)) is not None:
-            name, kind = header["name"], ""
-            counts[name] = 1
-        elif name and (value := _DEVINFO_VALUE.match(line)) is not None:
-            what, said = value["name"], value["value"]
-            if what == "vendor_part_id":
-                kind = said
-            elif what == "phys_port_cnt" and said[:3].isdigit():
-                counts[name] = int(said[:3])
-            elif what == "port":
-                ports.append(Port(f"{name}/{said}", index, kind))
-            elif ports and ports[-1].part.startswith(f"{name}/"):
-                ports[-1].put(what, said)
-        else:
-            continue
-        reading.saw(index)
-    for one in ports:
-        one.whole = bool(one.state and one.layer)
-    _tell_missing(ports, counts, reading)
-    _judge_ports(ports, reading)
 
 
 # "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp12s0"; with an index before 2019,
@@ -489,7 +405,7 @@ def read_perftest(text: str, reading: Reading) -> None:
         elif (stopped := _NOT_RUN.search(line)) is not None:
             why = stopped[0]
         elif table and (row := _ROW.match(line)) is not None:
-            rows.append(_parse_decimal(row["value"]))
+            rows.append(parse_decimal(row["value"]) or 0.0)
         elif not first:
             continue
         reading.saw(index)
@@ -502,57 +418,41 @@ def read_perftest(text: str, reading: Reading) -> None:
         reading.add(_PERFTEST, PASS if max(rows) > 0 else FAIL, device, said, _NETWORK, first)
 
 
-def _parse_decimal(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
 # ethtool of one interface: its link.
 
 _ETH_LINK: Final = "eth.link"
-_SETTINGS: Final = compile_re(r"Settings for (?P<name>[\w.@-]{1,32}):\s*$")
-_SPEED: Final = compile_re(r"\s+Speed: (?P<speed>\d{1,7})Mb/s")
-_DETECTED: Final = compile_re(r"\s+Link detected: (?P<said>yes|no)\b(?P<why>[^\n]{0,80})")
+_SPEED: Final = compile_re(r"(\d{1,7})Mb/s")
+_DETECTED: Final = compile_re(r"(yes|no)\b(.{0,80})")
 # "400000baseSR8/Full": the fastest mode that the port supports says which ports are alike
-_MODES: Final = compile_re(r"\s+Supported link modes:|\s+(?:\d{1,6}base\w{1,12}/(?:Full|Half))")
 _MODE: Final = compile_re(r"(\d{1,7})base\w{1,12}/(?:Full|Half)")
 
 
-@dataclass(slots=True)
-class Interface:
+class _Interface(NamedTuple):
     """One interface; speeds in Mb/s, ``kind`` that of the fastest mode that it supports."""
 
     name: str
     line: int
-    kind: int = 0
-    speed: int | None = None
-    link: str = ""
-    why: str = ""
+    kind: int
+    speed: int | None
+    link: str
+    why: str
 
 
-def read_ethtool(text: str, reading: Reading) -> None:
-    found: list[Interface] = []
-    modes = False
-    for index, line in iterate_lines(text):
-        header = _SETTINGS.search(line)
-        if header is not None:
-            found.append(Interface(header["name"], index))
-            modes = False
-        elif not found:
-            continue
-        elif (rate := _SPEED.match(line)) is not None:
-            found[-1].speed = int(rate["speed"])
-        elif (up := _DETECTED.match(line)) is not None:
-            found[-1].link, found[-1].why = up["said"], up["why"].rstrip()
-        elif "Supported link modes:" in line or (modes and _MODES.match(line)):
-            modes = True
-            found[-1].kind = max([found[-1].kind, *(int(mode) for mode in _MODE.findall(line))])
-        else:
-            modes = False
-        if line.strip():
-            reading.saw(index)
+def _read_interface(block: Block) -> _Interface:
+    kind, speed, link, why = 0, None, "", ""
+    for one in block.inner:
+        if (rate := _SPEED.match(one.get("speed"))) is not None:
+            speed = int(rate[1])
+        elif (up := _DETECTED.match(one.get("link detected"))) is not None:
+            link, why = up[1], up[2].rstrip()
+        elif "supported link modes" in one:
+            modes = " ".join([one.get("supported link modes"), *one.values.get("more", [])])
+            kind = max([kind, *map(int, _MODE.findall(modes))])
+    return _Interface(block.get("name"), block.line, kind, speed, link, why)
+
+
+def judge_interfaces(blocks: Sequence[Block], reading: Reading) -> None:
+    found = [_read_interface(one) for one in blocks if one.level == 1]
     top: dict[int, int] = defaultdict(int)
     for one in found:
         if one.link == "yes":

@@ -1,4 +1,5 @@
-"""Reports that a table alone tells how to read: lines of text, or items of JSON, as results.
+"""Reports that a table tells how to read: lines of text, or items of JSON, as results; and lines
+as blocks of values, which a function judges together.
 
 A row of the table has a pattern, or a path of keys, and templates of what it says: ``{name}`` is a
 group of the pattern or a value of the item, ``{name,other}`` the first that is not empty,
@@ -8,7 +9,7 @@ a value in it is empty.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -22,12 +23,6 @@ from triage.formats.health.complaints import (
     find_category,
     format_gpu_part,
 )
-from triage.formats.health.json_report import (
-    find_text,
-    iterate_documents,
-    iterate_items,
-    parse_zoned_time,
-)
 from triage.formats.health.reading import (
     BAD,
     FAIL,
@@ -36,7 +31,11 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     check_name,
+    find_text,
+    iterate_documents,
+    iterate_items,
     iterate_lines,
+    parse_zoned_time,
 )
 
 # The words of most tools; a row may give others.
@@ -243,6 +242,102 @@ class Lines:
             reading.none_found(*self.none)
         if self.silent and {one.outcome for one in reading.results} == {SKIPPED}:
             reading.skip(1, self.silent)
+
+
+@dataclass(slots=True)
+class Block:
+    """What a tool printed of one part: the values of its lines by name, in their order.
+
+    ``above`` is the block that it stands in, as a port in its adapter, which has it among its
+    ``inner`` ones. ``is_whole`` is whether it has all values without which a report breaks off.
+    """
+
+    line: int
+    level: int
+    above: "Block | None" = None
+    inner: "list[Block]" = field(default_factory=list)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    is_whole: bool = True
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str) -> str:
+        """The last value of this name, empty where it has none."""
+        return self.values.get(name, [""])[-1]
+
+    def take(self, groups: Mapping[str, str]) -> None:
+        """Keeps what a line says; a ``key`` also where its ``value`` is empty."""
+        if "key" in groups:
+            self.values.setdefault(groups["key"].lower(), []).append(groups["value"].strip())
+            return
+        for name, value in groups.items():
+            if value:
+                self.values.setdefault(name, []).append(value.strip())
+
+    def find(self, name: str) -> str:
+        """As :meth:`get`, of the block around it where it has none."""
+        return self.get(name) or ("" if self.above is None else self.above.find(name))
+
+
+@dataclass(frozen=True)
+class BlockRow(Row):
+    """A sort of line in blocks. With ``begins`` (1, or 2 for one within another) it is the first
+    line of one, with ``stops`` none of the report any more. Groups ``key`` and ``value`` are a
+    name, in lower case, and its value.
+    """
+
+    begins: int = 0
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Reads lines into blocks: the first row that matches a line says what it is, and ``judge``
+    makes results of all blocks, which are whole where they have the values ``whole``. Lines
+    before the first block and such as no row knows are left.
+    """
+
+    rows: Sequence[BlockRow]
+    judge: "Callable[[Sequence[Block], Reading], None]"
+    whole: Sequence[str] = ()
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        blocks: list[Block] = []
+        rows = [(row.match, row) for row in self.rows]
+        first = [one for one in rows if one[1].begins == 1]
+        for index, line in iterate_lines(text):
+            hit = _find_row(rows if blocks else first, line)
+            if hit is None:
+                continue
+            row, found = hit
+            if row.stops:
+                break
+            if row.begins:
+                above = blocks[-1] if blocks else None
+                while above is not None and above.level >= row.begins:
+                    above = above.above
+                blocks.append(Block(index, row.begins, above))
+                if above is not None:
+                    above.inner.append(blocks[-1])
+            if found.lastindex is not None:
+                blocks[-1].take(found.groupdict(""))
+            if not row.aside:
+                reading.saw(index)
+        for block in blocks if self.whole else ():
+            block.is_whole = all(map(block.get, self.whole))
+        self.judge(blocks, reading)
+
+
+def _find_row(
+    rows: "Sequence[tuple[Callable[[str], re.Match[str] | None], BlockRow]]", line: str
+) -> tuple[BlockRow, re.Match[str]] | None:
+    """The first row that matches a line."""
+    for match, row in rows:
+        if (found := match(line)) is not None:
+            return row, found
+    return None
 
 
 @dataclass(frozen=True, slots=True)

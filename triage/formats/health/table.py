@@ -1,9 +1,9 @@
 """The table of formats of checks: TOML files, each with the readers in the module beside it.
 
 A ``[[format]]`` says how its files begin and how they are read: by ``[[format.line]]`` or
-``[[format.item]]`` alone (:mod:`rows`), or by the function that ``read`` names. A ``[[tool]]`` is
-a row of docs/formats.md, which the formats behind it share. What is wrong with a file is told with
-its line, all of it at once.
+``[[format.item]]`` alone (:mod:`rows`), by ``[[format.block]]`` and the function that ``judge``
+names, or by the one that ``read`` names. A ``[[tool]]`` is a row of docs/formats.md, which the
+formats behind it share. What is wrong with a file is told with its line, all of it at once.
 """
 
 import re
@@ -22,6 +22,8 @@ from triage.formats.health.reading import Reading
 from triage.formats.health.rows import (
     FILTERS,
     SPEAKERS,
+    BlockRow,
+    Blocks,
     Item,
     Items,
     Lines,
@@ -33,7 +35,8 @@ from triage.signatures.form import EntryTable, TomlFile
 
 _KEYS: Final = (
     "name", "tool", "words", "starts", "begins", "first_lines", "read", "log", "sent", "cut_as",
-    "ends", "part", "example", "near_miss", "line", "item", "odd", "silent", "end", "none", "holds",
+    "ends", "part", "example", "near_miss", "line", "item", "block", "judge", "whole", "odd",
+    "silent", "end", "none", "holds",
 )  # fmt: skip
 _TEMPLATES: Final = (
     "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
@@ -43,6 +46,7 @@ _SAYS: Final = (
     *_TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
 )  # fmt: skip
 _LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *_SAYS)
+_BLOCK_KEYS: Final = ("pattern", "begins", "stops", "aside")
 _ITEM_KEYS: Final = ("path", "has", *_SAYS)
 _TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
 # Whether the lines of such a file are read as a log, too: those around the report, all, or none.
@@ -137,7 +141,7 @@ def list_tools(file: FormatFile) -> list[Tool]:
 
 def build_formats(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
-    rows = {"line": 0, "item": 0}
+    rows = {"line": 0, "item": 0, "block": 0}
     return tuple(_make_format(table, names, rows) for table in file.tables("format", _KEYS))
 
 
@@ -149,7 +153,8 @@ def _make_format(table: EntryTable, names: Mapping[str, Any], rows: dict[str, in
     begins: Callable[[str], bool] = _find_function(table, "begins", names) or Begins(
         table.texts("begins"), tuple(table.raw.get("starts", "")), table.number("first_lines")
     )
-    parse = _find_function(table, "read", names) or _make_rows_reader(table, rows)
+    judge = _find_function(table, "judge", names)
+    parse = _find_function(table, "read", names) or _make_rows_reader(table, rows, judge)
     return CheckFormat(
         table.text("name"),
         begins,
@@ -186,16 +191,21 @@ def _compile_pattern(table: EntryTable, key: str) -> "re.Pattern[str] | None":
         return None
 
 
-def _make_rows_reader(table: EntryTable, rows: dict[str, int]) -> Callable[[str, Reading], None]:
+def _make_rows_reader(
+    table: EntryTable, rows: dict[str, int], judge: Any
+) -> Callable[[str, Reading], None]:
     """The reader that the rows of a format are."""
     kinds = [kind for kind in rows if table.raw.get(kind)]
-    if len(kinds) != 1:
-        table.fault("read", "give read, or [[format.line]], or [[format.item]]")
+    if len(kinds) != 1 or (kinds == ["block"]) is (judge is None):
+        why = "give read, or [[format.line]], or [[format.item]], or judge and [[format.block]]"
+        table.fault("read", why)
         return Lines(())
     tables = []
     for raw in table.raw[kinds[0]]:
         tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
         rows[kinds[0]] += 1
+    if kinds == ["block"]:
+        return Blocks([_make_block_row(one) for one in tables], judge, table.texts("whole"))
     none = _read_pair(table, "none")
     if kinds == ["item"]:
         return Items([_make_item(one) for one in tables], str(table.raw.get("holds", "")), none)
@@ -218,6 +228,13 @@ def _make_row(table: EntryTable) -> Row:
     told = _read_result_spec(table) if "check" in table.raw else None
     needs = str(table.raw.get("needs", ""))
     return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
+
+
+def _make_block_row(table: EntryTable) -> BlockRow:
+    table.check_keys(_BLOCK_KEYS)
+    stops, aside = table.flag("stops"), table.flag("aside")
+    begins = table.number("begins")
+    return BlockRow(table.text("pattern"), None, aside=aside, begins=begins, stops=stops)
 
 
 def _make_item(table: EntryTable) -> Item:

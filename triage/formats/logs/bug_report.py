@@ -31,10 +31,8 @@ from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.patterns import compile_re
-from triage.formats.format import Head, ReadLines
-from triage.formats.format_table import FormatTable, find_first_claim
-from triage.formats.health.check_format import CheckFormat
-from triage.formats.health.evidence import build_check_evidence
+from triage.formats.format import FormatTable, Head, ReadLines, find_first_claim
+from triage.formats.health.check_format import CheckFormat, build_check_evidence
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind

@@ -36,10 +36,9 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.history import PackedHistory
 from triage.parsers.extract.log import decode_log, log_values, mask_bytes
 from triage.parsers.files.job_file import JobFile
-from triage.parsers.telemetry.file import Form, TelemetryFile
-from triage.parsers.telemetry.grid import BASE_NS, Grid
+from triage.parsers.telemetry.grid import BASE_NS
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.samples import Form, Grid, SeriesKey, TelemetryFile
 
 MAGIC: Final = b"TRX\x01"
 _WITH_TELEMETRY: Final = b"TRX\x02"

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final
 
-from triage.domain.evidence import Stamp
+from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.patterns import compile_re
 
 _ENDING: Final = compile_re(r"(?:\.[A-Za-z]{1,12})+$")
@@ -95,6 +95,12 @@ def parse_name_pid(artifact: str) -> int | None:
         if (match["word"] or "").lower() in ("pid", "proc", "process", "p"):
             return int(match["number"])
     return None
+
+
+def get_name_date(artifact: str) -> tuple[Stamp, str | None]:
+    """:func:`stamp_of_name` and what dates a look so: "name"; no stamp and None without one."""
+    stamp = stamp_of_name(artifact)
+    return (NO_STAMP, None) if stamp is None else (stamp, "name")
 
 
 def stamp_of_name(artifact: str) -> Stamp | None:

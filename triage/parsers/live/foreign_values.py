@@ -29,10 +29,11 @@ def get_json_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def iterate_json_objects(value: Any, most: int) -> Iterator[dict[str, Any]]:
+def iterate_json_objects(value: Any, most: int | None = None) -> Iterator[dict[str, Any]]:
     """The objects of a list, at most the last ``most``."""
     if isinstance(value, list):
-        yield from (one for one in value[-most:] if isinstance(one, dict))
+        listed = value if most is None else value[-most:]
+        yield from (one for one in listed if isinstance(one, dict))
 
 
 def hash_number(value: Any, base: int = 10) -> int | None:
@@ -61,6 +62,13 @@ def parse_whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int |
         except ValueError:
             return None
     return value if isinstance(value, int) and -(1 << 62) <= value < most else None
+
+
+def get_count(value: object, limit: int = 1 << 62) -> int | None:
+    """A count or a number of something: an integer that is not negative and below ``limit``."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
+        return value
+    return None
 
 
 def get_finite_number(value: Any) -> float | None:

@@ -12,12 +12,14 @@ A rank that belongs on the node and has no process is a reply too: nobody is the
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
+from triage.parsers.live.foreign_values import get_count, iterate_json_objects
 
 SCHEMA: Final = "triage.processes/1"
 # The question that the operating system answers: is there a process of this rank?
@@ -42,9 +44,7 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
     if not isinstance(row, dict) or row.get("schema") != SCHEMA:
         raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
     node = _get_text(row.get("node")) or None
-    replies = tuple(
-        reply for reply, _ in zip(_iterate_replies(row, node), range(_MAX_ROWS), strict=False)
-    )
+    replies = tuple(islice(_iterate_replies(row, node), _MAX_ROWS))
     stamp = _stamp(_get_text(row.get("at")))
     notes = [_get_text(note) for note in _get_rows(row.get("notes"))[:_MAX_NOTES]]
     return (
@@ -62,34 +62,32 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
 
 
 def _iterate_replies(row: Mapping[str, Any], node: str | None) -> Iterator[Reply]:
-    for one in _iterate_mappings(row.get("ranks")):
-        rank, pid = _number(one.get("rank")), _number(one.get("pid"))
+    for one in iterate_json_objects(row.get("ranks")):
+        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
         state = _get_text(one.get("state"))[:1]
-        process = Process(rank, node, None, pid, _number(one.get("parent_pid")))
+        process = Process(rank, node, None, pid, get_count(one.get("parent_pid"), _MAX_NUMBER))
         # A zombie has ended; only its exit status is left.
         kind = ReplyKind.UNREACHABLE if state == "Z" else ReplyKind.ANSWERED
         yield Reply(process, PRESENCE, kind, f"state {state}" if state else "")
     for rank in _get_rows(row.get("missing")):
-        number = _number(rank)
+        number = get_count(rank, _MAX_NUMBER)
         if number is not None:
             process = Process(number, node)
             yield Reply(process, PRESENCE, ReplyKind.UNREACHABLE, "no process of it runs there")
-    for one in _iterate_mappings(row.get("asked")):
+    for one in iterate_json_objects(row.get("asked")):
         kind_of = _REPLIES.get(_get_text(one.get("reply")))
         handler = _get_text(one.get("tool"))
         if kind_of is None or not handler:
             continue
-        process = Process(_number(one.get("rank")), node, None, _number(one.get("pid")))
-        yield Reply(process, handler, kind_of, _get_text(one.get("why")))
+        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
+        yield Reply(Process(rank, node, None, pid), handler, kind_of, _get_text(one.get("why")))
 
 
 def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[WaitCounter]:
-    for one in list(_iterate_mappings(row.get("ranks")))[:_MAX_ROWS]:
-        rank, pid = _number(one.get("rank")), _number(one.get("pid"))
-        switches = one.get("voluntary_switches")
-        if rank is None or not isinstance(switches, int) or isinstance(switches, bool):
-            continue
-        if 0 <= switches < _MAX_SWITCHES:
+    for one in islice(iterate_json_objects(row.get("ranks")), _MAX_ROWS):
+        rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
+        switches = get_count(one.get("voluntary_switches"), _MAX_SWITCHES)
+        if rank is not None and switches is not None:
             yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
 
 
@@ -107,15 +105,5 @@ def _get_rows(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _iterate_mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    return (one for one in _get_rows(value) if isinstance(one, dict))
-
-
 def _get_text(value: object) -> str:
     return value[:_MAX_TEXT] if isinstance(value, str) else ""
-
-
-def _number(value: object) -> int | None:
-    """A rank or pid; a truth value and what is out of range are none."""
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_NUMBER
-    return value if isinstance(value, int) and fits else None

@@ -17,7 +17,7 @@ from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.progress.series import JobSteps, Place
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.samples import TelemetryFile
 
 # A hang may be noticed so late.
 _SILENT_NS: Final = 150 * MINUTE_NS

@@ -13,7 +13,7 @@ from triage.domain.evidence import Evidence
 from triage.domain.live.look import Look
 from triage.domain.report import Refused
 from triage.parsers.logs.logset import LogFile, LogSet
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.samples import TelemetryFile
 
 # Counting every line's shape, for the odd node, takes as long again as reading for signatures:
 # it is done where all logs together, decompressed, have no more bytes than this.

@@ -11,7 +11,7 @@ from triage.domain.report import Refused
 from triage.parsers.logs.progress.series import JobSteps
 
 if TYPE_CHECKING:  # a service that only takes files in needs no compiled loops
-    from triage.parsers.telemetry.file import TelemetryFile
+    from triage.parsers.telemetry.samples import TelemetryFile
 
 
 class LogKind(StrEnum):

@@ -19,7 +19,6 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.telemetry.chunks import Bytes, iterate_line_chunks
 from triage.parsers.telemetry.labels import (
     build_series_key,
     find_labelled_uuid,
@@ -34,9 +33,8 @@ from triage.parsers.telemetry.numbers import (
     number_at,
     read_instant,
 )
-from triage.parsers.telemetry.samples import BATCH, Samples
+from triage.parsers.telemetry.samples import BATCH, Bytes, Samples, Tally, iterate_line_chunks
 from triage.parsers.telemetry.series import SeriesTable, find_slot
-from triage.parsers.telemetry.tally import Tally
 
 # Slots of ``state``.
 _POS: Final = 0

@@ -7,7 +7,6 @@ is not known while files are read.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
-from triage.parsers.telemetry.samples import Samples, SeriesKey
+from triage.parsers.telemetry.samples import Grid, Samples, SeriesKey
 
 _Cells = npt.NDArray[np.float32]
 _Counts = npt.NDArray[np.int32]
@@ -34,26 +33,6 @@ _MOST_SPAN_NS: Final = 2 * _FAR_NS
 _MEAN: Final = 0
 _LARGEST: Final = 1
 _BITS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Stretches of all series of one file.
-
-    ``value[i, k]`` is of ``series[i]`` between ``start_ns + k * width_ns`` and the next, NaN
-    where there was no sample; float32, shape (series, stretches). ``width_ns`` is a power of
-    two times 30 s and ``start_ns`` a multiple of it, so that grids of several files fit.
-    """
-
-    series: tuple[SeriesKey, ...]
-    start_ns: int
-    width_ns: int
-    value: _Cells
-
-    @property
-    def end_ns(self) -> int:
-        """Where the last stretch ends."""
-        return self.start_ns + self.width_ns * int(self.value.shape[1])
 
 
 def _choose_merge_way(metric: Metric) -> int:

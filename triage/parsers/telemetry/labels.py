@@ -1,7 +1,9 @@
 """Whose a sample is: node, GPU, part and rack from labels or columns, whoever named them."""
 
+import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.job import normalize_bus_id
@@ -121,3 +123,107 @@ def _find_labelled_part(source: Source, labels: Mapping[str, str]) -> str | None
     if labels.get("rank", "").strip().isdecimal():
         found.append(f"rank {labels['rank'].strip()[:7]}")
     return " ".join(one for one in found if one) or None
+
+
+# What the columns of a table of telemetry are, from its first line.
+#
+# Wide: one column a metric, one row a GPU and time, as ``nvidia-smi --query-gpu`` prints it.
+# Long: columns ``metric`` and ``value``, one row a sample.
+
+# What a column is.
+PASSED: Final = 0
+KEY: Final = 1
+TIME: Final = 2
+VALUE: Final = 3
+
+MAX_COLUMNS: Final = 512
+_DELIMITERS: Final = (",", "\t", ";", "|")
+_TIMES: Final = (
+    "timestamp", "at", "time", "datetime", "ts", "date_time", "timestamp_ns", "timestamp_ms",
+    "timestamp_s", "at_ns", "time_ns",
+)  # fmt: skip
+_METRICS: Final = ("metric", "metric_name", "__name__", "field")
+_VALUES: Final = ("value", "metric_value")
+# "power.draw [W]", "utilization.gpu [%]"
+_UNIT = compile_re(r"\s*\[[^\]]{0,12}\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """``roles[i]`` is what column ``i`` is; ``sources`` are those of the columns of values in
+    their order, empty for a long table, whose ``metric`` column says it row by row. ``time`` is
+    -1 where no column says when.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    roles: tuple[int, ...]
+    sources: tuple[Source, ...]
+    time: int
+    metric: int = -1
+
+    @property
+    def num_values(self) -> int:
+        """Columns of values."""
+        return max(len(self.sources), 1)
+
+
+def parse_header(line: bytes) -> Columns | None:
+    """The columns that the first line of a file names; None where it heads no telemetry."""
+    text = line.decode("utf-8", "replace").strip("\r\n\ufeff ")
+    if not text or (not text.isprintable() and "\t" not in text):
+        return None
+    delimiter = max(_DELIMITERS, key=text.count)
+    if not text.count(delimiter):
+        return None
+    try:
+        row = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return None
+    return recognize_columns(row, delimiter)
+
+
+def recognize_columns(row: Iterable[str], delimiter: str = ",") -> Columns | None:
+    """The columns of those names; None where none of them is of telemetry."""
+    names = tuple(_UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
+    if not 2 <= len(names) <= MAX_COLUMNS:
+        return None
+    time = next((names.index(one) for one in _TIMES if one in names), -1)
+    metric = next((names.index(one) for one in _METRICS if one in names), -1)
+    value = next((names.index(one) for one in _VALUES if one in names), -1)
+    if metric >= 0 and value >= 0 and time >= 0:
+        roles = [KEY if name in IDENTITY else PASSED for name in names]
+        roles[metric], roles[value], roles[time] = KEY, VALUE, TIME
+        return Columns(delimiter, names, tuple(roles), (), time, metric)
+    found = [find_metric(name) for name in names]
+    sources = tuple(one for one in found if one is not None)
+    if not sources:
+        return None
+    roles = [
+        VALUE if source is not None else KEY if name in IDENTITY else PASSED
+        for name, source in zip(names, found, strict=True)
+    ]
+    if time >= 0:
+        roles[time] = TIME
+    return Columns(delimiter, names, tuple(roles), sources, time)
+
+
+# A table of GPUs at one moment: ``nvidia-smi --query-gpu`` without ``timestamp``.
+#
+# ::
+#
+#     index, pci.bus_id, utilization.gpu [%], utilization.memory [%], power.draw [W]
+#     0, 00000000:18:00.0, 100 %, 0 %, 232.50 W
+#
+# No sample of telemetry is without a time; what the GPUs did at one moment is a look.
+
+_SAYS_WHICH: Final = frozenset({"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id"})
+
+
+def is_gpu_table(columns: Columns) -> bool:
+    """Whether it tells how busy each GPU is, and not when."""
+    return (
+        columns.time < 0
+        and "utilization.gpu" in columns.names
+        and not _SAYS_WHICH.isdisjoint(columns.names)
+    )

@@ -19,12 +19,10 @@ import orjson
 
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.telemetry.chunks import Bytes
 from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid, find_source
 from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.numbers import LAST_S
-from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import BATCH, Bytes, Samples, SeriesKey, Tally
 
 _PIECE: Final = 1 << 20
 # Labels of one series; what is longer is no set of labels.

@@ -4,13 +4,16 @@ A file may hold a thousand million samples, so no reader keeps them: each batch 
 summarised and dropped before the next is asked for. Times are ns since the epoch in UTC.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from triage.domain.patterns import compile_re
 from triage.parsers.telemetry.metrics import Metric
 
 # Samples that a batch holds at most: 5 MiB of columns.
@@ -53,3 +56,174 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.at_ns)
+
+
+# One file of telemetry among the files of an incident: what it came down to.
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Stretches of all series of one file.
+
+    ``value[i, k]`` is of ``series[i]`` between ``start_ns + k * width_ns`` and the next, NaN
+    where there was no sample; float32, shape (series, stretches). ``width_ns`` is a power of
+    two times 30 s and ``start_ns`` a multiple of it, so that grids of several files fit.
+    """
+
+    series: tuple[SeriesKey, ...]
+    start_ns: int
+    width_ns: int
+    value: npt.NDArray[np.float32]
+
+    @property
+    def end_ns(self) -> int:
+        """Where the last stretch ends."""
+        return self.start_ns + self.width_ns * int(self.value.shape[1])
+
+
+class Form(StrEnum):
+    """How a file of telemetry is written."""
+
+    EXPOSITION = "exposition"
+    QUERY_RESULT = "query_result"
+    TABLE = "table"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryFile:
+    """``grid`` is None where not one sample could be used. ``zoneless`` says that its times print
+    no zone and were read as UTC. ``gpus`` are (node, GPU, UUID) as labels say, of a file that was
+    read just now; a stored extract has none.
+    """
+
+    artifact: str
+    form: Form
+    samples: int
+    zoneless: bool
+    grid: Grid | None
+    gpus: tuple[tuple[str, str, str], ...] = ()
+
+    def in_zone(self, ahead_ns: int) -> "TelemetryFile":
+        """The same with times that were printed ``ahead_ns`` ahead of UTC."""
+        if not self.zoneless or self.grid is None or not ahead_ns:
+            return self
+        grid = replace(self.grid, start_ns=self.grid.start_ns - ahead_ns)
+        return replace(self, grid=grid, zoneless=False)
+
+
+# What became of a file of telemetry: how much was read, and what was not, with its place.
+
+_MOST_GPUS: Final = 1 << 18
+_UUID: Final = compile_re(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class GpuHomes:
+    """UUID -> (node, GPU as series name it), as labels say; None where two nodes have it.
+
+    The node is empty where no label names one.
+    """
+
+    of_uuid: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+
+    def add(self, uuid: str | None, node: str | None, gpu: str | None) -> None:
+        """A series of this node and GPU names a UUID; what is none is left out."""
+        if uuid is None or _UUID.fullmatch(uuid) is None:
+            return
+        here = (node or "", "" if gpu is None or gpu == uuid else gpu)
+        if uuid not in self.of_uuid and len(self.of_uuid) < _MOST_GPUS:
+            self.of_uuid[uuid] = here
+        elif (before := self.of_uuid.get(uuid)) is not None and before[0] != here[0]:
+            self.of_uuid[uuid] = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one file. ``skipped`` is reason -> (lines, the first of them, from 1).
+
+    ``zoneless`` counts times that print no zone; they are read as UTC.
+    """
+
+    lines: int = 0
+    samples: int = 0
+    zoneless: int = 0
+    skipped: dict[str, tuple[int, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    gpus: GpuHomes = field(default_factory=GpuHomes)
+
+    def skip(self, why: str, count: int, first_line: int) -> None:
+        """Count lines that were not used, for ``why``."""
+        if count:
+            known, first = self.skipped.get(why, (0, first_line))
+            self.skipped[why] = (known + count, min(first, first_line))
+
+
+# A stream of bytes as pieces that end with a whole line, in one buffer.
+
+_CHUNK_BYTES: Final = 4 << 20
+# A line of a wide table of all GPUs of a large job; what is longer is not a line.
+_MAX_LINE: Final = 1 << 20
+_LINE_FEED: Final = 10
+
+
+class Bytes(Protocol):
+    """What is read from: the bytes of one file, decompressed."""
+
+    def fill(self, view: memoryview) -> int:
+        """Fill ``view`` as far as the bytes go; fewer mean the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """``buffer[:cut]`` holds whole lines, of which the first is number ``line``."""
+
+    buffer: np.ndarray
+    cut: int
+    line: int
+
+
+def iterate_line_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
+    """The lines of ``stream``; a chunk is valid until the next is asked for.
+
+    A line beyond 1 MiB is passed over and counted. ``tally.lines`` counts the lines.
+    """
+    raw = bytearray(_CHUNK_BYTES + 1)
+    view = memoryview(raw)
+    buffer = np.frombuffer(raw, np.uint8)
+    filled = 0
+    line = 1
+    ended = False
+    overlong = False
+    while not ended:
+        room = _CHUNK_BYTES - filled
+        got = stream.fill(view[filled : filled + room])
+        ended = got < room
+        filled += got
+        if ended and filled and raw[filled - 1] != _LINE_FEED:
+            raw[filled] = _LINE_FEED
+            filled += 1
+        start = 0
+        if overlong:
+            start = raw.find(b"\n", 0, filled) + 1
+            if start:
+                overlong = False
+                line += 1
+            else:
+                start = filled
+        cut = raw.rfind(b"\n", start, filled) + 1
+        if cut > start:
+            raw[: filled - start] = raw[start:filled]
+            filled -= start
+            cut -= start
+            yield Chunk(buffer, cut, line)
+            line += raw.count(b"\n", 0, cut)
+            start = cut
+        rest = filled - start
+        if rest > _MAX_LINE:
+            tally.skip("too long", 1, line)
+            overlong, rest = True, 0
+        raw[:rest] = raw[filled - rest : filled]
+        filled = rest
+    tally.lines = line - 1

@@ -11,8 +11,7 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 from triage.parsers.telemetry.metrics import Source
-from triage.parsers.telemetry.samples import SeriesKey
-from triage.parsers.telemetry.tally import GpuHomes
+from triage.parsers.telemetry.samples import GpuHomes, SeriesKey
 
 _Array = Any
 FIRST_SLOTS: Final = 1 << 12

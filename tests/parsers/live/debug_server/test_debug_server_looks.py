@@ -6,7 +6,7 @@ from tests.support.stack_texts import LOADER, faulthandler_text, py_spy_text, se
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, ReplyKind
 from triage.errors import Corrupt
-from triage.parsers.live.debug_server.debug_server_looks import (
+from triage.parsers.live.debug_server import (
     page_looks,
     read_counter_answer,
     read_debug_file,

@@ -7,7 +7,7 @@ import pytest
 import triage
 from triage.domain.category import Role
 from triage.domain.live.look import Tool
-from triage.parsers.live.debug_server.trace_tables import read_trace_tables
+from triage.parsers.live.debug_server import read_trace_tables
 
 HEAD = (
     "  id    group_id  pass_check      collective_seq_id    p2p_seq_id    record_id  pg_desc   "

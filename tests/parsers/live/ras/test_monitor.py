@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.live.process import ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.monitor import is_ras_monitor, parse_monitor
+from triage.parsers.live.ras.report_json import is_ras_monitor, parse_monitor
 
 WHO = "Process 51306 on node 10.20.0.12 managing GPU 5"
 UNRESPONSIVE = f"[2026-03-14 02:39:58] PEER_UNRESPONSIVE: {WHO} peer not responding for 5s\n"

@@ -5,7 +5,7 @@ import pytest
 from triage.domain.live.look import Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.live.stacks.cuda_gdb import read_cuda_gdb_stacks
+from triage.parsers.live.stacks.gdb import read_cuda_gdb_stacks
 from triage.parsers.live.stacks.lines import split_clean_lines
 from triage.parsers.live.stacks.stack_looks import read_cuda_gdb_looks
 

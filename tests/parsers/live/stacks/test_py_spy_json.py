@@ -8,7 +8,7 @@ import pytest
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame
 from triage.errors import Corrupt
-from triage.parsers.live.stacks.py_spy_json import read_py_spy_json
+from triage.parsers.live.stacks.py_spy import read_py_spy_json
 from triage.parsers.live.stacks.stack_looks import read_py_spy_json_looks
 
 

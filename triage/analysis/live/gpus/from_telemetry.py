@@ -24,9 +24,9 @@ from triage.analysis.telemetry.panels import (
 from triage.domain.arrays import F32, Flags
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.progress import IdleGpus
-from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
+from triage.parsers.telemetry.samples import TelemetryFile
 
 # Fewer GPUs that are busy at one time tell of no job that waits.
 _LEAST_BUSY: Final = 3

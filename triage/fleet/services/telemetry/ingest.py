@@ -34,10 +34,8 @@ from triage.fleet.services.telemetry.day import find_last_values, is_counter, su
 from triage.fleet.services.telemetry.parquet_child import FilledBody, convert_parquet_to_text
 from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry
-from triage.formats.telemetry.parquet import PARQUET
-from triage.formats.telemetry.table import TABLE
-from triage.parsers.telemetry.samples import Samples
-from triage.parsers.telemetry.tally import GpuHomes, Tally
+from triage.formats.telemetry import PARQUET, TABLE
+from triage.parsers.telemetry.samples import GpuHomes, Samples, Tally
 from triage.services.context import Context
 from triage.services.uploads.receive import peek_body
 from triage.store import jobs
@@ -132,7 +130,7 @@ def take_telemetry(
                         body, settings.parse_memory_bytes, settings.parse_deadline_s
                     )
                 )
-            reader = (TABLE if format_ is PARQUET else format_).reader()
+            reader = (TABLE if format_ is PARQUET else format_).load_reader()
             batches = reader(FilledBody(body), tally, target.node)
             summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:

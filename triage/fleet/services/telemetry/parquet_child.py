@@ -12,9 +12,8 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import ArtifactError
-from triage.parsers.telemetry.parquet import read_parquet
-from triage.parsers.telemetry.samples import Samples
-from triage.parsers.telemetry.tally import Tally
+from triage.parsers.telemetry.samples import Samples, Tally
+from triage.parsers.telemetry.table import read_parquet
 from triage.sandbox.confinement.confine import REFUSED, confine, restrict
 from triage.sandbox.one_shot import Output, run_child
 

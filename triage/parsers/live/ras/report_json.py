@@ -22,7 +22,8 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
-from triage.parsers.live.ras.members import MAX_RANKS, NO_PROOF
+from triage.parsers.live.foreign_values import get_count
+from triage.parsers.live.ras.report_text import MAX_RANKS, NO_PROOF, number
 
 _COMMUNICATORS: Final = compile_re(r'"communicators"\s*:\s*\[')
 _OWN_KEYS: Final = compile_re(
@@ -173,7 +174,7 @@ class _MemberReader:
         key = _parse_hash(raw.get("hash"))
         if key is None:
             return None
-        size = _parse_whole_count(raw.get("size"), MAX_RANKS)
+        size = get_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
         for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
             values = raw.get(listed)
@@ -193,7 +194,7 @@ class _MemberReader:
 
     def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank that answered."""
-        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
+        rank = get_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -202,7 +203,7 @@ class _MemberReader:
         launched = {
             str(name).lower()[:40]: count
             for name, value in (counts.items() if isinstance(counts, dict) else ())
-            if (count := _parse_whole_count(value, _MAX_COUNT)) is not None
+            if (count := get_count(value, _MAX_COUNT)) is not None
         }
         error, remote = _find_rank_error(state)
         return CommunicatorRank(
@@ -216,7 +217,7 @@ class _MemberReader:
 
     def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank of which the report has no data."""
-        rank = _parse_whole_count(raw.get("rank"), MAX_RANKS)
+        rank = get_count(raw.get("rank"), MAX_RANKS)
         if rank is None:
             return None
         state = raw.get("status")
@@ -238,10 +239,10 @@ class _MemberReader:
         """Who manages a rank."""
         host = raw.get("host")
         host = host[:256] if isinstance(host, str) and host else None
-        pid = _parse_whole_count(raw.get("pid"), 1 << 31)
+        pid = get_count(raw.get("pid"), 1 << 31)
         gpu, nvml = (
-            _parse_whole_count(raw.get("cuda_dev"), 1 << 16),
-            _parse_whole_count(raw.get("nvml_dev"), 1 << 16),
+            get_count(raw.get("cuda_dev"), 1 << 16),
+            get_count(raw.get("nvml_dev"), 1 << 16),
         )
         key = (host, pid, gpu, nvml)
         if key not in self.processes:
@@ -256,28 +257,19 @@ def _parse_hash(value: object) -> int | None:
     return None
 
 
-def _parse_whole_count(value: object, limit: int) -> int | None:
-    """A count or a number of something: whole, not negative and below ``limit``."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
-        return value
-    return None
-
-
 def _find_worst_status(state: Mapping[str, Any]) -> str | None:
     """The worst that the flags of a rank say."""
     if state.get("abort_flag") is True:
         return "abort"
     if state.get("finalize_called") is True or state.get("destroy_flag") is True:
         return "finalize"
-    return {0: "running", _IN_PROGRESS: "init"}.get(
-        _parse_whole_count(state.get("init_state"), 100) or 0
-    )
+    return {0: "running", _IN_PROGRESS: "init"}.get(get_count(state.get("init_state"), 100) or 0)
 
 
 def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
     """The error of a rank in words, and whether it only tells of a peer's."""
     for key in ("async_error", "init_state"):
-        code = _parse_whole_count(state.get(key), 1000)
+        code = get_count(state.get(key), 1000)
         if code and code != _IN_PROGRESS:
             return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
     return None, False
@@ -325,3 +317,134 @@ def find_report_start(text: str) -> int:
             break
         place = found.end()
     return place
+
+
+# The stream of ``ncclras -m``: what happened between processes, as text or as JSON objects.
+#
+# Of each process the last event counts. Samples::
+#
+#     [2026-03-14 02:41:13] PEER_DEAD: Process 51306 on node 10.20.0.12 managing GPU 5
+#     {"timestamp": "2026-03-14 02:41:13", "group": "LIFECYCLE", "event": "PEER_DEAD",
+#      "peer": {"host": "10.20.0.12", "pid": 51306, "cuda_devs": [5]}, "details": ""}
+
+_MAX_EVENTS: Final = 1_000_000
+_EVENT_LINE: Final = compile_re(
+    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] (?P<event>PEER_[A-Z_]{2,40}):"
+    r"(?: Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,256}) managing GPUs? (?P<gpu>\d{1,5})"
+    r"(?P<more>[,\d]{0,200})(?: \(NVML (?P<nvml>\d{1,5})[,\d]{0,200}\))?)?(?P<details>[^\n]{0,300})"
+)
+_JSON_EVENT: Final = compile_re(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
+_OBJECT: Final = compile_re(r"\{")
+
+_KINDS: Final = {
+    "PEER_DEAD": ReplyKind.UNREACHABLE,
+    "PEER_TIMEOUT_DEAD": ReplyKind.UNREACHABLE,
+    "PEER_UNRESPONSIVE": ReplyKind.SILENT,
+    "PEER_KEEPALIVE_TIMEOUT": ReplyKind.SILENT,
+    "PEER_SEND_STUCK": ReplyKind.SILENT,
+    "PEER_RETRY": ReplyKind.SILENT,
+    "PEER_INIT_TIMEOUT": ReplyKind.SILENT,
+    "PEER_NEW": ReplyKind.ANSWERED,
+    "PEER_CONNECTED": ReplyKind.ANSWERED,
+    "PEER_RECOVERED": ReplyKind.ANSWERED,
+}
+"""What an event says of the process; others (a connection that begins or ends) say nothing."""
+
+
+def is_ras_monitor(text: str) -> bool:
+    """Whether a file that begins with ``text`` is a stream of RAS's events."""
+    head = text[find_report_start(text) :].lstrip()
+    if head.startswith("{"):
+        found = _JSON_EVENT.search(head, 0, 2000)
+        return found is not None and '"peer"' in head[:4000]
+    return _EVENT_LINE.match(head) is not None
+
+
+def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
+    """One look, of the time of the last event; :class:`ArtifactError` where there is none."""
+    text = text[find_report_start(text) :]
+    is_json = text.lstrip().startswith("{")
+    last: dict[tuple[str | None, int | None], Reply] = {}
+    stamp, num_events = NO_STAMP, 0
+    for time, event, process, details, line in (
+        _iterate_json_events(text) if is_json else _iterate_text_events(text)
+    ):
+        num_events += 1
+        stamp = parse_ras_stamp(time) if time is not None else stamp
+        kind = _KINDS.get(event)
+        if kind is None or process.pid is None:
+            continue
+        key = (process.host, process.pid)
+        known = last.get(key)
+        words = f"{event} at {time}{': ' if details else ''}{details}"
+        # Dead stays dead until it is seen again: retries go on behind it.
+        gone = known is not None and known.kind is ReplyKind.UNREACHABLE
+        if not (gone and kind is ReplyKind.SILENT):
+            last[key] = Reply(process, "ras_monitor", kind, words, line)
+    if not num_events:
+        raise ArtifactError("no event of NCCL RAS can be read")
+    dated_by = "content" if stamp.wall_ns is not None else None
+    return [Look(artifact, Tool.RAS, stamp, dated_by, replies=tuple(last.values()))]
+
+
+_Event = tuple[str | None, str, Process, str, int | None]
+
+
+def _iterate_text_events(text: str) -> Iterator[_Event]:
+    """(time, event, process, details, line) of each line."""
+    start, line = 0, 0
+    while start < len(text) and line < _MAX_EVENTS:
+        line += 1
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        found = _EVENT_LINE.match(text, start, min(end, start + 2000))
+        if found is not None:
+            process = Process()
+            if found["pid"] is not None:
+                gpu = None if found["more"] else number(found["gpu"])
+                nvml = None if gpu is None or found["nvml"] is None else number(found["nvml"])
+                pid = number(found["pid"])
+                process = Process(host=found["host"], pid=pid, gpu=gpu, nvml_gpu=nvml)
+            yield found["time"], found["event"], process, found["details"].strip(), line
+        start = end + 1
+
+
+def _iterate_json_events(text: str) -> Iterator[_Event]:
+    """(time, event, process, details, None) of each object; a stream may break off."""
+    decoder = json.JSONDecoder()
+    place = 0
+    for _ in range(_MAX_EVENTS):
+        found = _OBJECT.search(text, place)
+        if found is None:
+            return
+        try:
+            value, place = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            return
+        if isinstance(value, dict) and isinstance(value.get("event"), str):
+            time = value.get("timestamp")
+            details = value.get("details")
+            yield (
+                time[:40] if isinstance(time, str) else None,
+                value["event"][:60],
+                _make_process(value.get("peer")),
+                " ".join(details.split())[:200] if isinstance(details, str) else "",
+                None,
+            )
+
+
+def _make_process(peer: Any) -> Process:
+    """Who an event speaks of; nobody where it names an address alone."""
+    if not isinstance(peer, dict) or not isinstance(peer.get("host"), str):
+        return Process()
+    pid = get_count(peer.get("pid"), 1 << 31)
+    if pid is None:
+        return Process()
+    numbers = {}
+    for key in ("cuda_devs", "nvml_devs"):
+        listed = peer.get(key)
+        lone = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+        numbers[key] = lone if isinstance(lone, int) and 0 <= lone < 1 << 16 else None
+    return Process(
+        host=peer["host"][:256], pid=pid, gpu=numbers["cuda_devs"], nvml_gpu=numbers["nvml_devs"]
+    )

@@ -14,15 +14,12 @@ from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.naming import parse_node
-from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
-from triage.parsers.live.stacks.cuda_gdb import read_cuda_gdb_stacks
-from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
-from triage.parsers.live.stacks.gdb import read_gdb_stacks
+from triage.parsers.live.file_names import get_name_date, parse_name_pid, rank_of_name
+from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds, read_python_traceback
+from triage.parsers.live.stacks.gdb import read_cuda_gdb_stacks, read_gdb_stacks
 from triage.parsers.live.stacks.lines import split_clean_lines
 from triage.parsers.live.stacks.proc_files import read_proc_stacks
-from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy
-from triage.parsers.live.stacks.py_spy_json import read_py_spy_json
-from triage.parsers.live.stacks.python_traceback import read_python_traceback
+from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy, read_py_spy_json
 
 _CUT: Final = "ends in the middle of a stack"
 # One a minute for half a day; the last ones tell where a job stands now.
@@ -126,7 +123,6 @@ def make_looks(
         raise Corrupt(f"begins as {tool} prints it and holds no stack")
     pids = {one.process.pid for stacks in rounds for one in stacks} - {None}
     named = rank_of_name(artifact, [pid for pid in pids if pid is not None])
-    stamp = stamp_of_name(artifact)
     if sum(map(len, rounds)) >= MAX_THREADS:
         partial = partial or f"more than {MAX_THREADS} threads: the rest was not read"
     if len(rounds) > _MAX_ROUNDS:
@@ -138,8 +134,7 @@ def make_looks(
             artifact,
             tool,
             # The name of a file that was appended to tells when it was begun.
-            NO_STAMP if stamp is None or place else stamp,
-            None if stamp is None or place else "name",
+            *((NO_STAMP, None) if place else get_name_date(artifact)),
             stacks=_with_ranks(stacks, named),
             partial=partial if place == last else None,
         )

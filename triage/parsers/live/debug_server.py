@@ -8,16 +8,19 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Final
+from zlib import crc32
 
-from triage.domain.evidence import NO_STAMP
+from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import rank_of_name, stamp_of_name
+from triage.parsers.live.file_names import get_name_date, rank_of_name
+from triage.parsers.live.foreign_values import get_count
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
 from triage.parsers.live.stacks.lines import shorten_name, split_clean_lines
 from triage.parsers.live.stacks.py_spy import read_py_spy
@@ -92,56 +95,51 @@ class _Answer:
     why: str = ""
 
 
+def _iterate_sections(
+    text: str, heading: re.Pattern[str]
+) -> Iterator[tuple[Process, str, int, int, int]]:
+    """(process, handler, end of heading, end of section, line of the former) of each rank."""
+    marks = list(islice(heading.finditer(text), _MAX_RANKS))
+    line, counted = 1, 0
+    for mark, end in pairwise([*marks, None]):
+        if mark is not None:
+            line += text.count("\n", counted, mark.end())
+            counted = mark.end()
+            stop = len(text) if end is None else end.start()
+            yield *_parse_process(mark[1], mark[2]), mark.end(), stop, line
+
+
 def _split_file_answers(text: str) -> list[_Answer]:
     """The answers in one of the periodic files."""
-    marks = list(_limit_marks(_SECTION.finditer(text)))
-    why = {int(one[1]): one[2] for one in _WHY.finditer(text[: marks[0].start() if marks else 0])}
-    ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
+    first = _SECTION.search(text)
+    why = {int(one[1]): one[2] for one in _WHY.finditer(text[: first.start() if first else 0])}
     found: list[_Answer] = []
-    line, counted = 1, 0
-    for mark, end in zip(marks, ends, strict=True):
-        begin = min(mark.end() + 1, len(text))
-        line += text.count("\n", counted, begin)
-        counted = begin
-        body = text[begin:end].rstrip("\n")
+    for process, handler, begin, end, line in _iterate_sections(text, _SECTION):
+        body = text[begin + 1 : end].rstrip("\n")
         error = _ERROR.fullmatch(body) if len(body) < _MAX_DETAIL else None
-        process, handler = _parse_process(mark[1], mark[2])
         status = int(error[1]) if error else None
-        reason = why.get(int(mark[1]), "") if error else ""
-        found.append(
-            _Answer(process, handler, status, "" if error else body, line, _shorten_reason(reason))
-        )
+        reason = _shorten_reason(why.get(process.rank or 0, "") if error else "")
+        line += begin < len(text)
+        found.append(_Answer(process, handler, status, "" if error else body, line, reason))
     return found
 
 
 def _split_page_answers(text: str) -> list[_Answer]:
     """The answers in a page of the frontend, as it was sent or as a browser saved it."""
-    marks = list(_limit_marks(_HEADING.finditer(text)))
-    ends = [one.start() for one in marks[1:]] + [len(text)] * bool(marks)
     found: list[_Answer] = []
-    line, counted = 1, 0
-    for mark, end in zip(marks, ends, strict=True):
-        begin = text.find("<pre>", mark.end(), end)
-        failed = _FAILED.search(text, mark.end(), end if begin < 0 else begin)
-        close = text.rfind("</pre>", max(begin, mark.end()), end)
-        begin = begin + len("<pre>") if begin >= 0 else mark.end()
+    for process, handler, start, end, line in _iterate_sections(text, _HEADING):
+        begin = text.find("<pre>", start, end)
+        failed = _FAILED.search(text, start, end if begin < 0 else begin)
+        close = text.rfind("</pre>", max(begin, start), end)
+        begin = begin + len("<pre>") if begin >= 0 else start
         body = text[begin : close if close >= begin else end]
-        line += text.count("\n", counted, begin)
-        counted = begin
+        line += text.count("\n", start, begin)
         if "&lt;" in body or "&quot;" in body:  # saved by a browser
             body = html.unescape(body)
-        process, handler = _parse_process(mark[1], mark[2])
         status = int(failed[1]) if failed else None
         reason = _shorten_reason(body) if failed else ""
         found.append(_Answer(process, handler, status, "" if failed else body, line, reason))
     return found
-
-
-def _limit_marks(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
-    for place, mark in enumerate(marks):
-        if place >= _MAX_RANKS:
-            return
-        yield mark
 
 
 def _parse_process(rank: str, address: str) -> tuple[Process, str]:
@@ -171,13 +169,11 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
     found: list[Look] = []
     for handler in dict.fromkeys(one.handler for one in answers):
         asked = [one for one in answers if one.handler == handler]
-        stamp = stamp_of_name(artifact)
         found.append(
             Look(
                 artifact,
                 _TOOLS.get(handler, Tool.DEBUG_SERVER),
-                stamp or NO_STAMP,
-                None if stamp is None else "name",
+                *get_name_date(artifact),
                 stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
                 replies=tuple(_make_reply(one) for one in asked),
                 counters=tuple(value for one in asked for value in _read_answer_counters(one)),
@@ -227,14 +223,12 @@ def _read_health(body: str) -> str:
 
 def store_looks(text: str, artifact: str) -> list[Look]:
     """A dump of the store: which rank's server listens where, so which rank sits on which host."""
-    stamp = stamp_of_name(artifact)
     found = {
         int(one[1]): Process(rank=int(one[1]), host=one[2].strip("[]"))
         for one in _STORED.finditer(text)
     }
     processes = tuple(found[rank] for rank in sorted(found))
-    look = Look(artifact, Tool.DEBUG_SERVER, processes=processes)
-    return [look if stamp is None else replace(look, stamp=stamp, dated_by="name")]
+    return [Look(artifact, Tool.DEBUG_SERVER, *get_name_date(artifact), processes=processes)]
 
 
 def read_counter_answer(text: str, artifact: str) -> list[Look]:
@@ -279,15 +273,115 @@ def _read_process_counters(body: str, process: Process) -> list[WaitCounter]:
     for name, value in list(values.items())[:_MAX_COUNTERS]:
         if isinstance(value, dict) and "active_count" in value:
             numbers = [
-                _number(value, key)
+                get_count(value.get(key)) or 0
                 for key in ("active_count", "total_calls", "total_time_us", "max_time_us")
             ]
             found.append(WaitCounter(process, shorten_name(name.removeprefix(_PREFIX)), *numbers))
     return sorted(found, key=lambda one: one.name)
 
 
-def _number(value: dict[str, Any], key: str) -> int:
-    found = value.get(key)
-    if not isinstance(found, int) or isinstance(found, bool):
-        return 0
-    return found if 0 <= found < 1 << 62 else 0
+# Text tables of recorders, as PyTorch's debug server writes them: ``fr_trace_*.txt``.
+#
+# ::
+#
+#     === FR Trace NCCL ===
+#     --- Groups ---
+#     --- Collectives ---
+#       id    group_id  pass_check      collective_seq_id  ...  expected_ranks  ...  missing_ranks
+#        2           0  True                           22  ...  {0, 2, 4, 5}    ...  {5}
+#
+# Of value is which ranks of a group came to which operation. What the server's own analyzer makes
+# of it (``pass_check``, ``mismatch_collectives``) is not used: it names victims.
+
+_TABLE: Final = "--- Collectives ---"
+# Up to the state, no cell is empty; behind it blanks alone tell the columns.
+_ROW: Final = compile_re(
+    r"\s{0,64}\d{1,9}\s{1,64}(?P<group>\S{1,64})\s{1,64}(?:True|False)\s{1,64}(?P<seq>\d{1,18})"
+    r"\s{1,64}\d{1,18}\s{1,64}\d{1,18}\s{1,64}(?P<desc>\S{1,128})\s{1,64}(?P<op>\S{1,128})"
+    r"\s[^{}]{0,4000}\{(?P<expected>[\d, ]{1,400000})\}"
+)
+_ABSENT_RANKS: Final = compile_re(r"\s{0,4000}\{(?P<ranks>[\d, ]{1,400000})\}")
+_MAX_LINE: Final = 1 << 20
+_MAX_ROWS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _TableRow:
+    """One operation that has not ended: who has to come, and who did not."""
+
+    group: str
+    seq: int
+    desc: str
+    expected: frozenset[int]
+    missing: frozenset[int]
+    line: int
+
+
+def read_trace_tables(text: str, artifact: str) -> list[Look]:
+    """One look: of each group how far its ranks came. Empty tables are an empty look."""
+    rows = list(_iterate_table_rows(text))
+    note = (
+        f"tables of PyTorch's debug server, {len(rows)} unfinished operations: what its analyzer"
+        " says of culprits is not used; fr_trace_json and the dumps of all ranks say more"
+    )
+    return [
+        Look(
+            artifact,
+            Tool.TRACE_TABLE,
+            *get_name_date(artifact),
+            communicators=tuple(_iterate_communicators(rows)),
+            notes=(note,),
+        )
+    ]
+
+
+def _iterate_table_rows(text: str) -> Iterator[_TableRow]:
+    """The rows of all tables of collectives."""
+    inside, column, count = False, -1, 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(("---", "===")):
+            inside, column = line.strip() == _TABLE, -1
+        elif inside and column < 0:
+            column = line.find("missing_ranks")
+            inside = column >= 0
+        elif inside and len(line) <= _MAX_LINE and (found := _ROW.match(line)) is not None:
+            count += 1
+            if count > _MAX_ROWS:
+                return
+            absent = _ABSENT_RANKS.match(line[column : column + _MAX_LINE])
+            yield _TableRow(
+                found["group"],
+                int(found["seq"]),
+                found["desc"],
+                _parse_ranks(found["expected"]),
+                _parse_ranks(absent["ranks"]) if absent else frozenset(),
+                number,
+            )
+
+
+def _parse_ranks(text: str) -> frozenset[int]:
+    return frozenset(int(one) for one in text.split(",") if one.strip() and len(one) <= 9)
+
+
+def _iterate_communicators(rows: list[_TableRow]) -> Iterator[Communicator]:
+    """Each group once: the furthest operation that each of its ranks came to."""
+    groups: dict[tuple[str, frozenset[int]], list[_TableRow]] = {}
+    for row in rows:
+        if row.expected and row.missing < row.expected:
+            groups.setdefault((row.group, row.expected), []).append(row)
+    for (group, expected), own in sorted(groups.items(), key=lambda item: item[1][0].line):
+        first = min(row.seq for row in own)
+        came = dict.fromkeys(expected, first - 1)
+        for row in own:
+            for rank in expected - row.missing:
+                came[rank] = max(came[rank], row.seq)
+        yield Communicator(
+            crc32(f"{group}/{sorted(expected)}".encode()),
+            len(expected),
+            tuple(
+                CommunicatorRank(place, Process(rank=rank), launched={"all": came[rank]})
+                for place, rank in enumerate(sorted(expected))
+            ),
+            name=own[0].desc,
+            line=own[0].line,
+        )

@@ -1,1 +1,0 @@
-"""What PyTorch's debug server leaves: its periodic files, its pages, the answers of handlers."""
