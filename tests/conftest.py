@@ -25,6 +25,33 @@ ROOT = Path(__file__).resolve().parents[1]
 # of the time of finding the cases, and a tenth of a second wherever it falls later.
 gc.disable()
 
+# Files with a test that takes tens of seconds, the longest first.
+LONG_FILES = (
+    "hostile/test_hostile.py", "workers/test_worker.py", "ops/test_compose.py",
+    "api/test_schemathesis.py", "system/test_disk.py", "test_release.py",
+    "workers/test_lost_database.py", "sandbox/test_pool.py", "system/test_kills.py",
+    "sandbox/confinement/test_readers.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the long files, one a worker in turn; all else keeps its order.
+
+    A long test that begins last ends alone, while the other workers have nothing left to do. Each
+    worker begins with an equal part of the items, and takes of the ends of others' parts later.
+    """
+    count = getattr(config, "workerinput", {}).get("workercount", 1)
+    places = {ROOT / "tests" / name: number for number, name in enumerate(LONG_FILES)}
+    rest = [item for item in items if item.path not in places]
+    found = sorted((item for item in items if item.path in places), key=lambda i: places[i.path])
+    ordered: list[pytest.Item] = []
+    for worker in range(count):
+        share = [item for item in found if places[item.path] % count == worker]
+        room = max(0, (len(items) - len(ordered)) // (count - worker) - len(share))
+        ordered += share + rest[:room]
+        del rest[:room]
+    items[:] = ordered + rest
+
 
 def pytest_collection_finish() -> None:
     """Let the collector look at what tests make, and at nothing older."""

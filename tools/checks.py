@@ -3,7 +3,8 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from subprocess import CompletedProcess
 from typing import Final
 
 from tools.environment import ROOT, environ, say, tool
@@ -44,13 +45,13 @@ def types() -> list[_Check]:
 
 def all_checks(pytest_options: Sequence[str]) -> list[_Check]:
     """What CI runs, the tests last; pytest takes the options."""
-    return [*LINT, *types(), _COMPILE, ("tests", [*_PYTEST, *pytest_options])]
+    return [*LINT, _COMPILE, *types(), ("tests", [*_PYTEST, *pytest_options])]
 
 
 def quick(pytest_options: Sequence[str]) -> list[_Check]:
     """What is worth running before every commit."""
     folders = [f"tests/{name}" for name in QUICK]
-    return [*LINT, *types(), _COMPILE, ("tests", [*_PYTEST, "-q", *folders, *pytest_options])]
+    return [*LINT, _COMPILE, *types(), ("tests", [*_PYTEST, "-q", *folders, *pytest_options])]
 
 
 def run(checks: Sequence[_Check]) -> int:
@@ -59,21 +60,30 @@ def run(checks: Sequence[_Check]) -> int:
 
 
 def run_beside(checks: Sequence[_Check]) -> int:
-    """As :func:`run`, but all except the last run at once; what they print stays in order."""
-    *first, last = checks
-    with ThreadPoolExecutor(len(first)) as pool:
-        outputs = [pool.submit(_output_of, command) for _, command in first]
-        failed = []
-        for (name, command), output in zip(first, outputs, strict=True):
-            _announce(name, command)
-            done = output.result()
-            sys.stdout.write(done.stdout)
-            sys.stdout.flush()
-            if done.returncode:
-                failed.append(name)
-    if not _passes(*last):
+    """As :func:`run`, but several at once; what they print stays in order.
+
+    The last check, the tests, begins when all others have ended but the one before it. That is the
+    type checker, which takes a minute of one processor, while tests wait for other processes.
+    """
+    *first, beside, last = checks
+    with ThreadPoolExecutor(len(checks)) as pool:
+        outputs = {name: pool.submit(_output_of, command) for name, command in (*first, beside)}
+        failed = [name for name, command in first if not _show_result(name, command, outputs[name])]
+        passes = _passes(*last)
+        if not _show_result(*beside, outputs[beside[0]]):
+            failed.append(beside[0])
+    if not passes:
         failed.append(last[0])
     return _verdict(failed)
+
+
+def _show_result(name: str, command: list[str], output: Future[CompletedProcess[str]]) -> bool:
+    """Announce a check that was begun, print what it printed, and say whether it passed."""
+    _announce(name, command)
+    done = output.result()
+    sys.stdout.write(done.stdout)
+    sys.stdout.flush()
+    return done.returncode == 0
 
 
 def _verdict(failed: Sequence[str]) -> int:
@@ -89,7 +99,7 @@ def _passes(name: str, command: list[str]) -> bool:
     return subprocess.run(_located(command), cwd=ROOT, env=environ(), check=False).returncode == 0
 
 
-def _output_of(command: list[str]) -> "subprocess.CompletedProcess[str]":
+def _output_of(command: list[str]) -> CompletedProcess[str]:
     """Run a check; what it prints on stdout and stderr comes back as ``stdout``."""
     return subprocess.run(
         _located(command),

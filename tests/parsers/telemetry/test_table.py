@@ -170,8 +170,9 @@ def test_a_wide_table_has_room_for_fewer_lines(monkeypatch: pytest.MonkeyPatch) 
     # Memory goes with lines times columns: twice as many columns, half as many lines.
     from triage.parsers.telemetry import series
 
-    monkeypatch.setattr(series, "MOST_LINES", 1 << 13)
-    for columns, lines in ((1, 1 << 13), (2, 1 << 12), (512, series.FIRST_SLOTS // 2)):
+    first = series.FIRST_SLOTS // 2
+    monkeypatch.setattr(series, "MOST_LINES", 4 * first)
+    for columns, lines in ((1, 4 * first), (2, 2 * first), (512, first)):
         table = series.SeriesTable(columns)
         for _ in range(3):
             table.count = len(table.hashes)

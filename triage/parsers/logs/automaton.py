@@ -5,7 +5,6 @@ so one comparison tells a hit. Control characters and terminal sequences are
 looked through: they lie between the letters of coloured words.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -61,34 +60,21 @@ def build_automaton(
     """
     classes, width = _map_bytes_to_classes(literals)
     shift = max(1, (width - 1).bit_length())
-    children: list[dict[int, int]] = [{}]
-    ends: list[list[int]] = [[]]
-    for index, text in enumerate(literals):
-        state = 0
-        for byte in text.encode("ascii"):
-            kind = int(classes[byte])
-            if kind not in children[state]:
-                children[state][kind] = len(children)
-                children.append({})
-                ends.append([])
-            state = children[state][kind]
-        if state:
-            ends[state].append(index)
-    order, moves = _order_states(children, ends, width)
+    trie, ends = _build_trie(literals, classes)
+    moves = _build_moves(trie, ends, width)
     # States without a literal first, then those with one; the root stays 0.
-    ranked = sorted(order, key=lambda state: (bool(ends[state]), state))
-    place = np.empty(len(children), np.int32)
-    place[ranked] = np.arange(len(ranked), dtype=np.int32)
-    delta = np.zeros((len(children), 1 << shift), np.int32)
+    hits = np.array([bool(one) for one in ends])
+    ranked = np.argsort(hits, kind="stable")
+    place = np.empty(len(ends), np.int32)
+    place[ranked] = np.arange(len(ends), dtype=np.int32)
+    delta = np.zeros((len(ends), 1 << shift), np.int32)
     delta[place, :width] = place[moves] << shift
-    flags = np.zeros(len(children), np.uint8)
-    first = len(children)
-    for state in ranked:
-        if ends[state]:
-            first = min(first, int(place[state]))
-            for index in ends[state]:
-                flags[place[state]] |= sorts.get(literals[index], HIT_ONE)
-    listed = tuple(tuple(sorted(ends[state])) for state in ranked)
+    flags = np.zeros(len(ends), np.uint8)
+    for state in np.flatnonzero(hits).tolist():
+        for index in ends[state]:
+            flags[place[state]] |= sorts.get(literals[index], HIT_ONE)
+    first = len(ends) - int(hits.sum())
+    listed = tuple(tuple(sorted(ends[state])) for state in ranked.tolist())
     grams = build_grams(literals, [sorts.get(text, HIT_ONE) for text in literals], usual)
     return Automaton(classes, delta.reshape(-1), flags, shift, first << shift, listed, grams)
 
@@ -106,25 +92,58 @@ def _map_bytes_to_classes(literals: Sequence[str]) -> tuple[np.ndarray, int]:
     return classes, len(known) + 1
 
 
-def _order_states(
-    children: list[dict[int, int]], ends: list[list[int]], width: int
-) -> tuple[list[int], np.ndarray]:
-    """States by depth, and every state's moves; ``ends`` gains what its suffixes end."""
-    moves = np.zeros((len(children), width), np.int32)
-    fallback = np.zeros(len(children), np.int32)
-    order = [0]
-    ahead: deque[int] = deque()
-    for kind, child in children[0].items():
-        moves[0, kind] = child
-        ahead.append(child)
-    while ahead:
-        state = ahead.popleft()
-        order.append(state)
-        back = int(fallback[state])
-        ends[state] += ends[back]
-        moves[state] = moves[back]
-        for kind, child in children[state].items():
-            fallback[child] = moves[back, kind]
-            moves[state, kind] = child
-            ahead.append(child)
-    return order, moves
+@dataclass(frozen=True, slots=True)
+class _Trie:
+    """For each state its parent, the class of bytes that leads to it from there, and its depth."""
+
+    parents: list[int]
+    kinds: list[int]
+    depths: list[int]
+
+
+def _build_trie(
+    literals: Sequence[str], classes: np.ndarray
+) -> tuple[_Trie, list[tuple[int, ...]]]:
+    """The trie of the literals, and for each state the indices of the literals that end in it."""
+    children: list[dict[int, int]] = [{}]
+    trie = _Trie([0], [0], [0])
+    ends: list[tuple[int, ...]] = [()]
+    table = classes.tobytes()
+    for index, text in enumerate(literals):
+        state = 0
+        for depth, kind in enumerate(text.encode("ascii").translate(table), start=1):
+            child = children[state].get(kind)
+            if child is None:
+                child = children[state][kind] = len(children)
+                children.append({})
+                ends.append(())
+                trie.parents.append(state)
+                trie.kinds.append(kind)
+                trie.depths.append(depth)
+            state = child
+        if state:
+            ends[state] += (index,)
+    return trie, ends
+
+
+def _build_moves(trie: _Trie, ends: list[tuple[int, ...]], width: int) -> np.ndarray:
+    """Every state's moves; ``ends`` gains what its suffixes end.
+
+    All states of a depth at once: the moves of what they fall back to, which is less deep, are
+    complete, and their own moves lead to the states of the next depth.
+    """
+    parents, kinds, depths = map(np.array, (trie.parents, trie.kinds, trie.depths))
+    moves = np.zeros((len(ends), width), np.int32)
+    fallback = np.zeros(len(ends), np.int32)
+    for depth in range(int(depths.max()) + 1):
+        states = np.flatnonzero(depths == depth)
+        backs = fallback[states]
+        moves[states] = moves[backs]
+        for state, back in zip(states.tolist(), backs.tolist(), strict=True):
+            if depth and ends[back]:
+                ends[state] += ends[back]
+        deeper = np.flatnonzero(depths == depth + 1)
+        there = parents[deeper], kinds[deeper]
+        fallback[deeper] = moves[there]
+        moves[there] = deeper
+    return moves

@@ -14,7 +14,8 @@ from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.samples import GpuHomes, SeriesKey
 
 _Array = Any
-FIRST_SLOTS: Final = 1 << 12
+# Few enough that a small file which makes the table grow warms a reader up.
+FIRST_SLOTS: Final = 1 << 9
 # Of 2,048 nodes with 8 GPUs, a full export has 400,000 series. Of a wide table, its values.
 MOST_LINES: Final = 1 << 21
 
