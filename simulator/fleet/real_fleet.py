@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from simulator.fleet.columns import DAY_NS, Columns, OutageRow
-from simulator.fleet.counters import counters_of
+from simulator.fleet.columns import Columns, OutageRow
 from simulator.fleet.fault_kinds import KINDS
 from simulator.fleet.fault_process import fault_history
 from simulator.fleet.places import places_of
@@ -221,9 +220,6 @@ class RealFleet:
             batch=places.batch,
             cage=places.cage,
             slot=places.slot,
-            counters=counters_of(
-                self.history.faults, self.names, wish, self.model, SINCE_NS % DAY_NS / DAY_NS
-            ),
             role=tuple("front_end" if special else None for special in places.special.tolist()),
         )
         return SimulatedFleet(

@@ -46,8 +46,7 @@ class FaultModel:
     repairs, those that exchange the names of two nodes. ``action_share``: repairs of which the
     record says what was done. ``shortages`` a year and 400 nodes: of the faults of some weeks
     ``waiting_share`` wait for one delivery, so that their nodes come back on one day. ``drift``:
-    how many times as often faults begin on the last day as on the first. ``announced``: of the GPU
-    faults, those before which a counter grew for some days.
+    how many times as often faults begin on the last day as on the first.
     """
 
     again_times: float = 1.0
@@ -64,7 +63,6 @@ class FaultModel:
     shortages: float = 2.0
     waiting_share: float = 0.28
     drift: float = 1.0
-    announced: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

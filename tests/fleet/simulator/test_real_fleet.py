@@ -287,29 +287,6 @@ def test_a_drift_is_in_the_rate_and_none_is_not():
     assert ratio[4.0] == pytest.approx(2.52, abs=0.7)
 
 
-def test_counters_grow_before_faults_only_where_asked_for():
-    wish = FleetWish.like_real(nodes=200, seed=1, faults=FaultModel(announced=0.8))
-    made, quiet = fleet(wish), fleet(FleetWish.like_real(nodes=200, seed=1))
-    counters = made.record.counters
-    errors = np.zeros((200, 351))
-    errors[counters.node, counters.day] = counters.growth["ecc_corrected_growth"]
-    place = {name: number for number, name in enumerate(made.record.nodes)}
-    # The record begins late in a day of UTC, and a counter grows by the day.
-    began = made.record.since_ns % DAY_NS / DAY_NS
-    before = [
-        errors[place[fault.node], int(fault.start_day + began) - 1] > 15
-        for fault in made.faults
-        if fault.cause is OutageCause.GPU
-        and fault.source is FaultSource.OWN
-        and fault.start_day > 11
-    ]
-
-    assert quiet.record.counters is None
-    assert quiet.faults == made.faults
-    assert 0.6 < np.mean(before) < 0.95
-    assert (errors > 15).mean() < 0.01
-
-
 def test_the_words_of_each_kind_name_its_cause():
     for kind in KINDS:
         for words in kind.words:

@@ -199,24 +199,6 @@ class NodeSignals:
 
 
 @dataclass(frozen=True, slots=True)
-class CounterDays:
-    """Growth of error counters: one row per node and day (whole, in UTC) on which any grew.
-
-    ``node`` and ``seen_node`` are indices into the record's nodes; ``day`` counts from the one in
-    which the record begins. ``growth`` is by counter, parallel to ``day``. Telemetry of
-    ``seen_node[i]`` is known from ``first_day[i]`` to ``last_day[i]``; a day between without a
-    row is one without growth.
-    """
-
-    node: Small
-    day: Small
-    growth: Mapping[str, Floats]
-    seen_node: Small
-    first_day: Small
-    last_day: Small
-
-
-@dataclass(frozen=True, slots=True)
 class FleetRecord:
     """Everything known of a fleet between two times.
 
@@ -224,8 +206,7 @@ class FleetRecord:
     them, and so are ``batch`` (the delivery), ``cage``, ``slot`` and ``role`` (what work a node
     does, None for that of most), which are empty where no inventory says any.
     ``gpus_per_node`` is what most runs had, None where no run says it. ``repairs`` are notes that
-    came apart from the outage that they are about, None where there are none. ``counters`` is
-    growth of error counters by node and day, None where nobody sends telemetry. ``notes`` say
+    came apart from the outage that they are about, None where there are none. ``notes`` say
     what is missing (incidents without a run, runs without nodes). ``moved`` are parts that were
     in several nodes.
     """
@@ -249,5 +230,4 @@ class FleetRecord:
     slot: tuple[str | None, ...] = ()
     role: tuple[str | None, ...] = ()
     repairs: RepairNotes | None = None
-    counters: CounterDays | None = None
     moved: tuple[MovedPart, ...] = ()

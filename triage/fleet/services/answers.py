@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
@@ -16,8 +15,7 @@ from triage.domain.health import CheckResult
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Grade
 from triage.errors import Place, Unprocessable
-from triage.fleet.record.columns import CounterDays, FleetRecord, NodeSignals
-from triage.fleet.record.node_exposure import NS_PER_DAY
+from triage.fleet.record.columns import FleetRecord, NodeSignals
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import map_newest_results, open_checks
@@ -31,34 +29,7 @@ from triage.fleet.services.telemetry.rollups import (
 from triage.fleet.standings.parts import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
-from triage.fleet.store import telemetry
 from triage.services.context import Context
-
-
-def with_counters(session: Session, record: FleetRecord) -> FleetRecord:
-    """The record with the counters of its nodes, over its own time; as it is without any."""
-    since, until = (ns // NS_PER_DAY for ns in (record.since_ns, record.until_ns - 1))
-    seen = telemetry.list_seen_days(session, since, until + 1, cluster=record.cluster)
-    place = {name: index for index, name in enumerate(record.nodes)}
-    seen = [row for row in seen if row[0] in place]
-    if not seen:
-        return record
-    rows = [
-        row
-        for row in telemetry.list_grown_days(session, since, until + 1, cluster=record.cluster)
-        if row[0] in place
-    ]
-    names = telemetry.COUNTERS
-    growth = np.array([row[2:] for row in rows], np.float64).reshape(len(rows), len(names))
-    counters = CounterDays(
-        node=np.array([place[row[0]] for row in rows], np.int32),
-        day=np.array([row[1] - since for row in rows], np.int32),
-        growth={name: growth[:, at] for at, name in enumerate(names)},
-        seen_node=np.array([place[row[0]] for row in seen], np.int32),
-        first_day=np.array([row[1] - since for row in seen], np.int32),
-        last_day=np.array([row[2] - since for row in seen], np.int32),
-    )
-    return replace(record, counters=counters)
 
 
 def with_probation(found: FleetStandings, probations: Iterable[Probation]) -> FleetStandings:
@@ -233,7 +204,6 @@ def _read_standings_record(
     since = period.until - _STANDING_DAYS * DAY
     if record is None or period.since != since:
         record = read_fleet_record(session, since=since, until=period.until, cluster=cluster)
-    record = with_counters(session, record)
     return with_signals(record, map_newest_results(session, cluster=cluster), telemetry)
 
 

@@ -1,11 +1,11 @@
 """Telemetry by node and day: numbers that reports sum up, and beside them the packed hours."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Node, TelemetryDay, TelemetryPack
@@ -18,7 +18,7 @@ NodeDay = tuple[str, int]
 _KEYS_AT_ONCE: Final = 400
 
 
-COUNTERS: Final = (
+_COUNTERS: Final = (
     "link_recovery_growth", "ecc_corrected_growth", "ecc_growth", "remap_growth",
     "nvlink_growth", "ib_growth",
 )  # fmt: skip
@@ -28,7 +28,7 @@ _NO_DAY: Final = {
     "num_samples": 0,
     "throttled_minutes": 0.0,
     "brake_minutes": 0.0,
-    **dict.fromkeys(COUNTERS, 0.0),
+    **dict.fromkeys(_COUNTERS, 0.0),
 }
 """The columns of a day without a sample."""
 
@@ -144,7 +144,7 @@ def list_node_sums(
     Nodes of one name in several clusters are added up where no cluster is given.
     """
     day = TelemetryDay
-    summed = ("throttled_minutes", "brake_minutes", *COUNTERS)
+    summed = ("throttled_minutes", "brake_minutes", *_COUNTERS)
     query = (
         select(
             day.node,
@@ -161,36 +161,6 @@ def list_node_sums(
         query = query.where(day.node == normalize_stored_name(node))
     rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster)).mappings()
     return {row["node"]: {str(key): row[key] for key in row if key != "node"} for row in rows}
-
-
-def list_grown_days(
-    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
-) -> Sequence[tuple[Any, ...]]:
-    """Node, day and growth, in the order of ``COUNTERS``, of days on which any counter grew."""
-    columns = [getattr(TelemetryDay, name) for name in COUNTERS]
-    query = (
-        select(TelemetryDay.node, TelemetryDay.day, *(func.coalesce(one, 0.0) for one in columns))
-        .where(TelemetryDay.day >= since_day, TelemetryDay.day < until_day)
-        .where(TelemetryDay.node != "", or_(*(one > 0 for one in columns)))
-        .order_by(TelemetryDay.node, TelemetryDay.day)
-    )
-    rows = session.execute(filter_by_cluster(query, TelemetryDay.cluster_id, cluster))
-    return [tuple(row) for row in rows]
-
-
-def list_seen_days(
-    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
-) -> list[tuple[str, int, int]]:
-    """Node, first and last day with telemetry."""
-    day = TelemetryDay
-    query = (
-        select(day.node, func.min(day.day), func.max(day.day))
-        .where(day.day >= since_day, day.day < until_day, day.node != "")
-        .group_by(day.node)
-        .order_by(day.node)
-    )
-    rows = session.execute(filter_by_cluster(query, day.cluster_id, cluster))
-    return [(node, first, last) for node, first, last in rows]
 
 
 def list_inlets(
