@@ -183,7 +183,7 @@ def test_an_older_database_is_not_read(tmp_path):
 
     ctx = context_at(tmp_path)
     with ctx.database.writing() as session:
-        session.execute(text("UPDATE alembic_version SET version_num = '0012'"))
+        session.execute(text("UPDATE alembic_version SET version_num = '0008'"))
     ctx.close()
     with pytest.raises(UsageError, match="triage migrate"):
         triage.open_store(tmp_path)

@@ -11,7 +11,7 @@ from triage.collectors.artifact import Deadline
 from triage.collectors.live.options import LiveOptions
 from triage.collectors.live.processes import find_jobs
 from triage.collectors.live.pull import find_job
-from triage.collectors.live.seen import Table, read_process, read_table
+from triage.collectors.live.seen import ProcessTable, read_process, read_table
 from triage.collectors.options import Misuse
 
 MEETING = {"MASTER_ADDR": "n0", "MASTER_PORT": "29500"}
@@ -24,8 +24,8 @@ def torchrun(rank: int, local: int, world: int = 16, here: int = 4) -> dict[str,
     }  # fmt: skip
 
 
-def table(*rows: object) -> Table:
-    return Table({one.pid: one for one in rows}, ())  # type: ignore[attr-defined]
+def table(*rows: object) -> ProcessTable:
+    return ProcessTable({one.pid: one for one in rows}, ())  # type: ignore[attr-defined]
 
 
 def test_ranks_are_told_from_the_launcher_and_from_their_workers() -> None:

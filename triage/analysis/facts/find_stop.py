@@ -131,7 +131,6 @@ def find_stop(
         trouble=seen or _has_failed_by_facts(facts),
         ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
-        or moved is not None
         or any(row.kind in JOB_KINDS | _OF_A_JOB for row in evidence),
         error_ns=error_ns,
         seen=seen,

@@ -45,7 +45,7 @@ def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) 
         verdict = verdict or _judge_stacks(stacks, job_moves=sources.beside.job_moves)
     if verdict is None and case is not None and not stop.trouble:
         verdict = _judge_dumps(case, sources.share_of_ranks_read)
-    elif verdict is None and stop.job_seen and not stop.trouble:
+    elif verdict is None and (stop.job_seen or health in _WELL) and not stop.trouble:
         verdict = _judge_logs(evidence, health, sentence, sources)
     return Decision(verdict or _make_unattributed_verdict(case, evidence, stop), (), Victims(), ())
 

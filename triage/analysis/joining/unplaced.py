@@ -14,7 +14,7 @@ from triage.analysis.joining.hypothesis import Hypothesis, is_sure, select_earli
 from triage.analysis.joining.place import AtNode, AtRank, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
-from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
+from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind, Trait
 
 
 def with_unplaced(
@@ -73,7 +73,8 @@ def _is_same_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
     log that stand together and print no time.
     """
-    told = [row for row in cause.rows if not (row.is_mild or row.is_generic)]
+    lost = any(_is_loss_of_node(row) for row in other.rows)
+    told = [row for row in cause.rows if row.is_firm or (lost and not row.is_generic)]
     if any(_stand_together(row, near) for row in told for near in other.rows):
         return True
     times = [row.at_ns for row in told if row.at_ns is not None]
@@ -91,10 +92,18 @@ _TOGETHER: Final = 3
 
 
 def _stand_together(row: Evidence, near: Evidence) -> bool:
-    """Whether a line is the next of a list whose other one, a manager's, is about a node."""
-    if ("said_of" not in near.fields and near.kind is not Kind.SCHEDULER) or near.is_mild:
+    """Whether a line is the next of a list whose other one is about a node."""
+    if row.artifact != near.artifact or near.is_mild:
         return False
-    dated = row.at_ns is not None and near.at_ns is not None
-    if dated or row.artifact != near.artifact:
+    if _is_loss_of_node(near):
+        dated = row.at_ns is not None and near.at_ns is not None
+    elif "said_of" in near.fields:
+        dated = row.at_ns is not None or near.at_ns is not None
+    else:
         return False
-    return abs((row.line or 0) - (near.line or 0)) <= _TOGETHER
+    return not dated and abs((row.line or 0) - (near.line or 0)) <= _TOGETHER
+
+
+def _is_loss_of_node(row: Evidence) -> bool:
+    """Whether a manager says that it lost a node: what it says of no node then is of that one."""
+    return row.kind is Kind.SCHEDULER and Trait.ROOT_WHEN_ALONE in row.traits

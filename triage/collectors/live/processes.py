@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from triage.collectors.live.seen import Seen, Table
+    from triage.collectors.live.seen import ProcessTable, Seen
 
 # Where a launcher says the rank: (rank, local rank, world size, ranks of this node), surest first.
 _SOURCES = (
@@ -84,7 +84,7 @@ class Job(NamedTuple):
         return (self.ranks[0].seen.environment if self.ranks else None) or {}
 
 
-def find_jobs(table: Table, root: int | None = None) -> list[Job]:
+def find_jobs(table: ProcessTable, root: int | None = None) -> list[Job]:
     """The jobs of this node, in the order of their ids; with ``root`` what is below that pid.
 
     Below a ``root`` whose children carry no rank, its Python children are taken for the ranks in

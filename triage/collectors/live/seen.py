@@ -68,7 +68,7 @@ class Seen(NamedTuple):
         return any(name.startswith(("python", "pypy", "pt_", "ray::")) for name in names)
 
 
-class Table(NamedTuple):
+class ProcessTable(NamedTuple):
     """All processes by pid; ``silent`` are pids whose memory did not answer in time."""
 
     processes: Mapping[int, Seen]
@@ -81,13 +81,13 @@ class Table(NamedTuple):
         return sum(one.environment is None and one.state != "Z" for one in rows)
 
 
-def read_table(deadline: Deadline, proc: str = PROC) -> Table:
+def read_table(deadline: Deadline, proc: str = PROC) -> ProcessTable:
     """All processes that can be read by ``deadline``."""
     pids = sorted(int(name) for name in os.listdir(proc) if name.isascii() and name.isdigit())
     tasks = {pid: (read_process, (pid, proc)) for pid in pids if pid != os.getpid()}
     rows = run_all(tasks, deadline, _READERS)
     found = {pid: row for pid, row in rows.items() if isinstance(row, Seen)}
-    return Table(found, tuple(pid for pid in tasks if pid not in rows))
+    return ProcessTable(found, tuple(pid for pid in tasks if pid not in rows))
 
 
 def read_process(pid: int, proc: str = PROC) -> Seen | None:

@@ -176,13 +176,19 @@ class FleetReport(WireForm):
     """All answers; ``to_dict`` is the wire form ``triage.fleet/1``.
 
     Every :class:`Estimate` is ``{value, low, high, n, unit, level, notes}``, where ``value`` is
-    null after no event and bounds are null where there is none. Times are RFC 3339.
+    null after no event and bounds are null where there is none. Times (``since``, ``until``) are
+    RFC 3339; ``schema`` names the form, ``cluster`` and ``options`` what was asked, ``notes`` what
+    is missing.
 
-    ``rates`` say the same of the same stops in other units; ``reference_mtti`` (h) is that of a
-    job of ``exposure.reference_gpus``, which ``survival``, ``checkpoints``, ``ettr`` and
+    ``stops`` are counted over ``exposure`` (hours of jobs, GPUs and nodes). ``rates`` say the same
+    in other units; ``reference_mtti`` (h) is that of a job of ``exposure.reference_gpus``, which ``survival``, ``checkpoints``, ``ettr`` and
     ``limits`` are worked out for. ``causes`` are by leaf, ``origins`` by where a cause lies, and
     ``mix`` by row of the Llama 3 table. ``comparison`` is the later part over the earlier one,
-    ``spares`` and ``away`` say how many nodes to keep, ``gaps`` the times between stops.
+    ``spares``, ``availability`` and ``away`` say how many nodes to keep, ``repairs`` how long they
+    are out, ``gaps`` the times between stops. ``by_size`` with its ``size_test``,
+    ``by_generation``, ``over_time`` (windows), ``dispersion`` (index and p-value),
+    ``hours_of_day`` and ``silent_days`` say whether one rate is enough; ``projection`` and
+    ``next_period`` what it means for other sizes and for the time to come.
     """
 
     cluster: str | None
