@@ -181,14 +181,15 @@ class FleetReport(WireForm):
     is missing.
 
     ``stops`` are counted over ``exposure`` (hours of jobs, GPUs and nodes). ``rates`` say the same
-    in other units; ``reference_mtti`` (h) is that of a job of ``exposure.reference_gpus``, which ``survival``, ``checkpoints``, ``ettr`` and
-    ``limits`` are worked out for. ``causes`` are by leaf, ``origins`` by where a cause lies, and
-    ``mix`` by row of the Llama 3 table. ``comparison`` is the later part over the earlier one,
-    ``spares``, ``availability`` and ``away`` say how many nodes to keep, ``repairs`` how long they
-    are out, ``gaps`` the times between stops. ``by_size`` with its ``size_test``,
-    ``by_generation``, ``over_time`` (windows), ``dispersion`` (index and p-value),
-    ``hours_of_day`` and ``silent_days`` say whether one rate is enough; ``projection`` and
-    ``next_period`` what it means for other sizes and for the time to come.
+    in other units; ``reference_mtti`` (h) is that of a job of ``exposure.reference_gpus``, which
+    ``survival``, ``checkpoints``, ``ettr`` and ``limits`` are worked out for. ``causes`` are by
+    leaf, ``origins`` by where a cause lies, and ``mix`` by row of the Llama 3 table.
+    ``comparison`` is the later part over the earlier one, ``spares``, ``availability`` and
+    ``away`` say how many nodes to keep, ``repairs`` how long they are out, ``gaps`` the times
+    between stops. ``by_size`` with its ``size_test``, ``by_generation``, ``over_time`` (windows),
+    ``dispersion`` (index and p-value), ``hours_of_day`` and ``silent_days`` say whether one rate
+    is enough; ``projection`` and ``next_period`` what it means for other sizes and for the time to
+    come.
     """
 
     cluster: str | None
