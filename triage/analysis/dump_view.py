@@ -14,7 +14,12 @@ from triage.analysis.snapshots.build_snapshot import build_snapshot
 from triage.analysis.snapshots.groups import Group, Membership, find_default_ranks, resolve_groups
 from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
-from triage.analysis.snapshots.worlds import has_shared_ranks, place_text, split_by_world
+from triage.analysis.snapshots.worlds import (
+    find_earlier_attempts,
+    has_shared_ranks,
+    place_text,
+    split_by_world,
+)
 from triage.analysis.waiting.case import Case, build_case
 from triage.analysis.waiting.live import format_ranks
 from triage.analysis.waiting.waits import wait_graph
@@ -65,8 +70,11 @@ def view_dumps(
     """
     digests, late = _select_dumps_before(dumps.digests, at)
     worlds = split_by_world(digests)
+    for world in find_earlier_attempts(worlds):
+        worlds.remove(world)
+        late += [Refused(digest.artifact, "of an earlier attempt of the job") for digest in world]
     if len(worlds) == 1:
-        only, aside = _view_world(digests, dumps, facts)
+        only, aside = _view_world(worlds[0], dumps, facts)
         return only, (*aside, *late)
     is_ambiguous = has_shared_ranks(worlds)
     mapped = _select_mapped_world(worlds, facts) if is_ambiguous else worlds

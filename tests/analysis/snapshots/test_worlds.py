@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 import triage
 from simulator import simulate
 from tests.analysis.by_hand import answer, convicted, named
+from triage.analysis.snapshots.worlds import find_earlier_attempts
+from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Answer
+from triage.formats.gather import gather
 
 SIXTEEN: dict[str, Any] = {"ranks": 16, "entries": 200, "frames": 0}
 EIGHT: dict[str, Any] = {"ranks": 8, "entries": 200, "frames": 0}
@@ -141,3 +145,40 @@ def test_the_order_of_files_does_not_matter(tmp_path: Path) -> None:
     first, second = (triage.analyze(order).to_dict() for order in (files, files[::-1]))
     assert first["verdict"] == second["verdict"]
     assert named(triage.analyze(files).answer) == [5]
+
+
+def worlds_of(folder: Path, *names: str, apart_s: int) -> list[list[RankDigest]]:
+    """Dumps of eight ranks under each name, the second so much later than the first."""
+    simulate("healthy", folder, seed=1, **EIGHT)
+    dumps_alone(folder)
+    found = gather(folder / "fr", None)[1].digests
+    return [
+        [
+            replace(
+                one,
+                artifact=f"{name}/{one.artifact}",
+                first_created_ns=(one.first_created_ns or 0) + shift,
+                last_created_ns=(one.last_created_ns or 0) + shift,
+            )
+            for one in found
+        ]
+        for name, shift in zip(names, (0, apart_s * 1_000_000_000), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "apart_s", "earlier"),
+    [
+        pytest.param(("attempt_0/fr", "fr"), 7200, 1, id="behind-an-attempt"),
+        pytest.param(("job/attempt-1", "job/attempt-2"), 7200, 1, id="two-attempts"),
+        pytest.param(("attempt_0/fr", "fr"), 0, 0, id="at-the-same-time"),
+        pytest.param(("attempt_0/fr", "fr"), -7200, 0, id="the-attempt-is-younger"),
+        pytest.param(("engine0", "engine1"), 7200, 0, id="no-attempts"),
+        pytest.param(("attempt_3", "attempt_3"), 7200, 0, id="of-one-attempt"),
+    ],
+)
+def test_an_attempt_that_another_came_after_is_over(
+    names: tuple[str, str], apart_s: int, earlier: int, tmp_path: Path
+) -> None:
+    worlds = worlds_of(tmp_path, *names, apart_s=apart_s)
+    assert find_earlier_attempts(worlds) == worlds[:earlier]

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.groups import find_default_ranks
+from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import RankDigest
 from triage.parsers.flight_recorder.naming import list_prefixes
 
@@ -103,6 +104,31 @@ def _is_same_process(digest: RankDigest, other: RankDigest) -> bool:
 def _is_in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
     folder = digest.artifact.rpartition("/")[0]
     return any(one.artifact.rpartition("/")[0] == folder for one in world)
+
+
+# attempt_0/, restart-1/: folders in which launchers keep what each attempt left.
+_ATTEMPT: Final = compile_re(r"(?:^|/)(?:attempt|restart|retry|try)[_.-]?(?P<number>\d{1,4})/")
+
+
+def find_earlier_attempts(worlds: Sequence[list[RankDigest]]) -> list[list[RankDigest]]:
+    """The worlds that another attempt of the same ranks came after.
+
+    Their folder is one of an attempt, with a lower number than that of the other, or than none;
+    and the last operation in them is older than the first in the other. Records alone do not tell:
+    the ring of an engine that goes on may begin behind the end of one that stopped.
+    """
+    return [one for one in worlds if any(_is_attempt_before(one, other) for other in worlds)]
+
+
+def _is_attempt_before(one: Sequence[RankDigest], other: Sequence[RankDigest]) -> bool:
+    numbers = [_ATTEMPT.search(world[0].artifact) for world in (one, other)]
+    if numbers[0] is None or find_default_ranks(one[0]) != find_default_ranks(other[0]):
+        return False
+    if numbers[1] is not None and int(numbers[0]["number"]) >= int(numbers[1]["number"]):
+        return False
+    ended = max((digest.last_created_ns or 0 for digest in one), default=0)
+    begun = [digest.first_created_ns for digest in other if digest.first_created_ns is not None]
+    return bool(begun) and 0 < ended < min(begun)
 
 
 def has_shared_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:
