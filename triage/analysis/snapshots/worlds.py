@@ -117,6 +117,8 @@ def find_earlier_attempts(worlds: Sequence[list[RankDigest]]) -> list[list[RankD
     and the last operation in them is older than the first in the other. Records alone do not tell:
     the ring of an engine that goes on may begin behind the end of one that stopped.
     """
+    if len(worlds) < 2:
+        return []
     return [one for one in worlds if any(_is_attempt_before(one, other) for other in worlds)]
 
 
