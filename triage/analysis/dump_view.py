@@ -16,6 +16,7 @@ from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
 from triage.analysis.snapshots.worlds import (
     find_earlier_attempts,
+    find_world_end_ns,
     has_shared_ranks,
     place_text,
     split_by_world,
@@ -87,7 +88,7 @@ def view_dumps(
         if view is not None:
             views.append((_judge_world(view.case), world, replace(view, has_map=has_map)))
     views.sort(
-        key=lambda one: (one[0].weight, _find_world_end_ns(one[1]), len(one[1])), reverse=True
+        key=lambda one: (one[0].weight, find_world_end_ns(one[1]), len(one[1])), reverse=True
     )
     sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
@@ -131,11 +132,6 @@ _WEIGHTS: Final = {
     VerdictKind.STRAGGLER: 1,
     VerdictKind.INCONCLUSIVE: 2,
 }
-
-
-def _find_world_end_ns(world: Sequence[RankDigest]) -> int:
-    """When the last operation of a world was issued."""
-    return max((digest.last_created_ns or 0 for digest in world), default=0)
 
 
 def _view_world(

@@ -34,6 +34,8 @@ def test_a_sentence_about_failures_accuses_nobody_alone(text: str) -> None:
         f'level=info msg="{LOST}"',
         f"worker failed: RuntimeError('{LOST}')",
         f"the driver's words: {LOST}, and that's it",
+        f"node m2 is marked unhealthy with reason '{LOST}'",
+        "[rank3] NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
         f"'m2' and 'm3' were asked: {LOST}",
     ],
 )

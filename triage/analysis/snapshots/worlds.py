@@ -128,9 +128,14 @@ def _is_attempt_before(one: Sequence[RankDigest], other: Sequence[RankDigest]) -
         return False
     if numbers[1] is not None and int(numbers[0]["number"]) >= int(numbers[1]["number"]):
         return False
-    ended = max((digest.last_created_ns or 0 for digest in one), default=0)
+    ended = find_world_end_ns(one)
     begun = [digest.first_created_ns for digest in other if digest.first_created_ns is not None]
     return bool(begun) and 0 < ended < min(begun)
+
+
+def find_world_end_ns(world: Iterable[RankDigest]) -> int:
+    """When the last operation of a world was issued; 0 where no dump says."""
+    return max((digest.last_created_ns or 0 for digest in world), default=0)
 
 
 def has_shared_ranks(worlds: Sequence[Sequence[RankDigest]]) -> bool:

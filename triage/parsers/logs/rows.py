@@ -228,10 +228,12 @@ def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evi
 
 # Levels at which no process says that a part has failed, in front of what a rank prints.
 _AT_EASE: Final = compile_re(r"\W{0,4}(?:INFO|DEBUG|TRACE|NOTE|NOTICE)\b", re.IGNORECASE)
-# A quotation mark behind a word opens one: see runbook 'Xid 79: ...'; in "msg": "..." and in
-# Error('...') none does, nor in NCCL's: Cuda failure '...'.
+# A quotation mark behind a word opens one: see runbook 'Xid 79: ...'; in "msg": "...", in
+# Error('...') and behind the words of a report none does: Cuda failure '...', reason '...'.
 _OPENS: Final = compile_re(
-    r"""(?<=[\w,)] )(?<!failure )(?<!error )['"`]|\braise [\w.]{1,80}\(['"]""", re.IGNORECASE
+    r"""(?<=[\w,)] )(?<!failure )(?<!error )(?<!reason )(?<!message )['"`]"""
+    r"""|\braise [\w.]{1,80}\(['"]""",
+    re.IGNORECASE,
 )
 
 
