@@ -295,6 +295,30 @@ def test_many_complain_only_of_what_they_share_and_at_the_stop(blame, at_s, many
     assert is_on_many(Hypothesis(Category.STORAGE, Outside(), rows), STOP) is many
 
 
+GENERAL = {"traits": frozenset({Trait.GENERIC})}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "apart_s", "together"),
+    [
+        ({}, {}, 12.0, True),
+        ({"peer": "store-1"}, {"peer": "store-1"}, 12.0, True),
+        ({"peer": "store-1"}, {"peer": "store-2"}, 12.0, False),
+        ({}, {"signature": "network_storage.gpfs"}, 12.0, False),
+        ({}, {}, 61.0, False),
+        ({}, {"node": "n1"}, 12.0, False),
+        (GENERAL, GENERAL, 1.0, False),
+    ],
+    ids=["the same words", "one server", "two servers", "other words", "a minute apart",
+         "one node", "general words"],
+)  # fmt: skip
+def test_two_nodes_lose_what_they_share_together(first, second, apart_s, together):
+    lost = of(Category.STORAGE, Kind.STORAGE, "n1", 1.0, weak=True, blame=Blame.SHARED)
+    later = replace(lost, node="n2", at_ns=lost.at_ns + int(apart_s * SECOND))
+    rows = (replace(lost, **first), replace(later, **second))
+    assert is_on_many(Hypothesis(Category.STORAGE, Outside(), rows), STOP) is together
+
+
 def sxid(node: str, at_s: float = 0.0) -> Evidence:
     return row(
         node, at_s, signature="nvswitch.sxid", kind=Kind.SXID, code=19084, gpu=None,

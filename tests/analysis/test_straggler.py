@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from triage.analysis.detectors import straggler
 from triage.analysis.detectors.straggler import CONVICTS_SHARE, Straggler
 from triage.domain.category import Role
 
@@ -30,3 +31,24 @@ def test_a_few_milliseconds_of_a_step_convict_nobody(share: float, role: Role) -
 
     assert (found.ranks, found.role) == ((3,), role)
     assert (found.strength >= 0.5) is (role is Role.CULPRIT)
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "named"),
+    [(100.0, [3]), (16.0, [3]), (11.0, [3]), (10.0, []), (0.9, [])],
+)
+def test_no_rank_holds_up_a_step_for_longer_than_it_lasts(
+    monkeypatch: pytest.MonkeyPatch, step_ms: float, named: list[int]
+) -> None:
+    """A healthy job of 512 ranks, pulled live within 6 ms of its first record: 13 ms a step."""
+    late = SimpleNamespace(
+        delay_ms=np.array([0.0, 0.0, 0.1, 13.0]), step_ms=step_ms, held_share=np.full(4, 0.5),
+        matched=np.full(4, 26), offset_ms=np.zeros(4), num_steps=6,
+    )  # fmt: skip
+    monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
+    case: Any = SimpleNamespace(
+        moving=False, in_flight=True, graph=SimpleNamespace(places=()),
+        snapshot=SimpleNamespace(ranks=np.arange(4), node_of=lambda _rank: "n1"),
+        because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
+    )  # fmt: skip
+    assert [rank for one in Straggler().run(case) for rank in one.ranks] == named

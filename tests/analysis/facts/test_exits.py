@@ -7,7 +7,7 @@ import pytest
 from triage.analysis.facts.exits import MOST_LINES, with_ranks_that_exit
 from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 
 T = 1_795_000_000 * 1_000_000_000
@@ -179,3 +179,25 @@ def test_the_exit_of_another_node_below_it_is_not_its_own() -> None:
 
     assert with_ranks_that_exit(rows, fleet())[0].rank == 6
     assert with_ranks_that_exit([RAISED, away], fleet())[0].rank is None
+
+
+HEAP = replace(RAISED, signature="python.heap", text="free(): invalid pointer", weak=False, rank=6)
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "is_teardown"),
+    [
+        (HEAP, "-15", True),
+        (HEAP, "-6", False),
+        (replace(HEAP, rank=5), "-15", False),
+        (replace(HEAP, node="n0"), "-15", False),
+        (replace(RAISED, rank=6), "-15", False),
+    ],
+    ids=["ended by its launcher", "aborted", "another rank", "another node",
+         "an exception, which aborts nothing"],
+)  # fmt: skip
+def test_a_process_that_was_ended_had_not_aborted(
+    row: Evidence, code: str, *, is_teardown: bool
+) -> None:
+    end = replace(ends(120, 2, code), signature="elastic.failure", rank=6)
+    assert (Trait.TEARDOWN in raised(row, end).traits) is is_teardown

@@ -7,7 +7,7 @@ import pytest
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.joining.zones_of_roots import align_to_stop
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Stamp
 
 T = 1_795_230_000 * SECOND
 STOP = Stop(T, T + 600 * SECOND, known=True, trouble=True, job_seen=True)
@@ -66,6 +66,32 @@ NEAR_MISSES = {
 
 @pytest.mark.parametrize("rows", NEAR_MISSES.values(), ids=NEAR_MISSES)
 def test_nothing_moves_for(rows):
+    assert shift_s(rows) == [0.0] * len(rows)
+
+
+def server_lost(node: str, at_s: float, peer: str | None = "10.0.0.9@o2ib") -> Evidence:
+    return replace(
+        xid(node, at_s), kind=Kind.STORAGE, category=Category.STORAGE, blame=Blame.SHARED,
+        signature="network_storage.lustre_lost", code=None, fields={}, peer=peer,
+    )  # fmt: skip
+
+
+def test_a_server_that_many_lose_at_the_stop_tells_the_zone():
+    rows = [server_lost(f"n{k}", 9 * HOUR + k) for k in range(5)]
+    assert shift_s(rows) == [-9 * HOUR] * 5
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [server_lost("n3", 9 * HOUR)],
+        [server_lost("n3", 9 * HOUR), server_lost("n4", 9 * HOUR, "10.0.0.7@o2ib")],
+        [server_lost("n3", 9 * HOUR - 60), server_lost("n4", 9 * HOUR - 59)],
+        [server_lost(node, hours * HOUR) for node in ("n3", "n4") for hours in (5, 9)],
+    ],
+    ids=["one node", "two servers", "not close", "at two hours"],
+)
+def test_a_server_tells_no_zone_for(rows):
     assert shift_s(rows) == [0.0] * len(rows)
 
 

@@ -60,6 +60,9 @@ class Straggler:
         least = max(_MIN_DELAY_MS, _MIN_SHARE * late.step_ms)
         odd = enough & (delay > max(least, _TIMES_USUAL * usual))
         odd &= late.held_share >= _MIN_HELD_SHARE
+        # All wait for whom they wait for: a step is no shorter than the delay in it. A record that
+        # begins and ends within a step tells of one step less.
+        odd &= delay * (late.num_steps - 1) <= late.step_ms * late.num_steps
         if not odd.any() or odd.sum() > max(1, len(delay) // 4):
             return
         if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):

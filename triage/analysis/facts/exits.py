@@ -17,6 +17,8 @@ MOST_LINES: Final = 40
 _OF_PROCESSES: Final = frozenset({Kind.PYTHON, Kind.CUDA, Kind.NCCL})
 # The signature of the line above a traceback that stopped nothing.
 _IGNORED: Final = "python.ignored"
+# What glibc says of a broken heap right before it aborts the process.
+_ABORTS: Final = "python.heap"
 # How elastic writes that it sent SIGTERM.
 _TERMINATED: Final = "-15"
 _MINUTE_NS: Final = 60 * 1_000_000_000
@@ -77,7 +79,7 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[
                 seated_rows[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
-    return _mark_the_only_exit(_place_faults_of_exited(seated_rows))
+    return _mark_the_only_exit(_mark_survived_aborts(_place_faults_of_exited(seated_rows)))
 
 
 def _place_faults_of_exited(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -96,6 +98,25 @@ def _place_faults_of_exited(rows: Sequence[Evidence]) -> list[Evidence]:
             row = replace(row, node=homes[0].node, rank=homes[0].rank)
         kept.append(row)
     return kept
+
+
+def _mark_survived_aborts(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; what aborts a process at once, of a rank that its launcher ended by a signal, was
+    printed while it was ended: otherwise it had left by itself.
+    """
+    ended = {
+        (row.node, row.rank)
+        for row in rows
+        if row.kind is Kind.ELASTIC
+        and row.rank is not None
+        and row.fields.get("exit_code") == _TERMINATED
+    }
+    return [
+        replace(row, traits=row.traits | {Trait.TEARDOWN})
+        if row.signature == _ABORTS and (row.node, row.rank) in ended
+        else row
+        for row in rows
+    ]
 
 
 def _mark_the_only_exit(rows: Sequence[Evidence]) -> list[Evidence]:

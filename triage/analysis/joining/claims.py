@@ -205,7 +205,7 @@ _TOGETHER_NS: Final = 60 * SECOND
 
 def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     """Whether many nodes complain at the stop of what they share, or of the program they run; or
-    some, within a minute, of the same server.
+    some, within a minute, of the same server, or in the same words where none is named.
     """
     if not isinstance(cause.place, Outside):
         return False
@@ -218,15 +218,26 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     ]
     if len({row.node for row in now if stop.of(row) is When.AT}) >= _MANY_NODES:
         return True
+    return bool(select_told_together(now))
+
+
+def select_told_together(rows: Iterable[Evidence]) -> list[Evidence]:
+    """The rows in which several nodes complain, within a minute, of the same server; or in the same
+    words, where none is named.
+    """
     of_server: dict[str, list[Evidence]] = defaultdict(list)
-    for row in now:
-        if row.peer is not None and row.at_ns is not None:
-            of_server[row.peer].append(row)
-    return any(
-        first.node != second.node and (second.at_ns or 0) - (first.at_ns or 0) <= _TOGETHER_NS
-        for rows in of_server.values()
-        for first, second in pairwise(sorted(rows, key=lambda row: row.at_ns or 0))
-    )
+    for row in rows:
+        server = row.peer or (None if row.is_generic else row.signature)
+        if server is not None and row.at_ns is not None:
+            of_server[server].append(row)
+    return [
+        row
+        for kin in of_server.values()
+        for pair in pairwise(sorted(kin, key=lambda row: row.at_ns or 0))
+        if pair[0].node != pair[1].node
+        and (pair[1].at_ns or 0) - (pair[0].at_ns or 0) <= _TOGETHER_NS
+        for row in pair
+    ]
 
 
 def _find_place_of_rank(rank: int, placement: Placement) -> Place:

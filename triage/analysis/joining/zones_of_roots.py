@@ -3,7 +3,8 @@
 A log without a zone is read as UTC. Where the stop is known, nothing at it was
 found, and a grave error lies a whole zone's offset away from it to within the
 minute, the log is of that zone. With many nodes such an error is found by chance,
-so one or two nodes alone may be moved like this, or as many as agree.
+so one or two nodes alone may be moved like this, or as many as agree; and as many as lose one
+server within a minute, closely at the stop.
 
 What CUDA tells a process at the stop is no such finding: a broken part of the same node
 makes it say that. So a log of that node is moved none the less, where its error fits closely.
@@ -15,9 +16,9 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, is_by_process
-from triage.analysis.joining.claims import LINKS
-from triage.domain.category import HARDWARE
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, RowOrigin
+from triage.analysis.joining.claims import LINKS, select_told_together
+from triage.domain.category import HARDWARE, Category
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, RowOrigin
 
 # Offsets from UTC that are in use, in minutes; two logs may differ by any of them.
 _OFFSETS: Final = (
@@ -31,7 +32,8 @@ _CLOSE_S: Final = 30
 def align_to_stop(evidence: Sequence[Evidence], stop: Stop) -> tuple[list[Evidence], list[str]]:
     """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
     rows = list(evidence)
-    grave = [row for row in rows if _is_grave(row)]
+    served = select_told_together(row for row in rows if _is_of_a_server(row))
+    grave = [row for row in rows if _is_grave(row)] + served
     at_stop = [row for row in grave if stop.of(row) is When.AT]
     if not stop.known or any(row.kind is not Kind.CUDA for row in at_stop):
         return rows, []
@@ -46,12 +48,14 @@ def align_to_stop(evidence: Sequence[Evidence], stop: Stop) -> tuple[list[Eviden
     if not by_offset:
         return rows, []
     of_the_job = {row.artifact for row in grave if is_by_process(row)}
+    of_a_server = {row.artifact for row in served}
     most = max(len(artifacts) for artifacts in by_offset.values())
     best = sorted(offset for offset, artifacts in by_offset.items() if len(artifacts) == most)
     others = sum(len(artifacts) for offset, artifacts in by_offset.items() if offset != best[0])
     moved = by_offset[best[0]]
-    # The job's own log tells of this job and of no other day: there chance plays no part.
-    enough = most <= _MOST_NODES + others or moved <= of_the_job
+    # The job's own log tells of this job and of no other day: there chance plays no part. What a
+    # server does to all is one event, however many see it.
+    enough = most <= _MOST_NODES + others or moved <= of_the_job or moved <= of_a_server
     if len(best) > 1 or not enough or others > most:
         return rows, []
     shift = best[0] * 60 * SECOND
@@ -92,6 +96,17 @@ def _is_grave(row: Evidence) -> bool:
     )
 
 
+def _is_of_a_server(row: Evidence) -> bool:
+    """Whether a node complains of storage that others use too."""
+    return (
+        row.role is EvidenceRole.ROOT
+        and row.category is Category.STORAGE
+        and row.blame is Blame.SHARED
+        and row.node is not None
+        and not row.is_mild
+    )
+
+
 def _find_offset_min(row: Evidence, stop: Stop, *, sure: bool, closely: bool) -> int | None:
     """The zone's offset in minutes that brings a row to the stop, None where none does."""
     if row.at_ns is None or stop.start_ns is None:
@@ -101,6 +116,7 @@ def _find_offset_min(row: Evidence, stop: Stop, *, sure: bool, closely: bool) ->
     if sure and _is_placed(row, stop):
         return None
     late_s = (row.at_ns - stop.start_ns) / SECOND
+    closely = closely or row.category is Category.STORAGE
     for minutes in (*_OFFSETS, *(-minutes for minutes in _OFFSETS)):
         least, most = (-_CLOSE_S, _CLOSE_S / 3) if closely else (-BEFORE_S, AFTER_S)
         if least <= late_s - 60 * minutes <= most:
