@@ -110,9 +110,15 @@ def _is_own_failure(row: Evidence) -> bool:
     return not (row.kind is Kind.ELASTIC and row.role is EvidenceRole.CONSEQUENCE)
 
 
+def _has_given_up(row: Evidence) -> bool:
+    """Whether a rank waited in vain: in an operation, or for the others to set up a group."""
+    is_setup = Trait.RENDEZVOUS in row.traits and row.role is EvidenceRole.CONSEQUENCE
+    return Trait.TIMEOUT in row.traits or is_setup
+
+
 def _did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one rank that does not say that it waited, where nearly all others do."""
-    waited = {row.rank: row for row in rows if Trait.TIMEOUT in row.traits and row.rank is not None}
+    waited = {row.rank: row for row in rows if _has_given_up(row) and row.rank is not None}
     world = placement.world_size
     if world is None or len(waited) < max(_LEAST_WAITED, _MOST_WAITED * world):
         return []
