@@ -13,6 +13,7 @@ from triage.formats.format import Head
 from triage.formats.logs import documents
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.json_document import JSON_DOCUMENT
+from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.streams import StreamReader, read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import get_standard
@@ -23,7 +24,9 @@ from triage.parsers.logs.source import LogStream
 
 def lines_of_document(text: str) -> str | None:
     head = Head(text.encode()[: 64 << 10])
-    claims = [row for row in (JSON_DOCUMENT, BLOCK_LIST, EVENT_TABLE) if row.claims(head)]
+    claims = [
+        row for row in (JSON_DOCUMENT, BLOCK_LIST, EVENT_TABLE, POD_DESCRIPTION) if row.claims(head)
+    ]
     return documents.convert_document_to_lines(text, claims[0]) if claims else None
 
 
@@ -353,3 +356,74 @@ def test_what_tools_say_of_machines_is_no_log_of_a_job(
     (file,) = read_logs(find_inputs([tmp_path]).files).files
 
     assert file.kind is wanted
+
+
+POD = """Name:             trainer-worker-1
+Namespace:        ml
+Node:             gpu-17/10.0.0.12
+Containers:
+  trainer:
+    Container ID:  containerd://ab
+    State:          Terminated
+      Reason:       {reason}
+      Exit Code:    {code}
+      Finished:     Fri, 20 Nov 2026 10:29:40 +0000
+    Ready:          False
+  sidecar:
+    State:          Running
+      Started:      Fri, 20 Nov 2026 09:50:10 +0000
+"""
+POD_JSON = {
+    "kind": "Pod", "metadata": {"name": "trainer-worker-1", "namespace": "ml"},
+    "spec": {"nodeName": "gpu-17"},
+    "status": {
+        "containerStatuses": [
+            {"name": "sidecar", "state": {"running": {"startedAt": "2026-11-20T09:50:10Z"}}},
+            {"name": "trainer", "state": {"terminated": {
+                "exitCode": 137, "reason": "OOMKilled", "finishedAt": "2026-11-20T10:29:40+00:00",
+            }}},
+        ]
+    },
+}  # fmt: skip
+
+
+def test_a_container_that_was_killed_is_of_the_node_of_its_pod() -> None:
+    ended = {
+        "time": "2026-11-20T10:29:40+00:00", "node": "gpu-17",
+        "message": "pod/trainer-worker-1 container trainer terminated: Reason: OOMKilled,"
+        " Exit Code: 137",
+    }  # fmt: skip
+    described = lines_of_document(POD.format(reason="OOMKilled", code=137)) or ""
+    assert json.loads(described.split("\n")[6]) == ended
+    got = lines_of_document(json.dumps(POD_JSON, indent=1)) or ""
+    assert [json.loads(line) for line in got.split("\n") if "terminated" in line] == [ended]
+
+
+def test_a_container_that_was_done_is_no_failure() -> None:
+    assert "terminated" not in (lines_of_document(POD.format(reason="Completed", code=0)) or "")
+
+
+ALERT = {
+    "labels": {"alertname": "GpuXid", "instance": "gpu-17:9400", "xid": "79", "pci_bus_id": "1b:00"},
+    "annotations": {"description": "a GPU is gone"}, "startsAt": "2026-11-20T10:29:10Z",
+}  # fmt: skip
+FIRING = {
+    "time": "2026-11-20T10:29:10Z", "node": "gpu-17", "message": "NVRM: Xid (PCI:1b:00): 79, a GPU is gone",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("document", "lines"),
+    [
+        ([{**ALERT, "status": {"state": "active"}}], [FIRING]),
+        ({"version": "4", "status": "firing", "alerts": [{**ALERT, "status": "firing"}]}, [FIRING]),
+        ({"receiver": "x", "alerts": [{**ALERT, "status": "resolved"}]}, []),
+    ],
+    ids=["amtool", "webhook", "resolved"],
+)
+def test_alerts_are_lines_about_the_node_of_their_labels(
+    document: object, lines: list[object]
+) -> None:
+    for indent in (None, 1):
+        text = lines_of_document(json.dumps(document, indent=indent)) or ""
+        assert [json.loads(line) for line in text.split("\n") if line] == lines

@@ -5,6 +5,7 @@ know. A document is held whole while it is read, so its size is bounded.
 """
 
 import io
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -71,6 +72,12 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
     rest = LogStream(stream.artifact, as_bytes[:HEAD_BYTES], io.BytesIO(as_bytes[HEAD_BYTES:]).read)
     rest.notes = notes
     return rest
+
+
+def format_line_about(at: str, of: str, text: str) -> str:
+    """A line about a node or a pod: what names no node itself is about this one."""
+    line = {"time": at, "node": of, "message": text}
+    return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
 
 
 def convert_document_to_lines(text: str, document: DocumentFormat) -> str | None:

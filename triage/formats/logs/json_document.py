@@ -1,9 +1,9 @@
 """Lists of records that tools print as one JSON document.
 
-``kubectl get events -o json``, a Redfish collection, and answers of Loki, CloudWatch,
-Elasticsearch and Azure Monitor. Of other JSON each record stays as it is, on one line: one that has
-a time, or a message with its level or its place. What has neither is the result of some tool, a
-catalogue or a page of advice: it quotes lines of logs, and is none.
+``kubectl get events -o json``, a Redfish collection, alerts of Alertmanager, and answers of Loki,
+CloudWatch, Elasticsearch and Azure Monitor. Of other JSON each record stays as it is, on one line:
+one that has a time, or a message with its level or its place. What has neither is the result of
+some tool, a catalogue or a page of advice: it quotes lines of logs, and is none.
 
 ::
 
@@ -16,13 +16,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
 from triage.domain.patterns import compile_re
+from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_texts
 from triage.formats.logs.controller_lists import format_event_row
-from triage.formats.logs.documents import DocumentFormat
+from triage.formats.logs.documents import DocumentFormat, format_line_about
+from triage.formats.logs.pod_description import describe_end
 
 # The members of a document that are its records.
 _LISTS: Final = (
     "items", "Members", "events", "entries", "records", "Events", "LogEntries", "logEvents", "hits",
-    "result", "results", "tables",
+    "result", "results", "tables", "alerts",
 )  # fmt: skip
 # What stands around such a list in answers of stores of logs.
 _AROUND: Final = ("data", "hits")
@@ -32,7 +34,7 @@ _OPENS: Final = compile_re(
     r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?"
     # Loki, CloudWatch, Elasticsearch and Azure Monitor answer on one line.
     r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
-    r"|nextToken)\"\s*:)"
+    r"|nextToken|receiver|alerts|version)\"\s*:)"
 )
 # What says when a record was: "@timestamp", "TimeGenerated", "ts", "Created", "lastSeen" ...
 _WHEN: Final = compile_re(r"(?i)time|date|stamp|created|seen|observed|^(?:@?ts|t|at|when)$")
@@ -214,6 +216,8 @@ def _record_lines(one: dict[str, Any], around: _Record) -> Iterator[str]:
         yield from _iterate_node_lines(one)
     elif kind == "Pod" and isinstance(one.get("status"), dict):
         yield from _iterate_pod_lines(one)
+    elif "startsAt" in one and isinstance(one.get("labels"), dict):
+        yield _format_alert(one)
     elif "EntryType" in one or ("MessageId" in one and not _WHEN_MADE.isdisjoint(one)):
         yield _format_redfish_row(one)
     else:
@@ -258,15 +262,23 @@ def _format_kubernetes_event(one: _Record) -> str:
     )
     on = f" (on node/{host})" if host and not name.startswith("node/") else ""
     text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
-    return _format_line_about(
+    return format_line_about(
         at, _normalize_text(about.get("name")) if name.startswith(("node/", "pod/")) else "", text
     )
 
 
-def _format_line_about(at: str, of: str, text: str) -> str:
-    """A line about a node or a pod: what names no node itself is about this one."""
-    line = {"time": at, "node": of, "message": text}
-    return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
+def _format_alert(one: _Record) -> str:
+    """An alert of Prometheus, as Alertmanager and Grafana keep and send it; nothing of one that is
+    over.
+    """
+    status = one.get("status")
+    state = status.get("state") if isinstance(status, Mapping) else status
+    if state == "resolved":
+        return ""
+    labels = keep_texts(one.get("labels"))
+    node = next(iterate_node_labels(labels), "")
+    words = compose_alert(labels, keep_texts(one.get("annotations")))
+    return format_line_about(_normalize_text(one.get("startsAt")), node, words)
 
 
 def _iterate_node_lines(one: _Record) -> Iterator[str]:
@@ -286,7 +298,7 @@ def _iterate_node_lines(one: _Record) -> Iterator[str]:
         if kind == "Ready":
             yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
         elif state in ("True", "False"):
-            yield _format_line_about(
+            yield format_line_about(
                 at, name.removeprefix("node/"), f"{name} {kind}  {state}  {words}"
             )
     for each in _list_in(_get_nested_part(one, "spec"), "taints"):
@@ -313,6 +325,16 @@ def _iterate_pod_lines(one: _Record) -> Iterator[str]:
             f" {_normalize_text(status.get('message'))}"
         )
         yield f"Warning {words}{on}"
+    for each in _list_in(status, "containerStatuses"):
+        for state in ("lastState", "state"):
+            ended = _get_nested_part(each, state, "terminated") if isinstance(each, dict) else {}
+            if ended and ended.get("exitCode") != 0:
+                end = {
+                    "Reason": _normalize_text(ended.get("reason")) or "unknown",
+                    "Exit Code": str(ended.get("exitCode", ""))[:20],
+                    "Finished": _normalize_text(ended.get("finishedAt")),
+                }
+                yield describe_end(name, _normalize_text(each.get("name")), node, end)
     for each in _list_in(status, "conditions"):
         if isinstance(each, dict) and each.get("type") == "DisruptionTarget":
             at = _normalize_text(each.get("lastTransitionTime"))
@@ -348,7 +370,7 @@ def _format_redfish_row(one: _Record) -> str:
 # Objects of Kubernetes, and entries of a controller's event log; their times have zones.
 _OF_MACHINES: Final = compile_re(
     r'"kind"\s{0,20}:\s{0,20}"(?:Event|Node)"|"@odata\.type"\s{0,20}:\s{0,20}"#(?:LogEntry|Event\b)'
-    r'|"EntryType"\s{0,20}:'
+    r'|"EntryType"\s{0,20}:|"startsAt"\s{0,20}:'
 )
 # What may stand in an answer of a store of logs, whatever its lines quote.
 _OF_STORES: Final = compile_re(r'"(?:stream|hits|logEvents|resultType|tables)"\s{0,20}:')

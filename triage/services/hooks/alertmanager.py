@@ -1,8 +1,7 @@
 """Alertmanager's webhook, version 4, which Grafana sends too.
 
 An alert that says that a job failed opens the job's incident; another alert on a node is a
-line of that node's kernel log. Labels are as different as the rules that made them: those of
-kube-state-metrics, of Slurm's and NVIDIA's exporters are known here.
+line of that node's kernel log.
 """
 
 import re
@@ -13,13 +12,12 @@ from triage.domain.facts import FactsSource
 from triage.domain.failure_match import Failure
 from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
-from triage.render.words.clean import format_one_line
+from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_texts
 from triage.services.hooks.job_failed import name_in
 from triage.services.hooks.notices import Line, Notices
 from triage.services.hooks.times import parse_moment
 
 _MAX_ALERTS: Final = 10_000
-_MAX_TEXT: Final = 4000
 # In this order: what a scheduler calls its job, before what Prometheus calls a scrape job.
 _JOB_LABELS: Final = (
     "job_id", "slurm_job_id", "slurm_jobid", "jobid", "hpc_job", "job_name", "pytorchjob_name",
@@ -27,19 +25,9 @@ _JOB_LABELS: Final = (
 )  # fmt: skip
 # `job` names the job itself only in a rule over jobs; elsewhere it is the scrape job.
 _SCRAPE_LABEL: Final = "job"
-_NODE_LABELS: Final = (
-    "node", "nodename", "node_name", "hostname", "Hostname", "host", "kubernetes_node", "instance",
-)  # fmt: skip
 _CLUSTER_LABELS: Final = ("cluster", "cluster_name")
 # KubeJobFailed, SlurmJobFailed, PyTorchJobFailed, job_failed, TrainingJobFailure
 _FAILED: Final = compile_re(r"jobs?(?:set)?[_\s-]*(?:has[_\s-]*)?fail", re.IGNORECASE)
-_PORT: Final = compile_re(r"(?<=[^:]):[0-9]{1,5}$", re.ASCII)
-_XID: Final = compile_re(r"[0-9]{1,5}", re.ASCII)
-_XID_LABELS: Final = ("xid", "err_code", "xid_code")
-_BUS_LABELS: Final = ("pci_bus_id", "pci_bus", "bus_id")
-_BUS: Final = compile_re(
-    r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?", re.ASCII
-)
 
 _Labels = Mapping[str, str]
 
@@ -75,15 +63,15 @@ def read_alert_notices(body: Mapping[str, Any]) -> Notices:
     truncated = body.get("truncatedAlerts")
     if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0:
         found.truncated = truncated
-    common = _keep_texts(body.get("commonLabels"))
+    common = keep_texts(body.get("commonLabels"))
     for alert in alerts:
         _read_alert(alert, common, found)
     return found
 
 
 def _read_alert(alert: Mapping[str, Any], common: _Labels, found: Notices) -> None:
-    labels = {**common, **_keep_texts(alert.get("labels"))}
-    annotations = _keep_texts(alert.get("annotations"))
+    labels = {**common, **keep_texts(alert.get("labels"))}
+    annotations = keep_texts(alert.get("annotations"))
     ref = str(alert.get("fingerprint") or labels.get("alertname") or "")[:200]
     if str(alert.get("status", "firing")).lower() != "firing":
         found.ignore(ref, "it is resolved")
@@ -93,7 +81,8 @@ def _read_alert(alert: Mapping[str, Any], common: _Labels, found: Notices) -> No
     job_id = _find_first_name(labels, _JOB_LABELS)
     if job_id is None and job_failed:
         job_id = _find_first_name(labels, (_SCRAPE_LABEL,))
-    node = _find_node(labels)
+    names = map(name_in, iterate_node_labels(labels))
+    node = next((name for name in names if name is not None), None)
     at = parse_moment(alert.get("startsAt"))
     if job_failed:
         if job_id is None:
@@ -110,43 +99,9 @@ def _read_alert(alert: Mapping[str, Any], common: _Labels, found: Notices) -> No
     elif node is None:
         found.ignore(ref, "no label names a node or a failed job")
     else:
-        text = _compose_message(name, labels, annotations)
+        text = compose_alert(labels, annotations)
         found.lines.append(Line(node, text, at, "alertmanager", ref, job_id))
-
-
-def _compose_message(name: str, labels: _Labels, annotations: _Labels) -> str:
-    """The alert as a kernel would have said it; an Xid as the driver prints it."""
-    said = format_one_line(
-        annotations.get("description")
-        or annotations.get("summary")
-        or annotations.get("message")
-        or name
-    )[:_MAX_TEXT]
-    code = next((labels[key] for key in _XID_LABELS if _XID.fullmatch(labels.get(key, ""))), None)
-    bus = next((labels[key] for key in _BUS_LABELS if _BUS.fullmatch(labels.get(key, ""))), None)
-    if code is not None and bus is not None:
-        return f"NVRM: Xid (PCI:{bus}): {code}, {said}"
-    return said
-
-
-def _find_node(labels: _Labels) -> str | None:
-    for key in _NODE_LABELS:
-        value = labels.get(key, "")
-        name = name_in(_PORT.sub("", value) if key == "instance" else value)
-        if name is not None:
-            return name
-    return None
 
 
 def _find_first_name(labels: _Labels, keys: Sequence[str]) -> str | None:
     return next((name for key in keys if (name := name_in(labels.get(key, "")))), None)
-
-
-def _keep_texts(value: object) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        return {}
-    return {
-        key: str(one)
-        for key, one in value.items()
-        if isinstance(one, str | int | float) and not isinstance(one, bool)
-    }
