@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
@@ -75,20 +77,24 @@ class Killed:
 
 def run(
     backend: str,
-    kind: str,
+    kinds: Sequence[str],
     num_kills: int,
     seed: int,
     folder: Path,
     shape: Shape | None = None,
     gap_s: tuple[float, float] = (0.5, 5.0),
 ) -> Killed:
-    """One burst under kills of one kind. ``gap_s`` bounds the time between two kills."""
+    """One burst under ``num_kills`` kills, of each kind in turn.
+
+    ``gap_s`` bounds the time between two kills.
+    """
+    kind = "+".join(kinds)
     chance = random.Random(f"{seed}/{backend}/{kind}")
     shape = shape or Shape()
     dumps = dumps_of(folder / "dumps", shape.num_ranks, seed)
     with ExitStack() as stack:
         receiver = stack.enter_context(Receiver(lose=1))
-        made, strike = stack.enter_context(_prepared(backend, kind, folder, chance))
+        made, strikes = stack.enter_context(_prepared(backend, kinds, folder, chance))
         wanted = {"kind": "generic", "url": f"{receiver.url}/all"}
         Client(made.port).post("/v1/subscriptions", wanted)
         load = Load(made.port, dumps, shape, chance, f"{receiver.url}/callback")
@@ -96,13 +102,18 @@ def run(
         load.start()
         kills: Counter[str] = Counter()
         moments = random.Random(f"{seed}/moments")
-        for _ in range(num_kills):
+        for strike in islice(cycle(strikes), num_kills):
             time.sleep(moments.uniform(*gap_s))
             kills[strike()] += 1
         load.finish()
         taken = time.monotonic()
         rows = open_rows(made.database_url)
-        wait_quiet(rows.unfinished)
+
+        def list_unfinished() -> list[str]:
+            made.start_ended()
+            return rows.unfinished()
+
+        wait_quiet(list_unfinished)
         quiet_s = time.monotonic() - taken - _STILL_S
         faults = faults_of(rows, made.data_dir / "blobs", load, receiver.kept())
         set_apart = rows.all("SELECT reason FROM artifact WHERE state = 'quarantined'")
@@ -130,38 +141,32 @@ def wait_quiet(unfinished: Callable[[], list[str]]) -> None:
 
 @contextmanager
 def _prepared(
-    backend: str, kind: str, folder: Path, chance: random.Random
-) -> Iterator[tuple[Installation, Callable[[], str]]]:
-    """The running service, and what kills one thing of this kind."""
+    backend: str, kinds: Sequence[str], folder: Path, chance: random.Random
+) -> Iterator[tuple[Installation, list[Callable[[], str]]]]:
+    """The running service, and for each kind what kills one thing of it."""
     with ExitStack() as stack:
         settings = dict(_SETTINGS)
         if backend != "embedded":
             settings |= stack.enter_context(servers(backend))
-        server = None
-        if kind == "broker" and backend == "redis":
-            server, settings["TRIAGE_BROKER_URL"] = stack.enter_context(own_redis(folder))
-        if kind == "database" and backend != "embedded":
-            server, settings["TRIAGE_DATABASE_URL"] = stack.enter_context(own_postgres())
+        redis_server = postgres = None
+        if "broker" in kinds and backend == "redis":
+            redis_server, settings["TRIAGE_BROKER_URL"] = stack.enter_context(own_redis(folder))
+        if "database" in kinds and backend != "embedded":
+            postgres, settings["TRIAGE_DATABASE_URL"] = stack.enter_context(own_postgres())
         made = stack.enter_context(installed(backend, folder, settings))
         killer = Killer(made, chance)
         broker_url = settings.get("TRIAGE_BROKER_URL", "")
-        if kind == "api":
-            yield made, killer.api
-        elif kind == "worker":
-            yield made, killer.worker
-        elif kind == "database":
-            yield (
-                made,
-                killer.everything
-                if server is None
-                else lambda: killer.postgres(server, settings["TRIAGE_DATABASE_URL"]),
-            )
-        elif backend == "redis" and server is not None:
-            yield made, lambda: killer.redis(server, broker_url)
-        elif backend == "rabbitmq":
-            yield made, lambda: killer.rabbitmq(broker_url.rpartition("/")[2])
-        else:
-            raise ValueError(f"{backend} has no {kind} that could be killed")
+        known = {"api": killer.api, "worker": killer.worker, "database": killer.everything}
+        if postgres is not None:
+            database_url = settings["TRIAGE_DATABASE_URL"]
+            known["database"] = partial(killer.postgres, postgres, database_url)
+        if redis_server is not None:
+            known["broker"] = partial(killer.redis, redis_server, broker_url)
+        if backend == "rabbitmq":
+            known["broker"] = partial(killer.rabbitmq, broker_url.rpartition("/")[2])
+        if missing := set(kinds) - set(known):
+            raise ValueError(f"{backend} has no {', '.join(missing)} that could be killed")
+        yield made, [known[kind] for kind in kinds]
 
 
 def _main() -> int:
@@ -186,7 +191,7 @@ def _main() -> int:
             with tempfile.TemporaryDirectory(prefix="triage-kills-") as made:
                 folder = options.keep / f"{backend}-{kind}" if options.keep else Path(made)
                 folder.mkdir(parents=True, exist_ok=True)
-                one = run(backend, kind, options.kills, options.seed, folder, shape)
+                one = run(backend, [kind], options.kills, options.seed, folder, shape)
             print(one.line(), flush=True)
             for fault in one.faults[:20]:
                 print(f"  FAULT: {fault}")

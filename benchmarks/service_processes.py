@@ -137,6 +137,12 @@ class Installation:
             process.start()
         self.wait_up()
 
+    def start_ended(self) -> None:
+        """Start what ended by itself, as a service manager does: a worker without a database."""
+        for process in self.processes():
+            if not process.alive():
+                process.start()
+
     def wait_up(self) -> None:
         """Wait until the API answers. A process that ended by itself is an error."""
 

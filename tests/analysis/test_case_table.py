@@ -18,7 +18,7 @@ from simulator.truth import Truth
 
 SIZES = (16, 64, 256)
 # A slow rank shows in long histories, whose cost is that of many more ranks.
-SIZES_OF_LONG = (16, 128)
+SIZES_OF_LONG = (16, 64)
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "healthy pipeline, batched send/recv": ("healthy", {}),

@@ -86,7 +86,7 @@ class Service:
             found = Answer(answer.status, names, answer.read())
         finally:
             connection.close()
-        described.check(self.app, method, path, found.status, names, found.body)
+        described.check(method, path, found.status, names, found.body)
         return found
 
     def get(self, path: str, **more: Any) -> Answer:

@@ -16,18 +16,19 @@ from triage.sandbox.pool import FileToRead, Sandbox
 LOG = b"2026-11-21T03:14:15Z n0 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off\n"
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A temporary folder of its own."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    monkeypatch.setenv("TMPDIR", str(place))
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    return place
+    place = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(place))
+        patch.setattr(tempfile, "tempdir", str(place))
+        yield place
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reader(temporary: Path) -> Iterator[Sandbox]:
+    """One for all tests, each of which leaves it able to read: starting takes seconds."""
     with Sandbox(warm=False) as found:
         yield found
 
@@ -47,7 +48,7 @@ def test_a_folder_that_was_replaced_blames_no_file(
 ) -> None:
     file = file_in(tmp_path)
     assert states(reader, file) == [ArtifactState.ANALYSED]
-    away = temporary.with_name("away")
+    away = tmp_path / "away"
     temporary.rename(away)
     with pytest.raises(FileNotFoundError) as caught:
         states(reader, file)
@@ -60,13 +61,11 @@ def test_a_folder_that_was_replaced_blames_no_file(
     assert states(reader, file) == [ArtifactState.ANALYSED]
 
 
-def test_another_folder_under_the_name_blames_no_file(
-    reader: Sandbox, temporary: Path, tmp_path: Path
-) -> None:
+def test_another_folder_under_the_name_blames_no_file(reader: Sandbox, tmp_path: Path) -> None:
     file = file_in(tmp_path)
     assert states(reader, file) == [ArtifactState.ANALYSED]
-    (folder,) = temporary.glob("triage-reader-*")
-    folder.rename(folder.with_name("other"))
+    folder = reader.ready_child().inputs.path
+    folder.rename(tmp_path / "other")
     folder.mkdir()
     with pytest.raises(FileNotFoundError, match="was replaced") as caught:
         states(reader, file)
@@ -75,14 +74,14 @@ def test_another_folder_under_the_name_blames_no_file(
 
 
 def test_a_folder_that_goes_in_the_middle_of_a_call_blames_no_file(
-    reader: Sandbox, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = file_in(tmp_path)
     link = os.link
 
     def then_away(source: Path, name: Path) -> None:
         link(source, name)
-        name.parent.rename(name.parent.with_name("other"))
+        name.parent.rename(tmp_path / "other")
 
     assert states(reader, file) == [ArtifactState.ANALYSED]
     with monkeypatch.context() as patched:
@@ -105,8 +104,9 @@ def test_a_reader_that_was_confined_while_its_folder_was_away_is_replaced(
 ) -> None:
     """It may look into nothing for good; what it says of files is about itself."""
     file = file_in(tmp_path)
+    reader.close()
     child = reader.child = reader.new_child()
-    away = temporary.with_name("away")
+    away = tmp_path / "away"
     temporary.rename(away)
     child.wait_ready(time.monotonic() + 300)
     away.rename(temporary)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,6 +21,7 @@ from unittest.mock import patch
 from benchmarks.table import aligned
 from simulator.incidents.scenarios import SCENARIOS
 from simulator.incidents.whole import Wish, simulate_incident
+from triage.analysis.answer import weigh_incident
 from triage.analysis.explain import drop_artifact
 from triage.formats.gather import gather
 from triage.render.data import wire
@@ -70,7 +72,7 @@ def record(part: Part) -> Iterator[Golden]:
 
 
 def record_one(name: str, path: Path) -> Golden:
-    with read_once(path):
+    with read_and_weigh_once(path):
         report = analyze(path)
         rows = b"".join(wire.encode_line(row) for row in read_rows(path))
         why = explained.render_json(explain(path), top=None)
@@ -92,14 +94,20 @@ def record_one(name: str, path: Path) -> Golden:
 
 
 @contextmanager
-def read_once(path: Path) -> Iterator[None]:
+def read_and_weigh_once(path: Path) -> Iterator[None]:
     """Give each function of a report what one reading of ``path`` found: that is half its time.
 
-    Placing logs on one clock may leave notes in them, so that each gets a copy of its own.
+    Placing logs on one clock may leave notes in them, so that each gets a copy of its own. An
+    answer and its explanation begin with the same weighing of all that was read.
     """
     inputs, dumps, logs, facts, notes = gather(path, None)
     found = lambda *_, **__: (inputs, dumps, drop_artifact(logs, None), facts, list(notes))  # noqa: E731
-    with patch("triage.formats.gather.gather", found):
+    weighed = cache(lambda: weigh_incident(dumps, drop_artifact(logs, None), facts, None))
+    with (
+        patch("triage.formats.gather.gather", found),
+        patch("triage.analysis.answer.weigh_incident", lambda *_: weighed()),
+        patch("triage.analysis.explain.weigh_incident", lambda *_: weighed()),
+    ):
         yield
 
 

@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
+from triage.parsers.logs.catalogue import MATCHED_CHARACTERS
 from triage.signatures.checks import split
 from triage.signatures.signature import Signature
 
-KIB = 1024
-SIZES = (4 * KIB, 8 * KIB, 16 * KIB)
+# A pattern sees no more of a line than the last of these, in characters.
+SIZES = (MATCHED_CHARACTERS // 4, MATCHED_CHARACTERS // 2, MATCHED_CHARACTERS)
 # Twice the line may take this many times as long: 2 is linear, 4 is quadratic.
 GROWTH = 2.5
 BELOW_NOTICE_S = 0.0005
@@ -55,14 +56,14 @@ def is_linear(search: Callable[[str], object], lines: list[str]) -> bool:
     The longest line takes most of the time: it is searched once, and again if that was slow.
     """
     *shorter, longest = lines
-    if cpu_seconds(search, longest) < BELOW_NOTICE_S:
+    last = cpu_seconds(search, longest)
+    if last < BELOW_NOTICE_S:
         return True
     for _ in range(ATTEMPTS):
         took = [min(cpu_seconds(search, line) for _ in range(3)) for line in shorter]
-        last = cpu_seconds(search, longest)
         if grows_linearly([*took, last]):
             return True
-        last = min(last, *(cpu_seconds(search, longest) for _ in range(2)))
+        last = min(cpu_seconds(search, longest) for _ in range(3))
         if grows_linearly([*took, last]):
             return True
     return False

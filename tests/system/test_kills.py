@@ -7,24 +7,24 @@ import pytest
 from benchmarks.kills import run
 from benchmarks.service_load import Shape
 
-CASES = [
-    ("embedded", "api"),
-    ("embedded", "worker"),
-    ("embedded", "database"),
-    ("redis", "worker"),
-    ("redis", "broker"),
-    ("redis", "database"),
-    ("rabbitmq", "broker"),
-]
+# One installation a backend: starting one costs more than the burst that it takes.
+CASES = {
+    "embedded": ("api", "worker", "database"),
+    "redis": ("worker", "broker", "database"),
+    "rabbitmq": ("broker",),
+}
 
 
-@pytest.mark.parametrize(("backend", "kind"), CASES)
-def test_nothing_is_lost(backend: str, kind: str, tmp_path: Path) -> None:
-    shape = Shape(num_ranks=8, num_clients=3, every_s=1.0, most_jobs=4)
+@pytest.mark.parametrize("backend", CASES)
+def test_nothing_is_lost(backend: str, tmp_path: Path) -> None:
+    num_kills = 3 * len(CASES[backend])
+    shape = Shape(num_ranks=8, num_clients=3, every_s=2.0, most_jobs=num_kills)
 
-    killed = run(backend, kind, 3, seed=7, folder=tmp_path, shape=shape, gap_s=(0.3, 2.0))
+    killed = run(
+        backend, CASES[backend], num_kills, seed=7, folder=tmp_path, shape=shape, gap_s=(0.3, 2.0)
+    )
 
     assert killed.faults == ()
-    assert killed.kills.total() == 3
+    assert killed.kills.total() == num_kills
     assert killed.num_files >= 8
     assert killed.num_answers > killed.num_jobs

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.databases import migrated_postgres
 from tests.support.proxy import Fault, proxied
-from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.support.servers import rabbitmq_vhost, redis_prefix
 from tests.support.waiting import eventually
 from tests.workers.running import (
     ROOT,
@@ -32,8 +33,6 @@ from triage.domain.states import WorkKind
 from triage.queue import wakeups as queue
 from triage.queue.wakeups import count_waiting_messages
 from triage.settings import Settings
-from triage.store.database.engine import open_database
-from triage.store.database.migrate import migrate
 
 # What `serving` sets by itself.
 OF_THE_WORKERS = frozenset({"TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT"})
@@ -44,7 +43,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
     """A database and a corner of a broker of its own; blobs in a folder."""
     with ExitStack() as stack:
         made = {
-            "TRIAGE_DATABASE_URL": stack.enter_context(postgres_database()),
+            "TRIAGE_DATABASE_URL": stack.enter_context(migrated_postgres()),
             "TRIAGE_DATA_DIR": str(tmp_path / "data"),
             "TRIAGE_LOG_FORMAT": "json",
             "TRIAGE_LEASE_S": "10",
@@ -55,12 +54,6 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
         else:
             made |= {"TRIAGE_BROKER_URL": stack.enter_context(rabbitmq_vhost())}
         yield made
-
-
-def migrated(settings: dict[str, str]) -> None:
-    database = open_database(Settings(database_url=settings["TRIAGE_DATABASE_URL"]))
-    migrate(database)
-    database.close()
 
 
 def running(log: Path, words: str) -> None:
@@ -96,7 +89,6 @@ def inspected(env: dict[str, str]) -> list[str]:
 def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
     settings: dict[str, str], tmp_path: Path
 ) -> None:
-    migrated(settings)
     env = environment(**settings)
     logs = {name: tmp_path / f"{name}.err" for name in ("worker", "second", "scheduler")}
     with ExitStack() as stack:
@@ -136,11 +128,12 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         assert "Traceback" not in log.read_text()
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads"])
+@pytest.mark.parametrize(
+    ("settings", "pool"), [("redis", "prefork"), ("rabbitmq", "threads")], indirect=["settings"]
+)
 def test_a_worker_goes_on_while_its_broker_is_away(
     settings: dict[str, str], tmp_path: Path, pool: str
 ) -> None:
-    migrated(settings)
     log = tmp_path / "worker.err"
     parts = urlsplit(settings["TRIAGE_BROKER_URL"])
     assert parts.hostname
@@ -176,7 +169,6 @@ def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
 ) -> None:
     # We ask until it says; a busy machine's broker may take its time.
     monkeypatch.setattr(queue, "PATIENCE_S", 60.0)
-    migrated(settings)
     here = {k: v for k, v in settings.items() if k not in OF_THE_WORKERS}
     log = tmp_path / "scheduler.err"
     known = Settings(

@@ -37,6 +37,7 @@ def parse_full_host(text: str) -> str:
         return _SUFFIX.sub("", bare)
 
 
+@lru_cache(maxsize=65_536)
 def parse_plain_host(text: str) -> str:
     """A host name without port, interface suffix and domain; an address as it is."""
     full = parse_full_host(text)

@@ -34,15 +34,15 @@ def test_a_grade_that_is_asked_for_is_listed():
 
 
 @pytest.mark.parametrize(
-    ("rows", "wanted", "first"),
+    ("grades", "wanted", "first"),
     [
         pytest.param([], None, "No node is known: triage fleet import takes in runs.", id="none"),
         pytest.param([], "lemon", "no node stands as lemon", id="none of a grade"),
-        pytest.param(graded("normal"), None, "No node stands out.", id="all as they should be"),
+        pytest.param(["normal"], None, "No node stands out.", id="all as they should be"),
     ],
 )
-def test_nobody_is_a_sentence(rows, wanted, first):
-    assert told(rows, wanted=wanted)[0] == first
+def test_nobody_is_a_sentence(grades, wanted, first):
+    assert told(graded(*grades), wanted=wanted)[0] == first
 
 
 @pytest.mark.parametrize("width", [40, 80])
