@@ -233,8 +233,7 @@ async def launch(
     """For launchers, between attempts. From the record alone: nothing is analysed for it.
 
     With `wait_s`, answers as soon as the newest failure of the job has settled. A job that
-    nobody knows may start, without the nodes that are out. `recommendation.action` and
-    `status` are in the words of NVRx's attribution service.
+    nobody knows may start, without the nodes that are out.
     """
     state = get_state(request)
     asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster, node)

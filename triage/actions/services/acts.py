@@ -20,7 +20,7 @@ from triage.actions.services.rules import (
     choose_verb,
     find_broken_incident_rule,
     find_broken_node_rule,
-    is_contradicting,
+    find_contradiction,
     iterate_convicted,
 )
 from triage.actions.store import acts
@@ -147,13 +147,12 @@ class ActWriter:
         if self.settings.act_mode in (ActMode.OFF, ActMode.DRY_RUN):
             return
         still = {one.node for one in iterate_convicted(standing)}
-        said = standing.incident.resolution
         for one in acts.list_incident_acts(self.session, standing.incident.id):
             if one.verb is Verb.UNDRAIN:
                 continue
-            if said is not None and is_contradicting(said, one.node, str(one.category)):
-                where = f" on {said.node}" if said.node else ""
-                self._refute(one, f"a person said that it was {said.category}{where}")
+            said = find_contradiction(standing.incident.resolution, one.node, one.category)
+            if said is not None:
+                self._refute(one, said)
             elif one.node not in still and not find_broken_incident_rule(standing, self.settings):
                 why = f"revision {standing.incident.revision} no longer convicts {one.node}"
                 self._refute(one, why)

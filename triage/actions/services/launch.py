@@ -23,15 +23,7 @@ from triage.actions.store.launch import (
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.hosts import is_host_name
-from triage.domain.launch import (
-    ACTION_OF,
-    Launch,
-    LaunchDecision,
-    LaunchStatus,
-    LeftOut,
-    Recommendation,
-    RecommendedAction,
-)
+from triage.domain.launch import Launch, LaunchDecision, LaunchStatus, LeftOut
 from triage.domain.restart import RestartDecision
 from triage.errors import Conflict
 from triage.services.context import Context
@@ -62,12 +54,6 @@ def on_launch(
     excluded = tuple(by_node[name] for name in sorted(by_node))
     decision, why, again_s = _decide_launch(newest, excluded, now)
     restart = newest.restart if newest else None
-    if newest is None:
-        action = RecommendedAction.CONTINUE
-    elif restart is None or not newest.settled:
-        action = RecommendedAction.UNKNOWN
-    else:
-        action = ACTION_OF[restart.decision]
     settled = newest is None or newest.settled
     return Launch(
         job_id=job_id,
@@ -79,7 +65,6 @@ def on_launch(
         retries_left=restart.retries_left if restart else None,
         incident_id=newest.incident.id if newest else None,
         status=LaunchStatus.COMPLETED if settled else LaunchStatus.IN_FLIGHT,
-        recommendation=Recommendation(action),
         may_join=None if node is None else decision not in _STOPPED and node not in by_node,
         again_s=again_s,
     )
