@@ -65,16 +65,9 @@ def _choose_next(
         tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
         not_before=not_before,
     )
-    pending = [
-        schedule.Pending(number, d.created_at, d.tried_at, d.next_at or now)
-        for number, d in enumerate(waiting)
-    ]
-    due = schedule.select_due_deliveries(pending, state, now)
-    if due:
-        return waiting[due[0].delivery_id], None
-    return None, min(
-        schedule.compute_due_time(one, state, now, oldest=one.delivery_id == 0) for one in pending
-    )
+    due = schedule.compute_due_times([one.next_at or now for one in waiting], state, now)
+    first = next((one for one, at in zip(waiting, due, strict=True) if at <= now), None)
+    return first, None if first else min(due)
 
 
 def _is_superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
