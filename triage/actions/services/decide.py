@@ -176,29 +176,22 @@ def _check(broken: Broken | None) -> None:
 def read_actuator_view(ctx: Context) -> ActuatorView:
     """The actuator of the settings' cluster, as of now."""
     settings, now = ctx.settings, read_utc_now()
-    counted: dict[str, Any] = {"halted": None}
-    counted |= dict.fromkeys(("acted_within_hour", "nodes_out", "wrong_within_week"), 0)
     with ctx.database.reading() as session:
-        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
-        if cluster_id is not None:
-            counted = {
-                "acted_within_hour": len(
-                    acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)
-                ),
-                "nodes_out": len(acts.collect_nodes_out(session, cluster_id, now)),
-                "wrong_within_week": acts.count_wrong_acts(session, cluster_id, now),
-                "halted": acts.find_halt(session, cluster_id),
-            }
+        # Before the first job of the cluster; no cluster has this number.
+        cluster_id = acts.find_cluster_id(session, settings.act_cluster) or 0
         states = acts.count_acts_by_state(session)
-    return ActuatorView(
-        mode=settings.act_mode,
-        system=settings.act_system,
-        cluster=settings.act_cluster or None,
-        verbs=settings.act_verbs,
-        confidence=settings.act_confidence,
-        nodes_per_hour=settings.act_nodes_per_hour,
-        pool_share=settings.act_pool_share,
-        waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-        wrong_stop=settings.act_wrong_stop,
-        **counted,
-    )
+        return ActuatorView(
+            mode=settings.act_mode,
+            system=settings.act_system,
+            cluster=settings.act_cluster or None,
+            verbs=settings.act_verbs,
+            confidence=settings.act_confidence,
+            nodes_per_hour=settings.act_nodes_per_hour,
+            acted_within_hour=len(acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)),
+            pool_share=settings.act_pool_share,
+            nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
+            waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
+            wrong_within_week=acts.count_wrong_acts(session, cluster_id, now),
+            wrong_stop=settings.act_wrong_stop,
+            halted=acts.find_halt(session, cluster_id),
+        )
