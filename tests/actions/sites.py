@@ -12,6 +12,8 @@ from models import Work
 from tests.actions.memory_scheduler import MemoryScheduler
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
+from triage.actions.services.acts import open_writer
+from triage.actions.services.decide import ActWish, AskedActs, ask
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.clock import read_utc_now
@@ -99,6 +101,24 @@ class Site:
                 .values(not_before=read_utc_now() - timedelta(seconds=1))
             )
         self.work()
+
+    def ask(self, incident_id: str, wish: ActWish) -> AskedActs:
+        """What a person asks for."""
+        with open_writer(self.ctx) as writer:
+            return ask(writer, incident_id, wish, "key_ann")
+
+    def decide(self, decision: str, action_id: str) -> NodeActView:
+        """What a person decides: approve, refuse or undo."""
+        with open_writer(self.ctx) as writer:
+            return getattr(writer, decision)(writer.find(action_id), "key_ann")
+
+    def halt(self, reason: str) -> None:
+        with open_writer(self.ctx) as writer:
+            writer.halt_by_hand("key_ann", reason)
+
+    def resume(self) -> bool:
+        with open_writer(self.ctx) as writer:
+            return writer.resume("key_ann")
 
     def acts(self, incident_id: str | None = None) -> list[NodeActView]:
         with self.ctx.database.reading() as session:

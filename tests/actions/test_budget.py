@@ -8,7 +8,6 @@ from sqlalchemy import update
 from models import Action, ClockMark
 from tests.actions.sites import Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
-from triage.actions.services import decide
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 
@@ -29,7 +28,7 @@ def test_beyond_the_hourly_budget_acts_wait_for_a_person(ctx) -> None:
     waits = next(act for act in site.acts() if str(act.state) == "proposed")
     assert "2 nodes were taken out within an hour" in waits.why
 
-    decide.approve(site.ctx, waits.id, "key_ann")
+    site.decide("approve", waits.id)
     site.work()
     assert len(site.drained) == 3
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.actions.sites import Site
 from triage import clock
-from triage.actions.services import decide
 from triage.clock import Jumps
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
@@ -108,7 +107,7 @@ def test_two_hours_in_which_nothing_ran_are_no_jump(
     do_acts(runner)
     real = clock.read_steady_s
     set_clock(2 * HOUR)
-    for module in ("triage.clock", "triage.actions.services.carry_out", "triage.queue.sweeper"):
+    for module in ("triage.clock", "triage.queue.sweeper"):
         monkeypatch.setattr(f"{module}.read_steady_s", lambda: real() + 7200)
     sweeper.watch_at = 0.0
     sweeper.sweep()
@@ -134,13 +133,13 @@ def test_an_approval_ends_with_a_jump_and_does_not_come_back(ctx, set_clock: Set
     [one] = site.acts()
     set_clock(30 * DAY)
     with pytest.raises(Conflict, match="expired at"):
-        decide.approve(site.ctx, one.id, "key_ann")
+        site.decide("approve", one.id)
     site.work()
     assert site.states() == [("drain", "expired")]
 
     set_clock(timedelta())
     with pytest.raises(Conflict, match="is expired"):
-        decide.approve(site.ctx, one.id, "key_ann")
+        site.decide("approve", one.id)
     assert site.drained == []
 
 

@@ -9,8 +9,7 @@ from sqlalchemy import delete, update
 from models import Action
 from tests.actions.sites import NODE, Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
-from triage.actions.services import decide
-from triage.actions.services.decide import ActWish, ask
+from triage.actions.services.decide import ActWish
 from triage.actions.store import acts
 from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.launch import list_acted_on
@@ -37,20 +36,20 @@ def test_a_proposal_waits_and_is_carried_out_when_a_person_says_yes(ctx) -> None
     assert site.drained == []
 
     act = one(site)
-    decide.approve(site.ctx, act.id, "key_ann")
+    site.decide("approve", act.id)
     site.work()
     assert site.drained == [NODE]
     assert one(site).decided_by == "key_ann"
     assert site.steps(act.id) == ["act proposed", "act approved", "act began", "act done"]
-    for again in (decide.approve, decide.refuse):
+    for again in ("approve", "refuse"):
         with pytest.raises(Conflict, match="no proposal any more: it is done by key_ann"):
-            again(site.ctx, act.id, "key_bob")
+            site.decide(again, act.id)
 
 
 def test_a_refused_proposal_is_never_done_nor_proposed_again(ctx) -> None:
     site = Site(ctx, act_mode="approve")
     incident = site.incident()
-    decide.refuse(site.ctx, one(site).id, "key_ann")
+    site.decide("refuse", one(site).id)
     with site.ctx.database.writing() as session:
         site.ctx.acting.answered(session, site.ctx.settings, incident, read_utc_now())
     site.again()
@@ -64,7 +63,7 @@ def test_a_proposal_expires(ctx) -> None:
     with site.ctx.database.writing() as session:
         session.execute(update(Action).values(expires_at=read_utc_now() - timedelta(seconds=1)))
     with pytest.raises(Conflict, match="expired at"):
-        decide.approve(site.ctx, one(site).id, "key_ann")
+        site.decide("approve", one(site).id)
     site.again()
     assert site.states() == [("drain", "expired")]
     assert site.drained == []
@@ -74,26 +73,26 @@ def test_a_person_acts_without_approval_and_within_all_other_rules(ctx) -> None:
     site = Site(ctx, act_mode="approve", act_verbs=())
     incident = site.incident()
     with pytest.raises(Conflict, match="gpu-0123 is not convicted"):
-        ask(site.ctx, incident, ActWish(Verb.DRAIN, "gpu-0123"), "key_ann")
+        site.ask(incident, ActWish(Verb.DRAIN, "gpu-0123"))
     with pytest.raises(NotFound):
-        ask(site.ctx, "inc_none", ActWish(Verb.DRAIN), "key_ann")
-    said = ask(site.ctx, incident, ActWish(Verb.DRAIN, dry_run=True), "key_ann")
+        site.ask("inc_none", ActWish(Verb.DRAIN))
+    said = site.ask(incident, ActWish(Verb.DRAIN, dry_run=True))
     assert (said.dry_run, said.would[0].node, site.acts()) == (True, NODE, [])
 
-    ask(site.ctx, incident, ActWish(Verb.DRAIN, NODE), "key_ann")
+    site.ask(incident, ActWish(Verb.DRAIN, NODE))
     site.work()
     assert site.drained == [NODE]
     with pytest.raises(Conflict, match=r"acted on for this incident already.*rule once"):
-        ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+        site.ask(incident, ActWish(Verb.DRAIN))
 
 
 def test_a_persons_act_beyond_the_budget_needs_approve(ctx) -> None:
     site = Site(ctx, act_mode="approve", act_nodes_per_hour=0)
     incident = site.incident()
-    ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+    site.ask(incident, ActWish(Verb.DRAIN))
     site.work()
     assert (site.states(), site.drained) == ([("drain", "proposed")], [])
-    ask(site.ctx, incident, ActWish(Verb.DRAIN, approve=True), "key_ann")
+    site.ask(incident, ActWish(Verb.DRAIN, approve=True))
     site.work()
     assert site.drained == [NODE]
 
@@ -104,9 +103,9 @@ def test_no_person_acts_where_acting_is_off(ctx, mode: str) -> None:
     incident = site.incident()
     if mode == "off":
         with pytest.raises(Conflict, match=r"acting is off.*rule mode"):
-            ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
+            site.ask(incident, ActWish(Verb.DRAIN))
     else:
-        assert ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann").dry_run
+        assert site.ask(incident, ActWish(Verb.DRAIN)).dry_run
     site.work()
     assert site.drained == []
 
@@ -189,7 +188,7 @@ def test_a_scheduler_that_refuses_has_its_words_kept(ctx) -> None:
     site.scheduler.refuses = ""
     site.again()
     assert site.drained == []
-    ask(site.ctx, act.incident_id, ActWish(Verb.DRAIN), "key_ann")
+    site.ask(act.incident_id, ActWish(Verb.DRAIN))
     site.work()
     assert site.drained == [NODE]
 
@@ -210,14 +209,14 @@ def test_undo_goes_back_to_what_was_there(ctx) -> None:
     site.scheduler.nodes[NODE] = NodeView(NODE, True, reason="checked in May", by="ann")
     site.incident()
     act = one(site)
-    back = decide.undo(site.ctx, act.id, "key_ann")
+    back = site.decide("undo", act.id)
     assert (str(back.verb), back.undoes) == ("undrain", act.id)
     site.work()
     assert site.scheduler.nodes[NODE] == NodeView(NODE, True, reason="checked in May", by="ann")
     assert site.states() == [("drain", "undone"), ("undrain", "done")]
     assert site.steps(act.id)[-1] == "act undone"
     with pytest.raises(Conflict, match="nothing to undo"):
-        decide.undo(site.ctx, act.id, "key_ann")
+        site.decide("undo", act.id)
 
 
 def test_undo_leaves_a_reason_of_others_alone(ctx) -> None:
@@ -225,7 +224,7 @@ def test_undo_leaves_a_reason_of_others_alone(ctx) -> None:
     site.incident()
     theirs = replace(site.scheduler.nodes[NODE], reason="RMA 4711", by="bob")
     site.scheduler.nodes[NODE] = theirs
-    decide.undo(site.ctx, one(site).id, "key_ann")
+    site.decide("undo", one(site).id)
     site.work()
     assert site.scheduler.nodes[NODE] == theirs
     assert site.states() == [("drain", "undone"), ("undrain", "left_alone")]
@@ -234,7 +233,7 @@ def test_undo_leaves_a_reason_of_others_alone(ctx) -> None:
 def test_an_exclusion_ends_with_undo(ctx) -> None:
     site = Site(ctx, act_system="none")
     site.incident()
-    decide.undo(site.ctx, one(site).id, "key_ann")
+    site.decide("undo", one(site).id)
     assert site.states() == [("exclude", "undone")]
     with site.ctx.database.reading() as session:
         now = read_utc_now()
@@ -247,11 +246,11 @@ def test_an_exclusion_ends_with_undo(ctx) -> None:
 def test_undrain_of_an_incident(ctx) -> None:
     site = Site(ctx)
     incident = site.incident()
-    ask(site.ctx, incident, ActWish(Verb.UNDRAIN), "key_ann")
+    site.ask(incident, ActWish(Verb.UNDRAIN))
     site.work()
     assert site.drained == []
     with pytest.raises(Conflict, match="no drain of this incident stands"):
-        ask(site.ctx, incident, ActWish(Verb.UNDRAIN), "key_ann")
+        site.ask(incident, ActWish(Verb.UNDRAIN))
 
 
 # --- what proves wrong
@@ -277,8 +276,8 @@ def test_one_wrong_act_is_undone_and_two_stop_everything(ctx) -> None:
     site.again()
     assert "gpu-0123" not in site.drained
 
-    assert decide.resume(site.ctx, "key_ann")
-    assert not decide.resume(site.ctx, "key_ann")
+    assert site.resume()
+    assert not site.resume()
     site.work()
     assert "gpu-0123" in site.drained
     assert site.steps("a")[-1] == "actuator resumed"
@@ -335,18 +334,18 @@ def test_a_revision_takes_a_proposal_back_without_counting_it(ctx) -> None:
 def test_a_person_stops_it_and_approved_acts_wait(ctx) -> None:
     site = Site(ctx, act_mode="approve")
     incident = site.incident()
-    decide.halt(site.ctx, "key_ann", "maintenance")
+    site.halt("maintenance")
     act = one(site)
     with pytest.raises(Conflict, match="halted"):
-        decide.approve(site.ctx, act.id, "key_ann")
+        site.decide("approve", act.id)
     with pytest.raises(Conflict, match="rule halted"):
-        ask(site.ctx, incident, ActWish(Verb.DRAIN), "key_ann")
-    decide.resume(site.ctx, "key_ann")
-    decide.approve(site.ctx, act.id, "key_ann")
-    decide.halt(site.ctx, "key_ann", "")
+        site.ask(incident, ActWish(Verb.DRAIN))
+    site.resume()
+    site.decide("approve", act.id)
+    site.halt("")
     site.again()
     assert site.states() == [("drain", "approved")]
-    decide.resume(site.ctx, "key_ann")
+    site.resume()
     site.work()
     assert site.drained == [NODE]
 
@@ -356,7 +355,7 @@ def test_a_person_stops_it_and_approved_acts_wait(ctx) -> None:
 
 def test_a_halt_is_of_one_cluster(ctx) -> None:
     site = Site(ctx)
-    decide.halt(site.ctx, "key_ann", "stop")
+    site.halt("stop")
     with site.ctx.database.reading() as session:
         assert acts.find_halt(session, find_cluster_id(session, "a")) is not None
         site.set(act_cluster="b")
@@ -376,7 +375,7 @@ def test_a_reboot_that_an_earlier_version_was_asked_for_is_shown_and_not_done(ct
     assert (site.states(), site.scheduler.asked) == ([("reboot", "failed")], [])
     assert one(site).error == "no reboots are asked for any more"
     with pytest.raises(Conflict, match="nothing to undo"):
-        decide.undo(site.ctx, one(site).id, "key_ann")
+        site.decide("undo", one(site).id)
 
 
 def test_a_drain_of_an_earlier_version_goes_back_to_what_was_there(ctx) -> None:
@@ -386,6 +385,6 @@ def test_a_drain_of_an_earlier_version_goes_back_to_what_was_there(ctx) -> None:
               "busy": True, "details": {}}  # fmt: skip
     with site.ctx.database.writing() as session:
         session.execute(update(Action).values(before=before))
-    decide.undo(site.ctx, one(site).id, "key_ann")
+    site.decide("undo", one(site).id)
     site.work()
     assert site.scheduler.nodes[NODE] == NodeView(NODE, True, reason="was odd", by="ann")

@@ -16,7 +16,7 @@ from triage.actions.services.rules import (
     choose_verb,
     find_broken_incident_rule,
     find_broken_node_rule,
-    is_contradicting,
+    find_contradiction,
     iterate_convicted,
 )
 from triage.actions.store.acts import find_cluster_id
@@ -136,7 +136,7 @@ def test_rules_of_a_node(one: Convicted, rule: Rule | None) -> None:
 )
 def test_what_a_person_says_against_an_act(category: str, node: str | None, wrong: bool) -> None:
     said = ResolutionView(category, node, None, "key_1", read_utc_now())
-    assert is_contradicting(said, NODE, "gpu") is wrong
+    assert (find_contradiction(said, NODE, "gpu") is not None) is wrong
     one = Convicted(NODE, "gpu", 0.99)
     broken = find_broken_node_rule(standing(resolution=said), one, SETTINGS, NOW)
     assert (broken is not None) is wrong

@@ -112,9 +112,7 @@ def test_the_rules_are_asked_again_just_before(ctx) -> None:  # type: ignore[no-
     site.incident()
     (one,) = site.acts()
     site.set(act_mode="auto", act_max_age="1h")
-    from triage.actions.services.decide import approve
-
-    approve(site.ctx, one.id, "key_9")
+    site.decide("approve", one.id)
     site.again()
     (one,) = site.acts()
     assert one.state is ActionState.LEFT_ALONE

@@ -8,7 +8,6 @@ import pytest
 from tests.actions.sites import NODE, Site
 from tests.api.service import Service, context_at, serving
 from tests.web.site import Visit
-from triage.actions.services import decide
 from triage.cli.main import main
 from triage.errors import Unprocessable
 from triage.notify.message import Kind, Target
@@ -109,12 +108,12 @@ def test_the_page_of_an_incident_says_how_its_acts_stand(service: Service, site:
     assert page.all("li", id=act.id)
     assert "1 to approve" in reader.read("/overview").words
     assert f"/incidents/{incident}#{act.id}" in reader.read("/overview").links()
-    decide.approve(site.ctx, act.id, "key_ann")
+    site.decide("approve", act.id)
     site.work()
     page = reader.read(f"/incidents/{incident}")
     assert f"drain {NODE}: done" in page.words
     assert f"triage act undo {act.id}" in page.words
-    decide.halt(site.ctx, "key_ann", "<b>stop")
+    site.halt("<b>stop")
     assert "<b>stop" in reader.read("/overview").words
     for path in ("/actions", f"/actions/{act.id}", f"/actions/{act.id}/approve"):
         assert reader.get(path).status == 404

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from triage.agents.shapes import ShortAnswer
+from triage.agents.answers import Answer
 from triage.errors import NotFound
 
 PROMPTS = (
@@ -92,9 +92,9 @@ def renamed(value: Any, old: str, new: str) -> Any:
     return value.replace(old, new) if isinstance(value, str) else value
 
 
-def outside(answer: ShortAnswer) -> str:
+def outside(answer: Answer) -> str:
     """All of an answer but its foreign text, as JSON."""
-    return json.dumps(answer.model_dump(mode="json", exclude={"untrusted_log_text"}))
+    return json.dumps({**answer.to_dict(), "untrusted_log_text": None})
 
 
 def size_of(result: Any) -> int:

@@ -15,9 +15,10 @@ import triage
 from tests.agents.asked import PROMPTS, outside, renamed, service, size_of
 from tests.hostile.log_incident import good, write
 from triage.agents import questions
+from triage.agents.answers import Answer
 from triage.agents.quotes import Quotes, clean_quote
 from triage.agents.server import MAX_ANSWER_BYTES, make_tool_result
-from triage.agents.shapes import OfIncident, OfJob, ShortAnswer
+from triage.agents.shapes import OfIncident, OfJob
 
 OF_JOB = OfJob(job_id="4711")
 PLAIN = "n2"
@@ -34,11 +35,11 @@ def analysed(folder: Path, word: str) -> dict:
     return triage.analyze(write(folder, files)).to_dict()
 
 
-def answers(report: dict, node: str = PLAIN, job_id: str = "4711") -> list[ShortAnswer]:
+def answers(report: dict, node: str = PLAIN, job_id: str = "4711") -> list[Answer]:
     ask = service(report, job_id)
     of_node = OfIncident(incident_id="inc_1", node=node)
 
-    async def all_of_them() -> list[ShortAnswer]:
+    async def all_of_them() -> list[Answer]:
         return [
             await questions.what_stopped_this_job(ask, OF_JOB),
             await questions.why_is_this_node_suspected(ask, of_node),
@@ -55,11 +56,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 def test_the_incident_convicts(report: dict) -> None:
     job, node, _ = answers(report)
-    assert job.verdict.category == "gpu"
-    assert job.verdict.cordon == [PLAIN]
-    assert node.suspect.node == PLAIN
-    assert node.evidence[0].artifact == "nodes/n2/kernel.log"
-    assert node.evidence[0].line
+    assert job.fields["verdict"]["category"] == "gpu"
+    assert job.fields["verdict"]["cordon"] == [PLAIN]
+    assert node.fields["suspect"]["node"] == PLAIN
+    assert node.fields["evidence"][0]["artifact"] == "nodes/n2/kernel.log"
+    assert node.fields["evidence"][0]["line"]
 
 
 @pytest.mark.parametrize("word", PROMPTS, ids=range(len(PROMPTS)))
@@ -76,8 +77,9 @@ def test_a_name_of_a_node_is_a_reference(word: str, report: dict) -> None:
     hostile["coverage"] = report["coverage"]
     plain, other = answers(report), answers(hostile, node=word)
     for one, two in zip(plain, other, strict=True):
-        reference = two.untrusted_log_text.quotes[-1].ref if "untrusted:" in outside(two) else "-"
-        names = {q.ref for q in two.untrusted_log_text.quotes if q.of == "name"}
+        quotes = two.quotes.shown()["quotes"]
+        reference = quotes[-1]["ref"] if "untrusted:" in outside(two) else "-"
+        names = {one["ref"] for one in quotes if one["of"] == "name"}
         text = outside(two)
         for name in names:
             text = text.replace(name, "?")
@@ -90,11 +92,12 @@ def test_a_name_of_a_node_is_a_reference(word: str, report: dict) -> None:
 def test_a_job_id_and_a_cluster_are_references(word: str, report: dict) -> None:
     ask = service(report, word, word)
     answer = asyncio.run(questions.what_stopped_this_job(ask, OF_JOB))
-    assert answer.incident.job_id.startswith("untrusted:name-")
-    assert answer.incident.cluster == answer.incident.job_id
+    job_id, cluster = (answer.fields["incident"][key] for key in ("job_id", "cluster"))
+    assert job_id.startswith("untrusted:name-")
+    assert cluster == job_id
     plain = asyncio.run(questions.what_stopped_this_job(service(report), OF_JOB))
-    put_back = outside(answer).replace(f'"cluster": "{answer.incident.cluster}"', '"cluster": "a"')
-    assert put_back.replace(answer.incident.job_id, "4711") == outside(plain)
+    put_back = outside(answer).replace(f'"cluster": "{cluster}"', '"cluster": "a"')
+    assert put_back.replace(job_id, "4711") == outside(plain)
 
 
 def shape_of(value: object) -> object:
@@ -110,7 +113,7 @@ def shape_of(value: object) -> object:
 def test_a_quote_cannot_be_closed_and_holds_nothing_hidden(text: str) -> None:
     quotes = Quotes()
     quotes.text(f"[end] {text} [untrusted", "a line")
-    shown = quotes.shown().quotes[0].text
+    shown = quotes.shown()["quotes"][0]["text"]
     begin, end = f"[untrusted {quotes.nonce}] ", f" [end {quotes.nonce}]"
     assert shown.startswith(begin)
     assert shown.endswith(end)
@@ -163,11 +166,12 @@ def test_what_was_seen_first_is_quoted_where_nobody_is_named(tmp_path: Path) -> 
     (tmp_path / "job.log").write_text(f"{line}\n")
     report = triage.analyze(tmp_path).to_dict()
     answer = questions.answer_of_report(report, Quotes())
-    (seen,) = answer.seen_first
-    assert (seen.rank, seen.op, seen.seq_id) == (1, "ALLREDUCE", 912)
-    assert (seen.artifact, seen.line) == ("job.log", 1)
-    (quoted,) = [one for one in answer.untrusted_log_text.quotes if one.ref == seen.quote]
-    assert "Watchdog caught" in quoted.text
+    (seen,) = answer.fields["seen_first"]
+    assert (seen["rank"], seen["op"], seen["seq_id"]) == (1, "ALLREDUCE", 912)
+    assert (seen["artifact"], seen["line"]) == ("job.log", 1)
+    quotes = answer.quotes.shown()["quotes"]
+    (quoted,) = [one["text"] for one in quotes if one["ref"] == seen["quote"]]
+    assert "Watchdog caught" in quoted
     assert "Watchdog" not in outside(answer)
 
 

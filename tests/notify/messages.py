@@ -8,7 +8,7 @@ from pathlib import Path
 import triage
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Suspect, Verdict
-from triage.notify.headline import collect_next_steps
+from triage.notify.headline import add_answer
 from triage.notify.message import Event, Message
 
 TESTS = Path(__file__).parents[1]
@@ -126,14 +126,5 @@ def of_incident(name):
     if paths is None:
         paths = [child for child in ("files", "fr") if (folder / child).is_dir()]
     report = triage.analyze([folder / path for path in paths])
-    answer, words = report.answer, collect_next_steps(report.answer)
-    return message(
-        job_id=answer.job.job_id or "unknown",
-        verdict=answer.verdict,
-        suspects=answer.suspects,
-        actions=words.actions,
-        coverage_text=words.coverage_text,
-        next_step=words.next_step,
-        restart=answer.restart,
-        seen_first=words.seen_first,
-    )
+    answer = report.answer
+    return add_answer(message(job_id=answer.job.job_id or "unknown"), answer)

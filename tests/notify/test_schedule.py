@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from triage.notify.schedule import (
     DELAYS_S,
     PROBE_EVERY_S,
-    Pending,
     ReceiverState,
-    compute_due_time,
+    compute_due_times,
     probe_at,
     schedule_next_try,
-    select_due_deliveries,
 )
 
 T0 = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -69,47 +67,44 @@ def test_probes_do_not_use_up_the_tries():
     assert schedule_next_try(500, after(91 * 3600), None, T0) is None
 
 
-def pending(delivery_id=1, *, created=0, tried=None, next_s=9_999):
-    return Pending(
-        delivery_id, after(created), None if tried is None else after(tried), after(next_s)
-    )
+def due(next_s, receiver, now):
+    """Which of the deliveries, the oldest first, are due; each has its own next time."""
+    times = compute_due_times(map(after, next_s), receiver, now)
+    return [number for number, at in enumerate(times) if at <= now]
 
 
 def test_the_oldest_of_a_failing_receiver_is_probed():
     failing = ReceiverState(failing=True, tried_at=T0)
-    young, old = pending(2, created=5, tried=0), pending(1, created=1, tried=0)
-    assert select_due_deliveries([young, old], failing, after(PROBE_EVERY_S - 1)) == ()
-    assert select_due_deliveries([young, old], failing, after(PROBE_EVERY_S)) == (old,)
+    assert due([9_999, 9_999], failing, after(PROBE_EVERY_S - 1)) == []
+    assert due([9_999, 9_999], failing, after(PROBE_EVERY_S)) == [0]
 
 
 def test_a_receiver_that_works_is_not_probed():
-    assert select_due_deliveries([pending(tried=0)], ReceiverState(tried_at=T0), after(600)) == ()
+    assert due([9_999], ReceiverState(tried_at=T0), after(600)) == []
 
 
 def test_a_message_that_alone_is_refused_keeps_its_own_times():
     back = ReceiverState(failing=False, tried_at=after(101))
-    assert select_due_deliveries([pending(tried=110, next_s=500)], back, after(120)) == ()
-    assert select_due_deliveries([pending(tried=110, next_s=500)], back, after(500)) != ()
+    assert due([500], back, after(120)) == []
+    assert due([500], back, after(500)) == [0]
 
 
 def test_a_first_try_does_not_wait_for_the_probe():
     failing = ReceiverState(failing=True, tried_at=after(9))
-    old, new = pending(1, tried=9), pending(2, created=10, next_s=10)
-    assert select_due_deliveries([old, new], failing, after(10)) == (new,)
+    assert due([9_999, 10], failing, after(10)) == [1]
 
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_retry_after_holds_for_every_message_of_the_receiver(failing):
     asked = ReceiverState(failing=failing, tried_at=T0, not_before=after(300))
-    waiting = [pending(1, tried=-1, next_s=5), pending(2, created=1, next_s=1)]
-    assert select_due_deliveries(waiting, asked, after(299)) == ()
-    assert select_due_deliveries(waiting, asked, after(300)) == tuple(waiting)
+    assert due([5, 1], asked, after(299)) == []
+    assert due([5, 1], asked, after(300)) == [0, 1]
 
 
 def test_a_clock_set_back_stops_nothing():
     ahead = ReceiverState(failing=True, tried_at=after(86_400), not_before=after(30 * 86_400))
     assert probe_at(ReceiverState(failing=True, tried_at=after(86_400)), T0) <= after(PROBE_EVERY_S)
-    assert compute_due_time(pending(), ahead, T0, oldest=True) <= after(86_400)
+    assert compute_due_times([after(9_999)], ahead, T0)[0] <= after(86_400)
 
 
 @settings(max_examples=30, deadline=None)
@@ -127,16 +122,13 @@ def test_a_receiver_that_is_back_has_everything_within_a_minute(back_s, created_
         if second < busy_until:
             continue
         now = after(second)
-        made = [
-            Pending(n, created, tried, next_at)
-            for n, (created, tried, next_at, _) in rows.items()
-            if n not in arrived and created <= now
-        ]
-        for one in select_due_deliveries(made, state, now)[:1]:
-            row = rows[one.delivery_id]
+        made = [n for n, row in rows.items() if n not in arrived and row[0] <= now]
+        times = compute_due_times([rows[n][2] for n in made], state, now)
+        for one in [n for n, at in zip(made, times, strict=True) if at <= now][:1]:
+            row = rows[one]
             row[1], row[3] = now, row[3] + 1
             if second >= back_s:
-                arrived[one.delivery_id] = second
+                arrived[one] = second
                 state = ReceiverState(tried_at=now)
                 for other in rows.values():  # as the store makes all due that wait
                     other[2] = min(other[2], now)

@@ -207,7 +207,7 @@ def test_a_subscription_and_its_messages(database, unique, opened):
         subscribe(session, unique + "events", events=["incident.failed"])
 
         def wanting(incident):
-            found = subscriptions.list_wanting(session, incident, "incident.ready")
+            found = subscriptions.list_by_event(session, "incident.ready", incident)
             return {one.id for one in found if one.id.startswith(unique)}
 
         assert wanting(incident_id) == {unique, unique + "one"}
@@ -216,7 +216,7 @@ def test_a_subscription_and_its_messages(database, unique, opened):
         subscriptions.set_failing(session, unique, NOW, NOW + HOUR)
         subscriptions.set_failing(session, unique, NOW + HOUR, None)
         assert subscriptions.find(session, unique).failing_since == NOW
-        assert subscriptions.find_not_before(session, unique) is None
+        assert subscriptions.find(session, unique).not_before is None
         subscriptions.set_failing(session, unique, None, None)
         assert subscriptions.find(session, unique).failing_since is None
         subscriptions.disable(session, unique, "gone", NOW)

@@ -1,19 +1,14 @@
-"""Routes and gauges of acts on nodes, and of the start of a job."""
+"""Routes of acts on nodes, and of the start of a job."""
 
-from collections.abc import Callable, Iterable, Mapping
-from threading import Lock
-from time import monotonic
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from anyio import to_thread
 from fastapi import Query, Request
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.actions.services import decide
-from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, read_actuator_view
+from triage.actions.services.acts import ActWriter, open_writer
+from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, ask, read_actuator_view
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
@@ -43,13 +38,11 @@ from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.acting import ASKED_FOR, ActionState, ActMode, Verb
+from triage.domain.acting import ASKED_FOR, ActionState, Verb
 from triage.domain.launch import Launch, LaunchStatus
-from triage.errors import NotFound, Place, TriageError, Unprocessable
-from triage.services.context import Context
+from triage.errors import NotFound, Place, Unprocessable
 
 _LISTED: Final = "GET /v1/actions lists them"
-_KEEP_S: Final = 5.0
 _State = Annotated[str, check_choice(*ActionState), make_choice_schema(*ActionState)]
 
 reading = Routes("/v1", "actions", Scope.READ)
@@ -123,12 +116,11 @@ async def act(request: Request, id: str) -> Response:  # noqa: A002
         with ctx.database.reading() as session:
             find_incident(request, session, incident_id)
         wish = _parse_wish(parse_object(body))
-
-        def keep(session: Session, asked: AskedActs) -> None:
-            keeper.answer(session, make_json_response(asked.to_dict(), 202))
-
-        asked = decide.ask(ctx, incident_id, wish, get_actor(request), also=keep)
-        return make_json_response(asked.to_dict(), 202)
+        with open_writer(ctx) as writer:
+            asked = ask(writer, incident_id, wish, get_actor(request))
+            response = make_json_response(asked.to_dict(), 202)
+            keeper.answer(writer.session, response)
+        return response
 
     return await to_thread.run_sync(answer_once, request, body, run)
 
@@ -149,40 +141,44 @@ def _parse_wish(body: dict[str, object]) -> ActWish:
 
 
 def _add_decision(
-    word: str, summary: str, answer: str, about: str, do: Callable[..., NodeActView]
+    word: str,
+    summary: str,
+    answer: str,
+    about: str,
+    step: Callable[[ActWriter, NodeActView, str], NodeActView],
 ) -> None:
     """Add the route by which a person decides about one act."""
 
-    def decided(request: Request, id: str) -> Response:  # noqa: A002
-        ctx: Context = get_state(request).context
+    def decide(request: Request, id: str) -> Response:  # noqa: A002
         action_id = check_id(id, "act", _LISTED)
 
         def run(keeper: Keeper) -> Response:
-            def keep(session: Session, one: NodeActView) -> None:
-                keeper.answer(session, make_json_response(one.to_dict()))
-
-            return make_json_response(do(ctx, action_id, get_actor(request), also=keep).to_dict())
+            with open_writer(get_state(request).context) as writer:
+                done = step(writer, writer.find(action_id), get_actor(request))
+                response = make_json_response(done.to_dict())
+                keeper.answer(writer.session, response)
+            return response
 
         return answer_once(request, b"", run)
 
-    decided.__name__, decided.__doc__ = word, about
+    decide.__name__, decide.__doc__ = word, about
     asking.post(
         f"/actions/{{id}}/{word}", summary, {200: (answer, NodeActView)},
         repeatable=True, refuses=(404, 409, 507),
-    )(decided)  # fmt: skip
+    )(decide)  # fmt: skip
 
 
 _add_decision(
     "approve", "Approve a proposal", "It will be carried out.",
-    "Also beyond the budget; all rules are asked again before it is done.", decide.approve,
+    "Also beyond the budget; all rules are asked again before it is done.", ActWriter.approve,
 )  # fmt: skip
 _add_decision(
     "refuse", "Refuse a proposal", "Nothing is done.",
-    "It is not proposed again for this incident.", decide.refuse,
+    "It is not proposed again for this incident.", ActWriter.refuse,
 )  # fmt: skip
 _add_decision(
     "undo", "Take an act back", "The act that takes it back; an exclusion itself.",
-    "A drain is taken back where its reason at the scheduler is still ours.", decide.undo,
+    "A drain is taken back where its reason at the scheduler is still ours.", ActWriter.undo,
 )  # fmt: skip
 
 
@@ -200,7 +196,8 @@ async def halt(request: Request) -> Response:
     def run() -> Response:
         asked = parse_object(body)
         check_keys(asked, ("reason",), ())
-        decide.halt(ctx, get_actor(request), get_text(asked, "reason") or "")
+        with open_writer(ctx) as writer:
+            writer.halt_by_hand(get_actor(request), get_text(asked, "reason") or "")
         return make_json_response(read_actuator_view(ctx).to_dict())
 
     return await to_thread.run_sync(run)
@@ -215,7 +212,8 @@ async def halt(request: Request) -> Response:
 def resume(request: Request) -> Response:
     """Acts that proved wrong before are not counted again."""
     ctx = get_state(request).context
-    decide.resume(ctx, get_actor(request))
+    with open_writer(ctx) as writer:
+        writer.resume(get_actor(request))
     return make_json_response(read_actuator_view(ctx).to_dict())
 
 
@@ -235,8 +233,7 @@ async def launch(
     """For launchers, between attempts. From the record alone: nothing is analysed for it.
 
     With `wait_s`, answers as soon as the newest failure of the job has settled. A job that
-    nobody knows may start, without the nodes that are out. `recommendation.action` and
-    `status` are in the words of NVRx's attribution service.
+    nobody knows may start, without the nodes that are out.
     """
     state = get_state(request)
     asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster, node)
@@ -245,45 +242,3 @@ async def launch(
         await state.watch.settled(found.incident_id, wait_s)
         found = await to_thread.run_sync(on_launch, *asked)
     return make_json_response(found.to_dict())
-
-
-class ActGauges(Collector):
-    """Acts by verb and state, and whether the actuator is halted; asked every few seconds."""
-
-    def __init__(self, ctx: Context) -> None:
-        self.ctx = ctx
-        self.lock = Lock()
-        self.until = 0.0
-        self.halted = False
-        self.acts: Mapping[tuple[str, str], int] = {}
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: what there is depends on the database."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Nothing where acting is off; what was last read where the database is away."""
-        if self.ctx.settings.act_mode is ActMode.OFF:
-            return
-        with self.lock:
-            if monotonic() >= self.until:
-                self.until = monotonic() + _KEEP_S
-                self._read()
-            halted, counted = self.halted, dict(self.acts)
-        yield GaugeMetricFamily(
-            "triage_actuator_halted", "Whether acts on nodes are halted.", value=float(halted)
-        )
-        family = GaugeMetricFamily(
-            "triage_acts", "Acts on nodes by verb and state.", labels=["verb", "state"]
-        )
-        for labels, number in counted.items():
-            family.add_metric(list(labels), number)
-        yield family
-
-    def _read(self) -> None:
-        try:
-            with self.ctx.database.reading() as session:
-                self.acts = acts.count_acts_by_state(session)
-                self.halted = self.ctx.acting.halted(session, self.ctx.settings) is not None
-        except TriageError:
-            return

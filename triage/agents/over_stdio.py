@@ -10,11 +10,12 @@ import anyio
 import orjson
 from mcp.server.stdio import stdio_server
 
+from triage.agents.answers import Answer
 from triage.agents.asking import Asker, ToolRefused
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
 from triage.agents.server import Analyse, Turns, build_mcp_server, map_tools
-from triage.agents.shapes import JobAnswer, OfPaths
+from triage.agents.shapes import OfPaths
 
 
 def serve_stdio(ask: Asker | None) -> None:
@@ -33,7 +34,7 @@ def serve_stdio(ask: Asker | None) -> None:
 _DEADLINE_S: Final = 300.0
 
 
-async def _analyse_paths(asked: OfPaths) -> JobAnswer:
+async def _analyse_paths(asked: OfPaths) -> Answer:
     """The answer on files of this machine. Raises :class:`ToolRefused`."""
     await anyio.to_thread.run_sync(_check, asked.paths)
     report = await _run_and_parse_output("analyze", asked.paths)

@@ -5,9 +5,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
-from triage.agents import shapes
+from triage.agents.answers import (
+    COVERAGE,
+    FEW,
+    INCIDENT,
+    REASON,
+    SUSPECT,
+    VERDICT,
+    Answer,
+    Wire,
+    list_nodes,
+    show,
+    show_first,
+    show_if,
+)
 from triage.agents.asking import Asker
 from triage.agents.quotes import MAX_QUOTES, Quotes
+from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
 from triage.domain.category import Action
 from triage.domain.counts import count
 from triage.domain.report_wire import answer_of_report as answer_in
@@ -15,10 +29,16 @@ from triage.domain.restart import RestartDecision
 from triage.errors import NotFound
 from triage.render.words.next_step import build_next_step
 
-Wire = Mapping[str, Any]
-
 _MAX_REASONS: Final = 4
-_MAX_ROWS: Final = 5
+_RESTART: Final = "decision exclude retries_left quote=why"
+_SYMPTOM: Final = "rank node op seq_id pg num_ranks artifact line at quote=seen"
+_ERROR: Final = "signature code category count incidents last_at"
+_OF_NODE: Final = "incident_id at=created_at role category confidence=score resolved_as"
+_NODE: Final = (
+    "last_seen_at window_days=rate.window_days culprit_in=rate.incidents"
+    " times_fleet_mean=rate.ratio"
+)
+_FLEET: Final = "since until cluster unexpected_stops=stops.unexpected planned_stops=stops.planned"
 _SOURCES: Final = {
     "dumps": "all dumps", "kernel_logs": "all kernel logs", "job_logs": "all job logs",
     "measured": "telemetry and checks", "node_logs": "the logs of the first suspect's node",
@@ -43,7 +63,7 @@ _RESTARTS: Final[Mapping[str, str]] = {
 }
 
 
-async def what_stopped_this_job(ask: Asker, asked: shapes.OfJob) -> shapes.JobAnswer:
+async def what_stopped_this_job(ask: Asker, asked: OfJob) -> Answer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
     incident = await _find_asked_incident(ask, asked)
     return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
@@ -54,69 +74,88 @@ def answer_of_report(
     quotes: Quotes,
     incident: Wire | None = None,
     hangs_on: Sequence[Wire] = (),
-) -> shapes.JobAnswer:
+) -> Answer:
     """A report (None before the first verdict) and its incident, where it is of one."""
     known = report or {}
-    return shapes.JobAnswer.model_validate(
+    reasons = _list_reasons(known.get("suspects", ()))
+    symptoms = [{**one, "seen": one["text"]} for one in known.get("symptoms", ())]
+    fields: dict[str, Any] = {
+        "incident": show_if(incident, INCIDENT, quotes),
+        "verdict": show_if(known.get("verdict"), VERDICT, quotes),
+        "suspects": show_first(known.get("suspects", ()), 3, SUSPECT, quotes),
+        "restart": show_if(known.get("restart"), _RESTART, quotes),
+        # The first time-out and what went before or after it: reasons are quoted beside them.
+        "seen_first": show_first(symptoms, 2, _SYMPTOM, quotes),
+        "evidence": show_first(reasons, _MAX_REASONS, REASON, quotes),
+        "coverage": show_if(known.get("coverage"), COVERAGE, quotes),
+        "commands": list(_iterate_safe_commands(known)),
+        "hangs_on": [
+            {
+                "without": _SOURCES.get(one["source"], "another source"),
+                **show(one, "outcome category confidence", quotes),
+            }
+            for one in hangs_on
+        ],
+    }
+    return Answer(
+        _compose_summary(report, incident),
+        _compose_next_step(report, incident),
+        _list_unknowns(known.get("coverage"), known.get("wanted", ())),
+        quotes,
+        fields,
         {
-            **known,
-            "summary": _compose_summary(report, incident),
-            "next_step": _compose_next_step(report, incident),
-            "not_known": _list_unknowns(known.get("coverage"), known.get("wanted", ())),
-            "incident": incident,
-            "evidence": _list_reasons(known.get("suspects", ()))[:_MAX_REASONS],
-            "commands": list(_iterate_safe_commands(known)),
-            "hangs_on": [
-                {**one, "without": _SOURCES.get(one["source"], "another source")}
-                for one in hangs_on
-            ],
+            "suspects": list_nodes(*fields["suspects"]),
+            "cordon": (fields["verdict"] or {}).get("cordon", []),
         },
-        context=quotes,
     )
 
 
-async def why_is_this_node_suspected(ask: Asker, asked: shapes.OfIncident) -> shapes.NodeReasons:
+async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     """The reasons for one node of an answer."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
     suspects = report.get("suspects", ())
     place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), None)
-    if place is None:
-        fields: dict[str, Any] = {
-            "summary": "The node is no suspect of this incident.",
-            "next_step": "Ask what stopped the job: the answer names the suspects.",
-            "not_known": _list_unknowns(report.get("coverage"), ()),
-        }
-    else:
+    one: Wire | None = None
+    reasons: list[dict[str, Any]] = []
+    earlier: list[Wire] = []
+    before_next = None
+    wanted: list[Wire] = []
+    summary = "The node is no suspect of this incident."
+    step = "Ask what stopped the job: the answer names the suspects."
+    if place is not None:
         one, rest = suspects[place], suspects[place + 1 :]
+        before_next = round(one["score"] - rest[0]["score"], 2) if rest else None
         reasons = _list_reasons([one])[:MAX_QUOTES]
         earlier = [it for it in incident.get("repeats", ()) if it["node"] == asked.node]
+        wanted = [it for it in incident.get("wanted", ()) if it["node"] == asked.node]
         files = len({it["artifact"] for it in reasons} - {None})
         again = ""
         if earlier:
             again = f" It was convicted in {count(len(earlier), 'earlier incident')}."
-        wanted = [it for it in incident.get("wanted", ()) if it["node"] == asked.node]
-        fields = {
-            "summary": (
-                f"The node is suspect {one['position']} ({one['role']}) for {one['category']},"
-                f" confidence {one['score']:.2f}, by {count(len(reasons), 'reason')} out of"
-                f" {count(files, 'file')}.{again}"
-            ),
-            "next_step": (
-                "Read the cited lines in the files themselves before acting;"
-                " ask what would change the answer where the confidence is below 0.9."
-            ),
-            "not_known": _list_unknowns(report["coverage"], wanted),
-            "suspect": one,
-            "before_next": round(one["score"] - rest[0]["score"], 2) if rest else None,
-            "evidence": reasons,
-            "earlier": earlier,
-        }
-    fields |= {"incident": incident, "node": asked.node}
-    return shapes.NodeReasons.model_validate(fields, context=Quotes())
+        summary = (
+            f"The node is suspect {one['position']} ({one['role']}) for {one['category']},"
+            f" confidence {one['score']:.2f}, by {count(len(reasons), 'reason')} out of"
+            f" {count(files, 'file')}.{again}"
+        )
+        step = (
+            "Read the cited lines in the files themselves before acting;"
+            " ask what would change the answer where the confidence is below 0.9."
+        )
+    quotes = Quotes()
+    fields: dict[str, Any] = {
+        "node": quotes.name(asked.node),
+        "incident": show(incident, INCIDENT, quotes),
+        "suspect": show_if(one, SUSPECT, quotes),
+        "before_next": before_next,
+        "evidence": show_first(reasons, MAX_QUOTES, REASON, quotes),
+        "earlier": show_first(earlier, FEW, "incident_id node at", quotes),
+    }
+    unknowns = _list_unknowns(report.get("coverage"), wanted)
+    return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})
 
 
-async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shapes.Changes:
+async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
     """What is missing, and how close the next place is."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
@@ -132,76 +171,86 @@ async def what_would_change_the_answer(ask: Asker, asked: shapes.OfJob) -> shape
         step = "Collect the wanted files (`triage collect` sends them): the answer is made anew."
     else:
         step = "No file is known that would change it; a person can resolve the incident."
-    return shapes.Changes.model_validate(
+    quotes = Quotes()
+    fields: dict[str, Any] = {
+        "incident": show(incident, INCIDENT, quotes),
+        "verdict": show_if(report.get("verdict"), VERDICT, quotes),
+        "first": show_if(first, SUSPECT, quotes),
+        "next": show_if(second, SUSPECT, quotes),
+        "wanted": show_first(wanted, FEW, "kind node rank", quotes),
+        "coverage": show_if(report.get("coverage"), COVERAGE, quotes),
+    }
+    return Answer(
+        f"Wanted: {count(len(wanted), 'file')}; {lead}.",
+        step,
+        _list_unknowns(report.get("coverage"), wanted),
+        quotes,
+        fields,
         {
-            **report,
-            "summary": f"Wanted: {count(len(wanted), 'file')}; {lead}.",
-            "next_step": step,
-            "not_known": _list_unknowns(report.get("coverage"), wanted),
-            "incident": incident,
-            "first": first,
-            "next": second,
-            "wanted": wanted,
+            "suspects": list_nodes(fields["first"], fields["next"]),
+            "wanted": list_nodes(*fields["wanted"]),
         },
-        context=Quotes(),
     )
 
 
-async def what_else_happened_to_this_node(ask: Asker, asked: shapes.OfNode) -> shapes.NodeHistory:
+async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
     """Its incidents and errors over the whole record."""
     wire = await ask.get(f"/v1/nodes/{quote(asked.node, safe='')}")
     rate, probation = wire["rate"], wire.get("probation") is not None
     beside = "" if rate["ratio"] is None else f", {rate['ratio']:.1f} times the mean of the fleet"
-    return shapes.NodeHistory.model_validate(
-        {
-            **wire,
-            "node": asked.node,
-            "on_probation": probation,
-            "summary": (
-                f"The node was the culprit in {count(rate['incidents'], 'incident')} of the last"
-                f" {rate['window_days']} days{beside}; in all,"
-                f" {count(len(wire['incidents']), 'incident')} and"
-                f" {count(len(wire['errors']), 'distinct error')} are of it."
-            ),
-            "next_step": (
-                "It is on probation after a repair: have it checked before it takes a job."
-                if probation
-                else "Compare its errors with the incident: a part that fails again is likelier."
-            ),
-            "not_known": [
-                "Errors are those of logs that were sent with incidents, not of all its logs."
-            ],
-        },
-        context=Quotes(),
+    quotes = Quotes()
+    fields: dict[str, Any] = {
+        "node": quotes.name(asked.node),
+        **show(wire, _NODE, quotes),
+        "incidents": show_first(wire["incidents"], FEW, _OF_NODE, quotes),
+        "errors": show_first(wire["errors"], FEW, _ERROR, quotes),
+        "num_parts": len(wire["parts"]),
+        "on_probation": probation,
+    }
+    return Answer(
+        f"The node was the culprit in {count(rate['incidents'], 'incident')} of the last"
+        f" {rate['window_days']} days{beside}; in all,"
+        f" {count(len(wire['incidents']), 'incident')} and"
+        f" {count(len(wire['errors']), 'distinct error')} are of it.",
+        "It is on probation after a repair: have it checked before it takes a job."
+        if probation
+        else "Compare its errors with the incident: a part that fails again is likelier.",
+        ["Errors are those of logs that were sent with incidents, not of all its logs."],
+        quotes,
+        fields,
+        {"node": [fields["node"]]},
     )
 
 
-async def fleet_summary(ask: Asker, asked: shapes.OfFleet) -> shapes.FleetSummary:
+async def fleet_summary(ask: Asker, asked: OfFleet) -> Answer:
     """How often jobs stop, by what, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
-    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _MAX_ROWS}
+    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": FEW}
     wire = await ask.get("/v1/fleet", query)
     stops, mtti = wire["stops"], wire["mtti"]
-    nodes = wire["standings"]["nodes"][:_MAX_ROWS]
     often = "no estimate of the time between them"
     if mtti["value"] is not None:
         often = f"{mtti['value']:.1f} {mtti['unit']} between them"
     untriaged = stops["unexpected"] - stops["triaged"]
-    return shapes.FleetSummary.model_validate(
-        {
-            **wire,
-            "summary": (
-                f"{count(stops['unexpected'], 'unexpected stop')} in {asked.days} days, {often};"
-                f" nodes that stand out: {len(nodes)}."
-            ),
-            "next_step": (
-                "Ask what else happened to the worst node."
-                if nodes
-                else "No node stands out: ask about single jobs."
-            ),
-            "not_known": [f"{untriaged} of the stops have no cause."] if untriaged > 0 else [],
-        },
-        context=Quotes(),
+    causes = [{**one, "category": one["category"] or "untriaged"} for one in wire["causes"]]
+    quotes = Quotes()
+    fields: dict[str, Any] = {
+        **show(wire, _FLEET, quotes),
+        "mtti": show(mtti, "value low high n unit", quotes),
+        "causes": show_first(causes, FEW, "category count share=share.value", quotes),
+        "worst_nodes": show_first(wire["standings"]["nodes"], FEW, "node grade", quotes),
+    }
+    worst = list_nodes(*fields["worst_nodes"])
+    return Answer(
+        f"{count(stops['unexpected'], 'unexpected stop')} in {asked.days} days, {often};"
+        f" nodes that stand out: {len(fields['worst_nodes'])}.",
+        "Ask what else happened to the worst node."
+        if worst
+        else "No node stands out: ask about single jobs.",
+        [f"{untriaged} of the stops have no cause."] if untriaged > 0 else [],
+        quotes,
+        fields,
+        {"worst_nodes": worst},
     )
 
 
@@ -284,7 +333,7 @@ def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:
         yield {"where": one.where, "command": one.command, "why": one.why}
 
 
-async def _find_asked_incident(ask: Asker, asked: shapes.OfJob) -> Wire:
+async def _find_asked_incident(ask: Asker, asked: OfJob) -> Wire:
     """The incident that is meant: by its id, else the newest of the job."""
     known = asked.incident_id
     if known is None:

@@ -10,9 +10,7 @@ import re
 import secrets
 import unicodedata
 from itertools import accumulate
-from typing import Final
-
-from pydantic import BaseModel
+from typing import Any, Final
 
 from triage.domain.hosts import is_host_name
 from triage.domain.patterns import compile_re
@@ -42,29 +40,13 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _SPACES: Final = frozenset({"Zl", "Zp", "Zs"})
 
 
-class Quote(BaseModel):
-    """Foreign text: ``ref`` is what the rest of the answer calls it."""
-
-    ref: str
-    of: str
-    text: str
-
-
-class UntrustedText(BaseModel):
-    """All foreign text of an answer; each between marks that hold ``nonce``."""
-
-    warning: str
-    nonce: str
-    quotes: list[Quote]
-
-
 class Quotes:
     """The foreign text of one answer, between marks of its own."""
 
     def __init__(self) -> None:
         self.nonce = secrets.token_hex(8)
-        self.texts: list[Quote] = []
-        self.names: dict[str, Quote] = {}
+        self.texts: list[dict[str, str]] = []
+        self.names: dict[str, dict[str, str]] = {}
 
     def text(self, text: object, of: str) -> str | None:
         """The reference of a quoted text; ``of`` says what it is. None where nothing is left of
@@ -74,7 +56,7 @@ class Quotes:
         if not quoted or len(self.texts) >= MAX_QUOTES:
             return None
         ref = f"text-{len(self.texts) + 1}"
-        self.texts.append(Quote(ref=ref, of=of, text=self.between_marks(quoted)))
+        self.texts.append({"ref": ref, "of": of, "text": self.between_marks(quoted)})
         return ref
 
     def name(self, name: object) -> str:
@@ -99,18 +81,17 @@ class Quotes:
                 return "untrusted:not-shown"
             ref = f"untrusted:name-{len(self.names) + 1}"
             quoted = self.between_marks(clean_quote(name, _MAX_NAME_BYTES))
-            known = self.names[name] = Quote(ref=ref, of="name", text=quoted)
-        return known.ref
+            known = self.names[name] = {"ref": ref, "of": "name", "text": quoted}
+        return known["ref"]
 
     def between_marks(self, text: str) -> str:
         """The text as it is shown."""
         return f"[untrusted {self.nonce}] {text} [end {self.nonce}]"
 
-    def shown(self) -> UntrustedText:
-        """All of it, as an answer holds it."""
-        return UntrustedText(
-            warning=_WARNING, nonce=self.nonce, quotes=[*self.texts, *self.names.values()]
-        )
+    def shown(self) -> dict[str, Any]:
+        """All of it, as an answer holds it: ``ref`` is what the rest of the answer calls a text."""
+        quotes = [*self.texts, *self.names.values()]
+        return {"warning": _WARNING, "nonce": self.nonce, "quotes": quotes}
 
 
 def clean_quote(text: str, max_bytes: int) -> str:

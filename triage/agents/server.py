@@ -16,7 +16,8 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
-from triage.agents import questions, shapes
+from triage.agents import questions
+from triage.agents.answers import Answer, build_output_schema
 from triage.agents.asking import Asker, ToolRefused, describe_agent_error
 from triage.errors import TriageError
 from triage.version import __version__
@@ -43,29 +44,35 @@ AT_ONCE: Final = 3
 # Those of one answer of a model that asks about everything.
 MOST: Final = 12
 
-Run = Callable[[Any], Awaitable[shapes.ShortAnswer]]
+Run = Callable[[Any], Awaitable[Answer]]
 
-# The question, its title, and what it answers.
+_OF_JOB: Final = "verdict restart seen_first evidence commands hangs_on"
+# The question, its title, what it answers, and the fields of that which its schema explains.
 _QUESTIONS: Final = (
     (
         questions.what_stopped_this_job, "What stopped this job?",
         "Verdict, suspects, restart decision and evidence of the newest failure of a job.",
+        _OF_JOB,
     ),
     (
         questions.why_is_this_node_suspected, "Why is this node suspected?",
         "The reasons for one suspect, each with file and line, and earlier convictions.",
+        "before_next evidence earlier",
     ),
     (
         questions.what_else_happened_to_this_node, "What else happened to this node?",
         "Incidents, distinct errors and rate of a node over the whole record.",
+        "on_probation",
     ),
     (
         questions.what_would_change_the_answer, "What would change the answer?",
         "Which files are missing, how far the next suspect is behind, what was not read.",
+        "verdict wanted",
     ),
     (
         questions.fleet_summary, "How does the fleet do?",
         "How often jobs stop, by what causes, and which nodes stand out.",
+        "mtti worst_nodes",
     ),
 )  # fmt: skip
 
@@ -87,7 +94,7 @@ class Tool:
     title: str
     description: str
     takes: type[BaseModel]
-    gives: type[shapes.ShortAnswer]
+    explained: str
     run: Run
 
     def described(self) -> mcp.Tool:
@@ -97,7 +104,7 @@ class Tool:
             title=self.title,
             description=self.description,
             input_schema=_build_input_schema(self.takes),
-            output_schema=_build_output_schema(self.gives),
+            output_schema=build_output_schema(self.explained),
             annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
 
@@ -106,17 +113,16 @@ def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
     """The tools by name: those of the service where one is asked, and that for files."""
     tools = {}
     if ask is not None:
-        for run, title, about in _QUESTIONS:
-            hints, name = get_type_hints(run), run.__name__
-            takes, gives = hints["asked"], hints["return"]
-            tools[name] = Tool(name, title, about, takes, gives, partial(run, ask))
+        for run, title, about, explained in _QUESTIONS:
+            takes, name = get_type_hints(run)["asked"], run.__name__
+            tools[name] = Tool(name, title, about, takes, explained, partial(run, ask))
     what = "What stopped the job, by flight-recorder dumps and logs of one incident."
     tools["analyse_files"] = Tool(
         "analyse_files",
         "What do these files say?",
         f"{what} {analyse.how}",
         analyse.takes,
-        shapes.JobAnswer,
+        _OF_JOB,
         analyse.run,
     )
     return tools
@@ -191,7 +197,7 @@ def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Serve
     )
 
 
-async def _call_tool(tool: Tool, arguments: dict[str, Any]) -> shapes.ShortAnswer:
+async def _call_tool(tool: Tool, arguments: dict[str, Any]) -> Answer:
     """The answer to checked arguments. Raises :class:`ToolRefused` for wrong ones."""
     try:
         asked = tool.takes.model_validate(arguments)
@@ -212,14 +218,14 @@ def _describe_wrong_arguments(tool: Tool, error: ValidationError) -> str:
     return f"{tool.name} takes either job_id or incident_id: give one of them."
 
 
-def make_tool_result(answer: shapes.ShortAnswer) -> mcp.CallToolResult:
+def make_tool_result(answer: Answer) -> mcp.CallToolResult:
     """The answer; its sentences and, as JSON, its names are text for clients that show no other."""
     known = f" Not known: {' '.join(answer.not_known)}" if answer.not_known else ""
     sentences = f"{answer.summary} Next step: {answer.next_step}{known}"
-    names = json.dumps({key: value for key, value in answer.names().items() if value})
+    names = json.dumps({key: value for key, value in answer.names.items() if value})
     return mcp.CallToolResult(
         content=[mcp.TextContent(type="text", text=text) for text in (sentences, names)],
-        structured_content=answer.model_dump(mode="json"),
+        structured_content=answer.to_dict(),
     )
 
 
@@ -258,22 +264,3 @@ def _strip_schema(schema: _Json, shared: _Json) -> _Json:
     if "properties" in kept:
         kept["properties"] = {k: _strip_schema(v, shared) for k, v in kept["properties"].items()}
     return kept
-
-
-def _build_output_schema(gives: type[BaseModel]) -> _Json:
-    """The fields of an answer that its names alone do not explain, one level deep."""
-    properties = gives.model_json_schema(mode="serialization")["properties"]
-    return {
-        "type": "object",
-        "properties": {
-            name: {"type": _get_json_types(properties[name]), "description": one.description}
-            for name, one in gives.model_fields.items()
-            if one.description
-        },
-    }
-
-
-def _get_json_types(schema: _Json) -> str | list[str]:
-    """The JSON types of a field; one that refers to a model is an object."""
-    types = [one.get("type", "object") for one in schema.get("anyOf", [schema])]
-    return types[0] if len(types) == 1 else types

@@ -77,7 +77,8 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
 
     def read_counts() -> dict[str, Any]:
         with ctx.database.reading() as session:
-            return summarize_work(session, read_utc_now())
+            counts = summarize_work(session, read_utc_now())
+            return {**counts, **ctx.acting.counts(session, ctx.settings)}
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

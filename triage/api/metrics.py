@@ -18,8 +18,8 @@ from triage.errors import TriageError
 _KEEP_S: Final = 5.0
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
 _Counts = Mapping[str, Any]
-# What the values of a gauge are told apart by, where that is no state.
-_LABELS: Final = {"work_waiting": "for"}
+# What the values of a gauge are told apart by, where that is no state, or no kind and state.
+_LABELS: Final = {"work_waiting": ["for"], "acts": ["verb", "state"]}
 
 
 class Metrics:
@@ -108,7 +108,7 @@ def _make_gauge(name: str, value: object) -> GaugeMetricFamily:
         number = float(value) if isinstance(value, int | float) else 0.0
         return GaugeMetricFamily(label, f"{said}.", value=number)
     pairs = any(isinstance(key, tuple) for key in value)
-    names = ["kind", "state"] if pairs else [_LABELS.get(name, "state")]
+    names = _LABELS.get(name) or (["kind", "state"] if pairs else ["state"])
     family = GaugeMetricFamily(label, f"{said} by {' and '.join(names)}.", labels=names)
     for key, number in value.items():
         family.add_metric([str(part) for part in key] if pairs else [str(key)], float(number))

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated
 
-from triage.domain.restart import RestartDecision
-from triage.domain.wire import Count, Keywords, WireForm
+from triage.domain.wire import Count, WireForm
 
 
 class LaunchDecision(StrEnum):
@@ -25,23 +24,6 @@ class LaunchStatus(StrEnum):
     IN_FLIGHT = "in_flight"
 
 
-class RecommendedAction(StrEnum):
-    """The words of the attribution service of NVIDIA's Resiliency Extension (NVRx)."""
-
-    STOP = "STOP"
-    RESTART = "RESTART"
-    CONTINUE = "CONTINUE"
-    UNKNOWN = "UNKNOWN"
-
-
-ACTION_OF: Final = {
-    RestartDecision.STOP: RecommendedAction.STOP,
-    RestartDecision.WAIT: RecommendedAction.RESTART,
-    RestartDecision.RESTART: RecommendedAction.RESTART,
-    RestartDecision.RESTART_WITHOUT: RecommendedAction.RESTART,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class LeftOut(WireForm):
     """One node to leave out. ``until`` is when nothing keeps it out any more; null: until
@@ -52,14 +34,6 @@ class LeftOut(WireForm):
     why: str
     incident_id: str
     until: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation(WireForm):
-    """What a client of NVRx's attribution service branches on."""
-
-    action: RecommendedAction
-    source: Annotated[str, Keywords(const="triage")] = "triage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +54,5 @@ class Launch(WireForm):
     retries_left: Count | None
     incident_id: str | None
     status: LaunchStatus
-    recommendation: Recommendation
     may_join: Annotated[bool | None, "Whether the node that was asked for may take part."]
     again_s: Annotated[float | None, "Seconds after which to ask again; null: no need."]

@@ -42,38 +42,24 @@ def render(message: Message, target: Target) -> Request | None:
     previous = _build_alerts(message, message.previous_verdict, message.previous_suspects)
     if message.event is Event.FAILED:
         return None
-    if message.event is Event.RESOLVED:
-        standing, ended = {}, {**previous, **current}
-    else:
-        standing = current
-        ended = {labels: notes for labels, notes in previous.items() if labels not in current}
-    stands_until = message.at + STANDS_FOR
+    standing, ended = message.split_standing(current, previous)
     body = [
-        *(
-            _build_posted_alert(message, labels, notes, stands_until)
-            for labels, notes in standing.items()
-        ),
-        *(
-            _build_posted_alert(message, labels, notes, message.at)
-            for labels, notes in ended.items()
-        ),
+        _build_alert(labels, notes, message.at, ends_at, message.url)
+        for alerts, ends_at in ((standing, message.at + STANDS_FOR), (ended, message.at))
+        for labels, notes in alerts.items()
     ]
-    if not body:
-        return None
-    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(body))
+    return _make_request(target, body) if body else None
 
 
 def build_notice_alert(target: Target, summary: str, at: datetime, url: str) -> Request:
     """An alert that is about no single incident; it ends by itself after an hour."""
-    alert: dict[str, object] = {
-        "labels": {"alertname": "TrainingJobsStopped", "severity": "critical"},
-        "annotations": {"summary": format_plain(summary, 400)},
-        "startsAt": format_iso_utc(at),
-        "endsAt": format_iso_utc(at + timedelta(hours=1)),
-    }
-    link = find_web_link(url)
-    body = [{**alert, "generatorURL": link} if link else alert]
-    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(body))
+    labels = (("alertname", "TrainingJobsStopped"), ("severity", "critical"))
+    notes = {"summary": format_plain(summary, 400)}
+    return _make_request(target, [_build_alert(labels, notes, at, at + timedelta(hours=1), url)])
+
+
+def _make_request(target: Target, alerts: Sequence[Mapping[str, object]]) -> Request:
+    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(alerts))
 
 
 def build_alerts_url(url: str) -> str:
@@ -136,14 +122,18 @@ def _build_annotations(
     return {name: text for name, text in notes.items() if text}
 
 
-def _build_posted_alert(
-    message: Message, labels: _Labels, annotations: Mapping[str, str], ends_at: datetime
+def _build_alert(
+    labels: _Labels,
+    annotations: Mapping[str, str],
+    starts_at: datetime,
+    ends_at: datetime,
+    url: str,
 ) -> dict[str, object]:
     alert: dict[str, object] = {
         "labels": dict(labels),
         "annotations": annotations,
-        "startsAt": format_iso_utc(message.at),
+        "startsAt": format_iso_utc(starts_at),
         "endsAt": format_iso_utc(ends_at),
     }
-    link = find_web_link(message.url)
+    link = find_web_link(url)
     return {**alert, "generatorURL": link} if link else alert

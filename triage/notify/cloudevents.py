@@ -55,20 +55,12 @@ def render(message: Message, target: Target) -> Request | None:
         return None
     now = _map_convicted_nodes(message.verdict, message.suspects)
     before = _map_convicted_nodes(message.previous_verdict, message.previous_suspects)
-    if message.event is Event.RESOLVED:
-        ended = {
-            node: one
-            for node, one in {**before, **now}.items()
-            if not _is_confirmed_by_person(message, node)
-        }
-        standing: dict[str, Suspect] = {}
-    else:
-        standing = now
-        ended = {node: one for node, one in before.items() if node not in now}
+    standing, ended = message.split_standing(now, before)
     events = [
         _build_cloud_event(message, node, one, healthy=healthy)
         for healthy, nodes in ((False, standing), (True, ended))
         for node, one in nodes.items()
+        if not _is_confirmed_by_person(message, node)
     ]
     if not events:
         return None
@@ -91,9 +83,10 @@ def _map_convicted_nodes(
 
 
 def _is_confirmed_by_person(message: Message, node: str) -> bool:
-    """Whether a person found that it was this node's hardware."""
+    """Whether the message is that a person found that it was this node's hardware."""
     found = message.resolution or {}
-    return found.get("node") == node and found.get("category") in HARDWARE
+    confirms = found.get("node") == node and found.get("category") in HARDWARE
+    return confirms and message.event is Event.RESOLVED
 
 
 def _build_cloud_event(

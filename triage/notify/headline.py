@@ -6,7 +6,7 @@ verdict does: a suspect that is not convicted is "possibly", a verdict that may 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -141,28 +141,20 @@ def choose_severity(verdict: Verdict) -> Severity:
     return by_action
 
 
-@dataclass(frozen=True, slots=True)
-class NextSteps:
-    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on, and what
-    was ``seen_first`` where no cause is known.
+def add_answer(message: Message, answer: Answer) -> Message:
+    """The message with what an answer says.
+
+    Its commands take nodes out where nodes are cordoned, else they only look.
     """
-
-    next_step: str
-    actions: tuple[str, ...]
-    coverage_text: str
-    seen_first: tuple[str, ...] = ()
-
-
-def collect_next_steps(answer: Answer) -> NextSteps:
-    """The sentences of ``answer``.
-
-    Commands that take nodes out where nodes are cordoned, else commands that only look.
-    """
-    return NextSteps(
-        describe_next_step(answer),
-        cordon_commands(answer) or list_inspection_commands(answer),
-        describe_coverage(answer.coverage),
-        tuple(map(describe_symptom, answer.symptoms)),
+    return replace(
+        message,
+        verdict=answer.verdict,
+        suspects=answer.suspects,
+        restart=answer.restart,
+        next_step=describe_next_step(answer),
+        actions=cordon_commands(answer) or list_inspection_commands(answer),
+        coverage_text=describe_coverage(answer.coverage),
+        seen_first=tuple(map(describe_symptom, answer.symptoms)),
     )
 
 

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import Restart
 from triage.errors import Place, Unprocessable
 
+K = TypeVar("K")
+V = TypeVar("V")
 Wire = Mapping[str, object]
 """An object of JSON."""
 
@@ -74,6 +76,16 @@ class Message:
     previous_suspects: tuple[Suspect, ...] = ()
     restart: Restart | None = None
     seen_first: tuple[str, ...] = ()
+
+    def split_standing(
+        self, now: Mapping[K, V], before: Mapping[K, V]
+    ) -> tuple[Mapping[K, V], Mapping[K, V]]:
+        """What stands, and what ended: all of it where the incident is resolved, else what the
+        answer ``before`` had and the one of ``now`` has no longer.
+        """
+        if self.event is Event.RESOLVED:
+            return {}, {**before, **now}
+        return now, {key: one for key, one in before.items() if key not in now}
 
 
 def derive_message_id(

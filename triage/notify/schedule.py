@@ -64,16 +64,6 @@ class ReceiverState:
     not_before: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """One delivery that has not arrived: when it was made, last tried, and is tried next."""
-
-    delivery_id: int
-    created_at: datetime
-    tried_at: datetime | None
-    next_at: datetime
-
-
 def probe_at(receiver: ReceiverState, now: datetime) -> datetime:
     """When the oldest pending delivery of a failing receiver is tried at the latest."""
     at = now
@@ -83,26 +73,18 @@ def probe_at(receiver: ReceiverState, now: datetime) -> datetime:
     return max(at, _bound_not_before(receiver, now))
 
 
-def compute_due_time(
-    delivery: Pending, receiver: ReceiverState, now: datetime, *, oldest: bool
-) -> datetime:
-    """When ``delivery`` is due; ``oldest`` says that no other of its subscription is older."""
-    at = delivery.next_at
-    if receiver.failing and oldest:
-        at = min(at, probe_at(receiver, now))
-    return max(at, _bound_not_before(receiver, now))
+def compute_due_times(
+    next_at: Iterable[datetime], receiver: ReceiverState, now: datetime
+) -> list[datetime]:
+    """When each pending delivery of a receiver is due, by when it is tried next by its own times.
 
-
-def select_due_deliveries(
-    pending: Iterable[Pending], receiver: ReceiverState, now: datetime
-) -> tuple[Pending, ...]:
-    """The deliveries of one subscription to send now, the oldest first."""
-    ordered = sorted(pending, key=lambda delivery: (delivery.created_at, delivery.delivery_id))
-    return tuple(
-        delivery
-        for index, delivery in enumerate(ordered)
-        if compute_due_time(delivery, receiver, now, oldest=index == 0) <= now
-    )
+    They come oldest first: of a failing receiver the first one is the probe.
+    """
+    due = list(next_at)
+    if due and receiver.failing:
+        due[0] = min(due[0], probe_at(receiver, now))
+    not_before = _bound_not_before(receiver, now)
+    return [max(at, not_before) for at in due]
 
 
 def _bound_not_before(receiver: ReceiverState, now: datetime) -> datetime:

@@ -26,8 +26,9 @@ from triage.errors import BadRequest, Unsupported
 from triage.web.access import check_origin
 
 if TYPE_CHECKING:
+    from triage.agents.answers import Answer
     from triage.agents.over_http import Answering
-    from triage.agents.shapes import JobAnswer, OfFiles
+    from triage.agents.shapes import OfFiles
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -146,7 +147,7 @@ def _select_passed_headers(request: Request) -> dict[str, str]:
     return {**who, "x-request-id": request.scope["triage.request_id"]}
 
 
-async def _analyse(request: Request, asked: "OfFiles") -> "JobAnswer":
+async def _analyse(request: Request, asked: "OfFiles") -> "Answer":
     """The answer on texts that came with the question."""
     from triage.agents.asking import ToolRefused
     from triage.agents.questions import answer_of_report

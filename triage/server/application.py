@@ -7,7 +7,6 @@ from fastapi import FastAPI
 
 from triage.actions import api as node_acts
 from triage.actions import web as act_pages
-from triage.actions.api import ActGauges
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
     acts,
@@ -55,7 +54,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     Raises :class:`UsageError` for a setting that cannot be.
     """
     make_callback_guard(ctx.settings)
-    gauges = [FleetGauges(partial(read_figures, ctx)), ActGauges(ctx)]
+    gauges = [FleetGauges(partial(read_figures, ctx))]
     app = build_app(ctx, Parts(_ROUTES, PAGES, gauges), open_access=open_access)
     mount.add_to(
         app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.list_acts_of_incident

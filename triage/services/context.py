@@ -86,6 +86,10 @@ class ActingHooks:
         """Why nothing is done to nodes by now, in a clause; None where nothing has stopped it."""
         return None
 
+    def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
+        """What the metrics say of acting, by their names."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Context:

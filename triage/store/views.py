@@ -174,6 +174,7 @@ class SubscriptionView(WireForm):
     disabled_at: datetime | None
     disabled_why: str | None
     failing_since: datetime | None
+    not_before: Annotated[datetime | None, UNSENT]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class TestRows:
                 assert (one.disabled_at, one.disabled_why) == (NOW, UNOPENED)
                 assert one.secrets in ((), ("",))
             assert subscriptions.list_by_event(session, "incident.ready") == []
-            assert subscriptions.list_wanting(session, "nothing", "incident.ready") == []
+            assert subscriptions.list_by_event(session, "incident.ready", "nothing") == []
             assert deliveries.list_pending(session, "s1") == []
             assert deliveries.find(session, "d0").url == ""
         assert seal_rows(database) == 0, "what cannot be opened is left as it is"

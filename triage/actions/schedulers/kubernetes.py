@@ -15,9 +15,10 @@ an act that may have been done is looked at before it is asked for again.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -62,20 +63,39 @@ TRANSPORT: Final = compile_re(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
 Json = Mapping[str, Any]
 
 
-class Conflicted(Exception):
+class Conflicted(SchedulerAway):
     """The node is another than the one that was looked at (409)."""
 
 
-class NotThere(Exception):
+class NotThere(SchedulerRefused):
     """No such node (404)."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ours:
-    """A drain of ours as the annotation tells it."""
+class _Node:
+    """What is read of a node.
 
+    ``incident`` is that of the drain which our annotation tells of, ``reason`` the words of it,
+    and ``cordoned_before`` whether the node was cordoned then. ``tainted`` is whether our taint
+    stands beside ``other_taints``, ``quarantined`` whether NVSentinel cordoned the node, too.
+    ``conditions`` are those of ours by incident, with the time since when.
+    """
+
+    name: str
+    version: str
+    cordoned: bool
+    tainted: bool
+    other_taints: Sequence[Json]
+    incident: str | None
     reason: str
     cordoned_before: bool
+    quarantined: bool
+    conditions: Mapping[str, datetime | None]
+
+    @property
+    def drained_by_us(self) -> bool:
+        """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
+        return self.incident is not None and (self.cordoned or self.tainted)
 
 
 class KubernetesScheduler:
@@ -96,56 +116,49 @@ class KubernetesScheduler:
             found = self._ask("read_node", check_node_name(node))
         except NotThere:
             return NodeView(node, exists=False)
-        except Conflicted as error:
-            raise SchedulerAway(str(error)) from error
-        ours, cordoned = _find_our_drain(found), _is_cordoned(found)
-        reason, by = (
-            (ours.reason, "triage")
-            if ours
-            else describe_foreign_cordon(found)
-            if cordoned
-            else ("", "")
-        )
-        drained = cordoned or _is_drained_by_us(found)
+        seen, reason, by = _parse_node(found), "", ""
+        if seen.incident is not None:
+            reason, by = seen.reason, "triage"
+        elif seen.cordoned:
+            reason, by = describe_foreign_cordon(found)
+        drained = seen.cordoned or seen.drained_by_us
         return NodeView(node, exists=True, drained=drained, reason=reason, by=by)
 
     def pool(self) -> PoolView:
         """The nodes that have GPUs; where none says that it has, all."""
         total = with_gpus = 0
         out = {}
-        for one in self._nodes():
+        for one in self._iterate_nodes():
             total += 1
             capacity = _get_child(one, "status", "capacity")
             with_gpus += any(str(capacity.get(key, "0")) != "0" for key in GPUS)
-            if _is_drained_by_us(one):
-                out[str(_get_child(one, "metadata").get("name"))] = _get_condition_time(one)
+            seen = _parse_node(one)
+            if seen.drained_by_us:
+                out[seen.name] = next(iter(seen.conditions.values()), None)
         return PoolView(with_gpus or total, out)
 
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
-        found = self._ours_or_free(node, reason)
-        self._change(node, found, lambda seen: _build_drain_patch(seen, reason))
-        if _has_condition(found, reason):
+        seen = self._look(node)
+        self._change(node, seen, partial(_build_drain_patch, reason))
+        if parse_reason_incident(reason) in seen.conditions:
             return
         try:
             self._set_condition(node, _build_condition(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
-            again = self._look(node)
-            self._change(
-                node, again, lambda seen: _build_undrain_patch(seen, reason, keep_cordon=False)
-            )
+            self._change(node, self._look(node), partial(_build_undrain_patch, reason, None))
             raise
 
     def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
         """Take back what our annotation stands for; a cordon that was there before stays."""
-        found = self._ours_or_free(node, reason)
-        keep = before is not None and before.drained
+        seen = self._look(node)
+        _check_ours(seen, reason)
         # While the annotation stands the condition is that of no other incident.
-        if _has_condition(found, reason):
+        if parse_reason_incident(reason) in seen.conditions:
             self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
-            found = self._look(node)
-        self._change(node, found, lambda seen: _build_undrain_patch(seen, reason, keep_cordon=keep))
+            seen = self._look(node)
+        self._change(node, seen, partial(_build_undrain_patch, reason, before))
 
     def command(self, verb: str, node: str, reason: str) -> str:
         """The act by ``kubectl``; its marks are what this service knows a drain of its own by."""
@@ -162,25 +175,16 @@ class KubernetesScheduler:
             f" && kubectl annotate --overwrite node {node} {marks}"
         )
 
-    def _ours_or_free(self, node: str, reason: str) -> Json:
-        """The node, where no other incident of ours holds it."""
-        found = self._look(check_node_name(node))
-        _check_ours(found, reason)
-        return found
-
-    def _change(self, node: str, found: Json, changed: Callable[[Json], Json | None]) -> None:
+    def _change(self, node: str, seen: _Node, build: Callable[[_Node], Json | None]) -> None:
         """Make the change on the version that was looked at; look again where it is another."""
         for _ in range(TRIES):
-            change = changed(found)
+            change = build(seen)
             if change is None:
                 return
-            version = str(_get_child(found, "metadata").get("resourceVersion") or "")
             try:
-                self._change_node(node, version, change)
-            except NotThere as error:
-                raise _make_unknown_node_error(node) from error
+                self._change_node(node, seen.version, change)
             except Conflicted:
-                found = self._look(node)
+                seen = self._look(node)
             else:
                 return
         raise SchedulerAway("others change the node at the same time")
@@ -191,23 +195,15 @@ class KubernetesScheduler:
         body = {**change, "metadata": metadata}
         self._ask("patch_node", node, body, _content_type=MERGE)
 
-    def _look(self, node: str) -> Json:
-        return self._ask_of_node("read_node", node)
+    def _look(self, node: str) -> _Node:
+        return _parse_node(self._ask("read_node", check_node_name(node)))
 
     def _set_condition(self, node: str, condition: Json) -> None:
         """Set the one condition of this type; the others are other writers'."""
         body = {"status": {"conditions": [condition]}}
-        self._ask_of_node("patch_node_status", node, body, _content_type=STRATEGIC)
+        self._ask("patch_node_status", node, body, _content_type=STRATEGIC)
 
-    def _ask_of_node(self, method: str, node: str, *args: object, **options: object) -> Json:
-        try:
-            return self._ask(method, node, *args, **options)
-        except NotThere as error:
-            raise _make_unknown_node_error(node) from error
-        except Conflicted as error:
-            raise SchedulerAway(str(error)) from error
-
-    def _nodes(self) -> Iterator[Json]:
+    def _iterate_nodes(self) -> Iterator[Json]:
         """All nodes, page by page."""
         more: dict[str, object] = {}
         for _ in range(MAX_PAGES):
@@ -220,7 +216,7 @@ class KubernetesScheduler:
         raise SchedulerRefused(f"the list of nodes has more than {MAX_PAGES * PAGE:,} entries")
 
     def _ask(self, method: str, *args: object, **options: object) -> Json:
-        """What the server answers.
+        """What the server answers; the node's name is the first of ``args``.
 
         Raises :class:`SchedulerAway`, :class:`SchedulerRefused`, :class:`Conflicted` or
         :class:`NotThere`.
@@ -234,7 +230,7 @@ class KubernetesScheduler:
             finally:
                 response.release_conn()
         except Exception as error:
-            raise self._meaning(error) from error
+            raise self._meaning(error, *args) from error
         if len(raw) > MAX_ANSWER:
             raise SchedulerRefused(f"the answer is larger than {MAX_ANSWER:,} bytes")
         answer = _parse_json(raw)
@@ -242,70 +238,86 @@ class KubernetesScheduler:
             raise SchedulerAway("the answer is no JSON object: is this an API server?")
         return answer
 
-    def _meaning(self, error: Exception) -> Exception:
+    def _meaning(self, error: Exception, node: object = "", *_: object) -> Exception:
         """What an error of the client says of the act. Raises it when it is a bug of ours."""
         status = getattr(error, "status", None)
+        if status == 404 and node:
+            return NotThere(f"Kubernetes knows no node {node}")
         if isinstance(status, int) and status:
             why = f"{status}: {_read_message(getattr(error, 'body', None)) or 'no words'}"
-            later = status in LATER or status >= 500
-            kinds = {404: NotThere, 409: Conflicted}
-            return kinds.get(status, SchedulerAway if later else SchedulerRefused)(why)
+            if status == 409:
+                return Conflicted(why)
+            return (SchedulerAway if status in LATER or status >= 500 else SchedulerRefused)(why)
         if isinstance(error, OSError) or TRANSPORT.match(type(error).__module__):
             words = format_one_line(str(error))[:200] or type(error).__name__
             return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
         raise error
 
 
-def _build_drain_patch(seen: Json, reason: str) -> Json | None:
+def _parse_node(found: Json) -> _Node:
+    """What there is to know of a node; an annotation that is not ours is no drain of ours."""
+    metadata, spec = _get_child(found, "metadata"), _get_child(found, "spec")
+    annotations = _get_child(metadata, "annotations")
+    text = annotations.get(DRAIN)
+    marks = _parse_json(text) if isinstance(text, str) and len(text) <= MAX_MARKS else None
+    marks = marks if isinstance(marks, dict) else {}
+    reason = marks.get("reason")
+    incident = parse_reason_incident(reason) if isinstance(reason, str) else None
+    taints = list(_iterate_objects(spec.get("taints")))
+    others = [one for one in taints if one.get("key") != TAINT]
+    conditions = {}
+    for one in _iterate_objects(_get_child(found, "status").get("conditions")):
+        of = parse_reason_incident(str(one.get("message")))
+        if one.get("type") == CONDITION and of is not None:
+            conditions[of] = parse_scheduler_time(one.get("lastTransitionTime"))
+    return _Node(
+        name=str(metadata.get("name")),
+        version=str(metadata.get("resourceVersion") or ""),
+        cordoned=spec.get("unschedulable") is True,
+        tainted=len(others) < len(taints),
+        other_taints=others,
+        incident=incident,
+        reason=format_one_line(str(reason))[:300],
+        cordoned_before=_get_child(marks, "before").get("unschedulable") is True,
+        quarantined=annotations.get(SENTINEL_CORDONED) == "True",
+        conditions=conditions,
+    )
+
+
+def _build_drain_patch(reason: str, seen: _Node) -> Json | None:
     """What drains this node; None when it is drained so already."""
     _check_ours(seen, reason)
-    ours = _find_our_drain(seen)
-    if ours is not None and _is_cordoned(seen) and _is_tainted(seen):
-        return None
-    before = ours.cordoned_before if ours else _is_cordoned(seen)
+    ours, before = reason, seen.cordoned
+    if seen.incident is not None:
+        if seen.cordoned and seen.tainted:
+            return None
+        ours, before = seen.reason, seen.cordoned_before
     taint = {"key": TAINT, "value": _parse_category(reason), "effect": "NoSchedule"}
-    marks = _encode_marks(ours.reason if ours else reason, cordoned_before=before)
     return {
-        "metadata": {"annotations": {DRAIN: marks}},
-        "spec": {"unschedulable": True, "taints": [*_list_other_taints(seen), taint]},
+        "metadata": {"annotations": {DRAIN: _encode_marks(ours, cordoned_before=before)}},
+        "spec": {"unschedulable": True, "taints": [*seen.other_taints, taint]},
     }
 
 
-def _build_undrain_patch(seen: Json, reason: str, *, keep_cordon: bool) -> Json | None:
+def _build_undrain_patch(reason: str, before: NodeView | None, seen: _Node) -> Json | None:
     """What takes our drain back; None where our annotation does not stand."""
     _check_ours(seen, reason)
-    ours = _find_our_drain(seen)
-    if ours is None:
+    if seen.incident is None:
         return None
-    spec: dict[str, Any] = {"taints": _list_other_taints(seen) or None}
-    annotations = _get_child(seen, "metadata", "annotations")
-    if not (keep_cordon or ours.cordoned_before or annotations.get(SENTINEL_CORDONED) == "True"):
+    spec: dict[str, Any] = {"taints": seen.other_taints or None}
+    keep_cordon = before is not None and before.drained
+    if not (keep_cordon or seen.cordoned_before or seen.quarantined):
         spec["unschedulable"] = None
     return {"metadata": {"annotations": {DRAIN: None}}, "spec": spec}
 
 
-def _check_ours(seen: Json, reason: str) -> None:
+def _check_ours(seen: _Node, reason: str) -> None:
     """Raises :class:`SchedulerRefused` where another incident of ours holds the node."""
-    incident, ours = parse_reason_incident(reason), _find_our_drain(seen)
+    incident = parse_reason_incident(reason)
     if incident is None:
         raise SchedulerRefused(f"{format_one_line(reason)[:80]!r} is no reason of ours")
-    if ours is not None and parse_reason_incident(ours.reason) != incident:
-        raise SchedulerRefused(f"the node is drained for another incident: {ours.reason}")
-
-
-def _find_our_drain(seen: Json) -> _Ours | None:
-    """Our drain of the node, by the annotation; None for one that is not there or not ours."""
-    text = _get_child(seen, "metadata", "annotations").get(DRAIN)
-    marks = _parse_json(text) if isinstance(text, str) and len(text) <= MAX_MARKS else None
-    reason = marks.get("reason") if isinstance(marks, dict) else None
-    if (
-        not isinstance(marks, dict)
-        or not isinstance(reason, str)
-        or parse_reason_incident(reason) is None
-    ):
-        return None
-    before = _get_child(marks, "before").get("unschedulable") is True
-    return _Ours(format_one_line(reason)[:300], cordoned_before=before)
+    if seen.incident not in (None, incident):
+        raise SchedulerRefused(f"the node is drained for another incident: {seen.reason}")
 
 
 def _encode_marks(reason: str, *, cordoned_before: bool) -> str:
@@ -340,57 +352,9 @@ def _build_condition(reason: str) -> Json:
     }
 
 
-def _has_condition(seen: Json, reason: str) -> bool:
-    """Whether the condition of this incident's drain stands at the node."""
-    incident = parse_reason_incident(reason)
-    return any(
-        parse_reason_incident(str(one.get("message"))) == incident
-        for one in _iterate_conditions(seen)
-    )
-
-
-def _get_condition_time(seen: Json) -> datetime | None:
-    """Since when our condition stands at the node; None where it does not."""
-    times = (
-        parse_scheduler_time(one.get("lastTransitionTime"))
-        for one in _iterate_conditions(seen)
-        if parse_reason_incident(str(one.get("message"))) is not None
-    )
-    return next(times, None)
-
-
-def _iterate_conditions(seen: Json) -> Iterator[Json]:
-    """The conditions of our type."""
-    every = _iterate_objects(_get_child(seen, "status").get("conditions"))
-    return (one for one in every if one.get("type") == CONDITION)
-
-
 def _parse_category(reason: str) -> str:
     parts = reason.split(":")
     return parts[2] if len(parts) > 2 else "unknown"
-
-
-def _is_cordoned(seen: Json) -> bool:
-    return _get_child(seen, "spec").get("unschedulable") is True
-
-
-def _is_drained_by_us(seen: Json) -> bool:
-    """Whether a drain with our annotation holds new pods off, by the cordon or by the taint."""
-    return _find_our_drain(seen) is not None and (_is_cordoned(seen) or _is_tainted(seen))
-
-
-def _is_tainted(seen: Json) -> bool:
-    return len(_list_other_taints(seen)) < len(
-        list(_iterate_objects(_get_child(seen, "spec").get("taints")))
-    )
-
-
-def _list_other_taints(seen: Json) -> list[Json]:
-    return [
-        one
-        for one in _iterate_objects(_get_child(seen, "spec").get("taints"))
-        if one.get("key") != TAINT
-    ]
 
 
 def _parse_json(text: object) -> Any:  # noqa: ANN401 - what JSON can hold
@@ -421,10 +385,6 @@ def _get_child(parent: Json, *keys: str) -> Json:
         value = parent.get(key)
         parent = value if isinstance(value, dict) else {}
     return parent
-
-
-def _make_unknown_node_error(node: str) -> SchedulerRefused:
-    return SchedulerRefused(f"Kubernetes knows no node {node}")
 
 
 def open_scheduler(settings: Settings) -> KubernetesScheduler:

@@ -5,7 +5,8 @@ who want to know. It is called in the transaction that keeps the answer or the w
 rests on, so that neither is there without the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from triage.actions.services.rules import (
     choose_verb,
     find_broken_incident_rule,
     find_broken_node_rule,
-    is_contradicting,
+    find_contradiction,
     iterate_convicted,
 )
 from triage.actions.store import acts
@@ -29,20 +30,22 @@ from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
-from triage.errors import Conflict, NotFound, TriageError
+from triage.errors import Conflict, NotFound, Place, TriageError, Unprocessable
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.notice import Notice, render_notice
-from triage.services.context import ActingHooks
+from triage.services.context import ActingHooks, Context
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
+from triage.store.jobs import cluster_key
 from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
 
+MAX_REASON: Final = 1000
 SERVICE: Final = "triage"
 """Who acts where no person does."""
 _TOLD: Final = {
@@ -144,13 +147,12 @@ class ActWriter:
         if self.settings.act_mode in (ActMode.OFF, ActMode.DRY_RUN):
             return
         still = {one.node for one in iterate_convicted(standing)}
-        said = standing.incident.resolution
         for one in acts.list_incident_acts(self.session, standing.incident.id):
             if one.verb is Verb.UNDRAIN:
                 continue
-            if said is not None and is_contradicting(said, one.node, str(one.category)):
-                where = f" on {said.node}" if said.node else ""
-                self._refute(one, f"a person said that it was {said.category}{where}")
+            said = find_contradiction(standing.incident.resolution, one.node, one.category)
+            if said is not None:
+                self._refute(one, said)
             elif one.node not in still and not find_broken_incident_rule(standing, self.settings):
                 why = f"revision {standing.incident.revision} no longer convicts {one.node}"
                 self._refute(one, why)
@@ -177,10 +179,51 @@ class ActWriter:
         reason = (
             f"{number} acts proved wrong within a week, the last one {one.id} ({one.node}): {why}"
         )
-        if acts.begin_halt(self.session, one.cluster_id, self.now, SERVICE, reason, one.id):
-            audit.note(self.session, SERVICE, "actuator halted", one.id, self.now, {"why": reason})
+        if self._halt(one.cluster_id, SERVICE, reason, one.id):
             self._tell(one, f"The actuator stopped itself: {reason}")
             log.error("the actuator stopped itself", why=reason)
+
+    def _halt(self, cluster_id: int, by: str, why: str, act: str | None = None) -> bool:
+        """Stop acting on a cluster that is held; False where it is stopped already."""
+        if not acts.begin_halt(self.session, cluster_id, self.now, by, why, act):
+            return False
+        subject = act or self._cluster_in_words
+        audit.note(self.session, by, "actuator halted", subject, self.now, {"why": why})
+        return True
+
+    # --- a person stops it, and lets it go on
+
+    def halt_by_hand(self, by: str, reason: str) -> None:
+        """Do nothing more to nodes until it is resumed. Halted already, it stays so.
+
+        Raises :class:`Unprocessable` for a reason that is too long.
+        """
+        if len(reason) > MAX_REASON:
+            raise Unprocessable(
+                f"the reason has {len(reason):,} characters; at most {MAX_REASON:,} are kept",
+                hint="put the long story into a ticket",
+                places=(Place("body/reason", "too long"),),
+            )
+        self._halt(self._hold_act_cluster(), by, reason.strip() or "a person stopped it")
+
+    def resume(self, by: str) -> bool:
+        """Go on; False where it was not halted. Acts that were wrong are not counted again."""
+        ended = acts.end_halt(self.session, self._hold_act_cluster(), self.now, by)
+        if ended:
+            audit.note(self.session, by, "actuator resumed", self._cluster_in_words, self.now)
+        cluster, state = self.settings.act_cluster, ActionState.APPROVED
+        for one in acts.list_node_acts(self.session, cluster=cluster, state=state, limit=500):
+            work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
+        return ended
+
+    def _hold_act_cluster(self) -> int:
+        cluster_id = cluster_key(self.session, self.settings.act_cluster)
+        acts.hold_cluster(self.session, cluster_id)
+        return cluster_id
+
+    @property
+    def _cluster_in_words(self) -> str:
+        return self.settings.act_cluster or "(no cluster)"
 
     # --- acts, step by step
 
@@ -345,20 +388,19 @@ class ActWriter:
             lines += (f"It may be approved until {wire['expires_at']}.",)
         notice = Notice(event, self.now, line, lines, data, url, page="the act")
         there = incidents.find(self.session, one.incident_id) is not None
-        step = (
-            f"{one.state}/{self.now.isoformat()}" if one.state is not ActionState.DONE else "done"
-        )
+        step = f"{one.state}/{self.now.isoformat()}"
+        if one.state is ActionState.DONE:
+            step = "done"
+        of = one.incident_id if there else None
         # Not those that the hook of an incident named: an admin made the others.
         for receiving in subscriptions.list_by_event(self.session, str(event)):
             request = render_notice(notice, Target(Kind(receiving.kind), receiving.url))
-            if request is None:
-                continue
-            message_id = derive_message_id(one.id, step, event, receiving.id)
-            of = one.incident_id if there else None
-            write_message(
-                self.session, message_id, receiving.id, event, request, self.now,
-                incident_id=of, revision=one.revision,
-            )  # fmt: skip
+            if request is not None:
+                message_id = derive_message_id(one.id, step, event, receiving.id)
+                write_message(
+                    self.session, message_id, receiving.id, event, request, self.now,
+                    incident_id=of, revision=one.revision,
+                )  # fmt: skip
 
 
 def _make_decided_conflict(one: NodeActView) -> Conflict:
@@ -378,6 +420,13 @@ def _compose_headline(one: NodeActView) -> str:
     if one.state is ActionState.DONE:
         return f"{one.node} was {_DONE_IN_WORDS.get(one.verb, 'excluded')}: {one.why}"
     return f"Not done: {what}: {one.error or one.why}"
+
+
+@contextmanager
+def open_writer(ctx: Context) -> Iterator[ActWriter]:
+    """A writer of acts, in a transaction of its own."""
+    with ctx.database.writing() as session:
+        yield ActWriter(session, ctx.settings)
 
 
 class ActingOnNodes(ActingHooks):
@@ -406,3 +455,10 @@ class ActingOnNodes(ActingHooks):
         if found is None:
             return None
         return f"acts on nodes are halted since {found.at:%Y-%m-%d %H:%M}Z: {found.reason}"
+
+    def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
+        """Acts by verb and state, and whether they are halted."""
+        if settings.act_mode is ActMode.OFF:
+            return {}
+        halted = int(self.halted(session, settings) is not None)
+        return {"actuator_halted": halted, "acts": acts.count_acts_by_state(session)}

@@ -6,7 +6,7 @@ leaves a node that is drained for this incident: the next one only writes that d
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,6 +22,7 @@ from triage.actions.schedulers.interface import (
 )
 from triage.actions.services.acts import SERVICE, ActWriter
 from triage.actions.services.rules import (
+    HALTED,
     Broken,
     Rule,
     find_broken_incident_rule,
@@ -32,7 +33,7 @@ from triage.actions.services.rules import (
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.actions.store.evidence import load_standing
-from triage.clock import Jumps, read_steady_s, read_utc_now
+from triage.clock import Jumps, read_utc_now
 from triage.domain.acting import ENDED, ActionState, ActMode, Verb
 from triage.errors import Unavailable
 from triage.queue.claim import Claim
@@ -47,55 +48,12 @@ _SOON: Final = timedelta(seconds=30)
 _EXCLUDED_FOR: Final = timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
-    """How many nodes may be out because of us: within an hour, and at one time.
-
-    ``pool`` is how the scheduler shows the cluster just before, and ``num_acted`` how many acts
-    this process has done within an hour by a clock that nobody sets.
-    """
-
-    settings: Settings
-    pool: PoolView
-    num_acted: int
-
-    def beyond(self, session: Session, one: NodeActView, now: datetime) -> str | None:
-        """Why this node, too, is beyond the budget, in a clause; None where it is not.
-
-        Counted while the session holds the cluster: by the rows, which know what is about to be
-        done, and by the scheduler, which knows what services with other databases have done.
-        """
-        most_within_hour = self.settings.act_nodes_per_hour
-        most_out = max(1, int(self.settings.act_pool_share * self.pool.size))  # one always may be
-        doubt = describe_clock_doubt(session, now)
-        if doubt is not None:
-            return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
-        ours = acts.collect_nodes_out(session, one.cluster_id, now)
-        acted = acts.list_nodes_taken_since(session, one.cluster_id, now - _HOUR)
-        elsewhere = self.pool.out_since(now - _HOUR) - ours - set(acted) - {one.node}
-        within_hour = max(len(acted), self.num_acted) + len(elsewhere)
-        if within_hour >= most_within_hour:
-            return (
-                f"{within_hour} nodes were taken out within an hour, and"
-                f" TRIAGE_ACT_NODES_PER_HOUR is {most_within_hour}"
-            )
-        out = len((ours | set(self.pool.out)) - {one.node})
-        if out >= most_out:
-            return (
-                f"{out} of {self.pool.size} nodes are out because of triage, and"
-                f" TRIAGE_ACT_POOL_SHARE allows {most_out}"
-            )
-        return None
-
-
 class Hands:
     """What one process does to nodes. ``scheduler_of`` is asked when it is first needed."""
 
     def __init__(self, ctx: Context, scheduler_of: Callable[[], Scheduler | None]) -> None:
         self.ctx = ctx
         self.scheduler_of = scheduler_of
-        # By a clock that nobody sets: one that jumps on frees no budget.
-        self.acted_s: list[float] = []
         self.jumps = Jumps()
 
     def carry_out(self, claim: Claim) -> None:
@@ -103,7 +61,7 @@ class Hands:
         now = read_utc_now()
         jump = self.jumps.look()
         if jump:
-            # Acts of other processes are counted by their times: from now on a person decides.
+            # Acts are counted by their times: from now on a person decides.
             with self.ctx.database.writing() as session:
                 watch_clock(session, now, jump)
         with self.ctx.database.reading() as session:
@@ -148,9 +106,8 @@ class Hands:
 
     def _exclude(self, claim: Claim, one: NodeActView, scheduler: Scheduler | None) -> None:
         """Launchers are told by the row itself. It costs as much as a drain does."""
-        begun = self._begin(claim, one, None, self._budget(scheduler))
+        begun = self._begin(claim, one, None, self._read_pool(scheduler))
         if begun is not None:
-            self.acted_s.append(read_steady_s())
             with claim.finishing() as session:
                 self._done(session, begun, expires_at=read_utc_now() + _EXCLUDED_FOR)
 
@@ -165,15 +122,14 @@ class Hands:
             return
         drains = one.verb is Verb.DRAIN
         if one.state is ActionState.APPROVED:
-            budget = self._budget(scheduler) if drains else None
-            begun = self._begin(claim, one, seen, budget)
+            pool = self._read_pool(scheduler) if drains else None
+            begun = self._begin(claim, one, seen, pool)
             if begun is None:
                 return
             one = begun
         reason = format_act_reason(one.incident_id, one.category, one.confidence)
         if drains:
             scheduler.drain(one.node, reason)
-            self.acted_s.append(read_steady_s())
         else:
             scheduler.undrain(one.node, reason, self._before(one))
         self._record(claim, one, scheduler.node(one.node))
@@ -233,38 +189,32 @@ class Hands:
         names = {field.name for field in fields(NodeView)}
         return NodeView(**{key: it for key, it in drain.before.items() if key in names})
 
-    def _budget(self, scheduler: Scheduler | None) -> _Budget:
+    def _read_pool(self, scheduler: Scheduler | None) -> PoolView:
         """Without a scheduler, the nodes of the cluster are those that are on record."""
-        self.acted_s = [at for at in self.acted_s if at > read_steady_s() - _HOUR.total_seconds()]
         if scheduler is not None:
-            pool = scheduler.pool()
-        else:
-            with self.ctx.database.reading() as session:
-                pool = PoolView(acts.count_cluster_nodes(session, self.ctx.settings.act_cluster))
-        return _Budget(self.ctx.settings, pool, len(self.acted_s))
+            return scheduler.pool()
+        with self.ctx.database.reading() as session:
+            return PoolView(acts.count_cluster_nodes(session, self.ctx.settings.act_cluster))
 
     def _begin(
-        self, claim: Claim, one: NodeActView, seen: NodeView | None, budget: _Budget | None
+        self, claim: Claim, one: NodeActView, seen: NodeView | None, pool: PoolView | None
     ) -> NodeActView | None:
         """Claim the act, if it may be done now, with what it costs; as it stands then.
 
         None: it waits, or has ended. All rules are asked again, for much may have come since it
-        was decided.
+        was decided. Without ``pool`` it costs nothing.
         """
+        again_at = None
         with self.ctx.database.writing() as session:
             acts.hold_cluster(session, one.cluster_id)
             writer = self._writer(session)
             fresh = acts.find(session, one.id, locked=True)
-            again_at = None
             if fresh is not None and fresh.state is ActionState.APPROVED:
-                if self._is_hindered(writer, fresh, seen):
-                    again_at = writer.now + _SOON
-                fresh = writer.find(one.id)
-            if fresh is not None and fresh.state is ActionState.APPROVED and again_at is None:
-                over = None if budget is None or fresh.decided_by else budget.beyond(
-                    session, fresh, writer.now
-                )  # fmt: skip
-                if over is None:
+                broken = self._find_broken_rule(writer, fresh, seen)
+                over = None
+                if broken is None and pool is not None and not fresh.decided_by:
+                    over = _find_spent_budget(session, self.ctx.settings, pool, fresh, writer.now)
+                if broken is None and over is None:
                     acts.change(
                         session, fresh.id, fresh.state, state=ActionState.ACTING,
                         acted_at=writer.now, owner=claim.owner,
@@ -272,27 +222,27 @@ class Hands:
                     )  # fmt: skip
                     writer.note("act began", fresh)
                     return writer.find(fresh.id)
-                fresh = writer.propose(fresh, f"{fresh.why}; {over}")
+                if broken is None:
+                    fresh = writer.propose(fresh, f"{fresh.why}; {over}")
+                elif broken.rule in (Rule.HALTED, Rule.SETTLED):
+                    again_at = writer.now + _SOON
+                else:
+                    writer.end(fresh, ActionState.LEFT_ALONE, broken.why)
             if fresh is not None and fresh.state is ActionState.PROPOSED:
                 again_at = fresh.expires_at
         claim.finish(again_at=again_at)
         return None
 
-    def _is_hindered(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> bool:
-        """Whether an approved act has to wait; one that may not be done at all is ended."""
+    def _find_broken_rule(
+        self, writer: ActWriter, one: NodeActView, seen: NodeView | None
+    ) -> Broken | None:
+        """The first rule that an approved act does not keep by now."""
+        settings = self.ctx.settings
         halted = acts.find_halt(writer.session, one.cluster_id) is not None
         if one.verb is Verb.UNDRAIN:
-            return halted and one.decided_by is None
+            return HALTED if halted and one.decided_by is None else None
         if halted:
-            return True
-        broken = self._broken(writer, one, seen)
-        if broken is not None and broken.rule is not Rule.SETTLED:
-            writer.end(one, ActionState.LEFT_ALONE, broken.why)
-        return broken is not None and broken.rule is Rule.SETTLED
-
-    def _broken(self, writer: ActWriter, one: NodeActView, seen: NodeView | None) -> Broken | None:
-        """The first rule that the act does not keep by now."""
-        settings = self.ctx.settings
+            return HALTED
         broken = find_broken_mode_rule(settings, one.verb)
         if broken is not None or settings.act_mode is ActMode.DRY_RUN:
             return broken or Broken(Rule.MODE, "the mode is dry_run", "")
@@ -309,6 +259,37 @@ class Hands:
 
     def _writer(self, session: Session, now: datetime | None = None) -> ActWriter:
         return ActWriter(session, self.ctx.settings, now)
+
+
+def _find_spent_budget(
+    session: Session, settings: Settings, pool: PoolView, one: NodeActView, now: datetime
+) -> str | None:
+    """Why this node, too, is beyond the budget, in a clause; None where it is not.
+
+    Counted while the session holds the cluster: by the rows, which know what is about to be
+    done, and by ``pool``, how the scheduler shows the cluster just before, which knows what
+    services with other databases have done.
+    """
+    doubt = describe_clock_doubt(session, now)
+    if doubt is not None:
+        return f"the clock is in doubt ({doubt.partition(';')[0]}), so a person decides"
+    ours = acts.collect_nodes_out(session, one.cluster_id, now)
+    acted = acts.list_nodes_taken_since(session, one.cluster_id, now - _HOUR)
+    elsewhere = pool.out_since(now - _HOUR) - ours - set(acted) - {one.node}
+    within_hour = len(acted) + len(elsewhere)
+    if within_hour >= settings.act_nodes_per_hour:
+        return (
+            f"{within_hour} nodes were taken out within an hour, and"
+            f" TRIAGE_ACT_NODES_PER_HOUR is {settings.act_nodes_per_hour}"
+        )
+    most_out = max(1, int(settings.act_pool_share * pool.size))  # one always may be
+    out = len((ours | set(pool.out)) - {one.node})
+    if out >= most_out:
+        return (
+            f"{out} of {pool.size} nodes are out because of triage, and"
+            f" TRIAGE_ACT_POOL_SHARE allows {most_out}"
+        )
+    return None
 
 
 def _was_done(one: NodeActView, seen: NodeView) -> bool:

@@ -1,12 +1,9 @@
-"""What a person tells the actuator: act, yes, no, undo, stop, go on; and how acting stands."""
+"""What a person asks of the actuator, and how acting stands."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, Any, Final
-
-from sqlalchemy.orm import Session
 
 from triage.actions.services.acts import ActWriter
 from triage.actions.services.rules import (
@@ -24,15 +21,10 @@ from triage.actions.store.acts import HaltView, NodeActView
 from triage.actions.store.evidence import Standing, load_standing
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
-from triage.domain.states import WorkKind
 from triage.domain.wire import Count, Share, WireForm
-from triage.errors import Conflict, NotFound, Place, Unprocessable
+from triage.errors import Conflict, NotFound
 from triage.services.context import Context
-from triage.store.access import audit
-from triage.store.jobs import cluster_key
-from triage.store.work import table as work
 
-MAX_REASON: Final = 1000
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -87,52 +79,14 @@ class ActuatorView(WireForm):
     halted: HaltView | None
 
 
-def _decide_act(
-    decide: Callable[[ActWriter, NodeActView, str], NodeActView],
-    ctx: Context,
-    action_id: str,
-    by: str,
-    *,
-    also: Callable[[Session, NodeActView], None] | None = None,
-) -> NodeActView:
-    """Have a person decide about an act; ``also`` is called in the same transaction.
-
-    Raises :class:`NotFound`, and :class:`Conflict` for an act that does not stand so, or while the
-    actuator is halted.
-    """
-    with ctx.database.writing() as session:
-        writer = ActWriter(session, ctx.settings)
-        done = decide(writer, writer.find(action_id), by)
-        if also is not None:
-            also(session, done)
-    return done
-
-
-approve: Final = partial(_decide_act, ActWriter.approve)
-refuse: Final = partial(_decide_act, ActWriter.refuse)
-undo: Final = partial(_decide_act, ActWriter.undo)
-
-
-def ask(
-    ctx: Context,
-    incident_id: str,
-    wish: ActWish,
-    by: str,
-    *,
-    also: Callable[[Session, AskedActs], None] | None = None,
-) -> AskedActs:
+def ask(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
     """Have an act done on the convicted nodes of an incident; the scheduler is asked by a worker.
 
-    It needs no approval; all other rules hold. ``also`` is called in the same transaction. Raises
-    :class:`NotFound`, and :class:`Conflict` that says which rule is in the way and how to go on.
+    It needs no approval; all other rules hold. Raises :class:`NotFound`, and :class:`Conflict`
+    that says which rule is in the way and how to go on.
     """
-    with ctx.database.writing() as session:
-        asked = (_undrain if wish.verb is Verb.UNDRAIN else _act)(
-            ActWriter(session, ctx.settings), incident_id, wish, by
-        )
-        if also is not None:
-            also(session, asked)
-    return asked
+    wanted = _undrain if wish.verb is Verb.UNDRAIN else _act
+    return wanted(writer, incident_id, wish, by)
 
 
 def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedActs:
@@ -219,73 +173,25 @@ def _check(broken: Broken | None) -> None:
         raise broken.conflict()
 
 
-def halt(ctx: Context, by: str, reason: str) -> None:
-    """Stop: nothing more is done to nodes until it is resumed. Halted already, it stays so.
-
-    Raises :class:`Unprocessable` for a reason that is too long.
-    """
-    if len(reason) > MAX_REASON:
-        raise Unprocessable(
-            f"the reason has {len(reason):,} characters; at most {MAX_REASON:,} are kept",
-            hint="put the long story into a ticket",
-            places=(Place("body/reason", "too long"),),
-        )
-    now, why = read_utc_now(), reason.strip() or "a person stopped it"
-    with ctx.database.writing() as session:
-        cluster_id = _hold_act_cluster(ctx, session)
-        if acts.begin_halt(session, cluster_id, now, by, why):
-            audit.note(session, by, "actuator halted", _get_subject(ctx), now, {"why": why})
-
-
-def resume(ctx: Context, by: str) -> bool:
-    """Go on; False where it was not halted. Acts that were wrong before are not counted again."""
-    now, name = read_utc_now(), ctx.settings.act_cluster
-    with ctx.database.writing() as session:
-        ended = acts.end_halt(session, _hold_act_cluster(ctx, session), now, by)
-        if ended:
-            audit.note(session, by, "actuator resumed", _get_subject(ctx), now)
-        approved = acts.list_node_acts(session, cluster=name, state=ActionState.APPROVED, limit=500)
-        for one in approved:
-            work.enqueue(session, WorkKind.ACT, one.id, now)
-    return ended
-
-
-def _hold_act_cluster(ctx: Context, session: Session) -> int:
-    cluster_id = cluster_key(session, ctx.settings.act_cluster)
-    acts.hold_cluster(session, cluster_id)
-    return cluster_id
-
-
-def _get_subject(ctx: Context) -> str:
-    return ctx.settings.act_cluster or "(no cluster)"
-
-
 def read_actuator_view(ctx: Context) -> ActuatorView:
     """The actuator of the settings' cluster, as of now."""
     settings, now = ctx.settings, read_utc_now()
-    counted: dict[str, Any] = {"halted": None}
-    counted |= dict.fromkeys(("acted_within_hour", "nodes_out", "wrong_within_week"), 0)
     with ctx.database.reading() as session:
-        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
-        if cluster_id is not None:
-            counted = {
-                "acted_within_hour": len(
-                    acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)
-                ),
-                "nodes_out": len(acts.collect_nodes_out(session, cluster_id, now)),
-                "wrong_within_week": acts.count_wrong_acts(session, cluster_id, now),
-                "halted": acts.find_halt(session, cluster_id),
-            }
+        # Before the first job of the cluster; no cluster has this number.
+        cluster_id = acts.find_cluster_id(session, settings.act_cluster) or 0
         states = acts.count_acts_by_state(session)
-    return ActuatorView(
-        mode=settings.act_mode,
-        system=settings.act_system,
-        cluster=settings.act_cluster or None,
-        verbs=settings.act_verbs,
-        confidence=settings.act_confidence,
-        nodes_per_hour=settings.act_nodes_per_hour,
-        pool_share=settings.act_pool_share,
-        waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-        wrong_stop=settings.act_wrong_stop,
-        **counted,
-    )
+        return ActuatorView(
+            mode=settings.act_mode,
+            system=settings.act_system,
+            cluster=settings.act_cluster or None,
+            verbs=settings.act_verbs,
+            confidence=settings.act_confidence,
+            nodes_per_hour=settings.act_nodes_per_hour,
+            acted_within_hour=len(acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)),
+            pool_share=settings.act_pool_share,
+            nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
+            waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
+            wrong_within_week=acts.count_wrong_acts(session, cluster_id, now),
+            wrong_stop=settings.act_wrong_stop,
+            halted=acts.find_halt(session, cluster_id),
+        )

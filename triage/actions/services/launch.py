@@ -7,7 +7,6 @@ starts the same job a day later has had the time to fix it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,27 +14,20 @@ from sqlalchemy.orm import Session
 
 from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import last_repairs
-from triage.actions.store.launch import get_failure_time, iterate_convicted_since, list_acted_on
+from triage.actions.store.launch import (
+    FailedStart,
+    iterate_convicted_since,
+    list_acted_on,
+    load_failed_start,
+)
 from triage.clock import read_utc_now
 from triage.domain.caller import Caller
-from triage.domain.category import OF_THE_NODE
 from triage.domain.hosts import is_host_name
-from triage.domain.launch import (
-    ACTION_OF,
-    Launch,
-    LaunchDecision,
-    LaunchStatus,
-    LeftOut,
-    Recommendation,
-    RecommendedAction,
-)
-from triage.domain.restart import Restart, RestartDecision
-from triage.domain.states import IncidentState
+from triage.domain.launch import Launch, LaunchDecision, LaunchStatus, LeftOut
+from triage.domain.restart import RestartDecision
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.incidents import incidents
-from triage.store.incidents.starts import find_restart
-from triage.store.views import IncidentView
 
 _HELD: Final = timedelta(hours=24)
 _WAIT_HOLDS: Final = timedelta(hours=1)
@@ -43,19 +35,7 @@ _AGAIN_S: Final = 60.0
 # An answer that is still being made.
 _SOON_S: Final = 5.0
 _FEW: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    """The newest failure of a job, with what its answer says of the next start.
-
-    ``settled`` is whether its answer is there, or will not come.
-    """
-
-    incident: IncidentView
-    restart: Restart | None
-    failed_at: datetime
-    settled: bool
+_STOPPED: Final = frozenset({LaunchDecision.STOP, LaunchDecision.WAIT})
 
 
 def on_launch(
@@ -73,14 +53,8 @@ def on_launch(
         by_node = {one.node: one for one in _iterate_left_out(session, of or "", newest, now)}
     excluded = tuple(by_node[name] for name in sorted(by_node))
     decision, why, again_s = _decide_launch(newest, excluded, now)
-    action, status, restart = RecommendedAction.CONTINUE, LaunchStatus.COMPLETED, None
-    if newest is not None:
-        restart, action = newest.restart, RecommendedAction.UNKNOWN
-        if not newest.settled:
-            status = LaunchStatus.IN_FLIGHT
-        elif restart is not None:
-            action = ACTION_OF[restart.decision]
-    stopped = decision in {LaunchDecision.STOP, LaunchDecision.WAIT}
+    restart = newest.restart if newest else None
+    settled = newest is None or newest.settled
     return Launch(
         job_id=job_id,
         cluster=of,
@@ -90,16 +64,15 @@ def on_launch(
         why=why,
         retries_left=restart.retries_left if restart else None,
         incident_id=newest.incident.id if newest else None,
-        status=status,
-        recommendation=Recommendation(action),
-        may_join=None if node is None else not stopped and node not in by_node,
+        status=LaunchStatus.COMPLETED if settled else LaunchStatus.IN_FLIGHT,
+        may_join=None if node is None else decision not in _STOPPED and node not in by_node,
         again_s=again_s,
     )
 
 
 def _find_newest_failure(
     session: Session, caller: Caller, job_id: str, cluster: str | None
-) -> _Newest | None:
+) -> FailedStart | None:
     found = incidents.list_incidents(
         session, job_id=job_id, cluster=caller.asks(cluster), limit=_FEW
     )
@@ -109,17 +82,11 @@ def _find_newest_failure(
         raise Conflict(
             f"several clusters have a job {job_id!r}: {names}", hint="name one with cluster="
         )
-    if not found:
-        return None
-    first = found[0]
-    settled = first.state in {IncidentState.READY, IncidentState.FAILED}
-    return _Newest(
-        first, find_restart(session, first.id), get_failure_time(session, first), settled
-    )
+    return load_failed_start(session, found[0]) if found else None
 
 
 def _iterate_left_out(
-    session: Session, cluster: str, newest: _Newest | None, now: datetime
+    session: Session, cluster: str, newest: FailedStart | None, now: datetime
 ) -> Iterator[LeftOut]:
     """Nodes that the start should not get: by the answer to the job's own failure, by those of
     other jobs of the cluster, by acts of ours; the later ones of one node stand above.
@@ -129,37 +96,24 @@ def _iterate_left_out(
         return
     since = now - _HELD
     by_acts, taken_back = list_acted_on(session, cluster_id, since, now)
-    for one in (
-        *_iterate_left_out_by_answer(session, cluster_id, newest, since),
-        *iterate_convicted_since(session, cluster_id, since, _HELD),
-    ):
+    by_answers = list(iterate_convicted_since(session, cluster_id, since, _HELD))
+    if newest is not None and newest.restart is not None and newest.failed_at >= since:
+        mended = last_repairs(session, cluster_id, newest.restart.exclude)
+        why, until = "the last failure of this job points at it", newest.failed_at + _HELD
+        by_answers[:0] = [
+            LeftOut(node, why, newest.incident.id, until)
+            for node in newest.restart.exclude
+            if not newest.is_cleared(node)
+            and mended.get(node, newest.failed_at) <= newest.failed_at
+        ]
+    for one in by_answers:
         if is_host_name(one.node) and (one.incident_id, one.node) not in taken_back:
             yield one
     yield from by_acts
 
 
-def _iterate_left_out_by_answer(
-    session: Session, cluster_id: int, newest: _Newest | None, since: datetime
-) -> Iterator[LeftOut]:
-    """Nodes that the newest answer leaves out of the next start of this job, unless a person said
-    that it was no trouble of a node, or of another one, or mended them since.
-    """
-    if newest is None or newest.restart is None or newest.failed_at < since:
-        return
-    incident, nodes = newest.incident, newest.restart.exclude
-    said = incident.resolution
-    mended = last_repairs(session, cluster_id, nodes) if nodes else {}
-    for node in nodes:
-        cleared = said is not None and (
-            said.category not in set(OF_THE_NODE) or said.node not in (None, node)
-        )
-        if not cleared and mended.get(node, newest.failed_at) <= newest.failed_at:
-            why = "the last failure of this job points at it"
-            yield LeftOut(node, why, incident.id, newest.failed_at + _HELD)
-
-
 def _decide_launch(
-    newest: _Newest | None, excluded: tuple[LeftOut, ...], now: datetime
+    newest: FailedStart | None, excluded: tuple[LeftOut, ...], now: datetime
 ) -> tuple[LaunchDecision, str, float | None]:
     """The decision, why, and when to ask again."""
     start = LaunchDecision.START_WITHOUT if excluded else LaunchDecision.START

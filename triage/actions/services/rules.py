@@ -134,22 +134,15 @@ def find_broken_node_rule(
     booted_at: datetime | None = None,
 ) -> Broken | None:  # fmt: skip
     """The first rule that a convicted node does not keep; ``booted_at`` is its last start."""
-    return next(_iterate_broken_node_rules(standing, one, settings, now, booted_at), None)
-
-
-def _iterate_broken_node_rules(
-    standing: Standing, one: Convicted, settings: Settings, now: datetime,
-    booted_at: datetime | None,
-) -> Iterator[Broken]:  # fmt: skip
-    said, node, failed_at = standing.incident.resolution, one.node, standing.failed_at
-    if said is not None and is_contradicting(said, node, one.category):
-        why = f"a person said that it was {said.category}{f' on {said.node}' if said.node else ''}"
-        yield Broken(Rule.RESOLVED, why, "resolve the incident again if that was a mistake")
+    node, failed_at = one.node, standing.failed_at
+    said = find_contradiction(standing.incident.resolution, node, one.category)
+    if said is not None:
+        return Broken(Rule.RESOLVED, said, "resolve the incident again if that was a mistake")
     if one.category not in HARDWARE:
         why = f"{one.category} is no cause in hardware"
-        yield Broken(Rule.CATEGORY, why, "nothing is to be taken out")
+        return Broken(Rule.CATEGORY, why, "nothing is to be taken out")
     if one.confidence < settings.act_confidence:
-        yield Broken(
+        return Broken(
             Rule.CONFIDENCE,
             f"{node} is convicted at {one.confidence:.2f}, below TRIAGE_ACT_CONFIDENCE"
             f" ({settings.act_confidence:.2f})",
@@ -157,20 +150,18 @@ def _iterate_broken_node_rules(
         )
     if not NODE.fullmatch(node):
         why = "the node's name is not one that may go into a command"
-        yield Broken(Rule.NAME, why, _BY_HAND)
+        return Broken(Rule.NAME, why, _BY_HAND)
     # The failure may be too long ago to say anything of the node as it is now.
-    repaired, as_it_is = (
-        standing.repaired.get(node),
-        f"look at the node as it is now, then {_BY_HAND}",
-    )
+    repaired = standing.repaired.get(node)
+    as_it_is = f"look at the node as it is now, then {_BY_HAND}"
     if repaired is not None and repaired >= failed_at:
         why = f"{node} was repaired at {_format_minute(repaired)}, after this failure"
-        yield Broken(Rule.FRESH, why, f"if it was not, {_BY_HAND}")
+        return Broken(Rule.FRESH, why, f"if it was not, {_BY_HAND}")
     if booted_at is not None and booted_at > failed_at:
         why = f"{node} was started at {_format_minute(booted_at)}, after this failure"
-        yield Broken(Rule.FRESH, why, as_it_is)
+        return Broken(Rule.FRESH, why, as_it_is)
     if now - failed_at > timedelta(hours=settings.act_max_age):
-        yield Broken(
+        return Broken(
             Rule.FRESH,
             f"the failure of {_format_minute(failed_at)} is longer ago than TRIAGE_ACT_MAX_AGE"
             f" ({settings.act_max_age:g} h)",
@@ -179,7 +170,7 @@ def _iterate_broken_node_rules(
     # Somebody who may speak of the node has to have brought what speaks against it.
     source = standing.sources.get(node, Source())
     if source.foreign is not None:
-        yield Broken(
+        return Broken(
             Rule.BOUND,
             f"what speaks against {node} was brought by {source.foreign}",
             "have the scheduler's hook name the job's nodes with a token that is not bound to the"
@@ -187,7 +178,8 @@ def _iterate_broken_node_rules(
         )
     if not source.by_name:
         why = f"no line that was read names {node}: it is known by the number of a rank alone"
-        yield Broken(Rule.PLACED, why, f"look at the node, then {_BY_HAND}")
+        return Broken(Rule.PLACED, why, f"look at the node, then {_BY_HAND}")
+    return None
 
 
 def _format_minute(at: datetime) -> str:
@@ -202,14 +194,17 @@ def choose_verb(settings: Settings) -> Verb | None:
     return next((verb for verb in usable if verb in settings.act_verbs), None)
 
 
-def is_contradicting(resolution: ResolutionView, node: str, category: str) -> bool:
-    """Whether a person's word means that taking this node out was wrong.
+def find_contradiction(resolution: ResolutionView | None, node: str, category: str) -> str | None:
+    """What a person said that means that taking this node out was wrong, in a clause, or None.
 
     It was no hardware, another node, or the network between nodes where a part of the node was
     blamed. Another part of the same node is still that node.
     """
-    if resolution.category not in HARDWARE:
-        return True
-    if resolution.node is not None:
-        return resolution.node != node
-    return resolution.category == Category.NETWORK and category != Category.NETWORK
+    if resolution is None:
+        return None
+    network = resolution.category == Category.NETWORK and category != Category.NETWORK
+    another = network if resolution.node is None else resolution.node != node
+    if resolution.category in HARDWARE and not another:
+        return None
+    where = f" on {resolution.node}" if resolution.node else ""
+    return f"a person said that it was {resolution.category}{where}"

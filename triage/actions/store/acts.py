@@ -51,7 +51,6 @@ class NodeActView(WireForm):
     acted_at: datetime | None
     ended_at: datetime | None
     undoes: Annotated[str | None, "The act that this one takes back."]
-    owner: Annotated[str | None, UNSENT]
     command: Annotated[str | None, "The same for a shell."]
     error: str | None
     before: Annotated[dict[str, Any] | None, "The node as it was found."]

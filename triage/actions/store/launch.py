@@ -1,6 +1,7 @@
 """Nodes that a start should not get: convicted lately and not mended, or taken out by our acts."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, or_, select
@@ -12,12 +13,43 @@ from triage.actions.store.evidence import choose_failure_time
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.launch import LeftOut
+from triage.domain.restart import Restart
+from triage.domain.states import IncidentState
 from triage.store.incidents.repeats import build_accused_condition
+from triage.store.incidents.starts import find_restart
 from triage.store.views import IncidentView
 
 # Convictions that are looked at, the newest, and of each node: verdicts are long.
 MOST_READ = 2000
 MOST_OF_NODE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStart:
+    """The newest failure of a job, with what its answer says of the next start."""
+
+    incident: IncidentView
+    restart: Restart | None
+    failed_at: datetime
+
+    @property
+    def settled(self) -> bool:
+        """Whether its answer is there, or will not come."""
+        return self.incident.state in {IncidentState.READY, IncidentState.FAILED}
+
+    def is_cleared(self, node: str) -> bool:
+        """Whether a person said that it was no trouble of a node, or that of another one."""
+        said = self.incident.resolution
+        return said is not None and (
+            said.category not in set(OF_THE_NODE) or said.node not in (None, node)
+        )
+
+
+def load_failed_start(session: Session, incident: IncidentView) -> FailedStart:
+    """The failure that an incident is about."""
+    key = session.scalar(select(Incident.key).where(Incident.id == incident.id))
+    failed_at = choose_failure_time(incident.verdict, key or "", incident.created_at)
+    return FailedStart(incident, find_restart(session, incident.id), failed_at)
 
 
 def iterate_convicted_since(
@@ -108,9 +140,3 @@ def list_acted_on(
         why = f"{done} for {row.category} ({row.id}); `triage act undo {row.id}` takes it back"
         out[row.node] = LeftOut(row.node, why, row.incident_id, row.expires_at)
     return list(out.values()), back
-
-
-def get_failure_time(session: Session, incident: IncidentView) -> datetime:
-    """When the job of an incident failed."""
-    key = session.scalar(select(Incident.key).where(Incident.id == incident.id))
-    return choose_failure_time(incident.verdict, key or "", incident.created_at)

@@ -35,12 +35,11 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
     while True:
         with ctx.database.reading() as session:
             receiving = subscriptions.find(session, subscription_id)
-            not_before = subscriptions.find_not_before(session, subscription_id)
             waiting = deliveries.list_pending(session, subscription_id)
         if receiving is None or receiving.disabled_at is not None or not waiting:
             return
         now = read_utc_now()
-        message, again_at = _choose_next(receiving, not_before, waiting, now)
+        message, again_at = _choose_next(receiving, waiting, now)
         if message is None:
             claim.finish(again_at)
             return
@@ -54,27 +53,17 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
 
 
 def _choose_next(
-    receiving: SubscriptionView,
-    not_before: datetime | None,
-    waiting: list[DeliveryView],
-    now: datetime,
+    receiving: SubscriptionView, waiting: list[DeliveryView], now: datetime
 ) -> tuple[DeliveryView | None, datetime | None]:
     """The message that is sent next, None for none yet; then also when one is due."""
     state = schedule.ReceiverState(
         failing=receiving.failing_since is not None,
         tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
-        not_before=not_before,
+        not_before=receiving.not_before,
     )
-    pending = [
-        schedule.Pending(number, d.created_at, d.tried_at, d.next_at or now)
-        for number, d in enumerate(waiting)
-    ]
-    due = schedule.select_due_deliveries(pending, state, now)
-    if due:
-        return waiting[due[0].delivery_id], None
-    return None, min(
-        schedule.compute_due_time(one, state, now, oldest=one.delivery_id == 0) for one in pending
-    )
+    due = schedule.compute_due_times([one.next_at or now for one in waiting], state, now)
+    first = next((one for one, at in zip(waiting, due, strict=True) if at <= now), None)
+    return first, None if first else min(due)
 
 
 def _is_superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:

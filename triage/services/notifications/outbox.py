@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from triage.domain.report import Answer
 from triage.domain.states import WorkKind
 from triage.domain.wire import format_iso_utc
-from triage.notify.headline import collect_next_steps
+from triage.notify.headline import add_answer
 from triage.notify.message import Event, Kind, Message, Request, Target, derive_message_id
 from triage.notify.notice import Notice, render_notice
 from triage.notify.registry import get_receiver, render
@@ -42,7 +42,7 @@ def tell(
 
     ``previous`` is the answer before, for receivers that keep a state.
     """
-    wanting = subscriptions.list_wanting(session, incident_id, str(event))
+    wanting = subscriptions.list_by_event(session, str(event), incident_id)
     incident = incidents.find(session, incident_id)
     if not wanting or incident is None:
         return
@@ -123,10 +123,7 @@ def make_message(
     previous: Answer | None = None,
 ) -> Message:
     """What ``event`` says of an incident whose newest answer is ``newest``."""
-    answer = None if newest is None else newest.reported()
-    steps = None if answer is None else collect_next_steps(answer)
-    base = settings.public_url.rstrip("/")
-    return Message(
+    message = Message(
         event=event,
         at=now,
         incident_id=incident.id,
@@ -135,19 +132,13 @@ def make_message(
         revision=incident.revision,
         provisional=incident.provisional,
         state=str(incident.state),
-        verdict=None if answer is None else answer.verdict,
-        suspects=() if answer is None else answer.suspects,
-        url=f"{base}/incidents/{incident.id}",
-        actions=() if steps is None else steps.actions,
-        coverage_text="" if steps is None else steps.coverage_text,
+        url=f"{settings.public_url.rstrip('/')}/incidents/{incident.id}",
         reason=incident.reason,
         resolution=None if incident.resolution is None else incident.resolution.to_dict(),
-        next_step="" if steps is None else steps.next_step,
         previous_verdict=None if previous is None else previous.verdict,
         previous_suspects=() if previous is None else previous.suspects,
-        restart=None if answer is None else answer.restart,
-        seen_first=() if steps is None else steps.seen_first,
     )
+    return message if newest is None else add_answer(message, newest.reported())
 
 
 _MINUTE: Final = timedelta(minutes=1)

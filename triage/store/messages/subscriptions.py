@@ -5,12 +5,12 @@ Address, routing key and secrets are sealed in the rows
 again with its key.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import or_, select, tuple_, update
+from sqlalchemy import ColumnElement, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Subscription
@@ -93,7 +93,7 @@ def list_subscriptions(
     query = select(Subscription).order_by(Subscription.created_at, Subscription.id).limit(limit)
     if after is not None:
         query = query.where(tuple_(Subscription.created_at, Subscription.id) > after)
-    return _make_views(session, session.scalars(query))
+    return [view(session, row) for row in session.scalars(query)]
 
 
 def list_callbacks(session: Session, key_id: str) -> list[str]:
@@ -104,27 +104,20 @@ def list_callbacks(session: Session, key_id: str) -> list[str]:
     return list(session.scalars(rows.order_by(Subscription.id)))
 
 
-def list_wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:
-    """Who is told of this event of this incident."""
-    rows = session.scalars(
-        select(Subscription)
-        .where(Subscription.disabled_at.is_(None))
-        .where(or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id))
-        .order_by(Subscription.created_at, Subscription.id)
-    )
-    return [
-        one for one in _make_views(session, rows) if event in one.events and one.disabled_at is None
-    ]
+def list_by_event(
+    session: Session, event: str, incident_id: str | None = None
+) -> list[SubscriptionView]:
+    """Who is told of this event, of this incident where it is of one."""
+    of_it = or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id)
+    found = list_active(session, of_it)
+    return [one for one in found if event in one.events and one.disabled_at is None]
 
 
-def list_active(session: Session) -> list[SubscriptionView]:
+def list_active(session: Session, *conditions: ColumnElement[bool]) -> list[SubscriptionView]:
     """Who is sent anything at all."""
-    rows = session.scalars(
-        select(Subscription)
-        .where(Subscription.disabled_at.is_(None))
-        .order_by(Subscription.created_at, Subscription.id)
-    )
-    return _make_views(session, rows)
+    query = select(Subscription).where(Subscription.disabled_at.is_(None), *conditions)
+    rows = session.scalars(query.order_by(Subscription.created_at, Subscription.id))
+    return [view(session, row) for row in rows]
 
 
 def keep_callbacks(session: Session, incident_id: str) -> None:
@@ -135,18 +128,6 @@ def keep_callbacks(session: Session, incident_id: str) -> None:
         .values(incident_id=None, events=[])
         .execution_options(synchronize_session=False)
     )
-
-
-def list_by_event(session: Session, event: str) -> list[SubscriptionView]:
-    """Who is told of this event, where it is of no incident."""
-    rows = session.scalars(
-        select(Subscription)
-        .where(Subscription.disabled_at.is_(None), Subscription.incident_id.is_(None))
-        .order_by(Subscription.created_at, Subscription.id)
-    )
-    return [
-        one for one in _make_views(session, rows) if event in one.events and one.disabled_at is None
-    ]
 
 
 def remove(session: Session, subscription_id: str) -> bool:
@@ -172,16 +153,6 @@ def set_failing(
     if row is not None:
         row.failing_since = None if since is None else (row.failing_since or since)
         row.not_before = not_before
-
-
-def find_not_before(session: Session, subscription_id: str) -> datetime | None:
-    """Before when its receiver asked not to be called."""
-    row = session.get(Subscription, subscription_id)
-    return None if row is None else row.not_before
-
-
-def _make_views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
-    return [view(session, row) for row in rows]
 
 
 def view(session: Session, row: Subscription) -> SubscriptionView:

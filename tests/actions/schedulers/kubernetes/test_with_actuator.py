@@ -7,7 +7,6 @@ import pytest
 from tests.actions.sites import NODE, Site
 from tests.support.kube import Kube
 from triage.actions.schedulers.kubernetes import DRAIN, KubernetesScheduler
-from triage.actions.services import decide
 
 # Reasons name incidents, whose ids are others each time: no recording holds them.
 pytestmark = pytest.mark.parametrize("kube", ["in memory", "real"], indirect=True)
@@ -34,7 +33,7 @@ def test_a_convicted_node_is_drained_and_given_back(site: Site, kube: Kube) -> N
     assert marks["reason"].startswith(f"triage:{incident}:")
     assert not any(kube.node(other)["spec"].get("unschedulable") for other in OTHERS)
 
-    decide.undo(site.ctx, act.id, "key_ann")
+    site.decide("undo", act.id)
     site.work()
     assert site.states() == [("drain", "undone"), ("undrain", "done")]
     node = kube.node(NODE)
