@@ -23,7 +23,7 @@ from triage.api.routers import (
 )
 from triage.fleet.api import answers, intake, lists
 from triage.fleet.api.metrics import FleetGauges
-from triage.fleet.render.page.style import FLEET_CSS
+from triage.fleet.render.texts import FLEET_CSS
 from triage.fleet.services.gauges import read_figures
 from triage.fleet.web import fleet as fleet_pages
 from triage.fleet.web import nodes as node_pages
