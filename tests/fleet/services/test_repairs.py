@@ -14,7 +14,7 @@ from triage.fleet.render.terminal import format_standing_lines, repair_lines
 from triage.fleet.services.answers import look_at_fleet, look_at_standings
 from triage.fleet.services.health.due_list import list_check_rows
 from triage.fleet.services.hooks import select_priors
-from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.store import checks
 from triage.services.context import Context
 from triage.store import jobs

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.repairs.words import describe_repair_action, describe_repair_cause
 
 Wire = Mapping[str, Any]

@@ -42,7 +42,7 @@ from triage.fleet.services.answers import (
     make_fleet_report,
 )
 from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
-from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.store.record import map_cluster_keys
 from triage.render.pictures.markup import Html, make_element, trust_markup

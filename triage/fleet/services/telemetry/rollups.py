@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from triage.domain.wire import Count, Rounded, SentAs, WireForm
-from triage.fleet.services.telemetry.day import GROWTHS, Hours, average_hours
+from triage.fleet.services.telemetry.cells import GROWTHS, Hours, average_hours
 from triage.fleet.store import telemetry
 from triage.statistics.daily_cycle import Agreement, DailyCycle, fit_daily_cycle, measure_agreement
 
