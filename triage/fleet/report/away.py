@@ -5,24 +5,24 @@ kept apart: in sample, a fact, and the forecast for the next period of the same 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Annotated, Final
+from dataclasses import dataclass, fields
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from triage.domain.arrays import Flags
-from triage.domain.wire import UNSENT, Count, Share
+from triage.domain.wire import Count
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
 from triage.fleet.record.faults import Faults, faults_of
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.rates import Origin, OriginCount
-from triage.statistics.away.forecast import SparesAt, SparesForecast, forecast_spares
+from triage.statistics.away.forecast import SparesForecast, forecast_spares
 from triage.statistics.away.methods import SparesCost, compute_spares_costs
 from triage.statistics.away.steps import cut_outages
 from triage.statistics.estimate import Estimate
-from triage.statistics.next_period import Drift, estimate_next_events
+from triage.statistics.next_period import estimate_next_events
 from triage.statistics.rates import estimate_mtti
 from triage.statistics.spares import (
     CONFIDENCES,
@@ -49,7 +49,7 @@ class AwayOf:
 
 
 @dataclass(frozen=True, slots=True)
-class NodesAway:
+class NodesAway(SparesForecast):
     """Spares of the record's nodes at 99 %: ``in_sample`` sufficed, ``forecast`` will.
 
     ``departures`` is how many times nodes went away, alone or together; ``looks`` how many
@@ -58,21 +58,13 @@ class NodesAway:
     share of held-out time that each covered; ``method`` is that of the forecast.
     """
 
-    num_nodes: Count
-    outages: Count
-    departures: Count
-    looks: float
-    mean_away: float
-    confidence: Share
-    in_sample: Count
-    in_sample_covers: Share
-    forecast: Estimate
-    method: str
-    methods: tuple[SparesAt, ...]
-    drift: Drift
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "num_nodes", "outages", "departures", "looks", "mean_away", "confidence", "in_sample",
+        "in_sample_covers", "forecast", "method", "methods", "drift", "costs", "groups",
+    )  # fmt: skip
+
     costs: tuple[SparesCost, ...]
     groups: tuple[AwayOf, ...]
-    found: Annotated[SparesForecast, UNSENT] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +88,15 @@ def measure_nodes_away(record: FleetRecord) -> NodesAway | None:
     found = _forecast_rows(faults, every, faults.num_nodes, walk=True)
     foretold = found.law.quantile(found.confidence)
     return NodesAway(
-        faults.num_nodes,
-        found.outages,
-        found.departures,
-        found.looks,
-        found.mean_away,
-        found.confidence,
-        found.in_sample,
-        found.seen.covered(found.in_sample),
-        found.forecast,
-        found.method,
-        found.methods,
-        found.drift,
-        compute_spares_costs(
+        **{one.name: getattr(found, one.name) for one in fields(found)},
+        costs=compute_spares_costs(
             found.seen,
             found.law,
             found.in_sample,
             min(foretold, faults.num_nodes),
             gpus_per_node=record.gpus_per_node,
         ),
-        tuple(iterate_away_groups(record, faults)),
-        found,
+        groups=tuple(iterate_away_groups(record, faults)),
     )
 
 
@@ -125,7 +105,7 @@ def estimate_next_period(seen: Exposed, found: NodesAway | None) -> NextPeriod |
     if not seen.period_h:
         return None
     days = seen.period_h / 24
-    began = np.empty(0) if found is None else found.found.began
+    began = np.empty(0) if found is None else found.began
     return NextPeriod(
         days,
         estimate_next_events(seen.at_h / 24, days, unit="stops"),
@@ -245,15 +225,15 @@ def collect_record_repairs(record: FleetRecord, seen: Exposed) -> Repairs:
 
 def _own_rows(absent: NodesAway, mending: Repairs) -> list[SpareRow]:
     """What will suffice, and what did, by the record's own outages; nothing without one."""
-    found, nodes = absent.found, absent.num_nodes
-    if not found.outages:
+    nodes = absent.num_nodes
+    if not absent.outages:
         return []
-    rate = len(found.began) / (nodes * found.seen.days) * 1e3
-    foretold = [int(found.at(one).value or 0) for one in CONFIDENCES]
-    sufficed = [found.seen.quantile(one) for one in CONFIDENCES]
-    known = found.forecast.value is not None
+    rate = len(absent.began) / (nodes * absent.seen.days) * 1e3
+    foretold = [int(absent.at(one).value or 0) for one in CONFIDENCES]
+    sufficed = [absent.seen.quantile(one) for one in CONFIDENCES]
+    known = absent.forecast.value is not None
     rows = [("forecast", foretold), ("record", sufficed)] if known else [("record", sufficed)]
-    each, down = mending.mean_days.value or 0.0, found.mean_away
+    each, down = mending.mean_days.value or 0.0, absent.mean_away
     return [
         SpareRow(basis, each, rate, Spares(nodes, down, at_95, at_99, at_999, 100 * at_99 / nodes))
         for basis, (at_95, at_99, at_999) in rows

@@ -5,8 +5,8 @@ interval too. Assumes that the nodes to come fail as those of the record did.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypedDict
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Final, TypedDict
 
 from triage.domain.wire import Count, SentAs, Share, Time, WireForm, format_iso_utc
 from triage.errors import UsageError
@@ -51,21 +51,20 @@ class ProjectionAnswer(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointAnswer(WireForm):
+class CheckpointAnswer(CheckpointPlan):
     """How often to checkpoint a job of ``num_gpus`` (None: of no known size), and what is lost.
 
     ``young`` and ``daly`` are seconds of work between two checkpoints; ``loss`` is the share of
     time that checkpoints, lost work and restarts take at Young's.
     """
 
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "num_gpus", "mtti", "cost_s", "restart_s", "young", "daly", "loss",
+        "loss_without_restart", "warnings",
+    )  # fmt: skip
+
     num_gpus: int | None
     mtti: Estimate
-    cost_s: float
-    restart_s: float
-    young: Estimate
-    daly: Estimate
-    loss: Estimate
-    loss_without_restart: Estimate
     warnings: tuple[str, ...]
 
 
@@ -142,18 +141,9 @@ def checkpoints_for(
     else:
         one = project_size(report, size, rate)
         mtti, warnings = one.mtti, one.warnings
-    plan: CheckpointPlan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
-    return CheckpointAnswer(
-        num_gpus=size,
-        mtti=mtti,
-        cost_s=cost_s,
-        restart_s=restart_s,
-        young=plan.young,
-        daly=plan.daly,
-        loss=plan.loss,
-        loss_without_restart=plan.loss_without_restart,
-        warnings=warnings,
-    )
+    plan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
+    own = {one.name: getattr(plan, one.name) for one in fields(plan)}
+    return CheckpointAnswer(**own, num_gpus=size, mtti=mtti, warnings=warnings)
 
 
 def spares_for(
@@ -201,16 +191,16 @@ def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spar
     absent = report.away
     if absent is None or not absent.outages:
         return []
-    found, scale = absent.found, nodes / absent.num_nodes
+    scale = nodes / absent.num_nodes
     rate = _get_outage_rate(report)
-    forecast = found.at(confidence)
+    forecast = absent.at(confidence)
     if scale != 1:
         said = f"taken in proportion from the {absent.num_nodes:,} nodes of the record"
         forecast = replace(
             forecast.growing(lambda one: float(math.ceil(one * scale)), forecast.unit),
             notes=(*forecast.notes, said),
         )
-    sufficed = float(math.ceil(found.seen.quantile(confidence) * scale))
+    sufficed = float(math.ceil(absent.seen.quantile(confidence) * scale))
     record = Estimate(sufficed, None, None, absent.departures, forecast.unit, forecast.level)
     down = absent.mean_away * scale
     return [
