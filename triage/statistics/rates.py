@@ -144,7 +144,7 @@ def _compute_p_value(first: int, second: int, factor: float, share: float) -> fl
 def adjust_p_values(p_values: F64) -> F64:
     """p-values after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995), in the same order.
 
-    >>> adjusted(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    >>> adjust_p_values(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
     num = len(p_values)

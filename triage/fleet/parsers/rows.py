@@ -227,7 +227,7 @@ def shorten_foreign_text(text: str) -> str:
 def remove_names(text: str, nodes: Iterable[str]) -> str:
     """A text without these names: a node called ``gpu003`` says nothing of a GPU.
 
-    >>> without_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
+    >>> remove_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
     'Node  has been rebooted, gpu0031 not'
     """
     lowered = text.lower()

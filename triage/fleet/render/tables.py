@@ -74,11 +74,11 @@ class _CellFormatter(Formatter):
         """The text of a cell or a head."""
         if match := _FIELD.fullmatch(text):
             value = find_field(fields, match[1])
-            return _str_or_markup(self.format_field(value, match[2]) if match[2] else value)
+            return _convert_cell(self.format_field(value, match[2]) if match[2] else value)
         return self.vformat(text, (), fields)
 
 
-def _str_or_markup(value: Any) -> str:  # noqa: ANN401 - a field
+def _convert_cell(value: Any) -> str:  # noqa: ANN401 - a field
     """Text as it is, markup too; other values as text."""
     return value if isinstance(value, str) else str(value)
 
@@ -93,7 +93,7 @@ def load_tables() -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def word(kind: str, name: str) -> str:
+def find_word(kind: str, name: str) -> str:
     """A word for a name, as ``tables.toml`` has it; the name itself where it has none."""
     return str(load_tables()["words"][kind].get(name, name))
 

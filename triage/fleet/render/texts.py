@@ -10,7 +10,7 @@ from typing import Final
 from jinja2 import Environment
 
 from triage.domain.counts import count
-from triage.fleet.render.tables import load_tables, word
+from triage.fleet.render.tables import find_word, load_tables
 from triage.fleet.render.words import FORMATS, Wire, format_share, mark, with_interval
 from triage.render.page.templates import make_environment
 from triage.render.pictures.markup import Html
@@ -54,7 +54,7 @@ def draw_markup(template: str, macro: str, *values: object) -> Html:
 def load_environment(*, markup: bool = True) -> Environment:
     """The templates with the words of a fleet as filters; values are escaped in ``markup``."""
     made = make_environment(_FOLDER, autoescape=markup)
-    made.filters |= FORMATS | {kind: partial(word, kind) for kind in load_tables()["words"]}
+    made.filters |= FORMATS | {kind: partial(find_word, kind) for kind in load_tables()["words"]}
     made.filters |= {
         "accused_leaves": _list_accused_leaves,
         "best_founded": _choose_best_founded,

@@ -154,7 +154,7 @@ def _strip_unit(text: str) -> str:
     return number if number and not any(map(str.isdigit, unit)) else text
 
 
-def with_whole_interval(estimate: Estimate | None) -> str:
+def format_whole(estimate: Estimate | None) -> str:
     """An estimate of nodes or events: ``12 (9 to 17)``."""
     return with_interval(estimate, lambda value: f"{value:,.0f}")
 
@@ -227,6 +227,6 @@ FORMATS: Final[dict[str, Callable[..., str]]] = {
     "some": lambda value: format_figure(value) if value else "",
     "told_share": _format_told_share,
     "unit": format_by_unit,
-    "whole": with_whole_interval,
+    "whole": format_whole,
 }
 """How a field is worded, by the names that tables and templates use."""
