@@ -19,8 +19,7 @@ import pandas as pd
 from triage.fleet.record.columns import Floats
 from triage.fleet.record.faults import faults_of
 from triage.fleet.repairs.features import compute_features
-from triage.fleet.repairs.judged import Judged, judge_chances
-from triage.fleet.repairs.model import walk_forward
+from triage.fleet.repairs.model import Judged, judge_chances, walk_forward
 from triage.fleet.repairs.returns import Returns, build_returns
 from triage.reliability import record_from_frames
 

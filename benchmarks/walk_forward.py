@@ -31,8 +31,8 @@ from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames
 from triage.fleet.standings.forecast import COUNTS, HORIZON_DAYS, count_later_faults, count_scores
-from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
+from triage.fleet.standings.strikes import build_history
 
 START: Final = pd.Timestamp("2026-01-01", tz="UTC")
 FIRST_DAYS: Final = 56.0

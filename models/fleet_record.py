@@ -68,7 +68,7 @@ class Repair(Base):
     """What somebody did to a node: a note or a ticket that says so.
 
     ``at`` is when it was done, to the second; ``action`` is a
-    :class:`triage.fleet.domain.repair.RepairAction`. ``key_id`` is the token that told it.
+    :class:`triage.fleet.domain.cause.RepairAction`. ``key_id`` is the token that told it.
     """
 
     __tablename__ = "repair"

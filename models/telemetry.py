@@ -12,7 +12,7 @@ class TelemetryDay(Base):
     ``day`` counts from 1970-01-01 in UTC; ``node`` is empty for what is of the cluster alone.
 
     Minutes are summed over GPUs, growth over all parts. ``hours`` holds step time and inlet
-    temperature by the hour where there are any (``triage.fleet.services.telemetry.day``).
+    temperature by the hour where there are any (``triage.fleet.services.telemetry.cells``).
     ``link_recovery_growth`` is None in rows of a release before.
     """
 

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triage.domain.category import Category
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.columns import Accusation, Accusations, Interruptions, Outages, Runs
 
 DAY_NS: Final = 86_400 * 10**9

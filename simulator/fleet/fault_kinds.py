@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 
 _Cause, _Action = OutageCause, RepairAction
 

@@ -21,8 +21,7 @@ from simulator.fleet.places import SimulatedPlaces
 from simulator.fleet.repair_model import RepairModel
 from simulator.fleet.truth import FaultSource, PartMove, TrueFault, TrueStay
 from simulator.fleet.wish import FaultModel, FleetWish
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 
 _WARM_UP_DAYS: Final = 60.0
 # Measured of 400 servers: half of the failures within a week come within half a day.

@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.fleet.fault_kinds import FaultKind
 from simulator.fleet.wish import FaultModel, FleetWish
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import RepairAction
 
 _SHAPE: Final = 0.46
 _LONGEST_DAYS: Final = 135.0

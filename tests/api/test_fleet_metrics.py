@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_client.core import GaugeMetricFamily
 
 from tests.api.service import Service, context_at, serving
 from tests.fleet.services.small_fleet import END, keep_fleet
@@ -15,7 +16,7 @@ from triage.api.metrics import Metrics
 from triage.clock import read_utc_now
 from triage.fleet.api.metrics import AGE, FleetGauges
 from triage.fleet.services.answers import look_at_fleet
-from triage.fleet.services.gauges import GAUGES, Figure, list_gauges
+from triage.fleet.services.gauges import GAUGES, list_gauges
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "examples" / "grafana" / "fleet.json").read_text("utf-8"))
@@ -73,22 +74,23 @@ def test_an_empty_fleet_bounds_no_rate(tmp_path: Path) -> None:
     ctx.close()
 
     assert "triage_fleet_mtti_seconds" not in told
-    assert set(told["triage_fleet_interruptions"].values.values()) == {0}
+    assert {one.value for one in told["triage_fleet_interruptions"].samples} == {0}
 
 
 def test_labels_are_few(service: Service) -> None:
     for one in list_gauges(look_at_fleet(service.ctx)):
-        assert len(one.values) <= 18, one.name
-        assert one.label in (None, "bound", "row", "standing", "kind", "state")
+        assert len(one.samples) <= 18, one.name
+        labels = {label for sample in one.samples for label in sample.labels}
+        assert labels <= {"bound", "row", "standing", "kind", "state"}
 
 
 def test_nobody_waits_for_the_figures() -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow() -> list[Figure]:
+    def slow() -> list[GaugeMetricFamily]:
         begun.set()
         go_on.wait(60)
-        return [Figure("triage_fleet_runs", None, {"": 3.0})]
+        return [GaugeMetricFamily("triage_fleet_runs", "Runs.", value=3.0)]
 
     metrics = Metrics(dict, [FleetGauges(slow)])
     assert b"triage_fleet_runs" not in metrics.text()
@@ -105,7 +107,7 @@ def test_nobody_waits_for_the_figures() -> None:
 def test_they_are_worked_out_once_in_a_while_and_one_at_a_time() -> None:
     calls = []
 
-    def counted() -> list[Figure]:
+    def counted() -> list[GaugeMetricFamily]:
         calls.append(1)
         return []
 
@@ -121,9 +123,10 @@ def test_they_are_worked_out_once_in_a_while_and_one_at_a_time() -> None:
 
 
 def test_what_fails_leaves_the_old_figures_and_their_age() -> None:
-    answers = [[Figure("triage_fleet_runs", None, {"": 3.0})], RuntimeError("no database")]
+    runs = GaugeMetricFamily("triage_fleet_runs", "Runs.", value=3.0)
+    answers = [[runs], RuntimeError("no database")]
 
-    def read() -> list[Figure]:
+    def read() -> list[GaugeMetricFamily]:
         found = answers.pop(0)
         if isinstance(found, Exception):
             raise found

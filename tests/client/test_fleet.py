@@ -12,7 +12,7 @@ from triage.cli.main import main
 from triage.client import Client
 from triage.domain.wire import format_iso_utc
 from triage.errors import Unprocessable
-from triage.fleet.render import frames
+from triage.fleet.render import notebook
 from triage.fleet.standings.places import place_rates
 from triage.fleet.standings.standing import place_of
 
@@ -70,7 +70,7 @@ def test_a_table_has_its_columns_full_or_empty(client, fleet, name):
     empty = client.fleet(since=SINCE, until=END, cluster="nobody")
     for one in (fleet, empty):
         found = getattr(one, name)
-        assert {column: str(kind) for column, kind in found.dtypes.items()} == frames.FRAMES[
+        assert {column: str(kind) for column, kind in found.dtypes.items()} == notebook.FRAMES[
             name
         ].columns
     assert len(getattr(fleet, name)) > 0
@@ -201,10 +201,10 @@ def test_places_are_a_table_where_there_are_several(fleet):
     rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")}, per=1000.0)
     standings = {"places": [place_of(row).to_dict() for row in rows]}
 
-    places = frames.FRAMES["places"].build({"standings": standings})
+    places = notebook.FRAMES["places"].build({"standings": standings})
 
     assert {name: str(kind) for name, kind in places.dtypes.items()} == dict(
-        frames.FRAMES["places"].columns
+        notebook.FRAMES["places"].columns
     )
     assert places["name"].tolist() == ["a", "b"]
     assert fleet.places.empty

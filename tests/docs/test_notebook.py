@@ -13,8 +13,7 @@ from triage.client import Client
 from triage.client.exports import tables as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
-from triage.fleet.render import frames as frames_of_fleet
-from triage.fleet.render.notebook import FleetPictures, FleetView
+from triage.fleet.render.notebook import FRAMES, FleetPictures, FleetView
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
 from triage.render.pictures.alone import ReportPictures
@@ -42,7 +41,7 @@ TABLES = {
     "`.sent`": tables.SENT,
     "`client.incidents()`": tables.INCIDENTS,
     "`triage.similar()`": tables.SIMILAR,
-    **{f"`fleet.{name}`": one.columns for name, one in frames_of_fleet.FRAMES.items()},
+    **{f"`fleet.{name}`": one.columns for name, one in FRAMES.items()},
     **{f"`store.{kind}()`": plain_columns(kind) for kind in exported.TABLES},
 }
 GROUP = re.compile(r"([A-Za-z0-9]+(?:\[us, UTC\])?): ((?:`[^`]+`(?:, )?)+)")

@@ -22,13 +22,16 @@ from triage.domain.llama3 import (
     LLAMA3_UNEXPECTED,
     Parent,
 )
-from triage.statistics.checkpoint import compute_daly_s, compute_young_s, estimate_loss
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
+    compute_daly_s,
     compute_downtime_budget_min,
     compute_expected_ettr,
+    compute_young_s,
+    estimate_loss,
     solve_longest_restart_s,
 )
+from triage.statistics.hours_of_day import compute_silence_probability
 from triage.statistics.projection import (
     Limits,
     compute_gpu_limit,
@@ -37,7 +40,6 @@ from triage.statistics.projection import (
     estimate_run_survival,
 )
 from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
-from triage.statistics.silent_days import compute_silence_probability
 from triage.statistics.spares import (
     estimate_spares_in_repair,
     solve_spares_for_availability,

@@ -18,7 +18,7 @@ from tests.notify.test_golden import GOLDEN, TARGETS
 from triage.domain.standing import FleetStandings, Grade, PartKind, RepeatedPart, Standing
 from triage.domain.wire import format_iso_utc
 from triage.errors import Unprocessable
-from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
+from triage.fleet.render.sentences import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
 from triage.notify.message import DEFAULT_EVENTS, Event, Kind, check_events

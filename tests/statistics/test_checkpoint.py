@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.checkpoint import (
+from triage.statistics.ettr import (
     compute_daly_s,
     compute_young_s,
     estimate_loss,

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from triage.errors import UsageError
-from triage.statistics.checkpoint import compute_young_s
 from triage.statistics.ettr import (
     RunCosts,
     compute_downtime_budget_min,
     compute_expected_ettr,
+    compute_young_s,
     measure_ettr,
     solve_longest_restart_s,
 )

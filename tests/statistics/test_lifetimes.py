@@ -13,7 +13,7 @@ ENDED = np.array([1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
 
 
 def test_the_curve_of_freireich_s_data() -> None:
-    found = estimate_survival_curve(WEEKS, ENDED, unit="weeks")
+    found = estimate_survival_curve(WEEKS, ENDED)
 
     assert found.times == (6, 7, 10, 13, 16, 22, 23)
     printed = [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482]

@@ -22,8 +22,8 @@ from triage.api.routers import (
 )
 from triage.fleet.api import answers, intake, lists
 from triage.fleet.api.metrics import FleetGauges
-from triage.fleet.render.page.style import FLEET_CSS
-from triage.fleet.services.gauges import read_figures
+from triage.fleet.render.texts import FLEET_CSS
+from triage.fleet.services.gauges import read_gauges
 from triage.fleet.web import fleet as fleet_pages
 from triage.fleet.web import nodes as node_pages
 from triage.fleet.web import overview as overview_pages
@@ -54,7 +54,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     Raises :class:`UsageError` for a setting that cannot be.
     """
     make_callback_guard(ctx.settings)
-    gauges = [FleetGauges(partial(read_figures, ctx))]
+    gauges = [FleetGauges(partial(read_gauges, ctx))]
     app = build_app(ctx, Parts(_ROUTES, PAGES, gauges), open_access=open_access)
     mount.add_to(
         app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.list_acts_of_incident

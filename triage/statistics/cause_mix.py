@@ -15,7 +15,7 @@ from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED, Parent
 from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, check_level
+from triage.statistics.estimate import OUTSIDE, Estimate
 from triage.statistics.rates import adjust_p_values
 
 # The chi-square law wants this many expected in each cell.
@@ -98,18 +98,17 @@ def compare_cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> Cau
     return CauseMix(rows, total, without_row, *_test_whole(ours, total))
 
 
-def estimate_share(count: int, total: int, *, level: float = LEVEL) -> Estimate:
+def estimate_share(count: int, total: int) -> Estimate:
     """``count`` of ``total`` with its exact (Clopper-Pearson) interval."""
     from scipy.stats import beta
 
-    outside = check_level(level)
     if not 0 <= count <= total:
         raise UsageError(f"{count} of {total} is no share")
     if not total:
-        return Estimate(None, None, None, 0, "share", level, ("nothing was counted",))
-    low = float(beta.ppf(outside / 2, count, total - count + 1)) if count else 0.0
-    high = float(beta.ppf(1 - outside / 2, count + 1, total - count)) if count < total else 1.0
-    return Estimate(count / total, low, high, count, "share", level)
+        return Estimate(None, None, None, 0, "share", notes=("nothing was counted",))
+    low = float(beta.ppf(OUTSIDE / 2, count, total - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - OUTSIDE / 2, count + 1, total - count)) if count < total else 1.0
+    return Estimate(count / total, low, high, count, "share")
 
 
 def _test_rows(ours: Mapping[str, int], total: int) -> dict[str, float]:

@@ -117,9 +117,7 @@ class DailyCycle(WireForm):
     notes: tuple[str, ...] = ()
 
 
-def fit_daily_cycle(
-    hours: npt.ArrayLike, values: npt.ArrayLike, *, false_alarm: float = FALSE_ALARM
-) -> DailyCycle:
+def fit_daily_cycle(hours: npt.ArrayLike, values: npt.ArrayLike) -> DailyCycle:
     """Fit a series of ``values`` at ``hours`` (any order; hour 0 is a midnight).
 
     What is not a number is left out. At least 24 samples over three days are needed. Series of
@@ -149,7 +147,7 @@ def fit_daily_cycle(
         _estimate_relative_amplitude(fit.amplitude, error, mean, len(hour)),
         _estimate_peak_hour(fit, error, len(hour)),
         mean,
-        p_value < false_alarm and p_periodogram < false_alarm,
+        p_value < FALSE_ALARM and p_periodogram < FALSE_ALARM,
         p_value,
         p_periodogram,
         rho,

@@ -15,7 +15,7 @@ import numpy as np
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, check_level
+from triage.statistics.estimate import OUTSIDE, Estimate
 from triage.statistics.rates import count_bounds, estimate_mtti, estimate_rate
 
 # Below one expected event a window, the chi-square law of the test is no longer a good one.
@@ -94,9 +94,7 @@ def measure_dispersion(
 
 
 @lru_cache(maxsize=4096)
-def compute_wider_bounds(
-    events: int, factor: float, *, level: float = LEVEL
-) -> tuple[float, float]:
+def compute_wider_bounds(events: int, factor: float) -> tuple[float, float]:
     """Expected counts between which ``events`` is no surprise, at variance = factor x mean.
 
     A negative binomial of that variance takes the place of the Poisson law; at factor 1 the
@@ -105,17 +103,16 @@ def compute_wider_bounds(
     from scipy.optimize import brentq
     from scipy.stats import nbinom
 
-    outside = check_level(level)
-    low, high = count_bounds(events, level=level)
+    low, high = count_bounds(events)
     if factor <= 1 + 1e-6:
         return low, high
     success = 1 / factor
 
     def at_least(mean: float) -> float:
-        return float(nbinom.sf(events - 1, mean / (factor - 1), success)) - outside / 2
+        return float(nbinom.sf(events - 1, mean / (factor - 1), success)) - OUTSIDE / 2
 
     def at_most(mean: float) -> float:
-        return float(nbinom.cdf(events, mean / (factor - 1), success)) - outside / 2
+        return float(nbinom.cdf(events, mean / (factor - 1), success)) - OUTSIDE / 2
 
     reach = high + 20 * factor * (1 + events**0.5)
     # In the widest clusters even a mean of so many gives them too seldom: the bound lies at no
@@ -132,31 +129,28 @@ def estimate_wider_rate(
     *,
     unit: str,
     per: float = 1.0,
-    level: float = LEVEL,
 ) -> Estimate:
     """:func:`triage.statistics.rates.estimate_rate` with the interval of clustered events."""
-    plain = estimate_rate(events, exposure, unit=unit, per=per, level=level)
+    plain = estimate_rate(events, exposure, unit=unit, per=per)
     if factor <= 1 or exposure <= 0:
         return plain
-    low, high = (
-        bound * per / exposure for bound in compute_wider_bounds(events, factor, level=level)
-    )
+    low, high = (bound * per / exposure for bound in compute_wider_bounds(events, factor))
     return Estimate(
-        plain.value, low, high, events, unit, level, (*plain.notes, _describe_widening(factor))
+        plain.value, low, high, events, unit, notes=(*plain.notes, _describe_widening(factor))
     )
 
 
 def estimate_wider_mtti(
-    events: int, exposure: float, factor: float, *, unit: str = "h", level: float = LEVEL
+    events: int, exposure: float, factor: float, *, unit: str = "h"
 ) -> Estimate:
     """:func:`triage.statistics.rates.estimate_mtti` with the interval of clustered events."""
-    plain = estimate_mtti(events, exposure, unit=unit, level=level)
+    plain = estimate_mtti(events, exposure, unit=unit)
     if factor <= 1 or exposure <= 0:
         return plain
-    fewest, most = compute_wider_bounds(events, factor, level=level)
+    fewest, most = compute_wider_bounds(events, factor)
     high = None if events == 0 or fewest <= 0 else exposure / fewest
     notes = (*plain.notes, _describe_widening(factor))
-    return Estimate(plain.value, exposure / most, high, events, unit, level, notes)
+    return Estimate(plain.value, exposure / most, high, events, unit, notes=notes)
 
 
 def _describe_widening(factor: float) -> str:

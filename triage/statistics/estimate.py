@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from triage.domain.wire import Share, WireForm
-from triage.errors import UsageError
 
 LEVEL: Final = 0.95
-"""Two-sided confidence of every interval, unless the call says otherwise."""
+"""Two-sided confidence of every interval."""
+OUTSIDE: Final = 1 - LEVEL
+"""The share that lies outside."""
 NOTHING_SEEN: Final = "no event was seen: only a bound can be given"
 NO_EXPOSURE: Final = "no exposure is known: nothing can be estimated"
 
@@ -51,10 +52,3 @@ def _apply_change(change: Callable[[float], float], value: float | None) -> floa
         return None
     changed = change(value)
     return changed if math.isfinite(changed) else None
-
-
-def check_level(level: float) -> float:
-    """``1 - level``, the share outside; raises UsageError outside (0, 1)."""
-    if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, not at {level}")
-    return 1 - level

@@ -6,6 +6,7 @@ time has nothing to do with its failing.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.estimate import LEVEL, Estimate, check_level
+from triage.statistics.estimate import LEVEL, OUTSIDE, Estimate
 
 _MIN_EVENTS = 5
 # Shapes searched for; what lies outside is said as the bound.
@@ -37,56 +38,44 @@ class Survival(WireForm):
     num_censored: int
 
 
-def estimate_survival_curve(
-    times: F64, failed: Flags, *, unit: str = "h", level: float = LEVEL, points: int = 0
-) -> Survival:
+def estimate_survival_curve(times: F64, failed: Flags, *, points: int = 0) -> Survival:
     """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
 
     ``points`` thins a long curve to about this many steps for a picture, ends kept; 0 keeps all.
-    Raises UsageError for times below zero or columns that differ in length. scipy's ``ecdf``
-    gives the same curve and band, and warns where the band has no bound.
+    Raises UsageError for times below zero or columns that differ in length.
     """
+    from scipy.stats import CensoredData, ecdf
+
     lived, failed = _check_lifetimes(times, failed)
-    outside = check_level(level)
     num_failed, num_cut = int(failed.sum()), int((~failed).sum())
     if not num_failed:
-        none = Estimate(None, None, None, 0, unit, level, ("nothing failed: no curve",))
+        none = Estimate(None, None, None, 0, "h", notes=("nothing failed: no curve",))
         return Survival((), (), (), (), none, 0, num_cut)
-    at, deaths = np.unique(lived[failed], return_counts=True)
-    at_risk = len(lived) - np.searchsorted(np.sort(lived), at)
-    alive = np.asarray(np.cumprod(1 - deaths / at_risk), np.float64)
-    low, high = _compute_band(alive, deaths, at_risk, outside)
-    median = Estimate(
-        _find_median_time(at, alive),
-        _find_median_time(at, low),
-        _find_median_time(at, high),
-        num_failed,
-        unit,
-        level,
+    curve = ecdf(CensoredData(uncensored=lived[failed], right=lived[~failed])).sf
+    with warnings.catch_warnings():  # where nobody is left the band has no bound
+        warnings.simplefilter("ignore", RuntimeWarning)
+        band = curve.confidence_interval(LEVEL, method="log-log")
+    steps = np.isin(curve.quantiles, lived[failed])
+    at, alive, low, high = (
+        np.asarray(column[steps], np.float64)
+        for column in (
+            curve.quantiles,
+            curve.probabilities,
+            band.low.probabilities,
+            band.high.probabilities,
+        )
     )
+    median = [_find_median_time(at, column) for column in (alive, low, high)]
     kept = _thin_indices(len(at), points)
     return Survival(
-        _convert_floats(at[kept]),
-        _convert_floats(alive[kept]),
+        tuple(at[kept].tolist()),
+        tuple(alive[kept].tolist()),
         _convert_known(low[kept]),
         _convert_known(high[kept]),
-        median,
+        Estimate(median[0], median[1], median[2], num_failed, "h"),
         num_failed,
         num_cut,
     )
-
-
-def _compute_band(alive: F64, deaths: I64, at_risk: I64, outside: float) -> tuple[F64, F64]:
-    """Greenwood's variance on the log-log scale; no bounds where nobody is left."""
-    from scipy.stats import norm
-
-    low, high = np.full(len(alive), np.nan), np.full(len(alive), np.nan)
-    left = at_risk > deaths
-    variance = np.cumsum(deaths[left] / (at_risk[left] * (at_risk[left] - deaths[left])))
-    logs = np.log(alive[left])
-    half = float(norm.ppf(1 - outside / 2)) * np.sqrt(variance) / -logs
-    low[left], high[left] = np.exp(logs * np.exp(half)), np.exp(logs * np.exp(-half))
-    return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +91,7 @@ class WeibullShape(WireForm):
     reading: str | None
 
 
-def fit_weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
+def fit_weibull_shape(times: F64, failed: Flags) -> WeibullShape:
     """Maximum likelihood with censoring, and the interval of the profile likelihood.
 
     scipy fits the shape but gives no interval, hence the profile here. Times of zero are taken
@@ -112,22 +101,19 @@ def fit_weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> Wei
     from scipy.stats import chi2
 
     lived, failed = _check_lifetimes(times, failed)
-    outside = check_level(level)
     num_failed = int(failed.sum())
     different = len(np.unique(lived[failed]))
     if num_failed < _MIN_EVENTS or different < 2:
         note = (f"not fitted: {num_failed} failures at {different} times are too few",)
-        return WeibullShape(
-            Estimate(None, None, None, num_failed, "shape", level, note), None, None
-        )
+        return WeibullShape(Estimate(None, None, None, num_failed, "shape", notes=note), None, None)
     longest = float(lived.max())
     logs = np.log(np.maximum(lived / longest, 1e-6))
     profile = _Profile(logs, float(logs[failed].sum()), num_failed)
     best = float(brentq(profile.slope, *_SHAPES)) if profile.turns() else _SHAPES[1]
-    floor = profile.height(best) - float(chi2.ppf(1 - outside, 1)) / 2
+    floor = profile.height(best) - float(chi2.ppf(1 - OUTSIDE, 1)) / 2
     low = _find_crossing(profile, floor, _SHAPES[0], best)
     high = _find_crossing(profile, floor, _SHAPES[1], best)
-    shape = Estimate(best, low, high, num_failed, "shape", level)
+    shape = Estimate(best, low, high, num_failed, "shape")
     scale = longest * math.exp(profile.log_scale(best))
     return WeibullShape(shape, scale, _interpret_shape(low, high))
 
@@ -191,10 +177,6 @@ def _thin_indices(length: int, points: int) -> I64:
     if points <= 1 or length <= points:
         return np.arange(length)
     return np.unique(np.linspace(0, length - 1, points).round().astype(np.int64))
-
-
-def _convert_floats(values: F64) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
 
 
 def _convert_known(values: F64) -> tuple[float | None, ...]:

@@ -17,7 +17,7 @@ from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.dispersion import measure_dispersion
-from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, check_level
+from triage.statistics.estimate import LEVEL, NOTHING_SEEN, OUTSIDE, Estimate
 
 DRIFT: Final = 0.4
 """Standard deviation of the logarithm of the ratio of two periods' true rates."""
@@ -37,25 +37,20 @@ class Drift(WireForm):
     p_value: float | None
 
 
-def compute_ratio_bounds(
-    effective: float, *, level: float = LEVEL, drift: float = DRIFT
-) -> tuple[float, float]:
+def compute_ratio_bounds(effective: float) -> tuple[float, float]:
     """Bounds of a later period's mean over this one's, where both are worth ``effective`` events.
 
     The ratio of two gamma variates (Fisher's F), as of two Poisson counts around one rate that
-    itself moves by ``judge_drift``.
+    itself moves by ``DRIFT``.
     """
     from scipy.stats import f as fisher
 
-    outside = check_level(level)
-    freedom = 4 / (2 / max(effective, 1e-9) + drift**2)
-    low, high = fisher.ppf([outside / 2, 1 - outside / 2], freedom, freedom)
+    freedom = 4 / (2 / max(effective, 1e-9) + DRIFT**2)
+    low, high = fisher.ppf([OUTSIDE / 2, 1 - OUTSIDE / 2], freedom, freedom)
     return float(low), float(high)
 
 
-def estimate_next_events(
-    at_days: F64, days: float, *, unit: str = "events", level: float = LEVEL
-) -> Estimate:
+def estimate_next_events(at_days: F64, days: float, *, unit: str = "events") -> Estimate:
     """Events in the ``days`` after a record of as many, from the times of those in it.
 
     Contains the count of the next period in 95 of 100 such periods. After no event there is
@@ -65,9 +60,9 @@ def estimate_next_events(
     events = int(counts.sum())
     spread = measure_dispersion(counts).factor
     if not events:
-        high = math.ceil(-math.log(check_level(level) / 2) * 2)
-        return Estimate(None, 0.0, float(high), 0, unit, level, (NOTHING_SEEN,))
-    low, high_ratio = compute_ratio_bounds(events / spread, level=level)
+        high = math.ceil(-math.log(OUTSIDE / 2) * 2)
+        return Estimate(None, 0.0, float(high), 0, unit, notes=(NOTHING_SEEN,))
+    low, high_ratio = compute_ratio_bounds(events / spread)
     notes = (f"bursts: variance {spread:.1f} x mean",) if spread > 1 else ()
     return Estimate(
         float(events),
@@ -75,12 +70,11 @@ def estimate_next_events(
         float(math.ceil(events * high_ratio)),
         events,
         unit,
-        level,
-        notes,
+        notes=notes,
     )
 
 
-def judge_drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
+def judge_drift(at_days: F64, days: float) -> Drift:
     """Whether the later half differs from the earlier beyond bursts, by a normal test of logs."""
     from scipy.stats import norm
 
@@ -89,15 +83,15 @@ def judge_drift(at_days: F64, days: float, *, level: float = LEVEL) -> Drift:
     events = first + second
     if min(first, second) < 1 or events < _MIN_EVENTS:
         why = f"{events} events are too few to tell a drift"
-        return Drift(None, Estimate(None, None, None, events, "ratio", level, (why,)), None)
+        return Drift(None, Estimate(None, None, None, events, "ratio", notes=(why,)), None)
     spread = _estimate_detrended_dispersion(counts)
     ratio = second / first
     error = math.sqrt(spread * (1 / first + 1 / second))
-    reach = float(norm.ppf((1 + level) / 2)) * error
+    reach = float(norm.ppf((1 + LEVEL) / 2)) * error
     p_value = float(2 * norm.sf(abs(math.log(ratio)) / error))
-    way = "steady" if p_value >= 1 - level else "rose" if ratio > 1 else "fell"
+    way = "steady" if p_value >= OUTSIDE else "rose" if ratio > 1 else "fell"
     low, high = ratio * math.exp(-reach), ratio * math.exp(reach)
-    return Drift(way, Estimate(ratio, low, high, events, "ratio", level), p_value)
+    return Drift(way, Estimate(ratio, low, high, events, "ratio"), p_value)
 
 
 def _estimate_detrended_dispersion(counts: I64) -> float:

@@ -15,58 +15,52 @@ from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import (
-    LEVEL,
     NO_EXPOSURE,
     NOTHING_SEEN,
+    OUTSIDE,
     Estimate,
-    check_level,
 )
 
 HOURS_PER_YEAR = 8_760.0
 
 
-def estimate_rate(
-    events: int, exposure: float, *, unit: str, per: float = 1.0, level: float = LEVEL
-) -> Estimate:
+def estimate_rate(events: int, exposure: float, *, unit: str, per: float = 1.0) -> Estimate:
     """Events per ``per`` units of exposure; ``unit`` words it: ``per 1,000 node-days``.
 
     After no event the value is None and only ``high`` bounds the rate. Raises UsageError for a
     count or an exposure below zero.
     """
-    low, high = count_bounds(events, level=level)
+    low, high = count_bounds(events)
     if not _is_usable_exposure(exposure):
-        return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
+        return Estimate(None, None, None, events, unit, notes=(NO_EXPOSURE,))
     scale = per / exposure
     if events == 0:
-        return Estimate(None, 0.0, high * scale, 0, unit, level, (NOTHING_SEEN,))
-    return Estimate(events * scale, low * scale, high * scale, events, unit, level)
+        return Estimate(None, 0.0, high * scale, 0, unit, notes=(NOTHING_SEEN,))
+    return Estimate(events * scale, low * scale, high * scale, events, unit)
 
 
-def estimate_mtti(
-    events: int, exposure: float, *, unit: str = "h", level: float = LEVEL
-) -> Estimate:
+def estimate_mtti(events: int, exposure: float, *, unit: str = "h") -> Estimate:
     """Mean exposure between events, in the unit of the exposure.
 
     After no event there is a lower bound, never an infinite estimate.
     """
-    low, high = count_bounds(events, level=level)
+    low, high = count_bounds(events)
     if not _is_usable_exposure(exposure):
-        return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
+        return Estimate(None, None, None, events, unit, notes=(NO_EXPOSURE,))
     if events == 0:
-        return Estimate(None, exposure / high, None, 0, unit, level, (NOTHING_SEEN,))
-    return Estimate(exposure / events, exposure / high, exposure / low, events, unit, level)
+        return Estimate(None, exposure / high, None, 0, unit, notes=(NOTHING_SEEN,))
+    return Estimate(exposure / events, exposure / high, exposure / low, events, unit)
 
 
-def count_bounds(events: int, *, level: float = LEVEL) -> tuple[float, float]:
+def count_bounds(events: int) -> tuple[float, float]:
     """The expected counts between which ``events`` is no surprise."""
     # Half of a chi-square quantile; that of scipy.stats checks its arguments for longer.
     from scipy.special import gammaincinv
 
-    outside = check_level(level)
     if events < 0:
         raise UsageError(f"a number of events cannot be {events}")
-    low = 0.0 if events == 0 else float(gammaincinv(events, outside / 2))
-    return low, float(gammaincinv(events + 1, 1 - outside / 2))
+    low = 0.0 if events == 0 else float(gammaincinv(events, OUTSIDE / 2))
+    return low, float(gammaincinv(events + 1, 1 - OUTSIDE / 2))
 
 
 def _is_usable_exposure(exposure: float) -> bool:
@@ -79,7 +73,7 @@ def _is_usable_exposure(exposure: float) -> bool:
 class Comparison(WireForm):
     """``ratio`` is the first rate over the second; ``p_value`` is two-sided.
 
-    ``differs`` is True below 1 - level. None where there is nothing to compare.
+    ``differs`` is True below 5 %. None where there is nothing to compare.
     """
 
     first: int
@@ -98,22 +92,20 @@ def compare_rates(
     second_exposure: float,
     *,
     factor: float = 1.0,
-    level: float = LEVEL,
 ) -> Comparison:
     """Compare ``first`` events in one exposure with ``second`` in another of the same unit.
 
     ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
     independent events are behind the counts. Raises UsageError for values below zero.
     """
-    outside = check_level(level)
     if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
         raise UsageError("counts and exposures are not below zero, a factor not below one")
     events = first + second
     if not events or not first_exposure or not second_exposure:
-        none = Estimate(None, None, None, events, "ratio", level, ("nothing to compare",))
+        none = Estimate(None, None, None, events, "ratio", notes=("nothing to compare",))
         return Comparison(first, second, first_exposure, second_exposure, none, None, None)
     share = first_exposure / (first_exposure + second_exposure)
-    low, high = _compute_share_bounds(first, second, factor, outside)
+    low, high = _compute_share_bounds(first, second, factor)
     p_value = _compute_p_value(first, second, factor, share)
     scale = second_exposure / first_exposure
     ratio = Estimate(
@@ -122,21 +114,18 @@ def compare_rates(
         high / (1 - high) * scale if high < 1 else None,
         events,
         "ratio",
-        level,
     )
-    differs = p_value < outside
+    differs = p_value < OUTSIDE
     return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)
 
 
-def _compute_share_bounds(
-    first: int, second: int, factor: float, outside: float
-) -> tuple[float, float]:
+def _compute_share_bounds(first: int, second: int, factor: float) -> tuple[float, float]:
     """The exact (Clopper-Pearson) interval of the first count's share of both."""
     from scipy.stats import beta
 
     one, other = first / factor, second / factor
-    low = float(beta.ppf(outside / 2, one, other + 1)) if first else 0.0
-    high = float(beta.ppf(1 - outside / 2, one + 1, other)) if second else 1.0
+    low = float(beta.ppf(OUTSIDE / 2, one, other + 1)) if first else 0.0
+    high = float(beta.ppf(1 - OUTSIDE / 2, one + 1, other)) if second else 1.0
     return low, high
 
 
@@ -155,7 +144,7 @@ def _compute_p_value(first: int, second: int, factor: float, share: float) -> fl
 def adjust_p_values(p_values: F64) -> F64:
     """p-values after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995), in the same order.
 
-    >>> adjusted(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    >>> adjust_p_values(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
     num = len(p_values)

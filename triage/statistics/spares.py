@@ -12,6 +12,7 @@ from triage.domain.wire import WireForm
 from triage.errors import UsageError
 
 CONFIDENCES: Final = (0.95, 0.99, 0.999)
+_CONFIDENCE: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +42,24 @@ def estimate_spares_in_repair(num_nodes: int, per_node_day: float, repair_days: 
     return Spares(num_nodes, mean, at_95, at_99, at_999, 100 * at_99 / num_nodes)
 
 
-def solve_spares_for_availability(
-    num_nodes: int, availability: float, *, confidence: float = 0.99
-) -> int | None:
-    """The fewest spares with which ``num_nodes`` are up at ``confidence``.
+def solve_spares_for_availability(num_nodes: int, availability: float) -> int | None:
+    """The fewest spares with which ``num_nodes`` are up at 99 %.
 
     None where not even ten times the nodes are enough.
     """
     from scipy.stats import binom
 
-    if num_nodes < 1 or not 0 <= availability <= 1 or not 0 < confidence < 1:
-        raise UsageError("spares need a node, an availability and a confidence from 0 to 1")
+    if num_nodes < 1 or not 0 <= availability <= 1:
+        raise UsageError("spares need a node, an availability from 0 to 1")
     low, high = -1, 1
-    while float(binom.cdf(high, num_nodes + high, 1 - availability)) < confidence:
+    while float(binom.cdf(high, num_nodes + high, 1 - availability)) < _CONFIDENCE:
         low, high = high, high * 2
         if high > 10 * num_nodes:
             return None
-    if float(binom.cdf(0, num_nodes, 1 - availability)) >= confidence:
+    if float(binom.cdf(0, num_nodes, 1 - availability)) >= _CONFIDENCE:
         return 0
     while high - low > 1:
         middle = (low + high) // 2
-        enough = float(binom.cdf(middle, num_nodes + middle, 1 - availability)) >= confidence
+        enough = float(binom.cdf(middle, num_nodes + middle, 1 - availability)) >= _CONFIDENCE
         low, high = (low, middle) if enough else (middle, high)
     return high

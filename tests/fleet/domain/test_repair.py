@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.fleet.domain.repair import RepairAction, classify_repair_action
+from triage.fleet.domain.cause import RepairAction, classify_repair_action
 
 
 @pytest.mark.parametrize(

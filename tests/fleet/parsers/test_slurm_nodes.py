@@ -8,9 +8,8 @@ import pytest
 
 from tests.fleet.parsers.exports import passed, read, table, unread
 from triage.errors import Forbidden
-from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.domain.exposure import NodeFacts, Outage
-from triage.fleet.domain.repair import RepairAction
 from triage.fleet.parsers import node_changes
 from triage.fleet.parsers.rows import Options, Row
 from triage.fleet.parsers.slurm import is_maintenance, is_node_state, is_out

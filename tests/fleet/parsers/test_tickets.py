@@ -6,9 +6,8 @@ import pytest
 
 from tests.fleet.parsers.exports import passed, read, table, unread
 from triage.errors import UnknownFormat
-from triage.fleet.domain.cause import OutageCause
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.domain.exposure import NodeRepair, Outage
-from triage.fleet.domain.repair import RepairAction
 from triage.fleet.parsers.lines import MAX_LINE
 from triage.fleet.parsers.rows import Options, Row
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from triage.errors import UsageError
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.faults import faults_of
 from triage.reliability import fleet_repairs, record_from_frames

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from triage.errors import UnknownFormat, UsageError
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.faults import faults_of
-from triage.fleet.record.from_exports import record_from_exports
+from triage.fleet.record.from_rows import record_from_exports
 
 OUTAGES = (
     b"node,from,to,cause,action\n"

@@ -6,23 +6,29 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.charts import causes as fleet_causes
-from triage.fleet.render.charts import leaves as fleet_leaves
-from triage.fleet.render.charts import lifetime as fleet_lifetime
-from triage.fleet.render.charts import over_time as fleet_over_time
-from triage.fleet.render.charts import projection as fleet_projection
-from triage.fleet.render.charts.heat import describe_stops_by_hour
+from triage.fleet.render.pictures import (
+    draw_causes,
+    draw_leaves,
+    draw_lifetime,
+    draw_over_time,
+    draw_projection,
+    get_job_mtti,
+    group_by_leaf,
+    tabulate_projection,
+)
+from triage.fleet.render.tables import tabulate
+from triage.fleet.render.texts import select_cause_rows, write_sentences
 
 FLEETS = ["llama3", "with_lemons", "one_stop", "hostile"]
-PICTURES = [fleet_causes, fleet_over_time, fleet_projection, fleet_lifetime]
-NAMES = [one.__name__.rpartition(".")[2] for one in PICTURES]
+PICTURES = [draw_causes, draw_over_time, draw_projection, draw_lifetime]
+NAMES = [one.__name__ for one in PICTURES]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def drawn(name):
     report, standings = getattr(fleets, name)()
-    found = [one.as_svg(report) for one in PICTURES]
-    found.append(fleet_leaves.as_svg(fleet_leaves.group_by_leaf(standings)))
+    found = [draw(report) for draw in PICTURES]
+    found.append(draw_leaves(group_by_leaf(standings)))
     return [ElementTree.fromstring(svg) for svg in found if svg]
 
 
@@ -52,24 +58,24 @@ def test_no_figure_of_a_picture_is_broken(name):
 
 @pytest.mark.parametrize("picture", PICTURES, ids=NAMES)
 def test_nothing_known_is_nothing_drawn(picture):
-    assert picture.as_svg(fleets.nothing()[0]) == ""
+    assert picture(fleets.nothing()[0]) == ""
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=NAMES)
 def test_the_same_report_is_the_same_picture(picture):
     report, _ = fleets.llama3()
 
-    assert picture.as_svg(report) == picture.as_svg(report)
-    assert picture.as_svg(report)
+    assert picture(report) == picture(report)
+    assert picture(report)
 
 
 def test_causes_are_beside_those_of_llama_3():
     report, _ = fleets.llama3()
 
-    assert len(fleet_causes.select_shown_rows(report)) == 18
-    svg = fleet_causes.as_svg(report)
+    assert len(select_cause_rows(report)) == 18
+    svg = draw_causes(report)
     assert svg.count('class="bar theirs"') == 18
-    table = str(fleet_causes.build_table(report))
+    table = str(tabulate("causes", select_cause_rows(report), theirs=419))
     assert "Faulty GPU" in table
     assert "35.3 %" in table
 
@@ -77,16 +83,16 @@ def test_causes_are_beside_those_of_llama_3():
 def test_a_row_that_differs_is_marked_by_a_sign_too():
     report, _ = fleets.hostile()  # nine of nine are of one row
 
-    assert "Faulty GPU *" in fleet_causes.as_svg(report)
-    assert "differs" in str(fleet_causes.build_table(report))
-    assert "Faulty GPU *" not in fleet_causes.as_svg(fleets.llama3()[0])
+    assert "Faulty GPU *" in draw_causes(report)
+    assert "differs" in str(tabulate("causes", select_cause_rows(report), theirs=419))
+    assert "Faulty GPU *" not in draw_causes(fleets.llama3()[0])
 
 
 def test_windows_without_a_stop_are_hollow():
     hollow = 'class="dot none"'
 
-    assert fleet_over_time.as_svg(fleets.one_stop()[0]).count(hollow) == 7
-    assert hollow not in fleet_over_time.as_svg(fleets.llama3()[0])
+    assert draw_over_time(fleets.one_stop()[0]).count(hollow) == 7
+    assert hollow not in draw_over_time(fleets.llama3()[0])
 
 
 def test_time_is_that_of_one_job_where_jobs_are_of_many_sizes():
@@ -94,33 +100,33 @@ def test_time_is_that_of_one_job_where_jobs_are_of_many_sizes():
     window = report["over_time"][0]
     size = report["exposure"]["reference_gpus"]
 
-    value = fleet_over_time.get_job_mtti(report, window)["value"]
+    value = get_job_mtti(report, window)["value"]
     assert value == pytest.approx(window["gpu_hours_between"]["value"] / size)
 
 
 def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
-    svg = fleet_projection.as_svg(fleets.llama3()[0])
+    svg = draw_projection(fleets.llama3()[0])
 
     assert svg.count('class="measured"') == 1
     assert svg.count('class="beyond"') == 2
     assert "16,384 GPUs: 3.1 h" in svg
-    table = str(fleet_projection.build_table(fleets.llama3()[0]))
+    table = str(tabulate_projection(fleets.llama3()[0]))
     assert "131,072" in table
     assert "times outside the sizes seen" in table
 
 
 def test_an_hour_is_named_where_stops_gather_at_it():
     report, _ = fleets.llama3()
-    assert describe_stops_by_hour(report).startswith("No hour of the day stands out")
+    assert write_sentences("hours", report)[0].startswith("No hour of the day stands out")
     peak = {**report["hours_of_day"]["peak_hour"], "value": 13.5, "low": 12.25, "high": 14.75}
     noon = {**report["hours_of_day"], "p_value": 1e-5, "peak_hour": peak}
 
-    said = describe_stops_by_hour({**report, "hours_of_day": noon})
+    [said] = write_sentences("hours", {**report, "hours_of_day": noon})
     assert said.startswith("Interruptions gather around 13:30 (12:15 to 14:45), UTC")
 
 
 def test_the_survival_curve_tells_its_median():
-    said = fleet_lifetime.describe_lifetime(fleets.llama3()[0])
+    said = write_sentences("lifetime", fleets.llama3()[0])
 
     assert said[0].startswith("Half of the times between two stops are over after 2.")
     assert "as likely at any time" in said[1]
@@ -131,7 +137,7 @@ def test_the_rows_that_differ_are_named_the_most_frequent_first():
     rows = [{**one, "differs": True} for one in report["mix"]["rows"]]
     many = {**report, "mix": {**report["mix"], "rows": rows}}
 
-    assert fleet_causes.summarize_causes(many) == (
+    assert write_sentences("mix", many) == [
         "Other than in the Llama 3 run: Faulty GPU, GPU HBM3 Memory, Software Bug,"
         " Network Switch/Cable and 14 more."
-    )
+    ]

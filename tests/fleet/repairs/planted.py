@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.faults import Faults, faults_of
 from triage.fleet.repairs.returns import Returns, build_returns

@@ -7,8 +7,7 @@ import pytest
 from tests.fleet.repairs.planted import record
 from triage.domain.probation import Probation
 from triage.domain.standing import Grade, Standing
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.repairs.answer import fleet_repairs, list_record_probations
 from triage.fleet.repairs.words import (
     check_after,

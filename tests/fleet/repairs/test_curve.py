@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.fleet.repairs.curve import USUAL, Curves, own_curve
+from triage.fleet.repairs.features import USUAL, Curves, own_curve
 
 
 def curves(week=0.42, month=0.55, after=0.004):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.fleet.repairs.judged import compute_auc, judge_chances, log_loss
+from triage.fleet.repairs.model import compute_auc, judge_chances, log_loss
 
 
 def test_the_area_counts_pairs_and_half_of_ties():

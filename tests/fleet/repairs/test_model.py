@@ -6,8 +6,7 @@ import pytest
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, NIC_SWAPPED, fleet, returns
 from triage.fleet.record.faults import Faults
 from triage.fleet.repairs.features import FEATURES, LATE_FEATURES, compute_features
-from triage.fleet.repairs.judged import judge_chances
-from triage.fleet.repairs.model import fit_model, predict_chances, walk_forward
+from triage.fleet.repairs.model import fit_model, judge_chances, predict_chances, walk_forward
 from triage.fleet.repairs.returns import Returns, build_returns
 
 TWO_REPAIRS = {NIC_SWAPPED: 0.08, NIC_REBOOTED: 0.65}

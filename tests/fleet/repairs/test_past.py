@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from tests.fleet.repairs.planted import ANY, NIC_REBOOTED, fleet, returns
-from triage.fleet.repairs.curve import EDGES, USUAL
 from triage.fleet.repairs.features import (
     EARLY,
+    EDGES,
     LATE,
+    USUAL,
     WHOLE,
     compute_group_ratios,
     compute_node_ratios,

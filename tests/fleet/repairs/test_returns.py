@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from tests.fleet.repairs.planted import returns
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.repairs.returns import ACTIONS, CAUSES
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.fleet.repairs.planted import record
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import RepairAction
 from triage.fleet.record.columns import FleetRecord, RepairNotes
 from triage.fleet.record.faults import faults_of
 from triage.fleet.repairs.answer import fleet_repairs, with_notes

@@ -7,6 +7,7 @@ import pytest
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.domain.standing import Grade
 from triage.errors import Unprocessable, UsageError
+from triage.fleet.report.what_if import answer_checkpoint, answer_projection, answer_spares
 from triage.fleet.services.answers import (
     build_fleet_options,
     determine_fleet_period,
@@ -14,7 +15,6 @@ from triage.fleet.services.answers import (
     look_at_standings,
     make_fleet_report,
 )
-from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
 
 DAY = timedelta(days=1)

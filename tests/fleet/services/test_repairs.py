@@ -9,13 +9,12 @@ from sqlalchemy import select
 from models import Node, Repair
 from tests.fleet.services.fleets import T0, imported, service_on
 from triage.domain.health import CheckResult, Outcome
-from triage.fleet.render.sentences import list_headlines
-from triage.fleet.render.terminal.lists import format_standing_lines, repair_lines
-from triage.fleet.render.weekly import iterate_probation_sentences as weekly_sentence
+from triage.fleet.render.sentences import list_headlines, list_weekly_sentences
+from triage.fleet.render.terminal import format_standing_lines, repair_lines
 from triage.fleet.services.answers import look_at_fleet, look_at_standings
 from triage.fleet.services.health.due_list import list_check_rows
 from triage.fleet.services.hooks import select_priors
-from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.store import checks
 from triage.services.context import Context
 from triage.store import jobs
@@ -70,7 +69,11 @@ def test_it_is_a_prior_of_an_analysis_and_a_line_for_people(ctx):
     assert "on probation" in prior["n007"].text
     text = "\n".join(line.text for line in format_standing_lines(rows, 300))
     assert "on probation: returned 2 days ago after a cable swap" in text
-    assert "n007 (" in next(weekly_sentence(found.to_dict()))
+    week = look_at_fleet(ctx, since=T0, until=NOW).report.to_dict()
+    said = list_weekly_sentences(week, week, found.to_dict(), {}, ())
+    assert any(
+        "on probation, with the chance to fail again" in one and "n007 (" in one for one in said
+    )
 
 
 def test_the_answer_of_the_fleet_says_it_at_the_head(ctx):

@@ -18,7 +18,7 @@ from triage.errors import UsageError
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, PartSeen, Run
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.record.faults import faults_of
-from triage.fleet.record.from_exports import record_from_exports
+from triage.fleet.record.from_rows import record_from_exports
 
 WISH = FleetWish.like_real(nodes=64, days=90, seed=7)
 FIRST = datetime(2025, 3, 1, tzinfo=UTC)

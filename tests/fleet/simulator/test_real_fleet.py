@@ -13,8 +13,7 @@ from simulator.fleet.figures import Figures, figures_of
 from simulator.fleet.fleet import simulate_fleet
 from simulator.fleet.truth import FaultSource, SimulatedFleet
 from simulator.fleet.wish import FaultModel, FleetWish
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction, classify_outage_cause
 from triage.fleet.record.faults import faults_of
 
 DAY_NS = 86_400e9

@@ -13,8 +13,8 @@ from triage.fleet.standings.forecast import (
     decide_calls,
     iterate_forecasts,
 )
-from triage.fleet.standings.history import build_history
 from triage.fleet.standings.standing import fleet_standings
+from triage.fleet.standings.strikes import build_history
 
 ALL = np.ones(100, dtype=bool)
 EQUAL = np.ones(100)

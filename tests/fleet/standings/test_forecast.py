@@ -15,7 +15,7 @@ from triage.fleet.standings.forecast import (
     iterate_forecasts,
     sum_decayed_faults,
 )
-from triage.fleet.standings.history import build_history, cut_history
+from triage.fleet.standings.strikes import build_history, cut_history
 
 ALL = np.ones(100, dtype=bool)
 EQUAL = np.ones(100)

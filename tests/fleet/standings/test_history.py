@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.fleets import alone, fleet
 from tests.fleet.standings.outages import record_of
-from triage.fleet.standings.history import build_history, cut_history, measure_days_out
+from triage.fleet.standings.strikes import build_history, cut_history, measure_days_out
 
 
 def test_a_fault_that_convicted_a_node_and_took_it_out_is_one():

@@ -18,7 +18,7 @@ from triage.fleet.services.exposure.job_ended import keep_job_end, parse_end
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.store import checks, record
-from triage.fleet.store.runs import list_runs
+from triage.fleet.store.record import list_runs
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce

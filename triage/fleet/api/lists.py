@@ -43,7 +43,7 @@ from triage.fleet.services.health.due_list import (
     iterate_check_rows,
 )
 from triage.fleet.services.standings import get_listed_standings
-from triage.fleet.store.runs import RunView, list_runs
+from triage.fleet.store.record import RunView, list_runs
 from triage.notify.ticket import escape_markdown
 from triage.render.words.clean import format_one_line
 

@@ -13,8 +13,6 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from triage.fleet.services.gauges import GAUGES, Figure
-
 log = structlog.get_logger(__name__)
 # A year of a large fleet is worked out in two seconds: so it takes less than one in a hundred.
 _KEEP_S: Final = 300.0
@@ -25,11 +23,11 @@ _AGE_HELP: Final = "How long ago the gauges of the fleet were worked out."
 class FleetGauges(Collector):
     """``read`` asks the database; it is called in a thread of its own, one at a time."""
 
-    def __init__(self, read: Callable[[], Sequence[Figure]], *, keep_s: float = _KEEP_S) -> None:
+    def __init__(self, read: Callable[[], Sequence[Metric]], *, keep_s: float = _KEEP_S) -> None:
         self.read = read
         self.keep_s = keep_s
         self.lock = threading.Lock()
-        self.figures: Sequence[Figure] = ()
+        self.figures: Sequence[Metric] = ()
         self.read_at: float | None = None
         self.tried_at: float | None = None
         self.thread: threading.Thread | None = None
@@ -45,8 +43,7 @@ class FleetGauges(Collector):
             figures, read_at = self.figures, self.read_at
         if read_at is not None:
             yield GaugeMetricFamily(AGE, _AGE_HELP, value=max(0.0, time.monotonic() - read_at))
-        for one in figures:
-            yield _make_family(one)
+        yield from figures
 
     def refresh(self) -> None:
         """Have it worked out anew where it is old, and nobody is at it."""
@@ -71,12 +68,3 @@ class FleetGauges(Collector):
         with self.lock:
             self.figures, self.read_at = figures, time.monotonic()
         log.debug("gauges of the fleet worked out", seconds=round(time.monotonic() - began, 3))
-
-
-def _make_family(one: Figure) -> GaugeMetricFamily:
-    if one.label is None:
-        return GaugeMetricFamily(one.name, GAUGES[one.name], value=one.values[""])
-    found = GaugeMetricFamily(one.name, GAUGES[one.name], labels=[one.label])
-    for label, value in one.values.items():
-        found.add_metric([label], value)
-    return found

@@ -19,38 +19,34 @@ _MAX_CHARS: Final = 400
 _Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
 
 
-def describe_whole(
-    least: int, most: int, description: str, example: float | None = None
+def describe_number(
+    kind: type[float],
+    least: float,
+    most: float,
+    description: str,
+    example: float | None = None,
 ) -> _Metadata:
-    """A whole number from ``least`` to ``most``."""
+    """A number from ``least`` to ``most``: a whole one, or one in any of JSON's forms."""
+    whole = kind is int
+    bounds = f"{least:,} to {most:,}" if whole else f"{least:g} to {most:g}"
 
-    def check(text: Any) -> int:  # noqa: ANN401 - a default comes as a number
-        if isinstance(text, int):
+    def check(text: Any) -> float:  # noqa: ANN401 - a default comes as a number
+        if isinstance(text, kind):
             return text
-        digits = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
-        if not digits or not least <= int(text) <= most:
-            raise ValueError(f"give a whole number from {least:,} to {most:,}")
-        return int(text)
-
-    schema = {"type": "integer", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), _make_parameter(description, example)
-
-
-def describe_real(
-    least: float, most: float, description: str, example: float | None = None
-) -> _Metadata:
-    """A number from ``least`` to ``most``, in any of JSON's forms."""
-
-    def check(text: Any) -> float:  # noqa: ANN401
-        if isinstance(text, float):
-            return text
-        number = _parse_decimal(text)
+        number = _parse_whole(text) if whole else _parse_decimal(text)
         if number is None or not least <= number <= most:
-            raise ValueError(f"give a number from {least:g} to {most:g}")
+            raise ValueError(f"give a {'whole ' if whole else ''}number from {bounds}")
         return number
 
-    schema = {"type": "number", "minimum": least, "maximum": most}
-    return BeforeValidator(check), WithJsonSchema(schema), _make_parameter(description, example)
+    schema = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
+    examples = {} if example is None else {"openapi_examples": {"usual": {"value": example}}}
+    query = Query(description=description, **examples)  # type: ignore[arg-type]
+    return BeforeValidator(check), WithJsonSchema(schema), query
+
+
+def _parse_whole(text: str) -> int | None:
+    digits = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+    return int(text) if digits else None
 
 
 def _parse_decimal(text: str) -> float | None:
@@ -61,13 +57,6 @@ def _parse_decimal(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _make_parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
-    """A parameter of a query, with an example for the description."""
-    if example is None:
-        return Query(description=description)
-    return Query(description=description, openapi_examples={"usual": {"value": example}})
 
 
 From = Annotated[Since | None, Query(description="Begin; 30 days before the end by default.")]
@@ -85,51 +74,55 @@ async def _check_cluster(
 ClusterName = Annotated[str | None, Depends(_check_cluster)]
 Gpus = Annotated[
     int | None,
-    *describe_whole(1, 10_000_000, "GPUs of the job.", 16384),
+    *describe_number(int, 1, 10_000_000, "GPUs of the job.", 16384),
 ]
 Nodes = Annotated[
     int | None,
-    *describe_whole(
-        1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048
+    *describe_number(
+        int, 1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048
     ),
 ]
 Hours = Annotated[
     float | None,
-    *describe_real(0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24),
+    *describe_number(
+        float, 0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24
+    ),
 ]
 Cost = Annotated[
     float | None,
-    *describe_real(
-        0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20
+    *describe_number(
+        float, 0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20
     ),
 ]
 Restart = Annotated[
     float | None,
-    *describe_real(
-        0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480
+    *describe_number(
+        float, 0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480
     ),
 ]
 RepairDays = Annotated[
     float | None,
-    *describe_real(
-        0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7
+    *describe_number(
+        float, 0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7
     ),
 ]
 Confidence = Annotated[
     float | None,
-    *describe_real(0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999),
+    *describe_number(
+        float, 0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999
+    ),
 ]
 CompareDays = Annotated[
     float | None,
-    *describe_real(
-        0.01, 3_660, "Compare the last days with all before; by default the later half.", 7
+    *describe_number(
+        float, 0.01, 3_660, "Compare the last days with all before; by default the later half.", 7
     ),
 ]
 UtcOffset = Annotated[
     float | None,
-    *describe_real(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
+    *describe_number(float, -14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
 ]
-Top = Annotated[int, *describe_whole(1, MAX_TOP, "Name at most so many nodes and checks.")]
+Top = Annotated[int, *describe_number(int, 1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
     str | None,
     check_choice(*Ending),
@@ -154,7 +147,8 @@ CheckState = Annotated[
 ]
 BusBandwidth = Annotated[
     float | None,
-    *describe_real(
+    *describe_number(
+        float,
         0.001,
         1_000_000,
         "GB/s that NCCL tests have to reach; by default they are held against the other runs in"

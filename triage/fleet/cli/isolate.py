@@ -33,7 +33,6 @@ _RESULT: Final = compile_re(r"([^=\s]{1,4096})=(pass|fail|not_run)")
 _MAX_BYTES: Final = 64 << 20
 # The nodes of a job that no evidence names hold this share of the suspicion together.
 _UNNAMED_SHARE: Final = 0.1
-_NAMED: Final = 5
 
 
 def _make_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
@@ -71,6 +70,7 @@ def isolate(
 ) -> None:
     """Print the next round or the answer; the help stands in ``HELP``."""
     from triage.fleet import isolation
+    from triage.fleet.render.texts import write_sentences
     from triage.render.data.wire import encode
     from triage.render.terminal.text import Line
     from triage.render.terminal.wrap import wrap
@@ -106,7 +106,7 @@ def isolate(
     if format_ is TextOrJson.JSON:
         emit(encode(facts))
         return
-    first, *more = _describe_plan(facts)
+    first, *more = write_sentences("test_plan", facts)
     lines = [Line(line, "1") for line in wrap(first, get_output_columns())]
     lines += [
         Line(line)
@@ -114,33 +114,6 @@ def isolate(
         for line in wrap(one, get_output_columns(), first="  ", rest="    ")
     ]
     print_lines([*lines, *map(Line, _list_commands(facts, test, state))])
-
-
-def _describe_plan(facts: dict[str, Any]) -> Iterator[str]:
-    """The answer so far, and what it rests on."""
-    from triage.fleet.render.words import format_share
-
-    named = [f"{row['node']} ({format_share(row['probability'])})" for row in facts["bad_nodes"]]
-    bad = f"{', '.join(named[:_NAMED])}{' and more' if len(named) > _NAMED else ''}"
-    yield {
-        "bad": f"Bad: {bad}. All others are good ({format_share(1 - facts['others'])}).",
-        "clean": f"No node is bad ({format_share(facts['nobody'])}).",
-        "undecided": f"Undecided{f'; bad: {bad}' if named else ''}.",
-        "testing": f"Bad so far: {bad}. Take it out, and go on." if named else
-        f"{facts['num_suspects'] or 'No'} suspects; none is surely bad yet.",
-    }[facts["state"]]  # fmt: skip
-    if rows := facts["suspects"][:_NAMED]:
-        more = facts["num_suspects"] - len(rows)
-        likely = ", ".join(f"{row['node']} {format_share(row['probability'])}" for row in rows)
-        yield f"suspects: {likely}{f' and {more:,} more' if more else ''}"
-    if facts["num_tests"]:
-        beside = "another bad node" if named else "a bad node"
-        yield (
-            f"{beside} is there: {format_share(facts['others'])}; nobody is bad:"
-            f" {format_share(facts['nobody'])}"
-            f" (tests: {facts['num_tests']:,})"
-        )
-    yield from facts["notes"]
 
 
 def _list_commands(facts: dict[str, Any], test: str, state: Path | None) -> Iterator[str]:

@@ -90,12 +90,12 @@ def _render_answer(facts: dict[str, Any], format_: Format, top: int, *, to_file:
         return encode(facts)
     standings, num_checks = facts["standings"], facts["num_checks"]
     if format_ is Format.HTML:
-        from triage.fleet.render.page import sections
+        from triage.fleet.render import page
 
-        return sections.render(facts, standings, num_checks=num_checks).encode("utf-8")
-    from triage.fleet.render.terminal import report as fleet_text
+        return page.render(facts, standings, num_checks=num_checks).encode("utf-8")
+    from triage.fleet.render.terminal import render
 
-    text = fleet_text.render(
+    text = render(
         facts,
         standings,
         colour=should_use_colour(to_file=to_file),
@@ -156,12 +156,11 @@ def nodes(
 
         emit(b"".join(map(encode_line, found[:limit])))
         return
-    from triage.fleet.render.terminal.lists import format_standing_lines
+    from triage.fleet.render.terminal import format_standing_lines
 
     print_lines(format_standing_lines(found, get_output_columns(), wanted=wanted, most=limit))
 
 
-_PART_HEAD = ("node", "cluster", "part", "identity", "slot", "first seen", "last seen")
 _NO_PART = "Nothing has named it yet: docs/fleet.md says where identities come from."
 
 PARTS_HELP = """
@@ -204,23 +203,12 @@ def parts(
 
         emit(b"".join(map(encode_line, found["stays"])))
         return
-    from triage.fleet.render.terminal.lists import format_table_lines
-    from triage.fleet.render.words import format_utc_day
+    from triage.fleet.render.tables import tabulate
+    from triage.fleet.render.terminal import format_table_lines
     from triage.render.terminal.text import Line
 
-    rows = [
-        (
-            *(stay[name] for name in ("node", "cluster", "kind", "identity", "slot")),
-            format_utc_day(stay["first_at"]),
-            format_utc_day(stay["last_at"]),
-        )
-        for stay in found["stays"]
-    ]
-    lines = (
-        format_table_lines(_PART_HEAD, rows, max(get_output_columns(), 100))
-        if rows
-        else [Line(_NO_PART)]
-    )
+    table, width = tabulate("stays", found["stays"]), max(get_output_columns(), 100)
+    lines = format_table_lines(table.head, table.rows, width) if table else [Line(_NO_PART)]
     print_lines([*lines, *([Line("and more")] if found["more"] else [])])
 
 
@@ -305,7 +293,7 @@ def plan(
 
         emit(encode(facts))
         return
-    from triage.fleet.render.terminal.lists import plan_lines
+    from triage.fleet.render.terminal import plan_lines
 
     print_lines(plan_lines(facts, get_output_columns()))
 
@@ -346,6 +334,6 @@ def repairs(
 
         emit(b"".join(map(encode_line, found["probation"][:limit])))
         return
-    from triage.fleet.render.terminal.lists import repair_lines
+    from triage.fleet.render.terminal import repair_lines
 
     print_lines(repair_lines(found, get_output_columns(), most=limit))

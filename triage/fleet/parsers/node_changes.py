@@ -11,9 +11,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from triage.errors import Forbidden
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.cause import OutageCause, classify_outage_cause, classify_repair_action
 from triage.fleet.domain.exposure import Outage
-from triage.fleet.domain.repair import classify_repair_action
 from triage.fleet.parsers.rows import MAX_REASON, Options, Passed, Row, remove_names
 
 # A quarter of a kilobyte each; in a process with other things to do fewer.

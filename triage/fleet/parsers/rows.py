@@ -227,7 +227,7 @@ def shorten_foreign_text(text: str) -> str:
 def remove_names(text: str, nodes: Iterable[str]) -> str:
     """A text without these names: a node called ``gpu003`` says nothing of a GPU.
 
-    >>> without_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
+    >>> remove_names("Node gpu003 has been rebooted, gpu0031 not", ["gpu003"])
     'Node  has been rebooted, gpu0031 not'
     """
     lowered = text.lower()
@@ -253,10 +253,6 @@ class Columns:
 
     def __contains__(self, name: str) -> bool:
         return normalize_column_name(name) in self.place
-
-    def has_all(self, names: Iterable[str]) -> bool:
-        """Whether each of them is there."""
-        return all(name in self for name in names)
 
     def first(self, *names: str) -> int | None:
         """Where the first of these stands that is there."""
@@ -289,15 +285,25 @@ class TableReader:
 
     name: ClassVar[str]
     free: ClassVar[str | None] = None
+    delimiter: ClassVar[str | None] = None
+    """What parts the fields; None where anything may."""
+    needs: ClassVar[Sequence[Sequence[str]]] = ()
+    """A header of this format has one of the names of each group."""
+    lacks: ClassVar[Sequence[str]] = ()
+    """It has none of these."""
 
     def __init__(self, columns: Columns, options: Options) -> None:
         self.columns = columns
         self.options = options
 
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:
+    @classmethod
+    def claims(cls, columns: Columns, delimiter: str) -> bool:
         """Whether the header is one of this format."""
-        raise NotImplementedError
+        return (
+            cls.delimiter in (None, delimiter)
+            and all(columns.first(*names) is not None for names in cls.needs)
+            and columns.first(*cls.lacks) is None
+        )
 
     def iterate_rows(self, fields: Sequence[str]) -> Iterator[Row]:
         """What the fields of one row say. Raises :class:`RowError`."""

@@ -65,7 +65,12 @@ from triage.domain.category import Category
 from triage.domain.hardware import MAX_IDENTITY, HardwareKind, make_part_identity
 from triage.domain.hosts import expand
 from triage.domain.patterns import compile_re
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.cause import (
+    OutageCause,
+    RepairAction,
+    classify_outage_cause,
+    classify_repair_action,
+)
 from triage.fleet.domain.exposure import (
     FACTS,
     Ending,
@@ -76,7 +81,6 @@ from triage.fleet.domain.exposure import (
     Run,
     parse_job_state,
 )
-from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.parsers.rows import (
     MAX_GPUS,
     MAX_REASON,
@@ -124,11 +128,7 @@ class RunReader(TableReader):
     """Claims a table that has ``job_id`` and ``started_at`` (or ``start``)."""
 
     name = "csv"
-
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
-        """By the names in the header."""
-        return "job_id" in columns and columns.first("started_at", "start") is not None
+    needs = (("job_id",), ("started_at", "start"))
 
     def read(self, get: Get) -> Iterator[Row]:
         """The run of a row. Raises :class:`RowError`."""
@@ -164,12 +164,8 @@ class SacctReader(TableReader):
     """Claims a table with bars that has a job, a state, a start and an end."""
 
     name = "sacct"
-
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:
-        """By the names in the header."""
-        has_job = columns.first("JobIDRaw", "JobID") is not None
-        return delimiter == "|" and has_job and columns.has_all(("State", "Start", "End"))
+    delimiter = "|"
+    needs = (("JobIDRaw", "JobID"), ("State",), ("Start",), ("End",))
 
     def read(self, get: Get) -> Iterator[Row]:
         """The run of a row. Raises :class:`RowError`."""
@@ -222,15 +218,8 @@ class OutageReader(TableReader):
 
     name = "outages"
     free = "reason"
-
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
-        """By the names in the header."""
-        return (
-            columns.first(*_NODES) is not None
-            and columns.first(*_STARTS, "from_day") is not None
-            and columns.first("job_id", "JobIDRaw") is None
-        )
+    needs = (_NODES, (*_STARTS, "from_day"))
+    lacks = ("job_id", "JobIDRaw")
 
     def read(self, get: Get) -> Iterator[Row]:
         """The outages of a row. Raises :class:`RowError`."""
@@ -295,12 +284,13 @@ class InventoryReader(TableReader):
     """Claims a table that has ``node`` and one of the facts."""
 
     name = "inventory"
+    needs = (("node",), FACTS)
 
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
+    @classmethod
+    def claims(cls, columns: Columns, delimiter: str) -> bool:
         """By the names in the header; a column of identities is of no inventory."""
         told = not any(name.endswith(_IDENTITIES) for name in columns.place)
-        return told and "node" in columns and columns.first(*FACTS) is not None
+        return told and super().claims(columns, delimiter)
 
     def read(self, get: Get) -> Iterator[Row]:
         """The nodes of a row. Raises :class:`RowError`."""
@@ -319,11 +309,7 @@ class HardwareReader(TableReader):
     """Claims a table that has a node, a kind of part and an identity."""
 
     name = "hardware"
-
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
-        """By the names in the header."""
-        return columns.has_all(("node", "kind", "identity"))
+    needs = (("node",), ("kind",), ("identity",))
 
     def read(self, get: Get) -> Iterator[Row]:
         """The part of a row; none for a placeholder. Raises :class:`RowError`."""

@@ -25,9 +25,13 @@ from typing import Final
 
 from triage.domain.hosts import is_host_name
 from triage.domain.patterns import compile_re
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.cause import (
+    OutageCause,
+    RepairAction,
+    classify_outage_cause,
+    classify_repair_action,
+)
 from triage.fleet.domain.exposure import NodeRepair, Outage
-from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.parsers.rows import (
     MAX_REASON,
     NOTHING,
@@ -93,8 +97,8 @@ class TicketReader(TableReader):
         names = sorted(self.options.nodes())
         return {name.lower(): name for name in names if _LETTER_AND_DIGIT.match(name)}
 
-    @staticmethod
-    def claims(columns: Columns, delimiter: str) -> bool:
+    @classmethod
+    def claims(cls, columns: Columns, delimiter: str) -> bool:
         """By the names in the header."""
         found = {column for column, _ in _map_ticket_columns(columns)}
         timed = not found.isdisjoint((Column.BEGIN, Column.END))

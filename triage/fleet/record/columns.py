@@ -7,15 +7,14 @@ memberships) is summed in milliseconds. Times are ns since the epoch in UTC.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from triage.domain.category import Category
 from triage.domain.health import CheckResult
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.moved_parts import MovedPart
 
 Ints = npt.NDArray[np.int64]
@@ -31,8 +30,42 @@ def convert_to_epoch_ns(at: datetime) -> int:
     return (at - EPOCH) // _MICROSECOND * 1000
 
 
+_DTYPES: Final = {Ints: np.int64, Small: np.int32, Flags: np.bool_, Floats: np.float64}
+
+
+class Columns:
+    """A dataclass of columns, each an array, or a tuple of what is no number."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[object], **columns: object) -> Self:
+        """The columns of rows, in their order, whose attributes have their names.
+
+        ``columns`` are those that the rows do not have. A whole number that is too large for its
+        column is the largest that it holds.
+        """
+        for name, kind in get_type_hints(cls).items():
+            if name in columns:
+                continue
+            values = [getattr(row, name) for row in rows]
+            if kind == Small:
+                most = np.iinfo(np.int32).max
+                columns[name] = np.minimum(np.array(values, np.int64), most).astype(np.int32)
+            else:
+                dtype = _DTYPES.get(kind)
+                columns[name] = tuple(values) if dtype is None else np.array(values, dtype)
+        return cls(**columns)
+
+    def take(self, rows: Flags | Ints) -> Self:
+        """Only these rows, marked or by their places; what is no column stays."""
+        columns = {name: getattr(self, name) for name in get_type_hints(type(self))}
+        arrays = {name: one[rows] for name, one in columns.items() if isinstance(one, np.ndarray)}
+        return type(self)(**(columns | arrays))
+
+
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Columns):
     """Runs, by start, cut to the time of the record.
 
     ``end_ns`` of a run that has no end yet is when it was last heard of.
@@ -59,7 +92,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Interruptions:
+class Interruptions(Columns):
     """Stops of runs, by time: those that were triaged, and those only a scheduler knows of.
 
     ``run`` is -1 where no run is known; ``num_gpus`` is 0 where nobody said how large it was.
@@ -89,7 +122,7 @@ class Accusation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Accusations:
+class Accusations(Columns):
     """The suspects of interruptions, who share the blame of each by ``score``.
 
     Culprits and possible ones; no node that was only ``affected``, none that a person cleared.
@@ -104,19 +137,6 @@ class Accusations:
     convicted: Flags
     category: tuple[Category, ...]
     part: tuple[str | None, ...]
-
-    @classmethod
-    def of_rows(cls, rows: Sequence[Accusation]) -> "Accusations":
-        """The columns of these rows, in their order."""
-        return cls(
-            interruption=np.array([row.interruption for row in rows], np.int32),
-            node=np.array([row.node for row in rows], np.int32),
-            position=np.array([row.position for row in rows], np.int32),
-            score=np.array([row.score for row in rows], np.float64),
-            convicted=np.array([row.convicted for row in rows], np.bool_),
-            category=tuple(row.category for row in rows),
-            part=tuple(row.part for row in rows),
-        )
 
 
 class OutageStretch(NamedTuple):
@@ -146,7 +166,7 @@ class OutageStretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outages:
+class Outages(Columns):
     """Nodes out of service; ``end_ns`` of one that still is, is the end of the record.
 
     ``cause`` is why and ``action`` what was done before the node came back; ``planned`` ones
@@ -161,22 +181,9 @@ class Outages:
     action: tuple[RepairAction | None, ...]
     planned: Flags
 
-    @classmethod
-    def of_rows(cls, rows: Sequence[OutageStretch]) -> "Outages":
-        """The columns of these rows, in their order."""
-        return cls(
-            node=np.array([row.node for row in rows], np.int32),
-            start_ns=np.array([row.start_ns for row in rows], np.int64),
-            end_ns=np.array([row.end_ns for row in rows], np.int64),
-            reason=tuple(row.reason for row in rows),
-            cause=tuple(row.cause for row in rows),
-            action=tuple(row.action for row in rows),
-            planned=np.array([row.planned for row in rows], np.bool_),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class RepairNotes:
+class RepairNotes(Columns):
     """What notes say was done to nodes, by time, whether or not an outage is known around it."""
 
     node: Small

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from triage.domain.category import Category
 from triage.domain.hosts import expand
 from triage.errors import UsageError
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
+from triage.fleet.domain.cause import (
+    OutageCause,
+    RepairAction,
+    classify_outage_cause,
+    classify_repair_action,
+)
 from triage.fleet.domain.exposure import FACTS, Ending, NodeFacts, NodeRepair, Outage, Run
-from triage.fleet.domain.repair import RepairAction, classify_repair_action
 from triage.fleet.parsers.rows import DAY_ZERO
 from triage.fleet.record.columns import EPOCH, FleetRecord
 from triage.fleet.record.from_rows import RecordRows, ToldStop

@@ -1,23 +1,36 @@
 """A record out of rows, as the database would make it of them: each run, outage and node once."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from io import BytesIO
 from itertools import count, islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from triage.domain.category import Category
 from triage.errors import UsageError
-from triage.fleet.domain.exposure import FACTS, Ending, NodeFacts, NodeRepair, Outage, Run
-from triage.fleet.domain.same_outage import (
+from triage.fleet.domain.exposure import (
+    FACTS,
+    Ending,
+    NodeFacts,
+    NodeRepair,
+    Outage,
+    PartSeen,
+    Run,
     complete_fields,
     describe_contradictions,
     is_contradiction,
     order_reports,
+    weigh_ending,
 )
+from triage.fleet.parsers.read import read_exposure
+from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
 from triage.fleet.record.columns import (
+    EPOCH,
     Accusation,
     Accusations,
     FleetRecord,
@@ -26,7 +39,7 @@ from triage.fleet.record.columns import (
     Runs,
     convert_to_epoch_ns,
 )
-from triage.fleet.record.outages import ToldOutage, build_outages
+from triage.fleet.record.faults import ToldOutage, build_outages
 
 # A failure is told a little before or after the end of its run, by another clock.
 _SLACK_NS: Final = 60 * 1_000_000_000
@@ -164,11 +177,10 @@ class RecordRows:
         kept = sorted(inside, key=lambda one: (one.at, one.node, one.action, one.text))
         if not self.repairs:
             return None
-        return RepairNotes(
+        return RepairNotes.of_rows(
+            kept,
             node=np.array([place[one.node] for one in kept], np.int32),
             at_ns=np.array([convert_to_epoch_ns(one.at) for one in kept], np.int64),
-            action=tuple(one.action for one in kept),
-            text=tuple(one.text for one in kept),
         )
 
 
@@ -187,11 +199,11 @@ def _build_runs(kept: Sequence[Run], place: Mapping[str, int], first: int, last:
     ends = [last if run.ended_at is None else convert_to_epoch_ns(run.ended_at) for run in kept]
     start = np.array([max(convert_to_epoch_ns(run.started_at), first) for run in kept], np.int64)
     sizes = [len(run.nodes) for run in kept]
-    return Runs(
+    return Runs.of_rows(
+        kept,
         start_ns=start,
         end_ns=np.maximum(np.minimum(np.array(ends, np.int64), last), start),
         num_nodes=np.array([run.num_nodes or len(run.nodes) for run in kept], np.int32),
-        num_gpus=np.array([run.num_gpus for run in kept], np.int32),
         interrupted=np.array([run.ending == Ending.UNEXPECTED for run in kept], np.bool_),
         planned=np.array([run.ending == Ending.PLANNED for run in kept], np.bool_),
         node_at=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
@@ -235,12 +247,94 @@ def _build_stops(told: Sequence[ToldStop], kept: Sequence[Run], runs: Runs) -> I
         )
         for stop, at in zip(told, at_ns, strict=True)
     ]
-    return Interruptions(
+    return Interruptions.of_rows(
+        told,
         at_ns=np.array(at_ns, np.int64),
-        cause=tuple(stop.cause for stop in told),
-        resolved=np.array([stop.resolved for stop in told], np.bool_),
-        planned=np.array([stop.planned for stop in told], np.bool_),
         run=np.array(places, np.int32),
         num_gpus=np.array([kept[one].num_gpus if one >= 0 else 0 for one in places], np.int32),
         incident_id=(None,) * len(told),
     )
+
+
+# A record out of exports alone: the files that an import reads, without a service.
+#
+# Of two reports of a run (its job and start) the fuller one counts, as in the database.
+
+_Export = str | Path | bytes
+
+
+def record_from_exports(
+    *exports: _Export,
+    cluster: str | None = None,
+    zone: tzinfo = UTC,
+    day_zero: datetime = DAY_ZERO,
+    nodes: int | Iterable[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> FleetRecord:
+    r"""The record that these files tell, or their bytes: any format that an import reads.
+
+    ``cluster`` is that of the record and of rows that name none; rows of others are left out.
+    ``zone`` is that of times which name none, ``day_zero`` the day from which a table counts that
+    names none. ``nodes`` are those of the fleet that no row names, or how many it has in all; as
+    names they are also what a ticket may name in its text. ``since`` and ``until`` are the first
+    and the last time that is told, where not given. Parts are not used. The notes of the record
+    count what could not be read and what was left out.
+
+    >>> table = b"node,from,to\nn1,2026-11-20T22:00Z,2026-11-21T06:00Z"
+    >>> record = record_from_exports(table, nodes=9)
+    >>> len(record.nodes), record.nodes[0]
+    (9, 'n1')
+
+    Raises :class:`UsageError` where a file cannot be read or rows are of several clusters,
+    :class:`ArtifactError` for what is no export.
+    """
+    names = () if isinstance(nodes, int) else tuple(nodes)
+    options = Options(
+        zone=zone, cluster=cluster or "", day_zero=day_zero, nodes=lambda: frozenset(names)
+    )
+    rows = RecordRows()
+    runs: dict[tuple[str, datetime], Run] = {}
+    clusters: set[str] = set()
+    left_out: Counter[str] = Counter()
+    for export in exports:
+        for row in read_exposure(BytesIO(_read_content(export)), options).rows:
+            if isinstance(row, Unread):
+                left_out["rows that could not be read"] += 1
+            elif isinstance(row, Passed):
+                left_out[row.what] += row.number
+            elif cluster is not None and row.cluster != cluster:
+                left_out["rows of other clusters"] += 1
+            else:
+                clusters.add(row.cluster)
+                if isinstance(row, Run):
+                    key = row.job_id, row.started_at
+                    runs[key] = max(runs.get(key, row), row, key=_rank_fullness)
+                elif not isinstance(row, PartSeen):
+                    rows.add(row)
+    if cluster is None and len(clusters) > 1:
+        some = ", ".join(sorted(clusters)[:5])
+        raise UsageError(f"rows of {len(clusters)} clusters ({some}): say which")
+    rows.runs = [runs[key] for key in sorted(runs)]
+    times = [*rows.iterate_run_times(), *rows.iterate_outage_times()]
+    first = since or min(times, default=EPOCH)
+    last = until or max(times, default=first)
+    fleet = nodes if isinstance(nodes, int) else names
+    found = rows.build(first, last, nodes=fleet, cluster=cluster)
+    notes = [f"{what} left out: {number:,}" for what, number in sorted(left_out.items())]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _read_content(export: _Export) -> bytes:
+    if isinstance(export, bytes):
+        return export
+    try:
+        return Path(export).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{export!s:.200} cannot be read: {error.strerror}") from error
+
+
+def _rank_fullness(run: Run) -> tuple[int, int, int, float]:
+    """How much a report of a run tells, as the database weighs it."""
+    early = 0.0 if run.ended_at is None else -run.ended_at.timestamp()
+    return weigh_ending(run.ending), len(run.nodes), run.num_gpus, early

@@ -1,15 +1,16 @@
 """A fleet in a notebook: its answers in sentences, its tables, its pictures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from triage.errors import UsageError
-from triage.fleet.render.charts import causes, leaves, over_time, projection
-from triage.fleet.render.frames import FRAMES
-from triage.fleet.render.page.style import FLEET_CSS
+from triage.fleet.render import pictures
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, format_period, is_empty, list_headlines
+from triage.fleet.render.tables import find_field
+from triage.fleet.render.texts import FLEET_CSS
 from triage.fleet.render.words import Wire
+from triage.render.data.tables import TIME, build_table
 from triage.render.page.notebook import render_plain_table
 from triage.render.pictures.alone import Picture, make_picture
 from triage.render.pictures.markup import make_element
@@ -20,6 +21,48 @@ if TYPE_CHECKING:
     from triage.domain.standing import FleetStandings
     from triage.fleet.repairs.answer import FleetRepairs
     from triage.fleet.report.report import FleetReport
+
+
+_BOUNDS: Final = {"": "value", "_low": "low", "_high": "high"}
+
+
+class Frame:
+    """One table: where its rows stand in an answer, and its columns.
+
+    Columns are written ``name dtype`` or ``name=key dtype``, where the key of a row has another
+    name; both may have dots. The dtype ``estimate`` makes three columns. As an attribute of a view
+    it is the DataFrame of the answer that the view has under ``source``.
+    """
+
+    def __init__(self, rows: str, columns: str, source: str = "_facts") -> None:
+        self._rows = rows
+        self._source = source
+        self._keys: dict[str, str] = {}
+        self.columns: dict[str, str] = {}
+        for column in columns.split(","):
+            word, dtype = column.split()
+            name, _, key = word.partition("=")
+            bounds = _BOUNDS if dtype == "estimate" else {"": ""}
+            for suffix, bound in bounds.items():
+                self._keys[name + suffix] = ".".join(filter(None, (key or name, bound)))
+                self.columns[name + suffix] = {"estimate": "Float64", "time": TIME}.get(
+                    dtype, dtype
+                )
+
+    @overload
+    def __get__(self, view: None, owner: type) -> "Frame": ...
+
+    @overload
+    def __get__(self, view: object, owner: type) -> "DataFrame": ...
+
+    def __get__(self, view: object, owner: type) -> "Frame | DataFrame":
+        return self if view is None else self.build(getattr(view, self._source))
+
+    def build(self, answer: Wire) -> "DataFrame":
+        """The table of an answer on the wire; empty where the answer lacks it."""
+        rows = find_field(answer, self._rows) or ()
+        found = ({name: find_field(row, key) for name, key in self._keys.items()} for row in rows)
+        return build_table(found, self.columns)
 
 
 class FleetPictures:
@@ -33,20 +76,22 @@ class FleetPictures:
 
     def causes(self) -> Picture:
         """Shares of the causes beside those of the Llama 3 run."""
-        return _make("causes", causes.as_svg(self._read()))
+        return _make("causes", pictures.draw_causes(self._read()))
 
     def mtti(self) -> Picture:
         """The mean time between interruptions over the period, each with its interval."""
-        return _make("time between interruptions", over_time.as_svg(self._read()))
+        return _make("time between interruptions", pictures.draw_over_time(self._read()))
 
     def projection(self) -> Picture:
         """The mean time between interruptions by GPUs of the job, both in powers of ten."""
-        return _make("projection", projection.as_svg(self._read()))
+        return _make("projection", pictures.draw_projection(self._read()))
 
     def nodes(self) -> Picture:
         """All nodes by their standing, each under its leaf switch."""
         standings = {**self._read()["standings"], "nodes": self._read_nodes()}
-        return _make("nodes under leaf switches", leaves.as_svg(leaves.group_by_leaf(standings)))
+        return _make(
+            "nodes under leaf switches", pictures.draw_leaves(pictures.group_by_leaf(standings))
+        )
 
 
 def _make(of: str, drawn: str) -> Picture:
@@ -62,7 +107,161 @@ class FleetView:
 
     ``read`` gives the wire form ``triage.fleet/1`` with its ``standings``, ``read_nodes`` those
     of all nodes, ``read_runs`` the runs and ``read_repairs`` the wire form
-    ``triage.repairs/1``; each is asked once, when it is needed.
+    ``triage.repairs/1``; each is asked once, when it is needed. Its tables are taken from the wire
+    form, so a notebook beside the service and one on files have the same ones.
+    """
+
+    causes = Frame(
+        "mix.rows",
+        "row string, parent string, count int64, share estimate, llama3_count int64,"
+        "llama3_share float64, differs boolean",
+    )
+    """Interruptions by row of the Llama 3 table, beside Llama 3's own. One row per row of the
+    Llama 3 table, in its order.
+    """
+
+    leaves = Frame(
+        "causes",
+        "category string, row string, count int64, resolved int64, share=share.value Float64,"
+        "per_million_gpu_hours=rate estimate",
+    )
+    """Interruptions by cause, the most frequent first. One row per cause, the most frequent
+    first; category is missing where nobody triaged.
+    """
+
+    mtti = Frame(
+        "over_time",
+        "from time, to time, events int64, job_hours float64, gpu_hours float64,"
+        "mtti_h=mtti estimate",
+    )
+    """The mean time between interruptions over the period, window by window. One row per day,
+    week or four weeks of the period.
+    """
+
+    sizes = Frame(
+        "by_size",
+        "from_gpus int64, to_gpus int64, runs int64, events int64, job_hours float64,"
+        "gpu_hours float64, mtti_h=mtti estimate",
+    )
+    """The same by size of job. One row per size of job, the smallest first."""
+
+    projection = Frame(
+        "projection",
+        "num_gpus int64, mtti_h=mtti estimate, software_fixed_h=software_fixed Float64,"
+        "warnings object",
+    )
+    """The mean time between interruptions of jobs of other sizes. One row per size of a job to
+    come.
+    """
+
+    checkpoints = Frame(
+        "checkpoints",
+        "cost_s float64, restart_s float64, young_s=young estimate, daly_s=daly.value Float64,"
+        "loss estimate",
+    )
+    """How often to checkpoint, by what a checkpoint costs. One row per cost of a checkpoint,
+    for the job of reference_gpus.
+    """
+
+    spares = Frame(
+        "spares",
+        "basis string, repair_days float64, per_1000_node_days=per_thousand_node_days float64,"
+        "mean_down=spares.mean_down float64, at_95=spares.at_95 int64, at_99=spares.at_99 int64,"
+        "at_999=spares.at_999 int64",
+    )
+    """How many spare nodes to keep. One row per reason for a node to be away, and time that it
+    is.
+    """
+
+    spares_cost = Frame(
+        "away.costs",
+        "spares int64, in_sample float64, forecast float64, node_days float64,"
+        "idle_node_days float64, node_hours_short float64, hours_short float64,"
+        "gpu_hours_short Float64",
+    )
+    """Spares against what is short without them, a month. One row per number of spares, a month
+    of them; empty without outages.
+    """
+
+    away = Frame(
+        "away.groups",
+        "kind string, name string, num_nodes int64, outages int64, mean_away float64,"
+        "in_sample int64, forecast estimate",
+    )
+    """Nodes away at once and spares for them, by generation, rack and cause. One row per
+    generation, rack and cause, the most node-days away first.
+    """
+
+    nodes = Frame(
+        "standings.nodes",
+        "node string, grade string, strikes int64, blame float64, expected Float64,"
+        "exposure_days float64, p_value Float64, q_value Float64, score Float64,"
+        "rate_per_1000_node_days Float64, rate_low Float64, rate_high Float64, part string,"
+        "reasons object, forecast_faults_56_days Float64, forecast_low Float64,"
+        "forecast_high Float64, times Float64, special string",
+        source="_standing_facts",
+    )
+    """How every node stands, the worst first. One row per node, the worst first."""
+
+    parts = Frame(
+        "standings.parts",
+        "kind string, name string, node string, nodes object, interruptions int64,"
+        "expected Float64, q_value Float64, text string",
+    )
+    """Parts and leaf switches that are named again and again. One row per part, or leaf switch,
+    that several interruptions name.
+    """
+
+    places = Frame(
+        "standings.places",
+        "kind string, name string, nodes int64, faults int64, rate_per_1000_node_days Float64,"
+        "rate_of_rest Float64, ratio Float64, ratio_low Float64, ratio_high Float64,"
+        "p_value Float64, q_value Float64, found boolean, text string",
+    )
+    """How often each place fails beside the rest of its kind, the surest first. One row per
+    generation, delivery, rack, cage, slot and leaf, the surest to differ first.
+    """
+
+    runs = Frame(
+        "runs",
+        "job_id string, cluster string, started_at time, ended_at time, ending string,"
+        "cause string, num_nodes int64, num_gpus int64, source string",
+        source="_run_facts",
+    )
+    """The runs that the rates rest on, newest first. One row per run, newest first; ended_at is
+    missing while nobody has told the end.
+    """
+
+    probation = Frame(
+        "probation",
+        "node string, returned_at time, days_back float64, cause string, action string,"
+        "within_7 float64, low_7 float64, high_7 float64, within_30 float64, next_7 float64,"
+        "next_30 float64, usual_7 float64, num_returns int64, until time, check string,"
+        "text string",
+        source="_repairs",
+    )
+    """Nodes that came back lately and are likelier to fail than others. One row per node on
+    probation, the likeliest to fail first.
+    """
+
+    repairs = Frame(
+        "by_repair",
+        "cause string, action string, num_returns int64, failed_7 estimate, failed_30 estimate,"
+        "others_30 estimate, p_value Float64, q_value Float64, verdict string",
+        source="_repairs",
+    )
+    """Which repair holds for which cause. One row per cause and repair; shares of returns that
+    failed again.
+    """
+
+    returns = Frame(
+        "returns",
+        "node string, out_at time, returned_at time, cause string, action string,"
+        "failed_after_days Float64, watched_days float64, within_7 float64, within_30 float64",
+        source="_repairs",
+    )
+    """The newest returns: out, repaired, back, and what came after. One row per return, the
+    newest first, with the chances said on its day.
     """
 
     def __init__(
@@ -108,91 +307,19 @@ class FleetView:
             answer.text for answer in list_headlines(facts, facts["standings"], facts["num_checks"])
         ]
 
-    @property
-    def causes(self) -> "DataFrame":
-        """Interruptions by row of the Llama 3 table, beside Llama 3's own."""
-        return FRAMES["causes"].build(self._facts)
-
-    @property
-    def leaves(self) -> "DataFrame":
-        """Interruptions by cause, the most frequent first."""
-        return FRAMES["leaves"].build(self._facts)
-
-    @property
-    def mtti(self) -> "DataFrame":
-        """The mean time between interruptions over the period, window by window."""
-        return FRAMES["mtti"].build(self._facts)
-
-    @property
-    def sizes(self) -> "DataFrame":
-        """The same by size of job."""
-        return FRAMES["sizes"].build(self._facts)
-
-    @property
-    def projection(self) -> "DataFrame":
-        """The mean time between interruptions of jobs of other sizes."""
-        return FRAMES["projection"].build(self._facts)
-
-    @property
-    def checkpoints(self) -> "DataFrame":
-        """How often to checkpoint, by what a checkpoint costs."""
-        return FRAMES["checkpoints"].build(self._facts)
-
-    @property
-    def spares(self) -> "DataFrame":
-        """How many spare nodes to keep."""
-        return FRAMES["spares"].build(self._facts)
-
-    @property
-    def spares_cost(self) -> "DataFrame":
-        """Spares against what is short without them, a month."""
-        return FRAMES["spares_cost"].build(self._facts)
-
-    @property
-    def away(self) -> "DataFrame":
-        """Nodes away at once and spares for them, by generation, rack and cause."""
-        return FRAMES["away"].build(self._facts)
+    @cached_property
+    def _standing_facts(self) -> Wire:
+        return {"standings": {"nodes": self._read_nodes()}}
 
     @cached_property
-    def nodes(self) -> "DataFrame":
-        """How every node stands, the worst first."""
-        return FRAMES["nodes"].build_from_rows(self._read_nodes())
-
-    @property
-    def parts(self) -> "DataFrame":
-        """Parts and leaf switches that are named again and again."""
-        return FRAMES["parts"].build(self._facts)
-
-    @property
-    def places(self) -> "DataFrame":
-        """How often each place fails beside the rest of its kind, the surest first."""
-        return FRAMES["places"].build(self._facts)
-
-    @cached_property
-    def runs(self) -> "DataFrame":
-        """The runs that the rates rest on, newest first."""
-        return FRAMES["runs"].build_from_rows(self._read_runs())
+    def _run_facts(self) -> Wire:
+        return {"runs": self._read_runs()}
 
     @cached_property
     def _repairs(self) -> Wire:
         if self._read_repairs is None:
             raise UsageError("this view has no repairs: make it with FleetView.of(..., repairs)")
         return self._read_repairs()
-
-    @property
-    def probation(self) -> "DataFrame":
-        """Nodes that came back lately and are likelier to fail than others."""
-        return FRAMES["probation"].build(self._repairs)
-
-    @property
-    def repairs(self) -> "DataFrame":
-        """Which repair holds for which cause."""
-        return FRAMES["repairs"].build(self._repairs)
-
-    @property
-    def returns(self) -> "DataFrame":
-        """The newest returns: out, repaired, back, and what came after."""
-        return FRAMES["returns"].build(self._repairs)
 
     @property
     def notes(self) -> list[str]:
@@ -226,3 +353,9 @@ class FleetView:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {format_period(self._facts)}: {self.answers[0]}>"
+
+
+FRAMES: Final[Mapping[str, Frame]] = {
+    name: one for name, one in vars(FleetView).items() if isinstance(one, Frame)
+}
+"""The tables by their names in a notebook."""

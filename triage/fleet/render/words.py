@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from triage.fleet.domain.cause import OutageCause, RepairAction
+from triage.fleet.repairs.words import describe_repair_action, describe_repair_cause
+
 Wire = Mapping[str, Any]
 """A fleet's report, its standings, its telemetry, or a row of them, as the service sends them."""
 Estimate = Mapping[str, Any]
@@ -149,3 +152,81 @@ def _strip_unit(text: str) -> str:
     """A figure without its unit, which is the last word where it has no digit."""
     number, _, unit = text.rpartition(" ")
     return number if number and not any(map(str.isdigit, unit)) else text
+
+
+def format_whole(estimate: Estimate | None) -> str:
+    """An estimate of nodes or events: ``12 (9 to 17)``."""
+    return with_interval(estimate, lambda value: f"{value:,.0f}")
+
+
+def _format_gpus(value: float) -> str:
+    return f"{value / 1e6:.2g} M" if value >= 1e6 else f"{float(f'{value:.2g}'):,.0f}"
+
+
+def _format_bounds(estimate: Estimate) -> str:
+    """The bounds of a share in percent, without its figure; empty where there are none."""
+    low, high = estimate["low"], estimate["high"]
+    return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def _format_told_share(estimate: Estimate) -> str:
+    """A share with its interval; of too few returns nothing is told but that."""
+    return "cannot tell" if estimate["value"] is None else with_interval(estimate, format_share)
+
+
+def _name_repair_cause(name: str) -> str:
+    """``a cable fault``; a name of another release as it is."""
+    return describe_repair_cause(OutageCause(name)) if name in set(OutageCause) else name
+
+
+def _name_repair_action(name: str) -> str:
+    """``a cable swap``; a name of another release as it is."""
+    return describe_repair_action(RepairAction(name)) if name in set(RepairAction) else name
+
+
+def _spell_hours(hours: float) -> str:
+    return format_hours(hours) if hours >= _MINUTE_H else "none"
+
+
+def format_node_rate(row: Wire, unit: str = "") -> str:
+    """``3.1 (2.8 to 3.4)``: the rate of a node, its ``unit`` behind it; empty where unknown."""
+    rate = row["rate_per_1000_node_days"]
+    if rate is None:
+        return ""
+    low, high = format_figure(row["rate_low"]), format_figure(row["rate_high"])
+    return f"{format_figure(rate)}{unit} ({low} to {high})"
+
+
+FORMATS: Final[dict[str, Callable[..., str]]] = {
+    "beside_mean": lambda step: f"{100 * (step - 1):+.2f} %",
+    "bounds": _format_bounds,
+    "day": format_utc_day,
+    "differs": lambda differs: "differs" if differs else "",
+    "duration": format_duration,
+    "duration_s": lambda estimate: format_duration(estimate, 1 / 3600),
+    "figure": format_figure,
+    "figure3": lambda value: format_figure(value, 3),
+    "generation": lambda name: name or "unknown",
+    "hour_of_day": format_hour_of_day,
+    "hours": format_hours,
+    "interval": with_interval,
+    "interval3": lambda estimate: with_interval(estimate, lambda one: format_figure(one, 3)),
+    "interval_gpus": lambda estimate: with_interval(estimate, _format_gpus),
+    "interval_share": lambda estimate: with_interval(estimate, format_share),
+    "mark": mark,
+    "mark_d": lambda days: mark(days * _DAY_H),
+    "mark_s": lambda seconds: mark(seconds / 3600),
+    "of_100": lambda share: f"{100 * share:.0f}",
+    "per_cent": format_per_cent,
+    "repair_action": _name_repair_action,
+    "repair_cause": _name_repair_cause,
+    "seconds": format_seconds,
+    "share": format_share,
+    "short_day": lambda at: format_utc_day(at, with_year=False),
+    "short_hours": _spell_hours,
+    "some": lambda value: format_figure(value) if value else "",
+    "told_share": _format_told_share,
+    "unit": format_by_unit,
+    "whole": format_whole,
+}
+"""How a field is worded, by the names that tables and templates use."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from triage.domain.wire import Count, WireForm
 from triage.fleet.record.columns import Flags
-from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS
+from triage.fleet.repairs.features import EARLY_DAYS, LATE_DAYS
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, Returns, estimate_failed_share
 from triage.statistics.estimate import Estimate
 from triage.statistics.rates import adjust_p_values

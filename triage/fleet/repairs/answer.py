@@ -13,7 +13,7 @@ import numpy as np
 from triage.domain.counts import count
 from triage.domain.probation import Probation
 from triage.domain.wire import Count, Share, WireForm, convert_to_wire
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import RepairAction
 from triage.fleet.record.columns import FleetRecord, Floats, RepairNotes
 from triage.fleet.record.faults import Faults, faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
@@ -23,10 +23,22 @@ from triage.fleet.repairs.actions import (
     summarize_by_cause,
     summarize_by_repair,
 )
-from triage.fleet.repairs.curve import EARLY_DAYS, LATE_DAYS, Curves, own_curve
-from triage.fleet.repairs.features import Features, compute_features
-from triage.fleet.repairs.judged import Judged, judge_chances
-from triage.fleet.repairs.model import Chances, fit_model, predict_chances, walk_forward
+from triage.fleet.repairs.features import (
+    EARLY_DAYS,
+    LATE_DAYS,
+    Curves,
+    Features,
+    compute_features,
+    own_curve,
+)
+from triage.fleet.repairs.model import (
+    Chances,
+    Judged,
+    fit_model,
+    judge_chances,
+    predict_chances,
+    walk_forward,
+)
 from triage.fleet.repairs.returns import (
     ACTIONS,
     CAUSES,

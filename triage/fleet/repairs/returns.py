@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.counts import count
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.record.faults import Faults
 from triage.statistics.cause_mix import estimate_share as share_of

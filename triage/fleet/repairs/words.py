@@ -4,8 +4,7 @@ from typing import Final
 
 from triage.domain.counts import count
 from triage.domain.probation import Probation
-from triage.fleet.domain.cause import OutageCause
-from triage.fleet.domain.repair import RepairAction
+from triage.fleet.domain.cause import OutageCause, RepairAction
 
 _STRESS: Final = "dcgm.targeted_stress"
 CHECK_AFTER: Final = {

@@ -9,15 +9,17 @@ import numpy as np
 from triage.fleet.record.exposed import Exposed
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.rates import Origin, OriginCount, Rates, SizeTest
-from triage.statistics.checkpoint import CheckpointPlan, compute_young_s, plan_checkpoints
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
+    CheckpointPlan,
     MeasuredEttr,
     RunCosts,
     compute_downtime_budget_min,
     compute_expected_ettr,
+    compute_young_s,
     measure_ettr,
+    plan_checkpoints,
     solve_longest_restart_s,
 )
 from triage.statistics.projection import (

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_PARENT, Parent
-from triage.domain.wire import Count
+from triage.domain.wire import Count, Key, WireForm
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
 from triage.statistics.cause_mix import estimate_share
@@ -178,16 +179,16 @@ class ByGeneration:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """One stretch of the record; hours count from its start."""
+class MttiWindow(WireForm):
+    """One stretch of the period, with its times."""
 
-    from_h: float
-    to_h: float
-    events: int
+    events: Count
     job_hours: float
     gpu_hours: float
     mtti: Estimate
     gpu_hours_between: Estimate
+    from_: Annotated[datetime, Key("from")]
+    to: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +295,9 @@ def estimate_by_generation(
     return tuple(sorted(rows, key=lambda row: (-row.node_days, row.generation or "")))
 
 
-def divide_into_windows(seen: Exposed, factor: float) -> tuple[Window, ...]:
+def divide_into_windows(
+    record: FleetRecord, seen: Exposed, factor: float
+) -> tuple[MttiWindow, ...]:
     """The record in windows of a day, a week or four weeks, by its length."""
     if not seen.period_h:
         return ()
@@ -304,15 +307,16 @@ def divide_into_windows(seen: Exposed, factor: float) -> tuple[Window, ...]:
     events = seen.events_between(edges)
     job_hours = np.diff(seen.job_hours_before(edges))
     gpu_hours = np.diff(seen.gpu_hours_before(edges))
+    at = [datetime.fromtimestamp(record.since_ns / 1e9 + hours * 3600, UTC) for hours in edges]
     return tuple(
-        Window(
-            float(edges[i]),
-            float(edges[i + 1]),
+        MttiWindow(
             int(events[i]),
             max(0.0, float(job_hours[i])),
             max(0.0, float(gpu_hours[i])),
             estimate_wider_mtti(int(events[i]), _clean_hours(job_hours[i]), factor),
             estimate_wider_mtti(int(events[i]), _clean_hours(gpu_hours[i]), factor, unit="GPU-h"),
+            at[i],
+            at[i + 1],
         )
         for i in range(len(events))
     )

@@ -12,10 +12,20 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 
-from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, convert_to_wire, format_iso_utc
+from triage.domain.wire import UNSENT, Count, SentAs, WireForm, convert_to_wire, format_iso_utc
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
-from triage.fleet.report.away import NextPeriod, NodesAway, estimate_next_period, measure_nodes_away
+from triage.fleet.report.away import (
+    AvailabilitySpares,
+    NextPeriod,
+    NodesAway,
+    Repairs,
+    SpareRow,
+    build_spare_rows,
+    collect_record_repairs,
+    estimate_next_period,
+    measure_nodes_away,
+)
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
@@ -33,11 +43,11 @@ from triage.fleet.report.rates import (
     ByGeneration,
     BySize,
     CauseCount,
+    MttiWindow,
     OriginCount,
     Periods,
     Rates,
     SizeTest,
-    Window,
     compare_periods,
     compare_sizes,
     compute_day_edges,
@@ -49,18 +59,16 @@ from triage.fleet.report.rates import (
     estimate_rates,
     measure_clustering,
 )
-from triage.fleet.report.spares import (
-    AvailabilitySpares,
-    Repairs,
-    SpareRow,
-    build_spare_rows,
-    collect_record_repairs,
-)
 from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_row
-from triage.statistics.checkpoint import CheckpointPlan
 from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
-from triage.statistics.hours_of_day import HoursOfDay, measure_hours_of_day
+from triage.statistics.ettr import CheckpointPlan
+from triage.statistics.hours_of_day import (
+    HoursOfDay,
+    SilentDays,
+    find_silent_days,
+    measure_hours_of_day,
+)
 from triage.statistics.lifetimes import (
     Survival,
     WeibullShape,
@@ -68,7 +76,6 @@ from triage.statistics.lifetimes import (
     fit_weibull_shape,
 )
 from triage.statistics.projection import Projection
-from triage.statistics.silent_days import SilentDays, find_silent_days
 
 
 def iterate_record_notes(record: FleetRecord, seen: Exposed) -> Iterator[str]:
@@ -151,19 +158,6 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True)
-class MttiWindow(WireForm):
-    """One stretch of the period: a :class:`Window` with its times."""
-
-    events: Count
-    job_hours: float
-    gpu_hours: float
-    mtti: Estimate
-    gpu_hours_between: Estimate
-    from_: Annotated[datetime, Key("from")]
-    to: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Gaps:
     """Hours from one unexpected stop to the next, the last one cut by the end of the record."""
 
@@ -206,7 +200,7 @@ class FleetReport(WireForm):
     by_size: tuple[BySize, ...]
     size_test: SizeTest
     by_generation: tuple[ByGeneration, ...]
-    over_time: Annotated[tuple[Window, ...], SentAs(tuple[MttiWindow, ...])]
+    over_time: tuple[MttiWindow, ...]
     dispersion: Dispersion
     comparison: Annotated[Periods, SentAs(dict[str, Any])]
     projection: tuple[Projection, ...]
@@ -230,7 +224,6 @@ class FleetReport(WireForm):
         return {
             "schema": SCHEMA,
             **convert_to_wire(self),
-            "over_time": [self._timed(window).to_dict() for window in self.over_time],
             "comparison": {
                 "split": format_iso_utc(self.at(self.comparison.split_h)),
                 **self.comparison.comparison.to_dict(),
@@ -241,17 +234,6 @@ class FleetReport(WireForm):
     def at(self, hours: float) -> datetime:
         """The time that lies so many hours after the record's start."""
         return datetime.fromtimestamp(self.since.timestamp() + hours * 3600, UTC)
-
-    def _timed(self, window: Window) -> MttiWindow:
-        return MttiWindow(
-            window.events,
-            window.job_hours,
-            window.gpu_hours,
-            window.mtti,
-            window.gpu_hours_between,
-            self.at(window.from_h),
-            self.at(window.to_h),
-        )
 
 
 def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) -> FleetReport:
@@ -293,7 +275,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         by_size=table,
         size_test=same,
         by_generation=estimate_by_generation(record, seen, factor),
-        over_time=divide_into_windows(seen, factor),
+        over_time=divide_into_windows(record, seen, factor),
         dispersion=spread,
         comparison=compare_periods(seen, options.compare_last_days, factor),
         projection=project_sizes(seen, figures, origins, same, spread, options),

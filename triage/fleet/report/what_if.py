@@ -5,17 +5,17 @@ interval too. Assumes that the nodes to come fail as those of the record did.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Final, TypedDict
 
-from triage.domain.wire import Count, Share, WireForm
+from triage.domain.wire import Count, SentAs, Share, Time, WireForm, format_iso_utc
 from triage.errors import UsageError
 from triage.fleet.report.rates import Origin, thin_dispersion
 from triage.fleet.report.report import FleetReport
 from triage.statistics.away.methods import SparesCost
-from triage.statistics.checkpoint import CheckpointPlan, plan_checkpoints
 from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
+from triage.statistics.ettr import CheckpointPlan, plan_checkpoints
 from triage.statistics.projection import Projection, estimate_run_survival, project
 from triage.statistics.rates import estimate_rate as plain_rate
 
@@ -51,21 +51,20 @@ class ProjectionAnswer(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointAnswer(WireForm):
+class CheckpointAnswer(CheckpointPlan):
     """How often to checkpoint a job of ``num_gpus`` (None: of no known size), and what is lost.
 
     ``young`` and ``daly`` are seconds of work between two checkpoints; ``loss`` is the share of
     time that checkpoints, lost work and restarts take at Young's.
     """
 
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "num_gpus", "mtti", "cost_s", "restart_s", "young", "daly", "loss",
+        "loss_without_restart", "warnings",
+    )  # fmt: skip
+
     num_gpus: int | None
     mtti: Estimate
-    cost_s: float
-    restart_s: float
-    young: Estimate
-    daly: Estimate
-    loss: Estimate
-    loss_without_restart: Estimate
     warnings: tuple[str, ...]
 
 
@@ -142,18 +141,9 @@ def checkpoints_for(
     else:
         one = project_size(report, size, rate)
         mtti, warnings = one.mtti, one.warnings
-    plan: CheckpointPlan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
-    return CheckpointAnswer(
-        num_gpus=size,
-        mtti=mtti,
-        cost_s=cost_s,
-        restart_s=restart_s,
-        young=plan.young,
-        daly=plan.daly,
-        loss=plan.loss,
-        loss_without_restart=plan.loss_without_restart,
-        warnings=warnings,
-    )
+    plan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
+    own = {one.name: getattr(plan, one.name) for one in fields(plan)}
+    return CheckpointAnswer(**own, num_gpus=size, mtti=mtti, warnings=warnings)
 
 
 def spares_for(
@@ -201,16 +191,16 @@ def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spar
     absent = report.away
     if absent is None or not absent.outages:
         return []
-    found, scale = absent.found, nodes / absent.num_nodes
+    scale = nodes / absent.num_nodes
     rate = _get_outage_rate(report)
-    forecast = found.at(confidence)
+    forecast = absent.at(confidence)
     if scale != 1:
         said = f"taken in proportion from the {absent.num_nodes:,} nodes of the record"
         forecast = replace(
             forecast.growing(lambda one: float(math.ceil(one * scale)), forecast.unit),
             notes=(*forecast.notes, said),
         )
-    sufficed = float(math.ceil(found.seen.quantile(confidence) * scale))
+    sufficed = float(math.ceil(absent.seen.quantile(confidence) * scale))
     record = Estimate(sufficed, None, None, absent.departures, forecast.unit, forecast.level)
     down = absent.mean_away * scale
     return [
@@ -290,3 +280,62 @@ def _compute_quantile(mean: float, confidence: float) -> float:
 
 def _make_unknown(unit: str) -> Estimate:
     return Estimate(None, None, None, 0, unit, notes=(NO_EXPOSURE,))
+
+
+# Plans for a larger job, for checkpoints and for spares, from the record of one period.
+
+COST_S: Final = 10.0
+RESTART_S: Final = 300.0
+
+
+class PlanHead(TypedDict):
+    """What every plan begins with: its form, and the period whose rates it rests on."""
+
+    schema: str
+    since: Annotated[str | None, SentAs(Time)]
+    until: Annotated[str | None, SentAs(Time)]
+    cluster: str | None
+
+
+def answer_projection(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
+    """``GET /v1/fleet/projection``."""
+    found = (
+        projection_for(report, gpus) if hours is None else projection_for(report, gpus, (hours,))
+    )
+    return {**_head(report, "projection"), **found.to_dict()}
+
+
+def answer_checkpoint(
+    report: FleetReport, gpus: int | None, cost_s: float | None, restart_s: float | None
+) -> dict[str, Any]:
+    """``GET /v1/fleet/checkpoint``."""
+    found = checkpoints_for(
+        report,
+        gpus,
+        cost_s=COST_S if cost_s is None else cost_s,
+        restart_s=RESTART_S if restart_s is None else restart_s,
+    )
+    return {**_head(report, "checkpoint"), **found.to_dict()}
+
+
+def answer_spares(
+    report: FleetReport, nodes: int | None, repair_days: float | None, confidence: float | None
+) -> dict[str, Any]:
+    """``GET /v1/fleet/spares``."""
+    found = spares_for(
+        report,
+        nodes,
+        repair_days=repair_days,
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+    )
+    return {**_head(report, "spares"), **found.to_dict()}
+
+
+def _head(report: FleetReport, name: str) -> PlanHead:
+    """What every plan begins with."""
+    return {
+        "schema": f"triage.fleet.{name}/1",
+        "since": format_iso_utc(report.since),
+        "until": format_iso_utc(report.until),
+        "cluster": report.cluster,
+    }

@@ -19,8 +19,7 @@ from triage.fleet.record.columns import FleetRecord, NodeSignals
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import map_newest_results, open_checks
-from triage.fleet.services.record.record import read_fleet_record
-from triage.fleet.services.repairs import list_probations_at
+from triage.fleet.services.record.record import list_probations_at, read_fleet_record
 from triage.fleet.services.telemetry.rollups import (
     FleetTelemetry,
     read_fleet_telemetry,

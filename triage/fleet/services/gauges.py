@@ -3,27 +3,17 @@
 No node, job or token ever becomes a label: who wants to know which node asks the service.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Final
 
+from prometheus_client.core import GaugeMetricFamily
+
 from triage.domain.standing import PartKind
-from triage.fleet.report.report import FleetReport
 from triage.fleet.services.answers import FleetAnswer, look_at_fleet
 from triage.services.context import Context
-from triage.statistics.estimate import Estimate
 
 _HOUR_S: Final = 3600.0
 _DAY_S: Final = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One gauge. ``values`` are by the value of ``label``, by the empty text where it has none."""
-
-    name: str
-    label: str | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 GAUGES: Final[Mapping[str, str]] = {
@@ -52,61 +42,73 @@ GAUGES: Final[Mapping[str, str]] = {
 """Every gauge by name, with its help. A figure that is not known is left out."""
 
 
-def read_figures(ctx: Context) -> list[Figure]:
-    """The figures of all clusters, over the last 30 days."""
+_Values = Mapping[str, float | None]
+
+
+def read_gauges(ctx: Context) -> list[GaugeMetricFamily]:
+    """The gauges of all clusters, over the last 30 days."""
     return list_gauges(look_at_fleet(ctx))
 
 
-def list_gauges(answer: FleetAnswer) -> list[Figure]:
-    """The gauges of one look at the fleet."""
-    figures = (*_iterate_report_figures(answer.report), *_iterate_node_figures(answer))
-    return [figure for figure in figures if figure.values]
+def list_gauges(answer: FleetAnswer) -> list[GaugeMetricFamily]:
+    """The gauges of one look at the fleet: numbers by the values of their one label."""
+    labelled = {
+        name: (label, {key: one for key, one in values.items() if one is not None})
+        for name, (label, values) in _collect_labelled(answer).items()
+    }
+    plain = {name: one for name, one in _collect_plain(answer).items() if one is not None}
+    found = [GaugeMetricFamily(name, GAUGES[name], value=one) for name, one in plain.items()]
+    for name, (label, values) in labelled.items():
+        if values:
+            found.append(GaugeMetricFamily(name, GAUGES[name], labels=[label]))
+            for key, one in values.items():
+                found[-1].add_metric([key], one)
+    return found
 
 
-def _iterate_report_figures(report: FleetReport) -> Iterator[Figure]:
-    rates, exposure, stops = report.rates, report.exposure, report.stops
-    # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
-    known = bool(stops.unexpected or exposure.runs)
-    by_row = {row.row: row.count for row in report.mix.rows}
-    yield _make_plain_figure("triage_fleet_window_seconds", exposure.days * _DAY_S)
-    if known:
-        yield _make_bounds_figure("triage_fleet_mtti_seconds", rates.mtti, _HOUR_S)
-        yield _make_bounds_figure(
-            "triage_fleet_reference_mtti_seconds", report.reference_mtti, _HOUR_S
-        )
-    yield _make_plain_figure("triage_fleet_reference_gpus", exposure.reference_gpus)
-    if known:
-        yield _make_bounds_figure("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
-    yield Figure("triage_fleet_interruptions", "row", by_row)
-    yield _make_plain_figure("triage_fleet_planned_interruptions", stops.planned)
-    yield _make_plain_figure("triage_fleet_untriaged", stops.unexpected - stops.triaged)
-    yield _make_plain_figure("triage_fleet_runs", exposure.runs)
-    yield _make_plain_figure("triage_fleet_gpu_hours", exposure.gpu_hours)
-    yield _make_plain_figure("triage_fleet_node_days", exposure.node_days)
-
-
-def _iterate_node_figures(answer: FleetAnswer) -> Iterator[Figure]:
+def _collect_plain(answer: FleetAnswer) -> _Values:
     report, nodes = answer.report, answer.telemetry.nodes
+    exposure, stops = report.exposure, report.stops
+    throttled = sum(node.get("throttled_hours", 0.0) for node in nodes.values())
+    return {
+        "triage_fleet_window_seconds": exposure.days * _DAY_S,
+        "triage_fleet_reference_gpus": exposure.reference_gpus,
+        "triage_fleet_planned_interruptions": stops.planned,
+        "triage_fleet_untriaged": stops.unexpected - stops.triaged,
+        "triage_fleet_runs": exposure.runs,
+        "triage_fleet_gpu_hours": exposure.gpu_hours,
+        "triage_fleet_node_days": exposure.node_days,
+        "triage_fleet_nodes_out": report.repairs.still_out,
+        "triage_fleet_availability": report.repairs.availability,
+        "triage_fleet_ettr": report.ettr.measured.share.value,
+        "triage_fleet_silent_days": len(report.silent_days.days),
+        "triage_fleet_throttled_gpu_hours": throttled if nodes else None,
+    }
+
+
+def _collect_labelled(answer: FleetAnswer) -> dict[str, tuple[str, _Values]]:
+    report = answer.report
     kinds = [part.kind for part in answer.standings.parts]
     failing = sum(check["state"] == "failing" for check in answer.checks)
-    checks = {"failing": failing, "due": len(answer.checks) - failing}
-    throttled = sum(node.get("throttled_hours", 0.0) for node in nodes.values())
-    by_kind = {str(kind): kinds.count(kind) for kind in PartKind}
-    yield Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts()))
-    yield Figure("triage_fleet_repeated_parts", "kind", by_kind)
-    yield Figure("triage_fleet_checks", "state", checks)
-    yield _make_plain_figure("triage_fleet_nodes_out", report.repairs.still_out)
-    yield _make_plain_figure("triage_fleet_availability", report.repairs.availability)
-    yield _make_plain_figure("triage_fleet_ettr", report.ettr.measured.share.value)
-    yield _make_plain_figure("triage_fleet_silent_days", len(report.silent_days.days))
-    yield _make_plain_figure("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
-
-
-def _make_plain_figure(name: str, value: float | None) -> Figure:
-    return Figure(name, None, {} if value is None else {"": float(value)})
-
-
-def _make_bounds_figure(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
-    values = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    known = {key: value * unit for key, value in values.items() if value is not None}
-    return Figure(name, "bound", known)
+    found: dict[str, tuple[str, _Values]] = {
+        "triage_fleet_interruptions": ("row", {row.row: row.count for row in report.mix.rows}),
+        "triage_fleet_nodes": ("standing", answer.standings.counts()),
+        "triage_fleet_repeated_parts": ("kind", {str(one): kinds.count(one) for one in PartKind}),
+        "triage_fleet_checks": (
+            "state",
+            {"failing": failing, "due": len(answer.checks) - failing},
+        ),
+    }
+    # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
+    if report.stops.unexpected or report.exposure.runs:
+        for name, one in (
+            ("mtti_seconds", report.rates.mtti.growing(lambda hours: hours * _HOUR_S, "s")),
+            (
+                "reference_mtti_seconds",
+                report.reference_mtti.growing(lambda hours: hours * _HOUR_S, "s"),
+            ),
+            ("gpu_hours_between", report.rates.gpu_hours_between),
+        ):
+            bounds = {"value": one.value, "low": one.low, "high": one.high}
+            found[f"triage_fleet_{name}"] = ("bound", bounds)
+    return found

@@ -27,22 +27,6 @@ log = structlog.get_logger(__name__)
 MAX_PRIORS: Final = 256
 
 
-def find_incident_priors(
-    ctx: Context, facts: Mapping[str, Any], cluster: str | None
-) -> dict[str, Prior]:
-    """What the first answer of an incident is told of its nodes; ``facts`` are the incident's.
-
-    Where our own record fails there are none: an answer does not wait for history.
-    """
-    job = make_job(dict(facts))
-    try:
-        found = get_kept_standings(ctx, cluster or None)
-    except Exception:
-        log.exception("no standings for an analysis", cluster=cluster)
-        return {}
-    return select_priors(found, {*job.nodes, *job.rank_to_node.values()})
-
-
 def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     """The priors of these nodes; where none are listed, of the worst of the fleet."""
     priors: dict[str, Prior] = {}
@@ -97,8 +81,17 @@ class RecordedFleet(FleetHooks):
     def priors(
         self, ctx: Context, facts: Mapping[str, Any], cluster: str | None
     ) -> Mapping[str, Prior]:
-        """The standings of the incident's nodes, as of now."""
-        return find_incident_priors(ctx, facts, cluster)
+        """What the first answer of an incident is told of its nodes, as of now.
+
+        Where our own record fails there are none: an answer does not wait for history.
+        """
+        job = make_job(dict(facts))
+        try:
+            found = get_kept_standings(ctx, cluster or None)
+        except Exception:
+            log.exception("no standings for an analysis", cluster=cluster)
+            return {}
+        return select_priors(found, {*job.nodes, *job.rank_to_node.values()})
 
     def probation(self, ctx: Context, node: str, cluster: str | None) -> Probation | None:
         """What the kept standings say of a node."""

@@ -18,6 +18,7 @@ from triage.domain.hardware import (
     make_part_identity,
     normalize_identity,
 )
+from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
 from triage.fleet.record.columns import convert_to_epoch_ns
 from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, find_moved_parts
@@ -123,22 +124,13 @@ def _choose_time(row: Mapping[str, Any], now: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class HardwareAnswer:
+class HardwareAnswer(WireForm):
     """The stays of a part, or of all parts of a node; ``more`` where not all are listed."""
 
     identity: str | None
     node: str | None
     stays: tuple[PartStayView, ...]
     more: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
-        return {
-            "identity": self.identity,
-            "node": self.node,
-            "stays": [stay.to_dict() for stay in self.stays],
-            "more": self.more,
-        }
 
 
 def answer_hardware(

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from triage.clock import read_utc_now
 from triage.domain.standing import FleetStandings, Grade
 from triage.domain.wire import format_iso_utc
-from triage.fleet.render.weekly import compose_weekly_headline, list_weekly_sentences
+from triage.fleet.render.sentences import compose_weekly_headline, list_weekly_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.services.answers import (
     FleetAnswer,
@@ -95,18 +95,18 @@ def send_digest(ctx: Context, claim: Claim) -> None:
     claim.finish(again_at=end + WEEK)
 
 
-def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Notice:
+def build_digest(ctx: Context, end: datetime) -> Notice:
     """The digest of the week that ended then."""
-    week = look_at_fleet(ctx, since=end - WEEK, until=end, cluster=cluster)
+    week = look_at_fleet(ctx, since=end - WEEK, until=end)
     options = FleetOptions(compare_last_days=7.0)
-    trend = make_fleet_report(ctx, since=end - _AROUND, until=end, cluster=cluster, options=options)
-    before = _map_grades(look_at_standings(ctx, until=end - WEEK, cluster=cluster))
+    trend = make_fleet_report(ctx, since=end - _AROUND, until=end, options=options)
+    before = _map_grades(look_at_standings(ctx, until=end - WEEK))
     week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()
     headline = compose_weekly_headline(week_wire, standings)
     sentences = list_weekly_sentences(week_wire, trend_wire, standings, before, week.checks)
     notes = tuple(dict.fromkeys([*trend.notes, *week.standings.notes]))
-    url = _build_address(ctx.settings, end, cluster)
+    url = _build_address(ctx.settings, end)
     data = {
         "week": format_week_name(end),
         "since": format_iso_utc(end - WEEK),
@@ -120,15 +120,14 @@ def build_digest(ctx: Context, end: datetime, cluster: str | None = None) -> Not
     return Notice(Event.FLEET_DIGEST, end, headline, tuple(sentences), data, url, notes=notes)
 
 
-def _build_address(settings: Settings, end: datetime, cluster: str | None) -> str:
+def _build_address(settings: Settings, end: datetime) -> str:
     """The page of the week, whose days are whole ones; nothing where nobody said how to get
     there.
     """
     if not settings.public_url:
         return ""
     days = {"from": f"{end - WEEK:%Y-%m-%d}", "to": f"{end - timedelta(seconds=1):%Y-%m-%d}"}
-    named = {} if cluster is None else {"cluster": cluster}
-    return f"{settings.public_url.rstrip('/')}/fleet?{urlencode({**days, **named})}"
+    return f"{settings.public_url.rstrip('/')}/fleet?{urlencode(days)}"
 
 
 def _build_data(

@@ -21,8 +21,12 @@ import numpy as np
 
 from triage.domain.standing import Walked
 from triage.fleet.record.columns import Flags, Floats, Ints
-from triage.fleet.standings.history import FaultHistory, cut_history, measure_days_out
-from triage.fleet.standings.strikes import sum_by_member
+from triage.fleet.standings.strikes import (
+    FaultHistory,
+    cut_history,
+    measure_days_out,
+    sum_by_member,
+)
 from triage.statistics.estimate import LEVEL
 
 HORIZON_DAYS: Final = 56.0

@@ -31,19 +31,20 @@ from triage.fleet.standings.forecast import (
     compute_gamma_interval,
     decide_calls,
 )
-from triage.fleet.standings.history import FaultHistory, build_history
 from triage.fleet.standings.parts import OfLeaves, find_outlying_leaves
 from triage.fleet.standings.places import KINDS, PlaceRate, map_outlying_places, rate_record_places
-from triage.fleet.standings.signs import Sign, collect_signs
 from triage.fleet.standings.strikes import (
     NS_PER_HOUR,
     Excess,
+    FaultHistory,
     Strikes,
+    build_history,
     build_strikes,
     find_outliers,
     merge_episodes,
     sum_by_member,
 )
+from triage.fleet.standings.words import Sign, collect_signs
 
 # How names of such nodes begin, before a number or a separator: login1, head-0, fe2, mgmt.
 _NAMES: Final = compile_re(
@@ -161,15 +162,15 @@ def measure_record(record: FleetRecord, options: StandingOptions) -> Measures:
     every_strike = build_strikes(record)
     basis = _choose_basis(record)
     [days] = _measure_exposure(record, basis, (lambda at_ns: measure_days_since(at_ns, from_ns),))
-    everything = every_strike.where(every_strike.at_ns >= back_ns)
+    everything = every_strike.take(every_strike.at_ns >= back_ns)
     leaves = find_outlying_leaves(record, everything, from_ns, days, options.false_discovery_rate)
     of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
-    history = build_history(record, every_strike.where(~of_leaf))
+    history = build_history(record, every_strike.take(~of_leaf))
     special = map_special_nodes(record)
     ordinary = np.ones(num_nodes, dtype=bool)
     ordinary[list(special)] = False
     strikes = merge_episodes(
-        everything.where(~leaves.explained), int(options.episode_h * NS_PER_HOUR)
+        everything.take(~leaves.explained), int(options.episode_h * NS_PER_HOUR)
     )
     if basis == OUTAGES:
         strikes = _convert_outages_to_strikes(record, history, back_ns)

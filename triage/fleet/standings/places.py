@@ -13,7 +13,7 @@ import numpy as np
 
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
-from triage.statistics.estimate import LEVEL, NOTHING_SEEN, Estimate, check_level
+from triage.statistics.estimate import NOTHING_SEEN, OUTSIDE, Estimate
 from triage.statistics.rates import adjust_p_values
 from triage.statistics.rates import estimate_rate as plain_rate
 
@@ -102,7 +102,6 @@ def place_rates(
     *,
     unit: str = "per 1,000 years",
     per: float = 1000.0,
-    level: float = LEVEL,
 ) -> tuple[PlaceRate, ...]:
     """One row per place of each kind, the surest first.
 
@@ -123,11 +122,10 @@ def place_rates(
         raise UsageError("events and exposure are numbers")
     if (counts < 0).any() or (time < 0).any():
         raise UsageError("events and exposure are none below zero")
-    check_level(level)
     rows = [
         row
         for kind, names in places.items()
-        for row in _rate_kind(kind, names, counts, time, unit, per, level)
+        for row in _rate_kind(kind, names, counts, time, unit, per)
     ]
     return _with_discoveries(rows)
 
@@ -139,7 +137,6 @@ def _rate_kind(
     time: Floats,
     unit: str,
     per: float,
-    level: float,
 ) -> list[PlaceRate]:
     """The places of one kind, each against all others of it."""
     known = sorted({str(name) for name in names if name is not None})
@@ -158,7 +155,7 @@ def _rate_kind(
         mine, others = _Side(*own), _Side(*rest)
         if not mine.num or not others.num:
             continue
-        ratio, p, why_not = _estimate_ratio(mine, others, level)
+        ratio, p, why_not = _estimate_ratio(mine, others)
         row = PlaceRate(
             kind, name, round(mine.num), round(mine.events), mine.time, round(others.events),
             others.time, unit, per, ratio, p, why_not=why_not,
@@ -167,9 +164,7 @@ def _rate_kind(
     return rows
 
 
-def _estimate_ratio(
-    mine: _Side, others: _Side, level: float
-) -> tuple[Estimate, float | None, str | None]:
+def _estimate_ratio(mine: _Side, others: _Side) -> tuple[Estimate, float | None, str | None]:
     """The ratio of the two rates, the chance of one as far from 1, and why it cannot be told.
 
     Each side's count varies as its members' counts vary about its rate, and at least as much as
@@ -185,16 +180,16 @@ def _estimate_ratio(
     elif total < _LEAST_EVENTS:
         why_not = f"fewer than {_LEAST_EVENTS} events"
     if why_not is not None:
-        return Estimate(None, None, None, total, _RATIO, level, (why_not,)), None, why_not
+        return Estimate(None, None, None, total, _RATIO, notes=(why_not,)), None, why_not
     sides = [(side, side.events / side.time) for side in (mine, others)]
     chi = sum(side.chi(rate) for side, rate in sides if rate)
     spread = max(chi / max(sum(side.num for side, rate in sides if rate) - 2, 1.0), 1.0)
-    outside = (1 - level) / 2
+    outside = OUTSIDE / 2
     if not mine.events or not others.events:
         silent = total * (others if mine.events else mine).time / (mine.time + others.time)
         bound = -float(np.log(outside)) * spread / silent
         low, high = (1 / bound, None) if mine.events else (None, bound)
-        ratio = Estimate(None, low, high, total, _RATIO, level, (NOTHING_SEEN,))
+        ratio = Estimate(None, low, high, total, _RATIO, notes=(NOTHING_SEEN,))
         return ratio, min(1.0, 2 * float(np.exp(-silent / spread))), None
     error = 0.0
     for side, rate in sides:
@@ -205,7 +200,7 @@ def _estimate_ratio(
     reach = float(stdtrit(freedom, 1 - outside)) * error
     low, high = float(np.exp(middle - reach)), float(np.exp(middle + reach))
     p = 2 * float(stdtr(freedom, -abs(middle) / error))
-    return Estimate(float(np.exp(middle)), low, high, total, _RATIO, level), p, None
+    return Estimate(float(np.exp(middle)), low, high, total, _RATIO), p, None
 
 
 def _with_discoveries(rows: Sequence[PlaceRate]) -> tuple[PlaceRate, ...]:

@@ -9,6 +9,7 @@ ML Research Clusters", HPCA 2025), false-discovery rates, and Gamma-Poisson shri
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,8 +20,14 @@ from triage.fleet.record.columns import FleetRecord
 from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measure_record
 from triage.fleet.standings.parts import map_repeated_parts
 from triage.fleet.standings.places import PlaceRate, describe_place
-from triage.fleet.standings.signs import Sign, find_passed_stress_check
-from triage.fleet.standings.words import Ahead, Figures, Words, list_grade_reasons
+from triage.fleet.standings.words import (
+    Ahead,
+    Figures,
+    Sign,
+    Words,
+    find_passed_stress_check,
+    list_grade_reasons,
+)
 
 _PER: Final = 1000.0
 # Racks are many; the surest come first.
@@ -169,22 +176,16 @@ def _iterate_standings(
         grade = _choose_grade(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
         part = words.parts[0].name if words.parts else None
         reasons = list_grade_reasons(grade, figures, words)
-        if ahead is None:
-            yield Standing(name, grade, reasons, *figures, part, leaf, rack)
-            continue
-        yield Standing(
-            name,
-            grade,
-            reasons,
-            *figures,
-            part,
-            leaf,
-            rack,
-            forecast=ahead.faults,
-            forecast_low=ahead.low,
-            forecast_high=ahead.high,
-            times=ahead.times,
-        )
+        found = Standing(name, grade, reasons, *figures, part, leaf, rack)
+        if ahead is not None:
+            found = replace(
+                found,
+                forecast=ahead.faults,
+                forecast_low=ahead.low,
+                forecast_high=ahead.high,
+                times=ahead.times,
+            )
+        yield found
 
 
 def _find_ahead(seen: Measures, node: int) -> Ahead | None:

@@ -1,50 +1,51 @@
 """What a token has brought to the record of the fleet, and its removal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, Text, delete, func, select, type_coerce, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Text, delete, func, select, type_coerce, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import HealthCheck, Outage, PartSighting, Run, TelemetryDay, TelemetryPack
+from models.base import Base
 from triage.fleet.store.checks import BROUGHT_BY, Entry, build_check_row
 
 _DAY_S: Final = 86_400
 _AT_ONCE: Final = 400
+_KEY: Final = "key_id"
 
 
-def _filter_runs(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
-    return [Run.key_id == key_id, *([] if since is None else [Run.seen_at >= since])]
+_KINDS: Final[Mapping[str, tuple[type[Base], InstrumentedAttribute[Any]]]] = {
+    "runs": (Run, Run.seen_at),
+    "outages": (Outage, Outage.from_at),
+    "parts": (PartSighting, PartSighting.first_at),
+    "telemetry_days": (TelemetryDay, TelemetryDay.day),
+}
+"""What a token brings, and the column that says of which time it is."""
 
 
-def _filter_outages(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
-    return [Outage.key_id == key_id, *([] if since is None else [Outage.from_at >= since])]
-
-
-def _filter_parts(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
-    first = [] if since is None else [PartSighting.first_at >= since]
-    return [PartSighting.key_id == key_id, *first]
-
-
-def _filter_days(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
-    first = [] if since is None else [TelemetryDay.day >= int(since.timestamp() // _DAY_S)]
-    return [TelemetryDay.key_id == key_id, *first]
+def _build_condition(kind: str, key_id: str, since: datetime | None) -> ColumnElement[bool]:
+    model, column = _KINDS[kind]
+    mine: ColumnElement[bool] = getattr(model, _KEY) == key_id
+    if since is None:
+        return mine
+    first = int(since.timestamp() // _DAY_S) if kind == "telemetry_days" else since
+    return mine & (column >= first)
 
 
 def count_brought(session: Session, key_id: str, since: datetime | None) -> dict[str, int]:
     """How many runs, outages, parts, results of checks and days of telemetry, of that time."""
-
-    def count(query: Select[Any]) -> int:
-        return session.scalar(select(func.count()).select_from(query.subquery())) or 0
-
-    return {
-        "runs": count(select(Run.id).where(*_filter_runs(key_id, since))),
-        "outages": count(select(Outage.id).where(*_filter_outages(key_id, since))),
-        "parts": count(select(PartSighting.id).where(*_filter_parts(key_id, since))),
-        "checks": sum(len(mine) for _, _, mine in iterate_brought_checks(session, key_id, since)),
-        "telemetry_days": count(select(TelemetryDay.id).where(*_filter_days(key_id, since))),
+    found = {
+        kind: session.scalar(
+            select(func.count()).select_from(model).where(_build_condition(kind, key_id, since))
+        )
+        or 0
+        for kind, (model, _) in _KINDS.items()
     }
+    checks = sum(len(mine) for _, _, mine in iterate_brought_checks(session, key_id, since))
+    days = found.pop("telemetry_days")
+    return {**found, "checks": checks, "telemetry_days": days}
 
 
 def iterate_brought_checks(
@@ -77,10 +78,10 @@ def withdraw(session: Session, key_id: str, since: datetime | None) -> dict[str,
             session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
         else:
             session.execute(delete(HealthCheck).where(HealthCheck.id == row.id))
-    session.execute(delete(Run).where(*_filter_runs(key_id, since)))
-    session.execute(delete(Outage).where(*_filter_outages(key_id, since)))
-    session.execute(delete(PartSighting).where(*_filter_parts(key_id, since)))
-    ids = session.scalars(select(TelemetryDay.id).where(*_filter_days(key_id, since))).all()
+    for kind in ("runs", "outages", "parts"):
+        session.execute(delete(_KINDS[kind][0]).where(_build_condition(kind, key_id, since)))
+    days = select(TelemetryDay.id).where(_build_condition("telemetry_days", key_id, since))
+    ids = session.scalars(days).all()
     for start in range(0, len(ids), _AT_ONCE):
         part = ids[start : start + _AT_ONCE]
         session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))

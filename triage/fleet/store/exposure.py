@@ -18,8 +18,14 @@ from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Base, Node, NodeSet, Outage, PartSighting, Repair, Run
-from triage.fleet.domain.exposure import FACTS, Ending, weigh_ending
-from triage.fleet.domain.same_outage import complete_fields, is_contradiction, order_reports
+from triage.fleet.domain.exposure import (
+    FACTS,
+    Ending,
+    complete_fields,
+    is_contradiction,
+    order_reports,
+    weigh_ending,
+)
 from triage.store.database.upsert import insert_missing, insert_new
 
 _CHUNK: Final = 1000

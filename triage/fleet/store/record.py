@@ -4,8 +4,9 @@ All take the clusters they are about as keys; a year of 2,048 nodes is some thou
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVarTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVarTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -17,8 +18,10 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    tuple_,
     type_coerce,
     union,
+    update,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -40,15 +43,107 @@ from models import (
     Upload,
 )
 from models.base import Json
-from triage.domain.category import Role
+from triage.domain.category import Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.facts import FactsState
 from triage.domain.states import ArtifactState, IncidentState
-from triage.fleet.domain.exposure import FACTS
+from triage.domain.wire import UNSENT, Count, SentAs, WireForm
+from triage.fleet.domain.exposure import FACTS, Ending
 from triage.fleet.store.exposure import StoredOutage
-from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import list_past_stops, list_past_suspects
 from triage.store.incidents.repeats import build_accused_condition
+
+# Runs: listed for people, and ended by a job's last word.
+
+REPORTED: Final = (
+    *(Run.started_at, Run.ended_at, Run.seen_at, Run.ending, Run.cause),
+    *(Run.num_nodes, Run.num_gpus),
+)
+"""What sources report of a run, in the order of its rows everywhere."""
+
+
+def end_open_run(
+    session: Session,
+    cluster_id: int,
+    job_id: str,
+    ended_at: datetime,
+    ending: Ending,
+    key_id: str | None = None,
+) -> bool:
+    """End the run of this job that was going on then; whether there was one without an end."""
+    run = session.execute(
+        select(Run.id, Run.seen_at)
+        .where(
+            Run.cluster_id == cluster_id,
+            Run.job_id == job_id,
+            Run.started_at <= ended_at,
+            Run.ended_at.is_(None),
+        )
+        .order_by(Run.started_at.desc())
+        .limit(1)
+        .with_for_update()
+    ).one_or_none()
+    if run is None:
+        return False
+    seen_at = max(run.seen_at, ended_at)
+    end = {"ended_at": ended_at, "ending": ending, "seen_at": seen_at, "key_id": key_id}
+    session.execute(update(Run).where(Run.id == run.id).values(end))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class RunView(WireForm):
+    """One run; ``ended_at`` is None while no source has reported its end."""
+
+    id: Annotated[int, UNSENT]
+    job_id: str
+    cluster: Annotated[str, "Empty where nobody named one."]
+    started_at: datetime
+    ended_at: datetime | None
+    seen_at: datetime
+    ending: Annotated[str, SentAs(Ending)]
+    cause: Annotated[
+        str | None,
+        SentAs(Category | None),
+        "What the scheduler said, before any triage.",
+    ]
+    num_nodes: Count
+    num_gpus: Count
+    source: str
+
+
+def list_runs(
+    session: Session,
+    *,
+    job_id: str | None = None,
+    cluster: str | None = None,
+    ending: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    before: tuple[datetime, int] | None = None,
+    limit: int = 50,
+) -> list[RunView]:
+    """Newest start first. Those that lie within the time at least in part.
+
+    ``before`` is the start and the number of the last row already seen.
+    """
+    query = select(Run.id, Run.job_id, Cluster.name, *REPORTED, Run.source)
+    query = query.join(Cluster, Run.cluster_id == Cluster.id)
+    if job_id is not None:
+        query = query.where(Run.job_id == job_id)
+    if cluster is not None:
+        query = query.where(Cluster.name == cluster)
+    if ending is not None:
+        query = query.where(Run.ending == ending)
+    if since is not None:
+        query = query.where(func.coalesce(Run.ended_at, Run.seen_at) >= since)
+    if until is not None:
+        query = query.where(Run.started_at < until)
+    if before is not None:
+        query = query.where(tuple_(Run.started_at, Run.id) < before)
+    query = query.order_by(Run.started_at.desc(), Run.id.desc()).limit(limit)
+    return [RunView(*row) for row in session.execute(query)]
+
 
 _Ts = TypeVarTuple("_Ts")
 

@@ -28,10 +28,9 @@ from triage.fleet.api.values import (
     Restart,
     StandingName,
 )
-from triage.fleet.render.charts.leaves import WORDS
-from triage.fleet.render.page import nodes as fleet_nodes
-from triage.fleet.render.page import sections as fleet_sections
+from triage.fleet.render import page as fleet_page
 from triage.fleet.render.sentences import TO_BEGIN, format_period, is_empty, plan_answers
+from triage.fleet.render.texts import GRADES, write_sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
 from triage.fleet.services.answers import (
@@ -43,7 +42,7 @@ from triage.fleet.services.answers import (
     make_fleet_report,
 )
 from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
-from triage.fleet.services.repairs import answer_repairs
+from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.store.record import map_cluster_keys
 from triage.render.pictures.markup import Html, make_element, trust_markup
@@ -188,10 +187,10 @@ def fleet(
         "fleet.html",
         **_collect_head(asked, _own_names(request, found.clusters), report),
         nothing=nothing,
-        answers=fleet_sections.render_answers(report, standings, len(found.checks)),
+        answers=fleet_page.render_answers(report, standings, len(found.checks)),
         overview=None
         if nothing
-        else fleet_sections.render_overview(
+        else fleet_page.render_overview(
             report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)
         ),
     )
@@ -218,9 +217,9 @@ def fleet_standings(
         "fleet_nodes.html",
         **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
         standings=standings,
-        said=fleet_nodes.summarize_standings(standings),
-        **fleet_sections.render_node_lists(standings),
-        table=fleet_sections.render_node_table(
+        said=write_sentences("tested", standings)[0],
+        **fleet_page.render_node_lists(standings),
+        table=fleet_page.render_node_table(
             shown, standings["fleet_rate_per_1000_node_days"], _link_node
         ),
         num_rows=len(rows),
@@ -228,7 +227,7 @@ def fleet_standings(
         number=number,
         rows_a_page=_ROWS,
         standing=standing,
-        grades=[grade for grade in WORDS if standings["counts"].get(grade)],
+        grades=[grade for grade in GRADES if standings["counts"].get(grade)],
     )
 
 
@@ -237,7 +236,7 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     """Which repairs hold, and which nodes are on probation."""
     ctx = get_state(request).context
     found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
-    answers, repairs = fleet_sections.render_repairs(found, _link_node)
+    answers, repairs = fleet_page.render_repairs(found, _link_node)
     return page(
         request,
         "fleet_repairs.html",
@@ -293,8 +292,8 @@ def fleet_plans(
             "nodes": spares["num_nodes"],
             "repair_days": f"{spares['repair_days']:g}",
         },
-        answers=fleet_sections.render_headlines(plan_answers(report, spares)),
-        plan=None if nothing else fleet_sections.render_plan(report, spares),
+        answers=fleet_page.render_headlines(plan_answers(report, spares)),
+        plan=None if nothing else fleet_page.render_plan(report, spares),
     )
 
 

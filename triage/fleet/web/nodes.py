@@ -12,7 +12,7 @@ from triage.api.requests.values import PathName, check_query
 from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.errors import NotFound
-from triage.fleet.render.page.sections import render_grade_word
+from triage.fleet.render.page import render_grade_word
 from triage.fleet.services.health.due_list import list_check_rows
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.telemetry.rollups import sum_node_telemetry

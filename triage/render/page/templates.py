@@ -29,8 +29,13 @@ _FOLDER = Path(__file__).parent / "templates"
 _MAX_TEXT_CELLS = 2000
 
 
-def make_environment(*folders: Path, max_cells: int | None = _MAX_TEXT_CELLS) -> Environment:
-    """The templates of ``folders``, then those here; values are cut at ``max_cells``."""
+def make_environment(
+    *folders: Path, max_cells: int | None = _MAX_TEXT_CELLS, autoescape: bool = True
+) -> Environment:
+    """The templates of ``folders``, then those here; values are cut at ``max_cells``.
+
+    Without ``autoescape`` they are of plain text.
+    """
 
     def make_visible(value: object) -> object:
         if not isinstance(value, str) or isinstance(value, Markup) or not value:
@@ -41,7 +46,7 @@ def make_environment(*folders: Path, max_cells: int | None = _MAX_TEXT_CELLS) ->
 
     made = Environment(
         loader=FileSystemLoader([*folders, _FOLDER]),
-        autoescape=True,
+        autoescape=autoescape,
         finalize=make_visible,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -8,14 +8,14 @@ fleets the best of one short record was the luckiest, and foretold the time afte
 ``clusters`` did (docs/spares.md has the table).
 """
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final
 
 import numpy as np
 
 from triage.domain.arrays import F64, Flags
 from triage.domain.counts import count
-from triage.domain.wire import WireForm
+from triage.domain.wire import UNSENT, Count, Share, WireForm
 from triage.statistics.away.clusters import cluster_ids
 from triage.statistics.away.methods import METHODS, Law, fit_laws
 from triage.statistics.away.steps import Away, cut_outages, cut_period
@@ -112,20 +112,25 @@ class SparesForecast:
     time to come; ``began`` are the days on which the outages of ``seen`` began.
     """
 
-    confidence: float
-    mean_away: float
-    outages: int
-    departures: int
+    num_nodes: Count
+    outages: Count
+    departures: Count
     looks: float
-    in_sample: int
+    mean_away: float
+    confidence: Share
+    in_sample: Count
     forecast: Estimate
     method: str
     methods: tuple[SparesAt, ...]
     drift: Drift
-    law: Law
-    seen: Away
-    began: F64
-    num_nodes: int
+    law: Annotated[Law, UNSENT] = field(compare=False)
+    seen: Annotated[Away, UNSENT] = field(compare=False)
+    began: Annotated[F64, UNSENT] = field(compare=False)
+
+    @property
+    def in_sample_covers(self) -> Share:
+        """The share of the record's time in which so many sufficed."""
+        return self.seen.covered(self.in_sample)
 
     def at(self, confidence: float) -> Estimate:
         """The forecast at another confidence; a bound stays one."""
@@ -180,11 +185,12 @@ def forecast_spares(
         *_describe_doubts(tried, method),
     )
     return SparesForecast(
-        confidence,
-        outages.mean,
+        num_nodes,
         len(outages),
         number,
         looks,
+        outages.mean,
+        confidence,
         in_sample,
         replace(forecast, n=number, notes=(*why_not, *told)),
         method,
@@ -193,7 +199,6 @@ def forecast_spares(
         law,
         outages,
         began,
-        num_nodes,
     )
 
 

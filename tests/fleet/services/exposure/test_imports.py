@@ -64,13 +64,14 @@ def test_what_became_of_each_row_is_said(ctx: Context) -> None:
 def test_the_same_again_adds_nothing(ctx: Context) -> None:
     imported(ctx, SACCT)
     before = kept(ctx)
-    assert imported(ctx, SACCT).tally == (0, 0, 2)
+    again = imported(ctx, SACCT)
+    assert (again.added, again.changed, again.unchanged) == (0, 0, 2)
     assert kept(ctx) == before
 
 
 def test_a_row_that_stands_twice_in_one_file_is_one(ctx: Context) -> None:
     found = told(ctx, row("1", 0, 10), row("1", 0, 10), row("1", 0, None, "running"))
-    assert found.tally == (1, 0, 2)
+    assert (found.added, found.changed, found.unchanged) == (1, 0, 2)
 
 
 def test_a_later_row_completes_an_earlier_one(ctx: Context) -> None:
@@ -80,7 +81,12 @@ def test_a_later_row_completes_an_earlier_one(ctx: Context) -> None:
     )
     assert imported(ctx, end).tally == (0, 1, 1)
     assert node_hours(record(ctx))["n4"] == 4
-    assert imported(ctx, SACCT).tally == (0, 0, 2)  # the old file takes nothing away
+    again = imported(ctx, SACCT)
+    assert (again.added, again.changed, again.unchanged) == (
+        0,
+        0,
+        2,
+    )  # the old file takes nothing away
     assert node_hours(record(ctx))["n4"] == 4
 
 

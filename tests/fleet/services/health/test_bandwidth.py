@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from tests.fleet.services.fleets import service_on
 from tests.formats.health import samples
 from triage.domain.health import Outcome
-from triage.fleet.services.health.bandwidth import compute_median_without, find_slow_nodes
 from triage.fleet.services.health.due_list import map_newest_results
-from triage.fleet.services.health.ingest import CheckTarget, take_checks
+from triage.fleet.services.health.ingest import (
+    CheckTarget,
+    compute_median_without,
+    find_slow_nodes,
+    take_checks,
+)
 from triage.services.context import Context
 
 USUAL = [480.0, 482.0, 478.5, 481.0, 479.0]

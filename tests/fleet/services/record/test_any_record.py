@@ -13,13 +13,13 @@ from tests.fleet.services.fleets import answered, at, failed, row, service_on, t
 from triage.domain.category import Category, Role
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
+from triage.fleet.report.what_if import answer_checkpoint, answer_projection, answer_spares
 from triage.fleet.services.answers import (
     build_fleet_options,
     look_at_fleet,
     look_at_standings,
     make_fleet_report,
 )
-from triage.fleet.services.plans import answer_checkpoint, answer_projection, answer_spares
 from triage.services.context import Context
 
 NODES = ["n0", "n1", "gpu-7", "né", "n 4", "0"]

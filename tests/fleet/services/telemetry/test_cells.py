@@ -11,13 +11,15 @@ from triage.errors import Corrupt
 from triage.fleet.services.telemetry.cells import (
     HOUR_US,
     Cells,
+    average_hours,
+    find_last_values,
     fold,
     join_cells,
     merge_cells,
     pack_day,
+    summarize_day,
     unpack_day,
 )
-from triage.fleet.services.telemetry.day import average_hours, find_last_values, summarize_day
 
 DAY = 20_000
 BEGIN = DAY * 24 * HOUR_US

@@ -12,8 +12,7 @@ from models import Node, TelemetryDay, TelemetryPack
 from triage.clock import read_utc_now
 from triage.errors import TooLarge, Unprocessable
 from triage.fleet.services.telemetry import summary as telemetry_summary
-from triage.fleet.services.telemetry.cells import unpack_day
-from triage.fleet.services.telemetry.day import BRAKED, SLOWED_DOWN
+from triage.fleet.services.telemetry.cells import BRAKED, SLOWED_DOWN, unpack_day
 from triage.fleet.services.telemetry.ingest import (
     TelemetryTarget,
     prune_telemetry,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.fleet.services.telemetry.day import Hours
+from triage.fleet.services.telemetry.cells import Hours
 from triage.fleet.services.telemetry.rollups import fit_daily_swing
 
 HOUR_NS = 3_600_000_000_000

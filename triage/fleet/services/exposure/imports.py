@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Annotated, ClassVar, Final, TypedDict, Unpack
+from typing import Annotated, Final, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from triage.clock import read_utc_now
@@ -24,8 +24,7 @@ from triage.errors import (
     Unprocessable,
     UsageError,
 )
-from triage.fleet.domain.exposure import ExposureRow, Outage, Run
-from triage.fleet.domain.same_outage import describe_contradictions
+from triage.fleet.domain.exposure import ExposureRow, Outage, Run, describe_contradictions
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
@@ -88,33 +87,16 @@ _HINT: Final = "docs/fleet.md#importing says what is read"
 class Imported(WireForm):
     """What became of an export; ``skipped`` are the first hundred of ``num_skipped``."""
 
-    WIRE: ClassVar[tuple[str, ...]] = (
-        "format", "rows", "added", "changed", "unchanged", "num_skipped", "skipped", "notes",
-    )  # fmt: skip
-
     format: Annotated[str, "Known by its content: sacct, csv, inventory, ..."]
     rows: Annotated[int, "Those that told something."] = 0
-    tally: Tally = field(default_factory=Tally)
+    added: Annotated[int, "Rows that were not there before."] = 0
+    changed: Annotated[int, "Rows that were there and are more complete now."] = 0
+    unchanged: Annotated[int, "Rows that were there as they are."] = 0
     num_skipped: int = 0
     skipped: Annotated[list[Unread], Keywords(maxItems=_MOST_LISTED), "The first of them."] = field(
         default_factory=list
     )
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def added(self) -> int:
-        """Rows that were not there before."""
-        return self.tally.added
-
-    @property
-    def changed(self) -> int:
-        """Rows that were there and are more complete now."""
-        return self.tally.changed
-
-    @property
-    def unchanged(self) -> int:
-        """Rows that were there as they are."""
-        return self.tally.unchanged
 
 
 class ImportKeywords(TypedDict, total=False):
@@ -204,11 +186,12 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
         else:
             keeper.add(row)
     keeper.finish()
-    found.rows, found.tally = keeper.num_rows, keeper.tally
+    found.rows = keeper.num_rows
+    found.added, found.changed, found.unchanged = keeper.tally
     if keeper.outside is not None and not found.rows:
         raise keeper.outside
-    if found.tally.added or found.tally.changed:
-        detail = {"format": found.format, **found.tally._asdict()}
+    if found.added or found.changed:
+        detail = {"format": found.format, **keeper.tally._asdict()}
         with ctx.database.writing() as session:
             actor = caller.key_id or "local"
             audit.note(session, actor, "import", cluster or "fleet", now, detail)

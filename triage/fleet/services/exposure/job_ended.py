@@ -18,7 +18,7 @@ from triage.domain.job import Job, make_job
 from triage.domain.wire import WireForm
 from triage.fleet.domain.exposure import Ending, JobState, NodeFacts, Run, parse_job_state
 from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.store import runs
+from triage.fleet.store.record import end_open_run
 from triage.services.context import Context
 from triage.services.hooks.job_failed import (
     OTHER_NAMES,
@@ -122,7 +122,7 @@ def keep_job_end(ctx: Context, end: End) -> EndedJob:
             tally = ExposureWriter(now, end.key_id).keep(session, [end.run], now)
             return "new" if tally.added else "changed" if tally.changed else "known"
         cluster = jobs.cluster_key(session, end.cluster)
-        found = runs.end_open_run(
+        found = end_open_run(
             session, cluster, end.job_id, end.ended_at, end.state.ending, end.key_id
         )
         return "changed" if found else "unknown"
@@ -203,7 +203,7 @@ def tell_failure(
         writer.keep(session, [run], now)
     elif failed_at is not None:
         key = jobs.cluster_key(session, cluster)
-        runs.end_open_run(session, key, job_id, failed_at, state.ending, writer.key_id)
+        end_open_run(session, key, job_id, failed_at, state.ending, writer.key_id)
 
 
 def _tell_places(session: Session, writer: ExposureWriter, job: Job, cluster: str) -> None:

@@ -22,7 +22,7 @@ from triage.fleet.services.health.policy import (
     list_due_checks,
 )
 from triage.fleet.services.kept import KeptValues
-from triage.fleet.services.repairs import list_probations_at
+from triage.fleet.services.record.record import list_probations_at
 from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck

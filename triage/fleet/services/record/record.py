@@ -6,7 +6,7 @@ missing is said in the record's notes, and never made up.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,13 @@ from sqlalchemy.orm import Session
 
 from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import OF_THE_NODE, Category, Role
-from triage.fleet.domain.cause import OutageCause, classify_outage_cause
-from triage.fleet.domain.repair import RepairAction, classify_repair_action
+from triage.domain.probation import Probation
+from triage.fleet.domain.cause import (
+    OutageCause,
+    RepairAction,
+    classify_outage_cause,
+    classify_repair_action,
+)
 from triage.fleet.record.columns import (
     Accusation,
     Accusations,
@@ -28,7 +33,8 @@ from triage.fleet.record.columns import (
     Runs,
     convert_to_epoch_ns,
 )
-from triage.fleet.record.outages import ToldOutage, build_outages
+from triage.fleet.record.faults import ToldOutage, build_outages
+from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, list_record_probations
 from triage.fleet.services.parts import find_moved_among
 from triage.fleet.services.record.nodes import Nodes, select_record_nodes
 from triage.fleet.services.record.runs import (
@@ -43,6 +49,7 @@ from triage.fleet.services.record.runs import (
 from triage.fleet.store import record as fleet
 from triage.fleet.store.exposure import StoredOutage, unpack_sets
 from triage.fleet.store.record import StopRow, SuspectRow
+from triage.services.context import Context
 
 _CATEGORIES: Final = frozenset(str(one) for one in Category)
 
@@ -185,13 +192,13 @@ def read_outage_record(
 def _build_repairs(rows: Sequence[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
     """Notes as columns; an action of a newer release counts as any repair."""
     known = set(RepairAction)
-    return RepairNotes(
+    return RepairNotes.of_rows(
+        rows,
         node=nodes.place[np.array([row.node for row in rows], np.int32)],
         at_ns=np.array([convert_to_epoch_ns(row.at) for row in rows], np.int64),
         action=tuple(
             RepairAction(row.action) if row.action in known else RepairAction.OTHER for row in rows
         ),
-        text=tuple(row.text for row in rows),
     )
 
 
@@ -216,11 +223,10 @@ def _build_runs(
     start = np.array([convert_to_epoch_ns(max(run.start, since)) for run in kept], np.int64)
     end = np.array([convert_to_epoch_ns(min(run.end, until)) for run in kept], np.int64)
     over = np.array([run.end < until for run in kept], np.bool_)
-    return Runs(
+    return Runs.of_rows(
+        kept,
         start_ns=start,
         end_ns=np.maximum(start, end),
-        num_nodes=_clip_to_int32(run.num_nodes for run in kept),
-        num_gpus=_clip_to_int32(run.num_gpus for run in kept),
         interrupted=np.array([run.interrupted for run in kept], np.bool_) & over,
         planned=np.array([run.planned for run in kept], np.bool_) & over,
         node_at=at,
@@ -231,15 +237,11 @@ def _build_runs(
 def _build_interruptions(
     stops: Sequence[Stop], attempts: Sequence[Attempt], place: Mapping[int, int]
 ) -> Interruptions:
-    runs = [-1 if stop.run is None else place.get(stop.run, -1) for stop in stops]
-    return Interruptions(
+    return Interruptions.of_rows(
+        stops,
         at_ns=np.array([convert_to_epoch_ns(stop.at) for stop in stops], np.int64),
-        cause=tuple(stop.cause for stop in stops),
-        resolved=np.array([stop.resolved for stop in stops], np.bool_),
-        planned=np.array([stop.planned for stop in stops], np.bool_),
-        run=_clip_to_int32(runs),
+        run=_clip_to_int32(-1 if s.run is None else place.get(s.run, -1) for s in stops),
         num_gpus=_clip_to_int32(0 if s.run is None else attempts[s.run].num_gpus for s in stops),
-        incident_id=tuple(stop.incident_id for stop in stops),
     )
 
 
@@ -320,3 +322,26 @@ def _collect_distinct(keys: npt.NDArray[np.int32]) -> set[int]:
 def _clip_to_int32(values: Iterable[int]) -> npt.NDArray[np.int32]:
     """Numbers as a column; one that is too large is the largest."""
     return np.minimum(np.fromiter(values, np.int64), np.iinfo(np.int32).max).astype(np.int32)
+
+
+# Repairs of a fleet as they stand: what holds, what does not, who is on probation.
+#
+# Reads only: outages and notes of the last two years, in a few queries.
+
+# What is older says little of how repairs hold now, and half a year weighs half.
+LOOK_BACK: Final = timedelta(days=730)
+
+
+def answer_repairs(ctx: Context, *, until: datetime, cluster: str | None = None) -> FleetRepairs:
+    """Everything on the repairs of a cluster, or of all of them, as of ``until``."""
+    with ctx.database.reading() as session:
+        record = read_outage_record(session, since=until - LOOK_BACK, until=until, cluster=cluster)
+    return fleet_repairs(record)
+
+
+def list_probations_at(
+    session: Session, until: datetime, cluster: str | None = None
+) -> tuple[Probation, ...]:
+    """The nodes on probation at ``until``, the likeliest to fail first."""
+    record = read_outage_record(session, since=until - LOOK_BACK, until=until, cluster=cluster)
+    return list_record_probations(record)

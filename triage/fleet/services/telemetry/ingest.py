@@ -25,12 +25,14 @@ from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.telemetry.cells import (
     Cells,
     SeriesName,
+    find_last_values,
+    is_counter,
     join_cells,
     merge_cells,
     pack_day,
+    summarize_day,
     unpack_day,
 )
-from triage.fleet.services.telemetry.day import find_last_values, is_counter, summarize_day
 from triage.fleet.services.telemetry.parquet_child import FilledBody, convert_parquet_to_text
 from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry

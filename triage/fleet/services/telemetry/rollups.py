@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from triage.domain.wire import Count, Rounded, SentAs, WireForm
-from triage.fleet.services.telemetry.day import GROWTHS, Hours, average_hours
+from triage.fleet.services.telemetry.cells import GROWTHS, Hours, average_hours
 from triage.fleet.store import telemetry
 from triage.statistics.daily_cycle import Agreement, DailyCycle, fit_daily_cycle, measure_agreement
 
@@ -48,9 +48,8 @@ def sum_node_telemetry(
     *,
     cluster: str | None = None,
     node: str | None = None,
-    days: int = DAYS,
 ) -> dict[str, dict[str, float]]:
-    """Node -> what its last ``days`` days before ``until`` come to, as a fleet's record holds it.
+    """Node -> what its last 28 days before ``until`` come to, as a fleet's record holds it.
 
     Of all nodes, or of ``node`` alone.
 
@@ -60,7 +59,7 @@ def sum_node_telemetry(
     where they were measured. The day that ``until`` lies in counts.
     """
     last = _count_day(until) + 1
-    rows = telemetry.list_node_sums(session, last - days, last, cluster=cluster, node=node)
+    rows = telemetry.list_node_sums(session, last - DAYS, last, cluster=cluster, node=node)
     return {name: _collect_sums(sums) for name, sums in rows.items()}
 
 
@@ -76,13 +75,13 @@ def _collect_sums(sums: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def list_rack_inlets(
-    session: Session, until: datetime, *, cluster: str | None = None, days: int = DAYS
+    session: Session, until: datetime, *, cluster: str | None = None
 ) -> list[RackInlet]:
-    """The racks whose nodes have inlet temperatures in the last ``days`` days, by name."""
+    """The racks whose nodes have inlet temperatures in the last 28 days, by name."""
     last = _count_day(until) + 1
     by_rack: dict[str, dict[int, tuple[float, int]]] = {}
     for rack, day, mean, count in telemetry.list_inlets(
-        session, last - days, last, cluster=cluster
+        session, last - DAYS, last, cluster=cluster
     ):
         by_rack.setdefault(rack, {})[day] = (mean, count)
     usual = _compute_median_by_day(by_rack)

@@ -13,20 +13,22 @@ import numpy as np
 
 from triage.errors import Place, TooLarge
 from triage.fleet.services.telemetry.cells import (
+    BRAKED,
     CELL,
     DAY_HOURS,
     HOUR_US,
+    SLOWED_DOWN,
     Cells,
     Flags,
     Floats,
     Ints,
     SeriesName,
     fold,
+    is_counter,
     join_cells,
     mark_changes,
     merge_cells,
 )
-from triage.fleet.services.telemetry.day import BRAKED, SLOWED_DOWN, is_counter
 from triage.parsers.telemetry.metrics import BRAKE, SLOWED, Metric
 from triage.parsers.telemetry.samples import Samples, SeriesKey
 

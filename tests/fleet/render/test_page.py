@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.render import fleets
 from tests.render.page.test_html import OURS, Page
-from triage.fleet.render.page.sections import POLICY, render, render_node_table
+from triage.fleet.render.page import POLICY, render, render_node_table
 from triage.fleet.render.sentences import list_headlines
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]

@@ -1,18 +1,15 @@
 """Heat over a fleet: a swing that was found is told, noise is not, and nodes come with figures."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.charts.heat import (
-    build_node_table,
-    build_rack_table,
-    build_table,
-    describe_heat,
-)
-from triage.fleet.render.page.sections import render
+from triage.fleet.render.page import render
+from triage.fleet.render.tables import tabulate_hot_nodes, tabulate_racks
+from triage.fleet.render.texts import write_sentences
 from triage.statistics.daily_cycle import fit_daily_cycle
 
 HOURS = np.arange(24 * 28)
@@ -38,29 +35,31 @@ def rack(name, ahead, trend=0.0):
 
 
 def test_a_swing_is_told_peak_to_peak_with_its_hour():
-    [sentence] = describe_heat(telemetry())
+    [sentence] = write_sentences("swing", telemetry())
 
     assert sentence.startswith("Step time swings by 1.5 % (1.4 to 1.6) over the day")
     assert "longest around 13:0" in sentence or "longest around 12:5" in sentence
 
 
 def test_noise_is_no_swing():
-    [sentence] = describe_heat(telemetry(0.0))
+    [sentence] = write_sentences("swing", telemetry(0.0))
 
     assert sentence.startswith("No daily swing of step time is told from noise")
 
 
 def test_without_step_time_there_is_nothing():
     for nothing in ({}, {"daily_swing": None}):
-        assert describe_heat(nothing) == []
-        assert build_rack_table(nothing) is None
-        assert build_node_table(nothing) is None
+        assert write_sentences("swing", nothing) == []
+        assert tabulate_racks(nothing) is None
+        assert tabulate_hot_nodes(nothing) is None
 
 
 def test_the_table_has_a_row_an_hour():
-    table = build_table(telemetry())
+    report, standings = fleets.one_stop()
+    page = render({**report, "telemetry": telemetry()}, standings)
 
-    assert [row[0] for row in table.rows] == [f"{hour:02d}:00" for hour in range(24)]
+    table = page[page.index("Step time by hour, UTC") :]
+    assert re.findall(r">(\d\d:00)<", table)[:24] == [f"{hour:02d}:00" for hour in range(24)]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_the_table_has_a_row_an_hour():
     ids=["alike", "warmer", "warming"],
 )
 def test_a_rack_is_named_where_it_is_warmer_than_the_others(racks, named):
-    table = build_rack_table({"racks": racks})
+    table = tabulate_racks({"racks": racks})
 
     assert [row[0] for row in (table.rows if table else ())] == named
 
@@ -83,7 +82,7 @@ def test_nodes_with_something_to_tell_come_by_name():
         {"node": "n1<b>", "telemetry_days": 3.0, "throttled_hours": 12.5, "gpu_temp_max_c": 91.0},
         {"node": "n2", "telemetry_days": 3.0, "throttled_hours": 0.0, "ecc_growth": 0.0},
     ]
-    [row] = build_node_table({"nodes": rows, "num_nodes": 2}).rows
+    [row] = tabulate_hot_nodes({"nodes": rows, "num_nodes": 2}).rows
 
     assert (row[0], row[-1]) == ("n1<b>", "91")
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from triage.fleet.render.charts.chart import make_decade_scale, make_linear_scale, make_time_scale
+from triage.fleet.render.scales import make_decade_scale, make_linear_scale, make_time_scale
 
 MANY = 12
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from triage.fleet.render.charts.plan import build_cost_table
+from triage.fleet.render.tables import tabulate_costs
 from triage.statistics.away.methods import Law, compute_spares_costs
 from triage.statistics.away.steps import Away, cut_outages
 
 
 def drawn(seen: Away, spares: int, gpus_per_node: int | None = None) -> str:
     rows = compute_spares_costs(seen, Law(seen.share), spares, gpus_per_node=gpus_per_node)
-    return str(build_cost_table([row.to_dict() for row in rows]))
+    return str(tabulate_costs([row.to_dict() for row in rows]))
 
 
 def test_costs_have_gpu_hours_only_where_a_node_is_known_to_have_gpus() -> None:

@@ -4,12 +4,12 @@ import re
 
 from tests.fleet.render import fleets
 from triage.domain.standing import FleetStandings, Grade, Standing
-from triage.fleet.render.charts.leaves import (
+from triage.fleet.render.pictures import (
     MAX_NODES,
     Leaf,
-    as_svg,
-    build_table,
+    draw_leaves,
     group_by_leaf,
+    tabulate_leaves,
 )
 
 
@@ -20,7 +20,7 @@ def squares(svg, grade):
 
 def test_every_node_is_one_square_of_its_standing():
     _, standings = fleets.with_lemons()
-    svg = as_svg(group_by_leaf(standings))
+    svg = draw_leaves(group_by_leaf(standings))
 
     for grade, number in standings["counts"].items():
         assert squares(svg, grade) == number, grade
@@ -31,8 +31,8 @@ def test_an_accused_leaf_is_outlined_and_named_as_that():
     leaves = group_by_leaf(fleets.with_lemons()[1])
 
     assert [leaf.name for leaf in leaves if leaf.accused] == ["leaf001"]
-    assert as_svg(leaves).count('class="leaf accused"') == 1
-    assert "itself accused" in str(build_table(leaves))
+    assert draw_leaves(leaves).count('class="leaf accused"') == 1
+    assert "itself accused" in str(tabulate_leaves(leaves))
 
 
 def mapped(rows):
@@ -54,7 +54,7 @@ def test_nodes_of_no_known_leaf_come_last_in_a_box_of_their_own():
     leaves = group_by_leaf(standings)
 
     assert [leaf.name for leaf in leaves] == ["leaf1", None]
-    assert "no leaf known" in as_svg(leaves)
+    assert "no leaf known" in draw_leaves(leaves)
 
 
 def test_nodes_that_are_not_told_stand_in_their_leaf_without_a_name():
@@ -65,22 +65,22 @@ def test_nodes_that_are_not_told_stand_in_their_leaf_without_a_name():
         (("a", "lemon"), ("", "normal")),
         (("", "normal"),),
     ]
-    assert "lemon a" in as_svg(group_by_leaf(some))
+    assert "lemon a" in draw_leaves(group_by_leaf(some))
 
 
 def test_without_an_inventory_there_is_no_map():
     assert group_by_leaf(fleets.one_stop()[1]) == ()
-    assert as_svg(()) == ""
+    assert draw_leaves(()) == ""
 
 
 def test_too_many_nodes_are_a_sentence():
     leaf = Leaf("leaf1", tuple((f"n{n}", "normal") for n in range(MAX_NODES + 1)))
 
-    assert "too many to draw" in as_svg((leaf,))
+    assert "too many to draw" in draw_leaves((leaf,))
 
 
 def test_hostile_names_are_words_in_the_map():
-    svg = as_svg(group_by_leaf(fleets.hostile()[1]))
+    svg = draw_leaves(group_by_leaf(fleets.hostile()[1]))
 
     assert "<img" not in svg
     assert "\x1b" not in svg

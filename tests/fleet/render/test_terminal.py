@@ -6,8 +6,7 @@ import pytest
 
 from tests.fleet.render import fleets
 from triage.fleet.render.sentences import TO_BEGIN, list_headlines
-from triage.fleet.render.terminal.lists import format_table_lines
-from triage.fleet.render.terminal.report import render
+from triage.fleet.render.terminal import format_table_lines, render
 from triage.render.words.clean import count_cells
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]

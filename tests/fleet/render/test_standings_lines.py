@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.terminal.lists import format_standing_lines
+from triage.fleet.render.terminal import format_standing_lines
 from triage.render.words.clean import count_cells
 
 

@@ -4,18 +4,14 @@
 report, which takes what ``FleetReport.to_dict`` and ``FleetStandings.to_dict`` give.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment
 
-from triage.fleet.render.charts import causes, heat, leaves, lifetime, over_time, projection
-from triage.fleet.render.charts import plan as planning
-from triage.fleet.render.page import nodes
-from triage.fleet.render.page.style import FLEET_CSS
-from triage.fleet.render.repairs import list_repair_tables, summarize_repairs
+from triage.fleet.render import pictures, tables
+from triage.fleet.render.repairs import list_repair_tables
 from triage.fleet.render.sentences import (
     EMPTY,
     STANDS_OUT,
@@ -23,18 +19,17 @@ from triage.fleet.render.sentences import (
     Headline,
     format_period,
     is_empty,
-    is_without_runs,
     list_headlines,
 )
+from triage.fleet.render.texts import FLEET_CSS, load_environment, write_sentences
 from triage.fleet.render.words import (
     Wire,
-    format_by_unit,
     format_duration,
     format_figure,
+    format_node_rate,
     with_interval,
 )
 from triage.render.page.style import CSS, compute_policy_source
-from triage.render.page.templates import make_environment
 from triage.render.pictures.markup import Html, trust_markup
 from triage.render.words.clean import cut, format_one_line
 
@@ -56,7 +51,7 @@ def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
     """
     period = format_period(report)
     text = (
-        _build_environment()
+        _load_environment()
         .get_template("fleet.html")
         .render(
             title=cut(format_one_line(f"Fleet, {period}"), 120),
@@ -67,7 +62,7 @@ def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
             headlines=list_headlines(report, standings, num_checks),
             report=report,
             standings=standings,
-            named=_cut_name,
+            named=lambda node: cut(node, 80),
             telemetry=report.get("telemetry") or {},
         )
     )
@@ -116,51 +111,38 @@ def render_grade_word(grade: str) -> Html:
 
 def render_repairs(found: Wire, named: Named) -> tuple[Html, Html]:
     """The sentences of the page of repairs, and the sections below them."""
-    return _draw("paragraphs", list(summarize_repairs(found))), _draw("repairs", found, named)
+    sentences = write_sentences("repairs", found)
+    return _draw("paragraphs", sentences), _draw("repairs", found, named)
 
 
 def _draw(macro: str, *values: object) -> Html:
     """What a macro of ``sections.html`` makes; blank where it makes nothing."""
-    module = _build_environment().get_template("sections.html").module
+    module = _load_environment().get_template("sections.html").module
     return Html(getattr(module, macro)(*values).strip())
 
 
 @cache
-def _build_environment() -> Environment:
-    made = make_environment(Path(__file__).parent / "templates")
+def _load_environment() -> Environment:
+    made = load_environment()
     made.globals |= {
         "EMPTY": EMPTY,
-        "MEANING": leaves.MEANING,
         "TO_BEGIN": TO_BEGIN,
-        "bar_scale": nodes.make_bar_scale,
-        "cause_chart": causes,
-        "draw_bar": nodes.draw_bar,
-        "heat_tables": heat,
-        "leaves": leaves,
-        "lifetime_chart": lifetime,
-        "over_time": over_time,
-        "planning": planning,
-        "projection_chart": projection,
+        "draw": pictures.draw_chart,
+        "pictures": pictures,
         "repair_tables": list_repair_tables,
-        "swatch": leaves.draw_swatch,
+        "rows": tables.tabulate,
+        "say": write_sentences,
+        "tables": tables,
     }
     made.filters |= {
-        "chance": nodes.format_chance,
-        "figure": format_figure,
-        "grade": leaves.normalize_grade,
-        "later_ratio": _describe_ratio,
-        "node_rate": nodes.format_node_rate,
+        "by_hour": lambda values: [{"hour": hour, "value": one} for hour, one in enumerate(values)],
+        "chance": _format_chance,
+        "node_rate": format_node_rate,
         "rates": _list_rates,
         "standing_out": lambda rows: [row for row in rows if row["grade"] in STANDS_OUT],
-        "summary": nodes.summarize_standings,
-        "where": nodes.describe_where,
-        "without_runs": is_without_runs,
+        "where": _describe_where,
     }
     return made
-
-
-def _cut_name(node: str) -> str:
-    return cut(node, 80)
 
 
 def _list_rates(report: Wire) -> list[tuple[str, str]]:
@@ -177,10 +159,14 @@ def _list_rates(report: Wire) -> list[tuple[str, str]]:
     return [row for row in rows if row[1] != "unknown"]
 
 
-def _describe_ratio(report: Mapping[str, Any]) -> str:
-    """The later half of the period over the first; empty where that is not known."""
-    comparison = report["comparison"]
-    if comparison["ratio"]["value"] is None:
+def _describe_where(row: Wire) -> str:
+    """The leaf switch and the rack of a node, as far as an inventory names them."""
+    rack = f"rack {row['rack']}" if row["rack"] else None
+    return ", ".join(filter(None, (row["leaf_switch"], rack)))
+
+
+def _format_chance(q: float | None) -> str:
+    """The false-discovery rate; a very small one is given as a bound."""
+    if q is None:
         return ""
-    words = "more than chance" if comparison["differs"] else "no more than chance"
-    return f"Later half over the first: {format_by_unit(comparison['ratio'])}, {words}."
+    return "< 0.001" if q < 0.001 else f"{q:.2g}"

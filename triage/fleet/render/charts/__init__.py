@@ -1,1 +1,0 @@
-"""Charts of a fleet as inline SVG, each with its table."""

@@ -1,1 +1,0 @@
-"""The fleet report as one page."""
