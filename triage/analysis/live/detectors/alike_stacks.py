@@ -10,6 +10,7 @@ from typing import Final
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.jobs import are_looks_moving
 from triage.analysis.live.stacks.grouping import StackClass, group_stacks, split
+from triage.analysis.live.stacks.normalise import PROGRAMS
 from triage.analysis.live.stacks.odd_waits import find_odd_waits
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
@@ -94,18 +95,12 @@ class AlikeStacks:
 
 
 _MEETS: Final = frozenset({ProgramPoint.STORE, ProgramPoint.NCCL_INIT})
-_AT: Final = {
-    ProgramPoint.COLLECTIVE: "in a collective",
-    ProgramPoint.DEVICE: "for their device",
-    ProgramPoint.STORE: "to meet (rendezvous or a new group)",
-    ProgramPoint.NCCL_INIT: "in the set-up of a communicator",
-}
 
 
 def _place_text(one: StackClass) -> str:
     line = one.example.found.told_by
     at = f" at {describe_frame(line)}" if line is not None else ""
-    return f"{_AT.get(one.point, 'at one line')}{at}"
+    return f"{PROGRAMS['waiting_words'].get(one.point, 'at one line')}{at}"
 
 
 def _count_absent(case: LiveCase, picture: StackPicture) -> int:
