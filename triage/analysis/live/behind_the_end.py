@@ -5,7 +5,7 @@ What follows in order is a last checkpoint, an export or an upload, for which th
 in a barrier, and the end of the processes. Anything else that two looks show alike is a stop.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,6 @@ from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.live.process import Process
 
 # What ranks do at the place where all work is done.
 _LAST_WORK: Final = frozenset(
@@ -101,14 +100,8 @@ def _finalizes(case: LiveCase) -> bool:
 def _is_of_others(case: LiveCase) -> bool:
     """Whether the job's log numbers its processes, and none of those that were looked at is one."""
     own = {pid for _, pid in case.fleet.rank_by_pid}
-    seen = {process.pid for process in _list_processes(case) if process.pid is not None}
+    seen = {process.pid for look in case.looks for process in look.list_processes()} - {None}
     return bool(own) and bool(seen) and not own & seen
-
-
-def _list_processes(case: LiveCase) -> Iterator[Process]:
-    for look in case.looks:
-        yield from (stack.process for stack in look.stacks)
-        yield from (rank.process for one in look.communicators for rank in one.ranks)
 
 
 def _as_possible(claim: Finding) -> Finding:

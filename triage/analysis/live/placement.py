@@ -1,13 +1,12 @@
 """Who sits where, as looks at processes tell it: a rank beside a host, an address or a folder."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.live.look import Look
-from triage.domain.live.process import Process
 
 
 def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
@@ -16,7 +15,7 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
     """
     homes_of: dict[int, set[str]] = defaultdict(set)
     for look in looks:
-        for process in _list_processes(look):
+        for process in look.list_processes():
             rank, node = process.rank, process.node or process.host or look.node
             if rank is None or node is None or rank in fleet.node_by_rank:
                 continue
@@ -36,18 +35,3 @@ def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
         aliases={**names, **fleet.aliases},
         seated=fleet.seated | set(places.values()),
     )
-
-
-def _list_processes(look: Look) -> Iterator[Process]:
-    """Every process that a look speaks of."""
-    last: Process | None = None
-    for stack in look.stacks:
-        if stack.process is not last:
-            last = stack.process
-            yield last
-    for reply in look.replies:
-        yield reply.process
-    yield from look.processes
-    for communicator in look.communicators:
-        for member in communicator.ranks:
-            yield member.process

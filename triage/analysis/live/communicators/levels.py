@@ -140,3 +140,23 @@ def _order_levels(
         tuple(max(_count_unlisted(communicator), 1) if member is rest else 1 for member in listed),
         completed,
     )
+
+
+# NCCL's operations as NCCL writes them.
+_NAMES: Final = {
+    "allreduce": "AllReduce",
+    "allgather": "AllGather",
+    "reducescatter": "ReduceScatter",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "alltoall": "AllToAll",
+    "send": "Send",
+    "recv": "Recv",
+    "sendrecv": "SendRecv",
+    "all": "operations",
+}
+
+
+def normalize_operation(operation: str) -> str:
+    """``AllReduce`` of ``allreduce``; any other word as it is."""
+    return _NAMES.get(operation, operation)

@@ -10,6 +10,7 @@ from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, 
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
+from triage.domain.report import Because
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,15 @@ class MembersOfJob:
         return (
             f"{'a process' if rank is None else f'rank {rank}'}{f' ({inside})' if inside else ''}"
         )
+
+    def home_of(self, member: CommunicatorRank) -> tuple[Process, Look]:
+        """The process of a member, and the look that it came from."""
+        return member.process, self.look_of(member)
+
+    def explain(self, detector: str, member: CommunicatorRank, text: str) -> Because:
+        """A reason of a claim on a member: a clause about it, with its line."""
+        process, look = self.home_of(member)
+        return Because(detector, f"{self.words(process, look)} {text}", look.artifact, member.line)
 
     def naming(self, summary: str, one: tuple[Process, Look]) -> str:
         """A clause of a claim, with the process in front where it has no rank and no node."""

@@ -7,7 +7,7 @@ move, is whom the others wait for, whatever the program is; and who waits is a v
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.jobs import are_counters_moving
 from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
@@ -134,7 +134,7 @@ def _make_finding(
     if not (shared or ranks or nodes):
         summary = f"{describe_who(one.example)} stopped {where} {while_others}"
         advice = "find out which rank that process is: by its node, or by names such as rank_3.txt"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.STORAGE if is_storage else Category.HOST_STALL,
@@ -145,7 +145,6 @@ def _make_finding(
         summary=summary,
         because=tuple(_list_reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
-        of_looks=True,
         of_a_moment=not one.stands,
         advice=advice,
     )
@@ -185,7 +184,7 @@ def _find_slow_ranks(
     one = stuck[0]
     if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
-    yield Finding(
+    yield make_look_claim(
         detector="stacks.slow",
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
@@ -200,7 +199,6 @@ def _find_slow_ranks(
             Because(_NAME, why),
         ),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
-        of_looks=True,
     )
 
 
@@ -215,7 +213,7 @@ def _find_busy_ranks(
     if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
     alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
-    yield Finding(
+    yield make_look_claim(
         detector="stacks.busy",
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
@@ -226,5 +224,4 @@ def _find_busy_ranks(
         summary=f"moved between two looks, {describe_where(one.example)}, while the others stood",
         because=tuple(_list_reasons(one, waiting)),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
-        of_looks=True,
     )

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.stacks.words import describe_frame, get_line
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.hosts import make_natural_key
 from triage.domain.live.look import Tool
@@ -206,7 +206,7 @@ def _make_finding(one: _Asked, case: LiveCase, answering: int, *, late: bool) ->
     ranks = () if one.rank is None else (one.rank,)
     nodes = (one.node,) if one.node is not None and not ranks else ()
     gone = silence is _Silence.GONE
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.CRASH if gone else VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if gone else Category.HOST_STALL,
@@ -216,8 +216,6 @@ def _make_finding(one: _Asked, case: LiveCase, answering: int, *, late: bool) ->
         role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
         summary=_NO_PROCESS if one.has_no_process else _summarize(silence, _find_line(one, case)),
         because=tuple(_list_reasons(one, silence, late=late)),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
     )
 
 

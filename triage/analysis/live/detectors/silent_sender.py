@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
@@ -182,7 +182,7 @@ def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPictur
         advice = _SECOND_LOOK
     if not end.seen:
         advice = "nothing tells of its own transfers: bring them, it may wait for another one"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if of_device else Category.HOST_STALL,
@@ -192,8 +192,6 @@ def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPictur
         role=Role.CULPRIT if strength >= _TWO_LOOKS and named else Role.POSSIBLE,
         summary=what if named else f"{who} {what}",
         because=tuple(_list_reasons(end)),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
         of_a_moment=not picture.stands,
         advice=advice,
     )
@@ -231,17 +229,13 @@ def _find_direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator
         advice = "look at what runs on that GPU, and at what its peers' transfers wait for"
     else:
         return
-    yield Finding(
+    yield make_look_claim(
         detector=_NAME,
         kind=VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
-        ranks=(),
         strength=_NOBODY,
-        role=Role.POSSIBLE,
         summary=summary,
         because=(Because(_NAME, summary, look.artifact, one.line),),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
         of_a_moment=not picture.stands,
         advice=advice,
     )

@@ -1,6 +1,6 @@
 """A stack in words: what a rank is in, and the line to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from triage.analysis.live.stacks.normalise import PROGRAMS, is_library, shorten_file
@@ -8,6 +8,8 @@ from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
 
+_WORDS: Final[Mapping[str, str]] = PROGRAMS["words"]
+_WORKER_WORDS: Final[Mapping[str, str]] = PROGRAMS["worker_words"]
 _MAX_NAME: Final = 80
 
 
@@ -44,7 +46,7 @@ def describe_where(stack: RankStack) -> str:
     """What a rank is in, behind the word ``stopped``."""
     line = get_line(stack) or "an unknown place"
     if stack.worker is not None:
-        what = PROGRAMS["worker_words"].get(stack.worker.found.point, "")
+        what = _WORKER_WORDS.get(stack.worker.found.point, "")
         return f"in {line}{what} of a data-loader worker, for which it waits"
     if stack.holder:
         return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
@@ -53,7 +55,7 @@ def describe_where(stack: RankStack) -> str:
         and stack.found.told_by in stack.frames[: stack.found.at or 0]
     ):
         return f"in {line}, on the way to its next batch"
-    return PROGRAMS["words"].get(stack.point, "at {line}").format(line=line)
+    return _WORDS.get(stack.point, "at {line}").format(line=line)
 
 
 def describe_who(stack: RankStack) -> str:
