@@ -124,12 +124,13 @@ def _build_communicator(state: _StateOfOne, process: Process) -> Communicator:
 
 def _list_collective_numbers(operations: Sequence[dict[str, Any]]) -> list[int]:
     """The numbers of collectives, from 0."""
-    found = []
-    for one in operations:
-        number = parse_whole_number(one.get("opCount", one.get("collId")))
-        if number is not None and number >= 0 and not _PAIRED.search(limit_text(one.get("coll"))):
-            found.append(number)
-    return found
+    return [
+        number
+        for one in operations
+        if (number := parse_whole_number(one.get("opCount", one.get("collId")))) is not None
+        and number >= 0
+        and not _PAIRED.search(limit_text(one.get("coll")))
+    ]
 
 
 def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
@@ -140,7 +141,10 @@ def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
         reason = _find_wait_reason(one, direction)
         if reason is None or peer is None:
             continue
-        operation = f"{direction} of {limit_text(one.get('coll'))} {_number_text(one)}"
+        number = parse_whole_number(one.get("opCount"))
+        operation = (
+            f"{direction} of {limit_text(one.get('coll'))} {'' if number is None else number}"
+        )
         stamps = [get_finite_number(one.get("startTs"))]
         stamps += [get_finite_number(get_json_object(one.get(name)).get("ts")) for name in _STAGES]
         last_us = max((ts for ts in stamps if ts is not None and ts > 0), default=None)
@@ -178,11 +182,6 @@ def _find_wait_reason(operation: dict[str, Any], direction: str) -> WaitReason |
     if step["REM_FIFO_WAIT"] > step["TRANSMITTED"]:
         return WaitReason.PEER
     return WaitReason.OWN_DEVICE if step["POSTED"] > step["TRANSMITTED"] else None
-
-
-def _number_text(operation: dict[str, Any]) -> str:
-    number = parse_whole_number(operation.get("opCount"))
-    return "" if number is None else str(number)
 
 
 # RCCL's proxy trace: the transfers in flight of one process, printed as communicators are dumped.
@@ -261,12 +260,10 @@ def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
 
 def _find_transfer_reason(status: str, direction: str, received: bool) -> WaitReason | None:
     """Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does."""
-    if status == "RECEIVING":
-        return WaitReason.WIRE if received else WaitReason.PEER
-    if status == "SENDING":
-        return WaitReason.WIRE
-    if status == "POSTING":
-        return WaitReason.PEER if direction == "S" else None
-    if status in ("WAITING_GPU", "FLUSHING"):
-        return WaitReason.OWN_DEVICE
-    return None
+    return {
+        "RECEIVING": WaitReason.WIRE if received else WaitReason.PEER,
+        "SENDING": WaitReason.WIRE,
+        "POSTING": WaitReason.PEER if direction == "S" else None,
+        "WAITING_GPU": WaitReason.OWN_DEVICE,
+        "FLUSHING": WaitReason.OWN_DEVICE,
+    }.get(status)
