@@ -8,7 +8,6 @@ text where that is not known (before 2.28), and only at a port that a process of
 from __future__ import annotations
 
 import socket
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -168,7 +167,6 @@ def find_ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
 
 def ask_ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, bytes, str]:
     """The report, and the ending of its name: ``json`` or ``txt``; empty bytes without one."""
-    began = time.monotonic()
     got = _ask_server(address, deadline, json=True)
     ending = "json"
     if got.why.startswith("ERROR") or got.why == "no JSON":
@@ -177,7 +175,7 @@ def ask_ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Questi
     if not got.data:
         reply = UNREACHABLE if got.refused else SILENT if "time" in got.why else TOOL_FAILED
     why = f"RAS on {address[0]}:{address[1]}: {got.why}" if got.why else ""
-    return Question(_NAME, None, None, reply, why, time.monotonic() - began), got.data, ending
+    return Question(_NAME, None, None, reply, why), got.data, ending
 
 
 def _ask_server(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Received:
