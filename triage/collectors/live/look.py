@@ -88,8 +88,11 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
             waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
     if "pipe" not in plan.without and plan.recorders:
         for one in filter(find_pipe, job.ranks):
-            row = (f"fr/nccl_trace_rank_{one.rank}", dump_by_pipe, one, deadline.part(0.9))
-            waits["pipe", one.seen.pid] = (writer.ask, row)
+            name = f"fr/nccl_trace_rank_{one.rank}"
+            waits["pipe", one.seen.pid] = (
+                writer.ask,
+                (name, dump_by_pipe, one, deadline.part(0.9)),
+            )
     if here and {"debug-server", "ras"} - set(plan.without):
         waits["servers", None] = (writer.ask_servers, (job, here, deadline))
     width = min(len(waits), _WIDTH) + 2 * (os.cpu_count() or 1)

@@ -79,6 +79,7 @@ def stamp_of_name(artifact: str) -> Stamp | None:
     if match is None:
         return None
     try:
-        return make_stamp(datetime(*map(int, match.groups()), tzinfo=UTC))
+        date, time = "-".join(match.groups()[:3]), ":".join(match.groups()[3:])
+        return make_stamp(datetime.fromisoformat(f"{date}T{time}").replace(tzinfo=UTC))
     except ValueError:
         return None
