@@ -181,25 +181,10 @@ def _find_slow_ranks(
     stuck: Sequence[StackClass], waiting: Sequence[RankStack], why: str, strength: float
 ) -> Iterator[Finding]:
     """Ranks at one place in two looks, in a job that goes on: they are late each time."""
-    one = stuck[0]
-    if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
-        return
-    yield make_look_claim(
-        detector="stacks.slow",
-        kind=VerdictKind.STRAGGLER,
-        category=Category.STRAGGLER,
-        ranks=one.ranks[:_MAX_RANKS],
-        nodes=() if one.ranks else one.nodes,
-        strength=strength,
-        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
-        summary=f"is slow and does not hang: seen twice {describe_where(one.example)}, while"
-        f" all go on",
-        because=(
-            *_list_reasons(one, waiting),
-            Because(_NAME, why),
-        ),
-        explained_by=ANY_CAUSE | {Category.STRAGGLER},
-    )
+    where = describe_where(stuck[0].example)
+    summary = f"is slow and does not hang: seen twice {where}, while all go on"
+    more = (Because(_NAME, why),)
+    yield from _find_late_ranks("stacks.slow", stuck, waiting, strength, summary, more)
 
 
 def _find_busy_ranks(
@@ -210,18 +195,34 @@ def _find_busy_ranks(
     Where none of those that wait woke once in between, all wait for the one that works.
     """
     one = outside[0]
+    alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
+    strength = _ALONE_AT_WORK if alone else _MAYBE_SLOW
+    where = describe_where(one.example)
+    summary = f"moved between two looks, {where}, while the others stood"
+    yield from _find_late_ranks("stacks.busy", outside, waiting, strength, summary)
+
+
+def _find_late_ranks(
+    detector: str,
+    outside: Sequence[StackClass],
+    waiting: Sequence[RankStack],
+    strength: float,
+    summary: str,
+    more: tuple[Because, ...] = (),
+) -> Iterator[Finding]:
+    """The claim that one class of ranks makes many others wait, in a job that moves."""
+    one = outside[0]
     if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
-    alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
     yield make_look_claim(
-        detector="stacks.busy",
+        detector=detector,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
         ranks=one.ranks[:_MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
-        strength=_ALONE_AT_WORK if alone else 0.45,
-        role=Role.CULPRIT if alone else Role.POSSIBLE,
-        summary=f"moved between two looks, {describe_where(one.example)}, while the others stood",
-        because=tuple(_list_reasons(one, waiting)),
+        strength=strength,
+        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
+        summary=summary,
+        because=(*_list_reasons(one, waiting), *more),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
     )

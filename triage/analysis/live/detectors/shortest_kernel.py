@@ -12,10 +12,11 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.who import map_members
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
-from triage.domain.live.look import Look, Tool
+from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
 _NAME: Final = "inspector.shortest_kernel"
@@ -52,7 +53,12 @@ class ShortestKernel:
         looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
         if not looks:
             return
-        places = _map_members(case, looks)
+        places = {
+            key: _MemberPlace(
+                case.rank_of(process, look), case.node_of(process, look), look.artifact, line
+            )
+            for key, ((process, look, line), *_) in map_members(looks).items()
+        }
         times = collect_times(one for look in looks for one in look.communicators)
         late = [
             found
@@ -74,18 +80,6 @@ class ShortestKernel:
 
 
 _Places = Mapping[tuple[int, int], _MemberPlace]
-
-
-def _map_members(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _MemberPlace]:
-    """(communicator, rank in it) -> who that is, as a process is known in any communicator."""
-    found: dict[tuple[int, int], _MemberPlace] = {}
-    for look in looks:
-        for communicator in look.communicators:
-            for member in communicator.ranks:
-                rank, node = case.rank_of(member.process, look), case.node_of(member.process, look)
-                place = _MemberPlace(rank, node, look.artifact, member.line)
-                found.setdefault((communicator.hash, member.rank), place)
-    return found
 
 
 def _count_most_late(key: int, places: _Places) -> int:

@@ -1,4 +1,13 @@
-"""A communicator while what a report says of its members is put together."""
+"""The text that ``ncclras`` prints: a table of communicators, then what is odd about some.
+
+It lists ranks of small groups only, so that where most ranks are behind, those that it lists are
+the ones ahead: the counts say it, and never the list. Sample::
+
+    #1-0 (5e2b7741c09fd3a8) MISMATCH
+      Communicator ranks have different AllGather operation counts
+      7 ranks have launched up to operation 88202
+      Rank 5 has launched up to operation 88201 -- GPU 5 managed by process 48206 on node 10.0.0.1
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +32,11 @@ NO_PROOF: Final = (
     "NCCL RAS shows nobody behind; it counts what hosts launched, never what completed, and neither"
     " sends nor captured graphs: that is no proof of health"
 )
+
+
+def _is_remote(error: str | None) -> bool:
+    """Whether an error only tells of a peer's."""
+    return (error or "").lower() == _REMOTE
 
 
 def normalize_error(text: str) -> str | None:
@@ -128,7 +142,7 @@ class CommunicatorParts:
                 None,
                 one.status,
                 one.error,
-                (one.error or "").lower() == _REMOTE,
+                _is_remote(one.error),
                 one.line,
             )
             for rank, one in sorted(self.members.items())
@@ -152,39 +166,30 @@ class CommunicatorParts:
         unlisted = [one for one in self.groups if not one.listed]
         if not unlisted and len(self.members) >= self.size:
             return None
-        counts: dict[str, int] = {}
-        for one in unlisted:
-            if one.count is not None and one.topic:
-                counts[one.topic] = min(one.count, counts.get(one.topic, one.count))
-        statuses = {one.status for one in unlisted} - {None}
-        status = "init" if "init" in statuses else next(iter(sorted(filter(None, statuses))), None)
+        counts = {topic: min(levels) for topic, levels in self.unlisted().items()}
+        statuses = sorted({one.status for one in unlisted if one.status is not None})
         errors = [one.error for one in unlisted if one.error is not None]
-        error = next((one for one in errors if one.lower() != _REMOTE), next(iter(errors), None))
+        error = next((one for one in errors if not _is_remote(one)), next(iter(errors), None))
         return CommunicatorRank(
             -1,
             UNKNOWN_PROCESS,
             launched=counts or None,
-            status=status,
+            status="init" if "init" in statuses else next(iter(statuses), None),
             error=error,
-            remote_error=(error or "").lower() == _REMOTE,
+            remote_error=_is_remote(error),
             line=self.line,
         )
 
     def notes(self) -> list[str]:
         """What the reader should know of it."""
         found = []
-        for topic in sorted({one.topic for one in self.groups if one.count is not None}):
-            least = min(one.count or 0 for one in self.groups if one.topic == topic)
+        for topic, levels in sorted(self.unlisted().items()):
+            least = min(levels)
             counts = [one.launched[topic] for one in self.members.values() if topic in one.launched]
-            unlisted = [
-                one
-                for one in self.groups
-                if one.topic == topic and not one.listed and one.count == least
-            ]
-            if unlisted and min(counts, default=least + 1) > least:
+            if min(counts, default=least + 1) > least:
                 found.append(
-                    f"communicator {self.hash:016x}: {unlisted[0].num_ranks} ranks are behind and"
-                    " RAS does not list them (what it lists is ahead): ask for JSON, or verbosely"
+                    f"communicator {self.hash:016x}: {levels[least]} ranks are behind and RAS does"
+                    " not list them (what it lists is ahead): ask for JSON, or verbosely"
                 )
         if self.contradictions:
             found.append(
@@ -193,16 +198,6 @@ class CommunicatorParts:
             )
         return found
 
-
-# The text that ``ncclras`` prints: a table of communicators, then what is odd about some.
-#
-# It lists ranks of small groups only, so that where most ranks are behind, those that it lists are
-# the ones ahead: the counts say it, and never the list. Sample::
-#
-#     #1-0 (5e2b7741c09fd3a8) MISMATCH
-#       Communicator ranks have different AllGather operation counts
-#       7 ranks have launched up to operation 88202
-#       Rank 5 has launched up to operation 88201 -- GPU 5 managed by process 48206 on node 10.0.0.1
 
 # The title stands within this much of the beginning; what a shell printed may stand before it.
 _HEAD_CHARS: Final = 4096
