@@ -39,7 +39,10 @@ def find_detector_claims(case: Case) -> list[Finding]:
     for detector in DETECTORS:
         if case.in_flight and not detector.runs_in_flight:
             continue
-        findings = list(detector.run(case))
+        findings = [
+            one if one.explained_by else replace(one, explained_by=detector.explains)
+            for one in detector.run(case)
+        ]
         if detector.is_gap and claimed:
             findings = [_mark_as_gap(finding) for finding in findings]
         claims += [f for f in findings if f.end is None or f.end not in claimed]

@@ -85,7 +85,6 @@ class DeviceStall(Detector):
             reasons += case.explain(self.name, text, rank, "the stuck operation")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.GPU,
             ranks=ranks,

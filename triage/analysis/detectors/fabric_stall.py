@@ -58,7 +58,6 @@ class FabricStall(Detector):
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
-                explained_by=self.explains,
                 # A job that runs looks the same for the blink of an eye.
                 kind=VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE,
                 category=Category.NCCL_TIMEOUT,

@@ -105,7 +105,6 @@ class HostStall(Detector):
         strength = (0.95 if whole else 0.88) if convicted else 0.3
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.HOST_STALL,
             ranks=(rank,),

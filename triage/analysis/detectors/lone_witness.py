@@ -69,7 +69,6 @@ class LoneWitness(Detector):
         text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=(rank,) if decided else (rank, gone),

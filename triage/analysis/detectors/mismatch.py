@@ -114,7 +114,6 @@ class Mismatch(Detector):
             reasons += case.stack_reason(self.name, rank, "the operation came from")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd.ranks,

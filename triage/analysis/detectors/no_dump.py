@@ -100,7 +100,6 @@ class NoDump(Detector):
         at_one_place = len({waiter.index for waiter in waiters}) < 2
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             is_gap=True,
             kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
             category=Category.NCCL_TIMEOUT,
@@ -137,7 +136,6 @@ class NoDump(Detector):
         ]
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             is_gap=True,
             kind=_classify_kind(case, convicts=not doubtful),
             category=Category.NCCL_TIMEOUT,

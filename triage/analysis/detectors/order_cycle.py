@@ -64,7 +64,6 @@ class OrderCycle(Detector):
             reasons += case.explain(self.name, text, rank, "the stuck operation")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=named,

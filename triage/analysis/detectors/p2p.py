@@ -77,7 +77,6 @@ class P2pMismatch(Detector):
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd,

@@ -48,7 +48,6 @@ class SetupHang(Detector):
         for end, rank in idle.items():
             yield Finding(
                 detector=self.name,
-                explained_by=self.explains,
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
                 ranks=ranks[:_MAX_NAMED],

@@ -60,7 +60,6 @@ class SlowDevice(Detector):
         convicted = ms >= _CONVICTS_SHARE * step_ms and odd.sure
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=ranks,

@@ -84,7 +84,6 @@ class Straggler(Detector):
             text += f"; its clock was taken to be {late.offset_ms[index]:+.0f} ms off"
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=(rank,),

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeGuard
 
 from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.placement.host_names import NamesInPaths
+from triage.analysis.placement.host_names import NamesInPaths, parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import ANY_CAUSE, Role
 from triage.domain.finding import Finding
@@ -229,4 +229,32 @@ def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> Stack
         picture,
         ranks=tuple(picture.ranks[place] for place in kept),
         movement=tuple(picture.movement[place] for place in kept),
+    )
+
+
+def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
+    """``fleet`` with the places of ranks that it does not know; those that looks do not agree on
+    stay unknown.
+    """
+    homes_of: dict[int, set[str]] = defaultdict(set)
+    for look in looks:
+        for process in look.list_processes():
+            rank, node = process.rank, process.node or process.host or look.node
+            if rank is None or node is None or rank in fleet.node_by_rank:
+                continue
+            if fleet.world_size is not None and rank >= fleet.world_size:
+                continue  # a process number in the name of a file
+            homes_of[rank].add(fleet.node_of_address(node) or parse_plain_host(node))
+    places = {rank: nodes.pop() for rank, nodes in homes_of.items() if len(nodes) == 1}
+    if not places:
+        return fleet
+    homes = {**fleet.node_by_rank, **places}
+    nodes = tuple(sorted({*fleet.nodes, *places.values()}))
+    names = {parse_plain_host(node): node for node in places.values()}
+    return replace(
+        fleet,
+        node_by_rank=dict(sorted(homes.items())),
+        nodes=nodes,
+        aliases={**names, **fleet.aliases},
+        seated=fleet.seated | set(places.values()),
     )

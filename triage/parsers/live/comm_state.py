@@ -201,9 +201,7 @@ _MAX_LINE: Final = 4096
 TRANSFER_LINE: Final = compile_re(r"createT:\d{1,16}, ?lastT:\d{1,16}, ")
 _OPERATION: Final = compile_re(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
 _ENDS: Final = compile_re(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
-_STATUS: Final = compile_re(r"\bstatus:([A-Z_]{1,24})")
-_LAST: Final = compile_re(r"\blastT:(\d{1,16})")
-_RECEIVED: Final = compile_re(r"\brecvT:(\d{1,16})")
+_FIELD: Final = compile_re(r"\b(status|lastT|recvT):(\w{1,24})")
 # "gpu-7:812:899 [1] commDump.cc:22 NCCL WARN ..."
 _SPEAKER: Final = compile_re(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
 _MS: Final = 1_000_000
@@ -236,16 +234,14 @@ def read_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
 
 def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
     """What one transfer waits for; None for one that is done or cut."""
-    operation, ends, status = _OPERATION.search(line), _ENDS.search(line), _STATUS.search(line)
-    if operation is None or ends is None or status is None:
+    operation, ends = _OPERATION.search(line), _ENDS.search(line)
+    fields = dict(_FIELD.findall(line))
+    if operation is None or ends is None:
         return None
-    received = _RECEIVED.search(line)
-    reason = _find_transfer_reason(
-        status[1], ends[3], received is not None and int(received[1]) > 0
-    )
+    received = (parse_whole_number(fields.get("recvT")) or 0) > 0
+    reason = _find_transfer_reason(fields.get("status", ""), ends[3], received)
     if reason is None:
         return None
-    last = _LAST.search(line)
     return Waiting(
         hash=int(operation[1]) & ((1 << 64) - 1),
         rank=int(ends[1]),
@@ -253,7 +249,7 @@ def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
         reason=reason,
         peer=None if reason is WaitReason.OWN_DEVICE else int(ends[2]),
         operation=f"{'RECV' if ends[3] == 'R' else 'SEND'} of operation {int(operation[2])}",
-        since_ns=convert_to_ns(None if last is None else int(last[1]), _MS),
+        since_ns=convert_to_ns(parse_whole_number(fields.get("lastT")), _MS),
         line=number,
     )
 

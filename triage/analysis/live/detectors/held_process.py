@@ -12,10 +12,9 @@ from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.stacks.grouping import split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.live.stacks.words import describe_where, describe_who
+from triage.analysis.live.stacks.words import describe_where, describe_who, explain_stack
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.report import Because
 
 _NAME: Final = "stacks.held"
 _CATEGORIES: Final = {
@@ -69,12 +68,7 @@ def _make_finding(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         strength=_STRENGTH,
         role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
         summary=summary,
-        because=tuple(
-            Because(
-                _NAME, f"{describe_who(one)} stands {describe_where(one)}", one.artifact, one.line
-            )
-            for one in stacks[:_MAX_REASONS]
-        ),
+        because=tuple(explain_stack(_NAME, one, "stands") for one in stacks[:_MAX_REASONS]),
         of_a_moment=point is ProgramPoint.STORAGE,
         advice="look at the file system that it waits for"
         if _CATEGORIES[point] is Category.STORAGE

@@ -13,7 +13,12 @@ from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
-from triage.analysis.live.stacks.words import describe_frame, describe_where, describe_who
+from triage.analysis.live.stacks.words import (
+    describe_frame,
+    describe_where,
+    describe_who,
+    explain_stack,
+)
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -154,14 +159,8 @@ def _list_reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Bec
     """The line at which each rank stands, and where the others wait."""
     twice = " in two looks" if one.stands else ""
     for stack in one.stacks[:_MAX_REASONS]:
-        inside = stack.worker
-        artifact, line = (stack.artifact, stack.line)
-        if inside is not None:
-            artifact, line = inside.artifact, inside.line
-        yield Because(
-            _NAME, f"{describe_who(stack)} stands{twice} {describe_where(stack)}", artifact, line
-        )
-        if stack.point is ProgramPoint.DATA and inside is None:
+        yield explain_stack(_NAME, stack, f"stands{twice}")
+        if stack.point is ProgramPoint.DATA and stack.worker is None:
             yield Because(
                 _NAME,
                 "the stack of its data-loader worker was not taken (py-spy dump --subprocesses):"

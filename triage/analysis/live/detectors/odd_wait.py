@@ -11,7 +11,7 @@ from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.jobs import are_looks_moving
 from triage.analysis.live.stacks.grouping import StackClass, find_odd_waits
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.words import describe_where, describe_who
+from triage.analysis.live.stacks.words import describe_where, describe_who, explain_stack
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -71,8 +71,7 @@ def _list_reasons(
     looked = " in two looks" if twice else ""
     for one in odd:
         for stack in one.stacks[:_MAX_REASONS]:
-            text = f"{describe_who(stack)} waits{looked} {describe_where(stack)}"
-            yield Because(_NAME, text, stack.artifact, stack.line)
+            yield explain_stack(_NAME, stack, f"waits{looked}")
     stack = usual.example
     text = f"{len(usual.stacks)} others wait{looked} {describe_where(stack)}"
     yield Because(_NAME, text, stack.artifact, stack.line)

@@ -28,16 +28,8 @@ _MAX_NAME: Final = 240
 _SITE: Final = compile_re(r"^.*/(?:site|dist)-packages/")
 _STDLIB: Final = compile_re(r"^.*/lib(?:64)?/python3\.\d+/")
 _LIBRARIES: Final = frozenset(PROGRAMS["libraries"])
-# What Python and the C library put between the calls of a program, in stacks of gdb and --native.
-_BETWEEN: Final = compile_re(
-    r"^(?:\?\?|0x[0-9a-fA-F]+|_?PyEval_(?!RestoreThread|AcquireThread)\w+|_?PyObject_\w+"
-    r"|_?PyFunction_\w+|_?PyVectorcall\w*|cfunction_\w+|method_vectorcall\w*|slot_tp_\w+"
-    r"|PyRun_\w+|pymain_\w+|Py_BytesMain|Py_RunMain|run_mod|run_eval_code_obj|do_call_core|main"
-    r"|__libc_start\w*|_start|start_thread|clone3?|__futex_\w+|__GI___futex_\w+|do_futex_wait"
-    r"|_call_function_pointer|_ctypes_callproc|PyCFuncPtr_call|ffi_call\w*|thread_run)$"
-)
-# How the interpreter starts a program that is named as a module.
-_STARTS: Final = frozenset({"_run_code", "_run_module_as_main", "run_path", "run_module"})
+_BETWEEN: Final = compile_re("".join(PROGRAMS["frames"]["between"]))
+_STARTS: Final = frozenset(PROGRAMS["frames"]["starts"])
 
 
 def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:

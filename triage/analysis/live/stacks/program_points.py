@@ -80,15 +80,8 @@ def _load_rules(kind: str, whole: str = "{}") -> tuple[_PointRule, ...]:
 _PYTHON_RULES: Final = _load_rules("python", "^(?:{})$")
 _NATIVE_RULES: Final = _load_rules("native")
 _PYTHON_CALLS: Final = _load_rules("call")
-# Of the kernel: "nfs_wait_bit_killable", "rpc_wait_bit_killable", "ptlrpc_queue_wait", "ll_fsync"
-KERNEL_STORAGE: Final = compile_re(
-    r"^(?:_*nfs\d?_|rpc_|_*rpc_|ptlrpc|ll_|cl_sync|osc_|gpfs|cxi_|fuse_|request_wait_answer|ceph_"
-    r"|cifs_|smb2?_|io_schedule|wait_on_page|folio_wait|xfs_|ext4_|jbd2_|blk_)"
-)
-# Frameworks between the job's code and its device.
-_DISPATCHES: Final = compile_re(
-    r"^(?:torch|triton|transformer_engine|flash_attn|apex|deepspeed/ops|torchvision)/"
-)
+KERNEL_STORAGE: Final = compile_re("".join(PROGRAMS["frames"]["storage"]))
+_DISPATCHES: Final = compile_re(PROGRAMS["frames"]["dispatches"])
 
 
 @dataclass(frozen=True, slots=True)

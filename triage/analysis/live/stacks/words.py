@@ -7,6 +7,7 @@ from triage.analysis.live.stacks.normalise import PROGRAMS, is_library, shorten_
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
+from triage.domain.report import Because
 
 _WORDS: Final[Mapping[str, str]] = PROGRAMS["words"]
 _WORKER_WORDS: Final[Mapping[str, str]] = PROGRAMS["worker_words"]
@@ -56,6 +57,13 @@ def describe_where(stack: RankStack) -> str:
     ):
         return f"in {line}, on the way to its next batch"
     return _WORDS.get(stack.point, "at {line}").format(line=line)
+
+
+def explain_stack(detector: str, stack: RankStack, verb: str) -> Because:
+    """A reason of a claim: who stands where, with the line that shows it."""
+    shown = stack.worker or stack
+    text = f"{describe_who(stack)} {verb} {describe_where(stack)}"
+    return Because(detector, text, shown.artifact, shown.line)
 
 
 def describe_who(stack: RankStack) -> str:
