@@ -20,7 +20,7 @@ from benchmarks.table import aligned, machine
 from tests.support.stack_texts import LOADER, REDUCE, py_spy_text
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.registry import find_look_claims
-from triage.analysis.live.stacks.report import classes_for_report
+from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.placement.identity import JobPlacement
 from triage.formats.gather import gather
 

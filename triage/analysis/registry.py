@@ -1,8 +1,6 @@
 """All detectors, in the order in which they are heard on one end of the graph."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Protocol
 
 from triage.analysis.detectors.device_stall import DeviceStall
 from triage.analysis.detectors.fabric_stall import FabricStall
@@ -15,26 +13,9 @@ from triage.analysis.detectors.p2p import P2pMismatch
 from triage.analysis.detectors.setup_hang import SetupHang
 from triage.analysis.detectors.slow_device import SlowDevice
 from triage.analysis.detectors.straggler import Straggler
-from triage.analysis.waiting.case import Case
-from triage.domain.category import Category, Role, VerdictKind
+from triage.analysis.waiting.case import Case, Detector
+from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding
-
-
-class Detector(Protocol):
-    """One way of looking at a case."""
-
-    name: str
-    explains: frozenset[Category]
-    """The causes that can make what it sees."""
-    runs_in_flight: bool
-    """Whether it has something to say where what is unfinished was only just issued."""
-    is_gap: bool
-    """Whether it speaks of missing files, so that any claim from records comes first."""
-
-    def run(self, case: Case) -> Iterator[Finding]:
-        """Claims, each with its reasons; none when there is nothing to say."""
-        ...
-
 
 DETECTORS: tuple[Detector, ...] = (
     SetupHang(),
@@ -58,7 +39,10 @@ def find_detector_claims(case: Case) -> list[Finding]:
     for detector in DETECTORS:
         if case.in_flight and not detector.runs_in_flight:
             continue
-        findings = list(detector.run(case))
+        findings = [
+            one if one.explained_by else replace(one, explained_by=detector.explains)
+            for one in detector.run(case)
+        ]
         if detector.is_gap and claimed:
             findings = [_mark_as_gap(finding) for finding in findings]
         claims += [f for f in findings if f.end is None or f.end not in claimed]

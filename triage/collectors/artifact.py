@@ -31,6 +31,10 @@ class Deadline:
         """Whether nothing is left."""
         return self.left_s() <= 0.0
 
+    def at_most(self, seconds: float) -> Deadline:
+        """An earlier deadline: ``seconds`` from now, or what is left where that is less."""
+        return Deadline(min(seconds, self.left_s()), self._clock)
+
     def part(self, share: float) -> Deadline:
         """An earlier deadline: ``share`` (0 to 1) of what is left now."""
         return Deadline(self.left_s() * share, self._clock)

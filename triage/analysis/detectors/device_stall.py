@@ -7,7 +7,7 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 
 from collections.abc import Iterator
 
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.running_ends import find_home, is_rooted, is_timed
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
@@ -15,16 +15,14 @@ from triage.domain.finding import Finding
 from triage.domain.rank_digest import STARTED_BIT
 
 
-class DeviceStall:
+class DeviceStall(Detector):
     """One finding per end of the graph, naming the ranks whose device stopped.
 
     Silent: when the stuck ranks are not the smaller part of the group.
     """
 
     name = "fr.device_stall"
-    explains: frozenset[Category] = HARDWARE | SOFTWARE | {Category.DEPENDENCY}
-    runs_in_flight = False
-    is_gap = False
+    explains = HARDWARE | SOFTWARE | {Category.DEPENDENCY}
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -84,11 +82,9 @@ class DeviceStall:
         """The claim in words, with its reasons."""
         reasons = []
         for rank in ranks[:4]:
-            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
-            reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
+            reasons += case.explain(self.name, text, rank, "the stuck operation")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.GPU,
             ranks=ranks,

@@ -6,7 +6,7 @@ itself, or a peer outside the dumps. Nobody is convicted.
 
 from collections.abc import Iterator
 
-from triage.analysis.waiting.case import Case, describe_waiting
+from triage.analysis.waiting.case import Case, Detector, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -30,20 +30,18 @@ def _summarize(case: Case, place: WaitPlace) -> str:
     return f"all ranks of {where} entered it and none gets through"
 
 
-class FabricStall:
+class FabricStall(Detector):
     """One finding on nobody per place that nobody is known to be missing from.
 
     Silent: when a member is missing or absent.
     """
 
     name = "fr.fabric_stall"
-    explains: frozenset[Category] = (
+    explains = (
         HARDWARE
         | SOFTWARE
         | {Category.DEPENDENCY, Category.HOST_MAINTENANCE, Category.GPU_OOM, Category.HOST_OOM}
     )
-    runs_in_flight = False
-    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -60,7 +58,6 @@ class FabricStall:
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
-                explained_by=self.explains,
                 # A job that runs looks the same for the blink of an eye.
                 kind=VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE,
                 category=Category.NCCL_TIMEOUT,

@@ -7,7 +7,7 @@ communicator exists: a set-up that hangs looks the same (see setup_hang.py).
 
 from collections.abc import Collection, Iterator, Sequence
 
-from triage.analysis.waiting.case import Case, describe_waiting
+from triage.analysis.waiting.case import Case, Detector, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -20,7 +20,7 @@ _MIN_LEFT = 3
 _MOST_LEFT = 2
 
 
-class HostStall:
+class HostStall(Detector):
     """One finding per idle rank that others wait for.
 
     Silent: when nobody waits for an idle rank, and where its record is cut and may have lost
@@ -28,9 +28,7 @@ class HostStall:
     """
 
     name = "fr.host_stall"
-    explains: frozenset[Category] = ANY_CAUSE - {Category.COLLECTIVE_MISMATCH}
-    runs_in_flight = False
-    is_gap = False
+    explains = ANY_CAUSE - {Category.COLLECTIVE_MISMATCH}
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -56,8 +54,7 @@ class HostStall:
                 f"it went on to {where}, and {len(left)} of its peers stand idle before it: either"
                 " it issued what nobody else does, or what stopped all of them left it out"
             )
-            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
-            reasons += case.stack_reason(self.name, rank, "the operation came from")
+            reasons += case.explain(self.name, text, rank, "the operation")
         return Finding(
             detector=self.name,
             explained_by=self.explains | SOFTWARE,
@@ -108,7 +105,6 @@ class HostStall:
         strength = (0.95 if whole else 0.88) if convicted else 0.3
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.HOST_STALL,
             ranks=(rank,),

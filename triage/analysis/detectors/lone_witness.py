@@ -20,7 +20,7 @@ from triage.analysis.placement.siblings import (
     make_form,
 )
 from triage.analysis.snapshots.p2p import Channel
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -36,16 +36,14 @@ _CONTEXT = 2
 _MATURE = 50
 
 
-class LoneWitness:
+class LoneWitness(Detector):
     """One finding per missing rank beside which exactly one rank did something odd.
 
     Silent: when every rank dumped, and when what the ranks beside it wait in is usual.
     """
 
     name = "fr.lone_witness"
-    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
-    runs_in_flight = False
-    is_gap = False
+    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -71,7 +69,6 @@ class LoneWitness:
         text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=(rank,) if decided else (rank, gone),
@@ -83,10 +80,7 @@ class LoneWitness:
                 if decided
                 else f"may disagree on an operation that is new to them: rank {gone} {lacks}"
             ),
-            because=(
-                case.because(self.name, text, rank, at=case.stuck_since(rank)),
-                *case.stack_reason(self.name, rank, "the stuck operation came from"),
-            ),
+            because=tuple(case.explain(self.name, text, rank, "the stuck operation")),
             end=end,
         )
 

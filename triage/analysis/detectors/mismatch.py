@@ -17,7 +17,7 @@ from triage.analysis.placement.siblings import (
     format_shapes,
     make_form,
 )
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -38,16 +38,14 @@ class OddRanks:
     how: str
 
 
-class Mismatch:
+class Mismatch(Detector):
     """One finding per place whose members disagree.
 
     Silent: when fewer than two members' operations are known.
     """
 
     name = "fr.mismatch"
-    explains: frozenset[Category] = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
-    runs_in_flight = False
-    is_gap = False
+    explains = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -116,7 +114,6 @@ class Mismatch:
             reasons += case.stack_reason(self.name, rank, "the operation came from")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd.ranks,

@@ -10,7 +10,7 @@ and the rest of the group may be stuck with it.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from triage.analysis.waiting.case import Case, describe_waiting
+from triage.analysis.waiting.case import Case, Detector, describe_waiting
 from triage.analysis.waiting.running_ends import find_home
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
@@ -45,15 +45,14 @@ class Gap:
     waiters: list[WaitPlace]
 
 
-class NoDump:
+class NoDump(Detector):
     """One finding per rank without a dump whose absence nothing else explains.
 
     Silent: when every rank dumped, or others explain the waits.
     """
 
     name = "fr.no_dump"
-    explains: frozenset[Category] = ANY_CAUSE
-    runs_in_flight = False
+    explains = ANY_CAUSE
     is_gap = True
 
     def run(self, case: Case) -> Iterator[Finding]:
@@ -101,7 +100,6 @@ class NoDump:
         at_one_place = len({waiter.index for waiter in waiters}) < 2
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             is_gap=True,
             kind=_classify_kind(case, convicts=doubt is None and not at_one_place),
             category=Category.NCCL_TIMEOUT,
@@ -138,7 +136,6 @@ class NoDump:
         ]
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             is_gap=True,
             kind=_classify_kind(case, convicts=not doubtful),
             category=Category.NCCL_TIMEOUT,

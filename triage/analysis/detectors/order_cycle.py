@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from triage.analysis.snapshots.snapshot import Stuck
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import WaitPlace, count_issued_before
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -20,16 +20,14 @@ _MAX_REASONS = 4
 _MAX_NAMED = 16
 
 
-class OrderCycle:
+class OrderCycle(Detector):
     """One finding per circle.
 
     Silent: when the graph's ends are single places.
     """
 
     name = "fr.order_cycle"
-    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
-    runs_in_flight = False
-    is_gap = False
+    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -63,11 +61,9 @@ class OrderCycle:
             text = f"waits in a circle: {circle}"
             if rank in details and decided:
                 text += f"; {details[rank]}"
-            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
-            reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
+            reasons += case.explain(self.name, text, rank, "the stuck operation")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=named,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from triage.analysis.placement.siblings import is_novel_block, is_stuck_in_p2p, is_unlike_siblings
 from triage.analysis.snapshots.p2p import Channel
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -21,16 +21,14 @@ from triage.domain.finding import Finding
 _MAX_REASONS = 4
 
 
-class P2pMismatch:
+class P2pMismatch(Detector):
     """One finding per end of the graph that holds defective channels.
 
     Silent: when a stuck block waits for a peer that has simply not come yet.
     """
 
     name = "fr.p2p_mismatch"
-    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
-    runs_in_flight = False
-    is_gap = False
+    explains = frozenset({Category.COLLECTIVE_MISMATCH})
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -79,7 +77,6 @@ class P2pMismatch:
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd,

@@ -8,7 +8,7 @@ set up a group of a kind that none of these has.
 
 from collections.abc import Iterator
 
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -16,7 +16,7 @@ from triage.domain.finding import Finding
 _MAX_NAMED = 16
 
 
-class SetupHang:
+class SetupHang(Detector):
     """One finding on nobody, for all idle ends together.
 
     Silent: on fewer than two idle ranks, when they stopped at different points, or
@@ -24,9 +24,7 @@ class SetupHang:
     """
 
     name = "fr.setup_hang"
-    explains: frozenset[Category] = ANY_CAUSE
-    runs_in_flight = False
-    is_gap = False
+    explains = ANY_CAUSE
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -50,7 +48,6 @@ class SetupHang:
         for end, rank in idle.items():
             yield Finding(
                 detector=self.name,
-                explained_by=self.explains,
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
                 ranks=ranks[:_MAX_NAMED],

@@ -9,7 +9,7 @@ from typing import Final
 
 from triage.analysis.slow.judge import OddOne
 from triage.analysis.slow.slow_job import SlowRanks, find_slow_ranks
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.slow import SlowCause
@@ -24,7 +24,7 @@ _WORDS: Final = {
 }
 
 
-class SlowDevice:
+class SlowDevice(Detector):
     """One finding per slow rank, or group of ranks that are slow alike.
 
     Silent: without durations, when ranks are stuck, on fewer than three steps, and where nobody
@@ -32,9 +32,8 @@ class SlowDevice:
     """
 
     name = "fr.slow_device"
-    explains: frozenset[Category] = HARDWARE | {Category.HOST_STALL, Category.STORAGE}
+    explains = HARDWARE | {Category.HOST_STALL, Category.STORAGE}
     runs_in_flight = True
-    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -61,7 +60,6 @@ class SlowDevice:
         convicted = ms >= _CONVICTS_SHARE * step_ms and odd.sure
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=ranks,

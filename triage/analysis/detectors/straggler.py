@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.lateness import Lateness, measure, measure_anew
 from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
@@ -29,7 +29,7 @@ _MIN_HELD_SHARE = 0.5
 _MAX_NAMED = 8
 
 
-class Straggler:
+class Straggler(Detector):
     """One finding per late rank, with the delay it causes.
 
     Silent: when ranks are stuck, on fewer than 20 matched operations, and when no
@@ -37,13 +37,12 @@ class Straggler:
     """
 
     name = "fr.straggler"
-    explains: frozenset[Category] = HARDWARE | {
+    explains = HARDWARE | {
         Category.STORAGE,
         Category.HOST_STALL,
         Category.HOST_OOM,
     }
     runs_in_flight = True
-    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
@@ -88,7 +87,6 @@ class Straggler:
             text += f"; its clock was taken to be {late.offset_ms[index]:+.0f} ms off"
         return Finding(
             detector=self.name,
-            explained_by=self.explains,
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=(rank,),

@@ -5,43 +5,20 @@ What follows in order is a last checkpoint, an export or an upload, for which th
 in a barrier, and the end of the processes. Anything else that two looks show alike is a stop.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.jobs import are_looks_moving
 from triage.analysis.live.stacks.grouping import split
-from triage.analysis.live.stacks.normalise import get_bare_name
+from triage.analysis.live.stacks.normalise import PROGRAMS, get_bare_name
 from triage.analysis.live.stacks.picture import StackPicture
-from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.live.process import Process
 
-# What ranks do at the place where all work is done.
-_LAST_WORK: Final = frozenset(
-    {
-        ProgramPoint.CHECKPOINT,
-        ProgramPoint.STORAGE,
-        ProgramPoint.FILES,
-        ProgramPoint.NETWORK,
-        ProgramPoint.SUBPROCESS,
-        ProgramPoint.LOGGING,
-        ProgramPoint.TEARDOWN,
-        ProgramPoint.LOCK,
-        ProgramPoint.COMPILE,
-        ProgramPoint.CODE,
-        ProgramPoint.DISPATCH,
-        ProgramPoint.GONE,
-    }
-)
-# Where ranks wait for one that has more to do, or take down what they hold.
-_MEETS_LAST: Final = frozenset(
-    {"barrier", "monitored_barrier", "wait_for_everyone", "destroy_process_group"}
-)
-_LEAVES: Final = frozenset({"_shutdown_workers", "__del__", "atexit", "_exit_function"})
+_ENDS: Final = PROGRAMS["ends"]
 _ENDING: Final = frozenset({"finalize", "abort"})
 # What only counts operations does not tell a barrier from a step, nor what is done meanwhile.
 _BY_COUNTERS: Final = 0.5
@@ -74,16 +51,16 @@ _OF_COUNTERS: Final = "ras."
 def _ends_in_order(picture: StackPicture) -> bool:
     """Whether ranks stand where they do when a job ends."""
     waiting, outside = split(picture)
-    if any(one.point in _LAST_WORK or _is_in(one.example, _LEAVES) for one in outside):
+    if any(one.point in _ENDS["points"] or _is_in(one.example, _ENDS["leaves"]) for one in outside):
         return True
     return not outside and all(_is_leaving(one) for one in waiting)
 
 
 def _is_leaving(stack: RankStack) -> bool:
-    return stack.point in _LAST_WORK or _is_in(stack, _MEETS_LAST)
+    return stack.point in _ENDS["points"] or _is_in(stack, _ENDS["meets"])
 
 
-def _is_in(stack: RankStack, names: frozenset[str]) -> bool:
+def _is_in(stack: RankStack, names: Collection[str]) -> bool:
     """Whether a frame of it is in a function of one of these names."""
     return any(get_bare_name(frame) in names for frame in stack.frames)
 
@@ -101,14 +78,8 @@ def _finalizes(case: LiveCase) -> bool:
 def _is_of_others(case: LiveCase) -> bool:
     """Whether the job's log numbers its processes, and none of those that were looked at is one."""
     own = {pid for _, pid in case.fleet.rank_by_pid}
-    seen = {process.pid for process in _list_processes(case) if process.pid is not None}
+    seen = {process.pid for look in case.looks for process in look.list_processes()} - {None}
     return bool(own) and bool(seen) and not own & seen
-
-
-def _list_processes(case: LiveCase) -> Iterator[Process]:
-    for look in case.looks:
-        yield from (stack.process for stack in look.stacks)
-        yield from (rank.process for one in look.communicators for rank in one.ranks)
 
 
 def _as_possible(claim: Finding) -> Finding:

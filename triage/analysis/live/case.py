@@ -3,14 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import ip_address
 from typing import Any, Final, Protocol, TypeGuard
 
 from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.placement.host_names import NamesInPaths
+from triage.analysis.placement.host_names import NamesInPaths, parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
+from triage.domain.category import ANY_CAUSE, Role
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
@@ -99,13 +100,12 @@ class LiveCase:
         """Ranks by node and pid, as looks themselves state both."""
         found: dict[tuple[str, int], int] = {}
         for look in self.looks:
-            processes = [one.process for one in look.stacks]
-            processes += [one.process for one in look.replies]
-            for process in processes:
-                node = self.own_node_of(process, look)
-                rank = process.rank
-                if self.may_be_rank(rank) and process.pid is not None and node is not None:
-                    found.setdefault((node, process.pid), rank)
+            for process in look.list_processes():
+                rank, pid = process.rank, process.pid
+                if pid is None or not self.may_be_rank(rank):
+                    continue
+                if (node := self.own_node_of(process, look)) is not None:
+                    found.setdefault((node, pid), rank)
         return found
 
     @cached_property
@@ -132,6 +132,12 @@ class LiveCase:
     def stacks(self) -> list[Look]:
         """The looks that hold stacks."""
         return [look for look in self.looks if look.tool in _STACKS or look.stacks]
+
+
+# A claim as detectors of looks make it; what differs is given besides.
+make_look_claim: Final = partial(
+    Finding, of_looks=True, role=Role.POSSIBLE, explained_by=ANY_CAUSE, ranks=()
+)
 
 
 class LiveDetector(Protocol):
@@ -161,26 +167,28 @@ _LEAST_SLEEP_NS: Final = 3 * _SECOND_NS
 
 def are_hosts_moving(looks: Sequence[Look]) -> bool:
     """Whether every rank that was counted twice went on; False where fewer than 3 were."""
-    moves = [_has_moved(rows) for rows in _collect_counts(looks).values()]
+    moves = [
+        apart_ns >= _SECOND_NS
+        and switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * apart_ns / _SECOND_NS)
+        for apart_ns, switches in _count_switches(looks).values()
+    ]
     return len(moves) >= _LEAST_RANKS and all(moves)
 
 
 def find_ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
     """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
-    return frozenset(rank for rank, rows in _collect_counts(looks).items() if _has_slept(rows))
+    return frozenset(
+        rank
+        for rank, (apart_ns, switches) in _count_switches(looks).items()
+        if not switches and apart_ns >= _LEAST_SLEEP_NS
+    )
 
 
-def _has_slept(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
-    ordered = sorted(rows, key=lambda row: row[0])[-2:]
-    if len(ordered) < 2:
-        return False
-    (before_ns, before), (after_ns, after) = ordered
-    same = before.process.pid == after.process.pid and before.calls == after.calls
-    return same and after_ns - before_ns >= _LEAST_SLEEP_NS
+def _count_switches(looks: Sequence[Look]) -> dict[int, tuple[int, int]]:
+    """Rank -> (ns between the last two looks at it, how often it woke in between).
 
-
-def _collect_counts(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCounter]]]:
-    """The counters of each rank, with the time of their look."""
+    No time lies between the looks where there is one alone, or where they are at two processes.
+    """
     counts: dict[int, list[tuple[int, WaitCounter]]] = defaultdict(list)
     for look in looks:
         at_ns = look.stamp.wall_ns
@@ -189,20 +197,13 @@ def _collect_counts(looks: Sequence[Look]) -> dict[int, list[tuple[int, WaitCoun
         for counter in look.counters:
             if counter.name == SWITCHES and counter.process.rank is not None:
                 counts[counter.process.rank].append((at_ns, counter))
-    return counts
-
-
-def _has_moved(rows: Sequence[tuple[int, WaitCounter]]) -> bool:
-    """Whether one rank went on between its last two looks; not known is no."""
-    ordered = sorted(rows, key=lambda row: row[0])[-2:]
-    if len(ordered) < 2:
-        return False
-    (before_ns, before), (after_ns, after) = ordered
-    seconds = (after_ns - before_ns) / _SECOND_NS
-    if before.process.pid != after.process.pid or seconds < 1:
-        return False
-    switches = after.calls - before.calls
-    return switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * seconds)
+    found = {}
+    for rank, rows in counts.items():
+        rows.sort(key=lambda row: row[0])
+        (before_ns, before), (after_ns, after) = rows[-2:] if len(rows) > 1 else rows * 2
+        same = before.process.pid == after.process.pid
+        found[rank] = (after_ns - before_ns if same else 0, after.calls - before.calls)
+    return found
 
 
 def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> StackPicture:
@@ -228,4 +229,32 @@ def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> Stack
         picture,
         ranks=tuple(picture.ranks[place] for place in kept),
         movement=tuple(picture.movement[place] for place in kept),
+    )
+
+
+def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:
+    """``fleet`` with the places of ranks that it does not know; those that looks do not agree on
+    stay unknown.
+    """
+    homes_of: dict[int, set[str]] = defaultdict(set)
+    for look in looks:
+        for process in look.list_processes():
+            rank, node = process.rank, process.node or process.host or look.node
+            if rank is None or node is None or rank in fleet.node_by_rank:
+                continue
+            if fleet.world_size is not None and rank >= fleet.world_size:
+                continue  # a process number in the name of a file
+            homes_of[rank].add(fleet.node_of_address(node) or parse_plain_host(node))
+    places = {rank: nodes.pop() for rank, nodes in homes_of.items() if len(nodes) == 1}
+    if not places:
+        return fleet
+    homes = {**fleet.node_by_rank, **places}
+    nodes = tuple(sorted({*fleet.nodes, *places.values()}))
+    names = {parse_plain_host(node): node for node in places.values()}
+    return replace(
+        fleet,
+        node_by_rank=dict(sorted(homes.items())),
+        nodes=nodes,
+        aliases={**names, **fleet.aliases},
+        seated=fleet.seated | set(places.values()),
     )

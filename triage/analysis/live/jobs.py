@@ -8,7 +8,6 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import (
     APART_NS,
     Round,
-    RoundMovement,
     find_latest_round,
 )
 from triage.analysis.placement.world_ranks import process_key
@@ -31,7 +30,7 @@ def list_notes(case: LiveCase) -> list[str]:
         f"{tool}: counters moved between the last two looks: the job ran then, and who was behind"
         " is not taken as stuck"
         for tool in tools
-        if _is_moving(case, tool)
+        if (found := own_round(case, tool)) is not None and found.moved
     ]
 
 
@@ -49,7 +48,7 @@ def are_counters_moving(case: LiveCase) -> bool:
     since_ns = _find_first_stacks_ns(case)
     for tool in {one.tool for one in case.looks if one.communicators}:
         found = own_round(case, tool)
-        if found is None or found.movement is not RoundMovement.MOVED:
+        if found is None or not found.moved:
             continue
         half_ns = max((found.end_ns - found.begin_ns) // 2, APART_NS)
         if since_ns is None or not found.dated or found.begin_ns >= since_ns - half_ns:
@@ -64,11 +63,6 @@ def _find_first_stacks_ns(case: LiveCase) -> int | None:
     return max((ns for ns in times if last_ns - ns >= APART_NS), default=None)
 
 
-def _is_moving(case: LiveCase, tool: Tool) -> bool:
-    found = own_round(case, tool)
-    return found is not None and found.movement is RoundMovement.MOVED
-
-
 def own_round(case: LiveCase, tool: Tool) -> Round | None:
     """The last looks of ``tool`` at this job, compared with those before; found once."""
     key = ("round", tool)
@@ -76,6 +70,12 @@ def own_round(case: LiveCase, tool: Tool) -> Round | None:
         case.memo[key] = find_latest_round(own_looks(case, tool).looks)
     found: Round | None = case.memo[key]
     return found
+
+
+def find_standing_round(case: LiveCase, tool: Tool) -> Round | None:
+    """As :func:`own_round`; None also where counters moved, so that nobody is stuck."""
+    found = own_round(case, tool)
+    return None if found is None or found.moved else found
 
 
 def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:

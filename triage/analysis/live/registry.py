@@ -11,8 +11,7 @@ from triage.analysis.live.detectors.held_process import HeldProcess
 from triage.analysis.live.detectors.odd_gpu import OddGpu
 from triage.analysis.live.detectors.odd_stack import OddStack
 from triage.analysis.live.detectors.odd_wait import OddWait
-from triage.analysis.live.detectors.out_of_step import OutOfStep
-from triage.analysis.live.detectors.set_up import SetUp
+from triage.analysis.live.detectors.out_of_step import OutOfStep, SetUp
 from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
 from triage.analysis.live.detectors.silent_process import SilentProcess
 from triage.analysis.live.detectors.silent_sender import SilentSender

@@ -1,7 +1,7 @@
 """What looks at a running job hold, as rows of ``triage parse``, before any judgement.
 
 One row a process and look, and one for each process that did not answer. Rows of another kind
-are one function more in :data:`ROWS_OF`.
+are one function more in ``_ROWS_OF``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,17 +23,10 @@ _SECOND: Final = 1_000_000_000
 
 def look_rows(looks: Iterable[Look]) -> list[dict[str, Any]]:
     """The rows of all looks, in their order."""
-    return [row for look in looks for row in _list_look_rows(look)]
+    return [row for look in looks for list_rows in _ROWS_OF for row in list_rows(look)]
 
 
-def _list_look_rows(look: Look) -> Iterator[dict[str, Any]]:
-    for rows_of in _ROWS_OF:
-        yield from rows_of(look)
-    for make in _TOOL_ROWS:
-        yield from make(look, look_row)
-
-
-def look_row(
+def _make_row(
     look: Look, kind: str, process: Process, line: int | None, text: str, **more: object
 ) -> dict[str, Any]:
     """One row; ``more`` are the fields that only rows of its kind have."""
@@ -72,7 +65,7 @@ def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         where = " < ".join(frames) or shown.waits_in or "no frame"
         state = _describe_state(shown)
         text = f"{shown.thread_name or 'thread'}{f' ({state})' if state else ''}: {where}"
-        yield look_row(
+        yield _make_row(
             look, "stack", process, shown.line, text,
             state=state, frames=frames, threads=len(own), command=process.command,
             parent_pid=process.parent_pid, exception=shown.exception,
@@ -93,7 +86,7 @@ def _reply_rows(look: Look) -> Iterator[dict[str, Any]]:
     for reply in look.replies:
         if reply.kind is not ReplyKind.ANSWERED or reply.detail:
             kind = "ras" if look.tool is Tool.RAS else "stack"
-            yield look_row(
+            yield _make_row(
                 look, kind, reply.process, reply.line, _reply_text(reply),
                 state=str(reply.kind), handler=reply.handler,
             )  # fmt: skip
@@ -116,30 +109,22 @@ def _list_counter_rows(look: Look) -> Iterator[dict[str, Any]]:
     for counter in look.counters:
         if counter.active:
             text = f"{counter.active} waiting in {counter.name}, {counter.calls} calls before"
-            yield look_row(look, "stack", counter.process, None, text, state="waiting")
-
-
-_ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
-    _stack_rows,
-    _reply_rows,
-    _list_counter_rows,
-)
+            yield _make_row(look, "stack", counter.process, None, text, state="waiting")
 
 
 # One row a communicator, transfer or GPU, before any judgement. ``kind`` is the tool: ``ras``,
 # ``inspector``, ``comm_state``, ``replay``, ``proxy_trace``, ``profiler``, ``gpu_state``.
 
-_RowMaker = Callable[..., dict[str, Any]]
 # Operations that are named in a row.
 _MAX_NAMES: Final = 6
 
 
-def _list_communicator_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+def _list_communicator_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each communicator: of the one rank that it tells of, else of all its ranks."""
     for one in look.communicators:
         alone = one.ranks[0] if len(one.ranks) == 1 and one.rest is None else None
         process = UNKNOWN_PROCESS if alone is None else alone.process
-        yield row(
+        yield _make_row(
             look, str(look.tool), process, one.line if alone is None else alone.line or one.line,
             _describe_communicator(one, alone), communicator=f"{one.hash:x}", size=one.size,
         )  # fmt: skip
@@ -167,40 +152,37 @@ def _describe_counts(counts: Mapping[str, int]) -> str:
 
 def _spread_text(counted: list[Mapping[str, int]]) -> str:
     """``88201 to 88202 allgather``: the fewest and the most of each operation."""
-    names = sorted(set().union(*counted))[:_MAX_NAMES]
     parts = []
-    for name in names:
+    for name in sorted(set().union(*counted))[:_MAX_NAMES]:
         numbers = [counts[name] for counts in counted if name in counts]
         least, most = min(numbers), max(numbers)
         parts.append(f"{least if least == most else f'{least} to {most}'} {name}")
     return ", ".join(parts)
 
 
-def _list_waiting_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+def _list_waiting_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each transfer in flight."""
     for one in look.waiting:
         peer = "" if one.peer is None else f", rank {one.peer}"
         text = f"rank {one.rank} waits for {one.reason}{peer}: {one.operation}"
-        yield row(
+        yield _make_row(
             look, str(look.tool), one.process, one.line, text,
             communicator=f"{one.hash:x}", waits_for=str(one.reason), peer=one.peer,
         )  # fmt: skip
 
 
-def _list_gpu_rows(look: Look, row: _RowMaker) -> Iterator[dict[str, Any]]:
+_GPU_MEASURES: Final = ("utilisation_percent", "memory_percent", "power_w", "power_limit_w")
+
+
+def _list_gpu_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each sample of a GPU."""
     for one in look.gpus:
-        shown = {
-            "utilisation_percent": one.utilisation_percent,
-            "memory_percent": one.memory_percent,
-            "power_w": one.power_w,
-            "power_limit_w": one.power_limit_w,
-        }
+        shown = {key: getattr(one, key) for key in _GPU_MEASURES}
         name = one.bus_id or one.uuid if one.index is None else f"{one.index}"
         text = f"GPU {name}: " + ", ".join(
             f"{key} {value:g}" for key, value in shown.items() if value is not None
         )
-        made = row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
+        made = _make_row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
         slot = one.bus_id or ("" if one.index is None else f"{one.index}")
         yield {**made, "gpu": one.bus_id, **_make_parts(one.uuid or "", slot)}
 
@@ -213,4 +195,11 @@ def _make_parts(uuid: str, slot: str) -> dict[str, Any]:
     return {"parts": [{"kind": str(part.kind), "identity": part.identity, "slot": part.slot}]}
 
 
-_TOOL_ROWS: Final = (_list_communicator_rows, _list_waiting_rows, _list_gpu_rows)
+_ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
+    _stack_rows,
+    _reply_rows,
+    _list_counter_rows,
+    _list_communicator_rows,
+    _list_waiting_rows,
+    _list_gpu_rows,
+)

@@ -1,5 +1,6 @@
 """The newest finished operations of all ranks, as flat arrays."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ def collect_finished_operations(snapshot: Snapshot) -> FinishedOperations:
     desc_of = np.array(
         [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64
     )
-    parts: list[tuple[NDArray[Any], ...]] = []
+    parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
     for index, digest in enumerate(snapshot.digests):
         if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.history):
             continue
@@ -77,35 +78,30 @@ def collect_finished_operations(snapshot: Snapshot) -> FinishedOperations:
         first = np.ones(len(good), np.bool_)
         first[1:] = ~good[:-1]
         wait = past.wait_us[-keep:].astype(np.float64) * 1e3
-        completed = np.where(wait >= 0, created + wait, np.nan)
         lasted = np.full(len(good), np.nan)
         if past.lasted_us is not None:
             us = past.lasted_us[-keep:].astype(np.float64)
             lasted = np.where(us >= 0, us * 1e3, np.nan)
-        parts.append(
-            (
-                np.full(int(good.sum()), index, np.int64),
-                group[good],
-                past.seq[-keep:][good].astype(np.int64),
-                created[good].astype(np.float64),
-                completed[good],
-                (flags[good] & P2P) != 0,
-                first[good],
-                lasted[good],
-                past.sig[-keep:][good],
-            )
-        )
+        columns: dict[str, NDArray[Any]] = {
+            "digest": np.full(len(good), index, np.int64),
+            "group": group,
+            "desc": desc_of[group],
+            "seq": past.seq[-keep:].astype(np.int64),
+            "created": created.astype(np.float64),
+            "completed": np.where(wait >= 0, created + wait, np.nan),
+            "p2p": (flags & P2P) != 0,
+            "first": first,
+            "lasted": lasted,
+            "sig": past.sig[-keep:],
+        }
+        for name, values in columns.items():
+            parts[name].append(values[good])
     if not parts:
         none = np.empty(0, np.int64)
         return FinishedOperations(
             none, none, none, none, _EMPTY, _EMPTY, none > 0, none > 0, _EMPTY, none
         )
-    index_, group_, seq_, created_, completed_, p2p_, first_, lasted_, sig_ = (
-        np.concatenate([part[k] for part in parts]) for k in range(9)
-    )
-    return FinishedOperations(
-        index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_, lasted_, sig_
-    )
+    return FinishedOperations(**{name: np.concatenate(part) for name, part in parts.items()})
 
 
 def number_pairs(major: I64, minor: I64) -> I64:

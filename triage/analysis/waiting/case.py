@@ -1,12 +1,15 @@
 """One incident as the detectors see it: snapshot, wait-for graph, and words for both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.live import Live, judge_live
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, count_issued_before
+from triage.domain.category import Category
+from triage.domain.finding import Finding
 from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
 
@@ -194,6 +197,11 @@ class Case:
         """A reason that points into a rank's dump."""
         return Because(detector, text, None if rank is None else self.artifact(rank), None, at)
 
+    def explain(self, detector: str, text: str, rank: int, what: str) -> list[Because]:
+        """A reason of where a rank is stuck, with its stack: ``what`` came from there."""
+        reason = self.because(detector, text, rank, at=self.stuck_since(rank))
+        return [reason, *self.stack_reason(detector, rank, f"{what} came from")]
+
     def stack_reason(self, detector: str, rank: int, what: str) -> list[Because]:
         """The stack as a reason of its own, where the dump has one."""
         stack = self.stack_text(rank)
@@ -226,3 +234,19 @@ class Case:
 def build_case(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Case:
     """Decide whether the unfinished operations are stuck or in flight."""
     return Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))
+
+
+class Detector:
+    """One way of looking at a case."""
+
+    name: ClassVar[str]
+    explains: ClassVar[frozenset[Category]]
+    """The causes that can make what it sees."""
+    runs_in_flight: ClassVar = False
+    """Whether it has something to say where what is unfinished was only just issued."""
+    is_gap: ClassVar = False
+    """Whether it speaks of missing files, so that any claim from records comes first."""
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        """Claims, each with its reasons; none when there is nothing to say."""
+        raise NotImplementedError

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import os
 import re
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.live.exchange import post
@@ -88,9 +87,8 @@ def ask_debug_server(
     one: RankProcess, address: Address, handler: ServerHandler, deadline: Deadline
 ) -> tuple[Question, bytes]:
     """What a rank's server answers to one question."""
-    began = time.monotonic()
-    deadline = deadline.part(min(1.0, _HANDLER_S / max(deadline.left_s(), 0.001)))
-    got = post(address, f"/handler/{handler.name}{handler.query}", deadline, _MAX_BYTES)
+    target = f"/handler/{handler.name}{handler.query}"
+    got = post(address, target, deadline.at_most(_HANDLER_S), _MAX_BYTES)
     reply, why = ANSWERED, got.why
     if got.refused:
         reply = UNREACHABLE
@@ -102,5 +100,5 @@ def ask_debug_server(
         reply = SILENT
     # Half a recorder cannot be read; half a list of stacks can.
     keep = reply == ANSWERED and not (handler.recorder and got.why)
-    asked = Question(handler.name, one.rank, one.seen.pid, reply, why, time.monotonic() - began)
+    asked = Question(handler.name, one.rank, one.seen.pid, reply, why)
     return asked, got.data if keep else b""

@@ -102,18 +102,9 @@ def _run_one_by_one(
     environment: Mapping[str, str],
     deadline: Deadline,
 ) -> dict[str, Printed]:
-    sent = make_agent_zip()
+    more = (deadline, options.max_bytes, environment, make_agent_zip())
     tasks: dict[str, Task] = {
-        node: (
-            run_program,
-            (
-                make_remote_command(reach, node, arguments),
-                deadline,
-                options.max_bytes,
-                environment,
-                sent,
-            ),
-        )
+        node: (run_program, (make_remote_command(reach, node, arguments), *more))
         for node in reach.nodes
     }
     results = run_all(tasks, deadline, _WIDTH)

@@ -7,21 +7,20 @@ text where that is not known (before 2.28), and only at a port that a process of
 
 from __future__ import annotations
 
+import http.client
 import socket
-import time
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE, Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from triage.collectors.artifact import Deadline
 
 _CHUNK = 1 << 16
-# Of a head of HTTP, and of one number in it.
-_MAX_HEAD, _MAX_DIGITS = 1 << 16, 12
 
 # Host and port, or the path of a unix socket.
 Address = Union["tuple[str, int]", str]
@@ -83,69 +82,58 @@ def post(
     address: Address, target: str, deadline: Deadline, max_bytes: int, method: str = "POST"
 ) -> Received:
     """The body that a server of HTTP answers; its ``status`` is 0 where it is none."""
-    host = address[0] if isinstance(address, tuple) else "localhost"
-    host = f"[{host}]" if ":" in host else host
-    head = f"{method} {target} HTTP/1.0\r\nHost: {host}\r\nConnection: close\r\n"
-    head += "Content-Length: 0\r\n\r\n" if method == "POST" else "\r\n"
+    connection = http.client.HTTPConnection(
+        address[0] if isinstance(address, tuple) else "localhost"
+    )
     try:
-        with connect_to(address, deadline) as line:
-            line.sendall(head.encode("ascii", "replace"))
-            came = receive(line, deadline, _MAX_HEAD + max_bytes, _is_whole)
-    except TimeoutError:
-        return Received(b"", "no answer in time")
+        with connect_to(address, deadline) as line, _cut_at(deadline, line):
+            connection.sock = line
+            connection.request(method, target, headers={"Connection": "close"})
+            return _read_body(connection.getresponse(), deadline, max_bytes)
     except ConnectionRefusedError:
         return Received(b"", "nobody listens there", refused=True)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
+        if deadline.passed():
+            return Received(b"", "no answer in time")
+        if isinstance(error, http.client.HTTPException):
+            return Received(b"", "what answered is no server of HTTP")
         return Received(b"", error.strerror or str(error), refused=True)
-    return _get_body(came, max_bytes)
 
 
-def _get_body(came: Received, max_bytes: int) -> Received:
-    head, found, body = came.data.partition(b"\r\n\r\n")
-    words = head.split(b"\r\n", 1)[0].split(b" ", 2)
-    status = words[1] if len(words) > 1 and words[0].startswith(b"HTTP/1.") else b""
-    if not found or not (status.isdigit() and len(status) == 3):
-        return Received(b"", came.why or "what answered is no server of HTTP")
-    if b"transfer-encoding: chunked" in head.lower():
-        body = _join_chunks(body)
-    length = _parse_length(head)
-    why = came.why
-    if not why and length is not None and len(body) < length:
-        why = f"{len(body):,} of {length:,} bytes came"
-    if len(body) > max_bytes:
-        body, why = body[:max_bytes], f"more than {max_bytes:,} bytes; the rest was not read"
-    return Received(body, why, int(status))
+@contextmanager
+def _cut_at(deadline: Deadline, line: socket.socket) -> Iterator[None]:
+    """Ends a conversation at the deadline: a server that sends byte by byte passes all timeouts."""
+
+    def cut() -> None:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(deadline.left_s(), cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
-def _is_whole(data: bytes) -> bool:
-    head, found, body = data.partition(b"\r\n\r\n")
-    length = _parse_length(head) if found else None
-    return length is not None and len(body) >= length
-
-
-def _parse_length(head: bytes) -> int | None:
-    for row in head.split(b"\r\n")[1:]:
-        name, _, value = row.partition(b":")
-        digits = value.strip()
-        if name.strip().lower() == b"content-length" and digits.isdigit():
-            return int(digits) if len(digits) <= _MAX_DIGITS else None
-    return None
-
-
-def _join_chunks(body: bytes) -> bytes:
-    parts, at = [], 0
-    while at < len(body):
-        end = body.find(b"\r\n", at)
-        size = body[at:end].partition(b";")[0].strip() if end >= 0 else b""
-        with suppress(ValueError):
-            number = int(size, 16) if len(size) <= _MAX_DIGITS else 0
-            if number <= 0:
+def _read_body(response: http.client.HTTPResponse, deadline: Deadline, max_bytes: int) -> Received:
+    length, data, why = response.length, bytearray(), ""
+    try:
+        while len(data) <= max_bytes and len(data) != length:
+            part = response.read1(_CHUNK)
+            if not part:
                 break
-            parts.append(body[end + 2 : end + 2 + number])
-            at = end + 4 + number
-            continue
-        break
-    return b"".join(parts)
+            data += part
+    except (OSError, http.client.HTTPException) as error:
+        why = f"the connection broke: {error}"
+    if len(data) > max_bytes:
+        why = f"more than {max_bytes:,} bytes; the rest was not read"
+    elif len(data) != length and deadline.passed():
+        why = "did not end in time" if data else "no answer in time"
+    elif length is not None and len(data) < length:
+        why = f"{len(data):,} of {length:,} bytes came"
+    return Received(bytes(data[:max_bytes]), why, response.status)
 
 
 _NAME = "ras"
@@ -168,7 +156,6 @@ def find_ras_address(environment: Mapping[str, str]) -> tuple[str, int]:
 
 def ask_ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Question, bytes, str]:
     """The report, and the ending of its name: ``json`` or ``txt``; empty bytes without one."""
-    began = time.monotonic()
     got = _ask_server(address, deadline, json=True)
     ending = "json"
     if got.why.startswith("ERROR") or got.why == "no JSON":
@@ -177,7 +164,7 @@ def ask_ras_status(address: tuple[str, int], deadline: Deadline) -> tuple[Questi
     if not got.data:
         reply = UNREACHABLE if got.refused else SILENT if "time" in got.why else TOOL_FAILED
     why = f"RAS on {address[0]}:{address[1]}: {got.why}" if got.why else ""
-    return Question(_NAME, None, None, reply, why, time.monotonic() - began), got.data, ending
+    return Question(_NAME, None, None, reply, why), got.data, ending
 
 
 def _ask_server(address: tuple[str, int], deadline: Deadline, *, json: bool) -> Received:

@@ -35,11 +35,9 @@ from triage.collectors.live.seen import PROC, read_file
 from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from triage.collectors.artifact import Deadline
-    from triage.collectors.live.debug_server import ServerHandler
-    from triage.collectors.live.exchange import Address
     from triage.collectors.live.folder import PullFolder
     from triage.collectors.live.processes import Job, RankProcess
     from triage.collectors.live.program import Task
@@ -68,50 +66,59 @@ _STACKS = (b"Process ", b"Thread 0x", b"Current thread 0x")
 
 def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) -> list[Question]:
     """Ask, and write what comes; who answered what."""
-    now = time.time()
-    writer = _Writer(folder, plan, stamp_text(now))
+    writer = _Writer(folder, plan, stamp_text(time.time()))
     asked: list[Question] = []
     here = tuple(one for one in job.ranks if _is_same_network(one.seen.pid))
-    programs: dict[tuple[str, object], Task] = {}
-    waits: dict[tuple[str, object], Task] = {}
+    programs: dict[_Key, Task] = {}
+    waits: dict[_Key, Task] = {}
     if "proc" not in plan.without:
-        waits.update({("proc", one.seen.pid): (writer.kernel, (one,)) for one in job.ranks})
+        waits.update({("proc", one.seen.pid): (writer.ask_kernel, (one,)) for one in job.ranks})
         asked.extend(_list_missing_rights(job.ranks))
     if "py-spy" not in plan.without:
         py_spy, why = find_py_spy(plan.search, job.ranks)
-        if py_spy:
-            programs.update({
-                ("py_spy", one.seen.pid): (writer.stacks, (py_spy, one, deadline))
-                for one in job.ranks
-            })  # fmt: skip
-        else:
+        if not py_spy:
             asked.append(Question("py_spy", None, None, TOOL_FAILED, why))
+        for one in job.ranks if py_spy else ():
+            name = writer.make_name(one, "pyspy_dump", "txt")
+            row = (name, dump_stacks, py_spy, one, deadline)
+            programs["py_spy", one.seen.pid] = (writer.ask, row)
     if "gpu" not in plan.without:
-        for name, argv, ending in _list_gpu_tools(plan.search):
-            waits[(name, None)] = (writer.gpus, (name, argv, ending, deadline))
+        for tool, argv, ending in _list_gpu_tools(plan.search):
+            name = f"{writer.folder_name}/{tool}_{writer.stamp}.{ending}"
+            waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
     if "pipe" not in plan.without and plan.recorders:
-        waits.update({
-            ("pipe", one.seen.pid): (writer.pipe, (one, deadline))
-            for one in job.ranks if find_pipe(one)
-        })  # fmt: skip
+        for one in filter(find_pipe, job.ranks):
+            name = f"fr/nccl_trace_rank_{one.rank}"
+            waits["pipe", one.seen.pid] = (
+                writer.ask,
+                (name, dump_by_pipe, one, deadline.part(0.9)),
+            )
     if here and {"debug-server", "ras"} - set(plan.without):
-        waits[("servers", None)] = (writer.servers, (job, here, deadline))
-    tasks: dict[tuple[str, object], Task] = {**waits, **programs}
-    width = len(waits) if len(waits) < _WIDTH else _WIDTH
-    results = run_all(tasks, deadline, width + 2 * (os.cpu_count() or 1))
-    by_pid = {one.seen.pid: one.rank for one in job.ranks}
+        waits["servers", None] = (writer.ask_servers, (job, here, deadline))
+    width = min(len(waits), _WIDTH) + 2 * (os.cpu_count() or 1)
+    return asked + _ask_all({**waits, **programs}, deadline, width, job.ranks)
+
+
+# The tool, and the process that is asked; None for one that answers for the node.
+_Key = tuple[str, int | None]
+
+
+def _ask_all(
+    tasks: Mapping[_Key, Task], deadline: Deadline, width: int, ranks: Iterable[RankProcess]
+) -> list[Question]:
+    """What all tasks say of who answered; who is late, or whose task fails, is said too."""
+    results = run_all(tasks, deadline, width)
+    rank_of = {one.seen.pid: one.rank for one in ranks}
+    asked: list[Question] = []
     for key in tasks:
         got = results.get(key)
-        tool, pid = key[0], key[1] if isinstance(key[1], int) else None
-        rank = by_pid.get(pid) if pid is not None else None
         if isinstance(got, list):
             asked.extend(got)
-        elif isinstance(got, Exception):
-            asked.append(
-                Question(tool, rank, pid, TOOL_FAILED, f"{type(got).__name__}: {got}"[:200])
-            )
-        else:
-            asked.append(Question(tool, rank, pid, SILENT, "no answer in time"))
+            continue
+        reply, why = SILENT, "no answer in time"
+        if isinstance(got, Exception):
+            reply, why = TOOL_FAILED, f"{type(got).__name__}: {got}"[:200]
+        asked.append(Question(key[0], rank_of.get(key[1] or 0), key[1], reply, why))
     return asked
 
 
@@ -122,83 +129,66 @@ class _Writer:
         self.folder = folder
         self.plan = plan
         self.stamp = stamp
+        self.folder_name = f"look-{plan.number}"
 
-    def kernel(self, one: RankProcess) -> list[Question]:
-        """The rank's, and those of the processes below it."""
-        asked, data = read_kernel_view(one)
-        self._write(one, "proc", "txt", data)
-        for below in one.workers[:_MAX_WORKERS]:
-            text = _read_proc_files(below.pid)
-            if text:
-                name = f"worker_{below.pid}_of_{_make_look_name(one)}_proc_{self.stamp}.txt"
-                self.folder.write(f"look-{self.plan.number}/workers", name, text.encode())
-        return [asked]
+    def make_name(self, one: RankProcess, what: str, ending: str) -> str:
+        """The file of an answer about a rank, below the node's folder."""
+        return f"{self.folder_name}/{_make_look_name(one)}_{what}_{self.stamp}.{ending}"
 
-    def stacks(self, py_spy: str, one: RankProcess, deadline: Deadline) -> list[Question]:
-        asked, data = dump_stacks(py_spy, one, deadline)
-        self._write(one, "pyspy_dump", "txt", data)
-        return [asked]
-
-    def gpus(
-        self, name: str, argv: tuple[str, ...], ending: str, deadline: Deadline
+    def ask(
+        self, name: str, question: Callable[..., tuple[Question, bytes]], *arguments: object
     ) -> list[Question]:
-        asked, data = state_by(name, argv, deadline)
-        if data:
-            self.folder.write(self._folder, f"{name}_{self.stamp}.{ending}", data)
-        return [asked]
+        """Ask one source, and write what it answers as ``name``."""
+        began = time.monotonic()
+        asked, data = question(*arguments)
+        # Stacks say no time: two looks at a rank that stands would be one file to a service.
+        if data.startswith(_STACKS):
+            data = f"# {asked.tool} of look {self.plan.number}, {self.stamp}\n".encode() + data
+        self._write(name, data)
+        return [asked._replace(seconds=time.monotonic() - began)]
 
-    def pipe(self, one: RankProcess, deadline: Deadline) -> list[Question]:
-        asked, data = dump_by_pipe(one, deadline.part(0.9))
-        if data:
-            self.folder.write("fr", f"nccl_trace_rank_{one.rank}", data)
-        return [asked]
+    def ask_kernel(self, one: RankProcess) -> list[Question]:
+        """The rank's, and those of the processes below it."""
+        asked = self.ask(self.make_name(one, "proc", "txt"), read_kernel_view, one)
+        for below in one.workers[:_MAX_WORKERS]:
+            name = f"worker_{below.pid}_of_{_make_look_name(one)}_proc_{self.stamp}.txt"
+            text = _read_proc_files(below.pid)
+            self._write(f"{self.folder_name}/workers/{name}", text.encode("utf-8", "replace"))
+        return asked
 
-    def servers(
+    def ask_servers(
         self, job: Job, here: tuple[RankProcess, ...], deadline: Deadline
     ) -> list[Question]:
         """The servers that the job's processes themselves opened: RAS and PyTorch's."""
         pids = [one.seen.pid for one in here]
         below = [worker.pid for one in here for worker in one.workers]
         ports = find_listening([*pids, *below])
-        tasks: dict[tuple[str, object], Task] = {}
+        tasks: dict[_Key, Task] = {}
         if "ras" not in self.plan.without and self.plan.whole_job:
             address = find_ras_address(job.environment)
             if address[1] in ports:
-                tasks[("ras", None)] = (self.ras, (address, deadline.part(0.9)))
+                tasks["ras", None] = (self.ask_ras, (address, deadline.part(0.9)))
         if "debug-server" not in self.plan.without:
-            stored = self._stored(job, ports, deadline.part(0.3))
-            for pid, place in find_addresses(here, stored, ports).items():
-                one = next(one for one in here if one.seen.pid == pid)
-                for handler in HANDLERS:
-                    if self.plan.recorders or not handler.recorder:
-                        row = (one, place, handler, deadline.part(0.9))
-                        tasks[(handler.name, pid)] = (self.handler, row)
-        results = run_all(tasks, deadline, _WIDTH)
-        answers = [row for got in results.values() if isinstance(got, list) for row in got]
-        ranks = {one.seen.pid: one.rank for one in here}
-        for key in tasks:
-            owner = key[1] if isinstance(key[1], int) else None
-            if not isinstance(results.get(key), list) and owner is not None:
-                answers.append(Question(key[0], ranks[owner], owner, SILENT, "no answer in time"))
-        return answers
+            stored = self._find_stored(job, ports, deadline.part(0.3))
+            places = find_addresses(here, stored, ports)
+            for one in here:
+                for handler in HANDLERS if one.seen.pid in places else ():
+                    if handler.recorder and not self.plan.recorders:
+                        continue
+                    name = self.make_name(one, handler.name, handler.ending)
+                    if handler.recorder:
+                        name = f"fr/{handler.name}_rank_{one.rank}.{handler.ending}"
+                    place = places[one.seen.pid]
+                    row = (name, ask_debug_server, one, place, handler, deadline.part(0.9))
+                    tasks[handler.name, one.seen.pid] = (self.ask, row)
+        return _ask_all(tasks, deadline, _WIDTH, here)
 
-    def ras(self, address: tuple[str, int], deadline: Deadline) -> list[Question]:
+    def ask_ras(self, address: tuple[str, int], deadline: Deadline) -> list[Question]:
         asked, data, ending = ask_ras_status(address, deadline)
-        if data:
-            self.folder.write(self._folder, f"ras_{self.stamp}.{ending}", data)
+        self._write(f"{self.folder_name}/ras_{self.stamp}.{ending}", data)
         return [asked]
 
-    def handler(
-        self, one: RankProcess, place: Address, handler: ServerHandler, deadline: Deadline
-    ) -> list[Question]:
-        asked, data = ask_debug_server(one, place, handler, deadline)
-        if data and handler.recorder:
-            self.folder.write("fr", f"{handler.name}_rank_{one.rank}.{handler.ending}", data)
-        elif data:
-            self._write(one, handler.name, handler.ending, data)
-        return [asked]
-
-    def _stored(
+    def _find_stored(
         self, job: Job, ports: Mapping[int, int], deadline: Deadline
     ) -> dict[int, tuple[str, int]]:
         """Where the ranks' servers are, as the frontend of rank 0 says it."""
@@ -210,18 +200,11 @@ class _Writer:
         page = post((host, FRONTEND_PORT), "/tcpstore", deadline, MAX_PAGE, "GET")
         return parse_ports(page.data) if page.status == 200 else {}
 
-    @property
-    def _folder(self) -> str:
-        return f"look-{self.plan.number}"
-
-    def _write(self, one: RankProcess, what: str, ending: str, data: bytes) -> None:
+    def _write(self, name: str, data: bytes) -> None:
+        """An answer below the node's folder; nothing where there is none."""
+        folder, _, file = name.rpartition("/")
         if data:
-            # Stacks say no time: two looks at a rank that stands would be one file to a service.
-            if data.startswith(_STACKS):
-                data = f"# {what} of look {self.plan.number}, {self.stamp}\n".encode() + data
-            self.folder.write(
-                self._folder, f"{_make_look_name(one)}_{what}_{self.stamp}.{ending}", data
-            )
+            self.folder.write(folder, file, data)
 
 
 def _make_look_name(one: RankProcess) -> str:
@@ -250,12 +233,10 @@ def _list_gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Question, bytes]:
     """What the tool prints."""
-    began = time.monotonic()
-    deadline = deadline.part(min(1.0, _TOOL_S / max(deadline.left_s(), 0.001)))
-    got = run_program(argv, deadline, _MAX_BYTES)
+    got = run_program(argv, deadline.at_most(_TOOL_S), _MAX_BYTES)
     reply = ANSWERED if got.status == 0 else SILENT if got.status is None else TOOL_FAILED
     why = "" if reply == ANSWERED else f"{name} {got.why}"
-    return Question(name, None, None, reply, why, time.monotonic() - began), got.data
+    return Question(name, None, None, reply, why), got.data
 
 
 # So that no port is asked that is not the job's, and no process that did not open a server of its

@@ -38,13 +38,12 @@ def find_pipe(one: RankProcess) -> str:
 
 def dump_by_pipe(one: RankProcess, deadline: Deadline, proc: str = PROC) -> tuple[Question, bytes]:
     """The dump that a rank writes when it is asked; empty where none comes."""
-    began = time.monotonic()
     path, _ = _resolve_path(find_pipe(one), one.seen.pid, proc)
     files = [_resolve_path(stem, one.seen.pid, proc) for stem in _dump_files(one)]
     before = [_get_written(file) for file, _ in files]
 
     def answer(reply: str, why: str = "") -> Question:
-        return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began)
+        return Question(_NAME, one.rank, one.seen.pid, reply, why)
 
     try:
         _poke(path, one.seen.uid)

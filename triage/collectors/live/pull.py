@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
-from triage.collectors.live.processes import Job, find_jobs
+from triage.collectors.live.processes import find_jobs
 from triage.collectors.live.seen import PROC, read_table
 from triage.collectors.options import Misuse
 from triage.collectors.surroundings import find_cluster, find_node_name
@@ -34,33 +34,24 @@ _LAST_SHARE = 0.45
 _ASKING_NODES = 4
 
 
-class Pulled(NamedTuple):
-    """What came of it; ``asked`` is of the last look."""
-
-    job: Job
-    asked: tuple[Question, ...]
-    seconds: float
-
-
 def pull(
     options: LiveOptions,
     environment: Mapping[str, str],
     root: str,
     say: Callable[[str], None] = lambda _: None,
-) -> Pulled:
+) -> None:
     """Fill the folder ``root``. Raises :class:`Misuse` where no job is found, and OSError."""
     began = time.monotonic()
     whole = Deadline(options.budget_s)
     folder = PullFolder(root, find_node_name(options.node, environment), options.max_bytes)
     job: Job | None = None
-    asked: list[Question] = []
     for number in range(1, options.looks + 1):
         # The last look begins where enough of the budget is left for it.
         start_s = (1 - _LAST_SHARE) * options.budget_s * (number - 1) / max(1, options.looks - 1)
         time.sleep(max(0.0, min(began + start_s - time.monotonic(), whole.left_s())))
         last = number == options.looks
         share = 1.0 if last else 0.8 / (options.looks - number + 1)
-        deadline = whole.part(min(1.0, share))
+        deadline = whole.part(share)
         try:
             job, asked = look_once(options, environment, folder, deadline, number, last)
         except Misuse:
@@ -70,8 +61,6 @@ def pull(
             break
         answered = sum(one.reply == "answered" for one in asked)
         say(f"look {number}: {len(job.ranks)} ranks here, {answered} of {len(asked)} answered")
-    assert job is not None
-    return Pulled(job, tuple(asked), time.monotonic() - began)
 
 
 def look_once(
@@ -84,7 +73,7 @@ def look_once(
 ) -> tuple[Job, list[Question]]:
     """Find the job and take one look; its files are ``look-NUMBER``."""
     now = time.time()
-    job = find_job(options, deadline.part(min(1.0, _FIND_S / max(deadline.left_s(), 0.01))))
+    job = find_job(options, deadline.at_most(_FIND_S))
     plan = LookPlan(
         number,
         options.without,

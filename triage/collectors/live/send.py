@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import JOB_LOG, Artifact, Deadline
@@ -47,7 +48,7 @@ def send_folder(
         Artifact(JOB_LOG, member, path, _MAX_FILE, False, None, True, False)
         for member, path in list_files(root)
     ]
-    label = Label(*_make_label(root, options, environment))
+    label = _make_label(root, options, environment)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
         bounds = Bounds(options.max_bytes, deadline.part(0.5))
         with spool.writing(label) as draft:
@@ -64,15 +65,10 @@ def send_folder(
     return 1
 
 
-def _make_label(
-    root: str, options: LiveOptions, environment: Mapping[str, str]
-) -> tuple[str, str, str, str, str, str]:
-    """The label of a bundle: job, node, incident, encoding, cluster, attempt."""
+def _make_label(root: str, options: LiveOptions, environment: Mapping[str, str]) -> Label:
     job = options.job or ""
-    try:
-        with open(os.path.join(root, "job.json"), encoding="utf-8") as file:
-            job = job or str(json.load(file).get("job_id", ""))
-    except (OSError, ValueError):
-        pass
+    with suppress(OSError, ValueError), open(os.path.join(root, "job.json"), "rb") as file:
+        job = job or str(json.load(file).get("job_id", ""))
     cluster = find_cluster(options.cluster, environment)
-    return job or "unnamed", "", "", "gzip", cluster, environment.get("TRIAGE_ATTEMPT", "")
+    attempt = environment.get("TRIAGE_ATTEMPT", "")
+    return Label(job or "unnamed", "", "", "gzip", cluster, attempt)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from typing import TYPE_CHECKING
 
 from triage.collectors.capture import program
@@ -51,10 +50,8 @@ def find_py_spy(search: str, ranks: tuple[RankProcess, ...]) -> tuple[str, str]:
 
 def dump_stacks(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Question, bytes]:
     """The stacks of a rank and of the processes below it, as py-spy prints them."""
-    began = time.monotonic()
     argv = (py_spy, "dump", "--nonblocking", "--subprocesses", "--pid", str(one.seen.pid))
-    share = min(1.0, _DUMP_S / max(deadline.left_s(), 0.001))
-    deadline = deadline.part(share)
+    deadline = deadline.at_most(_DUMP_S)
     data, reply, why = b"", SILENT, "no time was left to ask"
     for _ in range(_TRIES):
         if deadline.passed():
@@ -67,7 +64,7 @@ def dump_stacks(py_spy: str, one: RankProcess, deadline: Deadline) -> tuple[Ques
         reply, why = _explain_trouble(got.errors, got.why)
         if reply != TOOL_FAILED or why == _RIGHTS:
             break
-    return Question(_NAME, one.rank, one.seen.pid, reply, why, time.monotonic() - began), data
+    return Question(_NAME, one.rank, one.seen.pid, reply, why), data
 
 
 def _explain_trouble(errors: str, why: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """A look: all that one tool said of a job at one moment."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -94,3 +95,11 @@ class Look:
     processes: tuple[Process, ...] = ()
     num_gpus: int | None = None
     per_node: int | None = None
+
+    def list_processes(self) -> Iterator[Process]:
+        """Every process that it speaks of; one of many stacks or communicators comes again."""
+        yield from (stack.process for stack in self.stacks)
+        yield from (reply.process for reply in self.replies)
+        yield from self.processes
+        for communicator in self.communicators:
+            yield from (member.process for member in communicator.ranks)

@@ -124,12 +124,13 @@ def _build_communicator(state: _StateOfOne, process: Process) -> Communicator:
 
 def _list_collective_numbers(operations: Sequence[dict[str, Any]]) -> list[int]:
     """The numbers of collectives, from 0."""
-    found = []
-    for one in operations:
-        number = parse_whole_number(one.get("opCount", one.get("collId")))
-        if number is not None and number >= 0 and not _PAIRED.search(limit_text(one.get("coll"))):
-            found.append(number)
-    return found
+    return [
+        number
+        for one in operations
+        if (number := parse_whole_number(one.get("opCount", one.get("collId")))) is not None
+        and number >= 0
+        and not _PAIRED.search(limit_text(one.get("coll")))
+    ]
 
 
 def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
@@ -140,7 +141,10 @@ def _iterate_waits(state: _StateOfOne, process: Process) -> Iterator[Waiting]:
         reason = _find_wait_reason(one, direction)
         if reason is None or peer is None:
             continue
-        operation = f"{direction} of {limit_text(one.get('coll'))} {_number_text(one)}"
+        number = parse_whole_number(one.get("opCount"))
+        operation = (
+            f"{direction} of {limit_text(one.get('coll'))} {'' if number is None else number}"
+        )
         stamps = [get_finite_number(one.get("startTs"))]
         stamps += [get_finite_number(get_json_object(one.get(name)).get("ts")) for name in _STAGES]
         last_us = max((ts for ts in stamps if ts is not None and ts > 0), default=None)
@@ -180,11 +184,6 @@ def _find_wait_reason(operation: dict[str, Any], direction: str) -> WaitReason |
     return WaitReason.OWN_DEVICE if step["POSTED"] > step["TRANSMITTED"] else None
 
 
-def _number_text(operation: dict[str, Any]) -> str:
-    number = parse_whole_number(operation.get("opCount"))
-    return "" if number is None else str(number)
-
-
 # RCCL's proxy trace: the transfers in flight of one process, printed as communicators are dumped.
 #
 # ``RCCL_ENABLE_PROXY_TRACE=1`` (ROCm 7; a variant before it spells ``postT`` as ``pot``)::
@@ -202,9 +201,7 @@ _MAX_LINE: Final = 4096
 TRANSFER_LINE: Final = compile_re(r"createT:\d{1,16}, ?lastT:\d{1,16}, ")
 _OPERATION: Final = compile_re(r"<(\d{1,20}):(\d{1,20}):\d{1,20}>")
 _ENDS: Final = compile_re(r" (\d{1,7})->(\d{1,7})\(([SR])\)")
-_STATUS: Final = compile_re(r"\bstatus:([A-Z_]{1,24})")
-_LAST: Final = compile_re(r"\blastT:(\d{1,16})")
-_RECEIVED: Final = compile_re(r"\brecvT:(\d{1,16})")
+_FIELD: Final = compile_re(r"\b(status|lastT|recvT):(\w{1,24})")
 # "gpu-7:812:899 [1] commDump.cc:22 NCCL WARN ..."
 _SPEAKER: Final = compile_re(r"([\w.-]{1,253}):(\d{1,10}):\d{1,10} \[(\d{1,4})\] .{0,200}NCCL WARN")
 _MS: Final = 1_000_000
@@ -237,16 +234,14 @@ def read_proxy_trace(text: str, artifact: str) -> Sequence[Look]:
 
 def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
     """What one transfer waits for; None for one that is done or cut."""
-    operation, ends, status = _OPERATION.search(line), _ENDS.search(line), _STATUS.search(line)
-    if operation is None or ends is None or status is None:
+    operation, ends = _OPERATION.search(line), _ENDS.search(line)
+    fields = dict(_FIELD.findall(line))
+    if operation is None or ends is None:
         return None
-    received = _RECEIVED.search(line)
-    reason = _find_transfer_reason(
-        status[1], ends[3], received is not None and int(received[1]) > 0
-    )
+    received = (parse_whole_number(fields.get("recvT")) or 0) > 0
+    reason = _find_transfer_reason(fields.get("status", ""), ends[3], received)
     if reason is None:
         return None
-    last = _LAST.search(line)
     return Waiting(
         hash=int(operation[1]) & ((1 << 64) - 1),
         rank=int(ends[1]),
@@ -254,19 +249,17 @@ def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
         reason=reason,
         peer=None if reason is WaitReason.OWN_DEVICE else int(ends[2]),
         operation=f"{'RECV' if ends[3] == 'R' else 'SEND'} of operation {int(operation[2])}",
-        since_ns=convert_to_ns(None if last is None else int(last[1]), _MS),
+        since_ns=convert_to_ns(parse_whole_number(fields.get("lastT")), _MS),
         line=number,
     )
 
 
 def _find_transfer_reason(status: str, direction: str, received: bool) -> WaitReason | None:
     """Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does."""
-    if status == "RECEIVING":
-        return WaitReason.WIRE if received else WaitReason.PEER
-    if status == "SENDING":
-        return WaitReason.WIRE
-    if status == "POSTING":
-        return WaitReason.PEER if direction == "S" else None
-    if status in ("WAITING_GPU", "FLUSHING"):
-        return WaitReason.OWN_DEVICE
-    return None
+    return {
+        "RECEIVING": WaitReason.WIRE if received else WaitReason.PEER,
+        "SENDING": WaitReason.WIRE,
+        "POSTING": WaitReason.PEER if direction == "S" else None,
+        "WAITING_GPU": WaitReason.OWN_DEVICE,
+        "FLUSHING": WaitReason.OWN_DEVICE,
+    }.get(status)

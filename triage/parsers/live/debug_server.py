@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from triage.domain.live.communicator import Communicator, CommunicatorRank
@@ -20,7 +20,7 @@ from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.live.file_names import get_name_date, rank_of_name
-from triage.parsers.live.foreign_values import get_count
+from triage.parsers.live.foreign_values import get_count, get_json_object
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
 from triage.parsers.live.stacks.lines import shorten_name, split_clean_lines
 from triage.parsers.live.stacks.py_spy import read_py_spy
@@ -154,13 +154,12 @@ def _shorten_reason(text: str) -> str:
     return " ".join(text[:_MAX_DETAIL].split())
 
 
-def _reply_kind(status: int | None) -> ReplyKind:
-    """What a status says of the process that was asked: 404 and 500 say nothing of it."""
-    if status is None:
-        return ReplyKind.ANSWERED
-    if status == 408:
-        return ReplyKind.SILENT
-    return ReplyKind.UNREACHABLE if status == 503 else ReplyKind.TOOL_FAILED
+# What a status says of the process that was asked: 404 and 500 say nothing of it.
+_REPLY_KINDS: Final = {
+    None: ReplyKind.ANSWERED,
+    408: ReplyKind.SILENT,
+    503: ReplyKind.UNREACHABLE,
+}
 
 
 def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
@@ -176,7 +175,12 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
                 *get_name_date(artifact),
                 stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
                 replies=tuple(_make_reply(one) for one in asked),
-                counters=tuple(value for one in asked for value in _read_answer_counters(one)),
+                counters=tuple(
+                    value
+                    for one in asked
+                    if handler == "wait_counter_values"
+                    for value in _read_process_counters(one.body, one.process)
+                ),
             )
         )
     return found
@@ -195,30 +199,29 @@ def _read_answer_stacks(answer: _Answer) -> list[ThreadStack]:
     return []
 
 
-def _read_answer_counters(answer: _Answer) -> list[WaitCounter]:
-    if answer.status is not None or answer.handler != "wait_counter_values":
-        return []
-    return _read_process_counters(answer.body, answer.process)
-
-
 def _make_reply(answer: _Answer) -> Reply:
     """A rank's reply; of a health check what it says of itself."""
     detail = answer.why
     if answer.handler == "torchcomms_health_check" and answer.status is None:
         detail = _read_health(answer.body)
-    return Reply(answer.process, answer.handler, _reply_kind(answer.status), detail, answer.line)
+    kind = _REPLY_KINDS.get(answer.status, ReplyKind.TOOL_FAILED)
+    return Reply(answer.process, answer.handler, kind, detail, answer.line)
 
 
 def _read_health(body: str) -> str:
     """``healthy``, ``unhealthy``, or nothing: the body is ``{"healthy": true}``."""
-    try:
-        value = json.loads(body[:4096])
-    except (ValueError, RecursionError):
-        return ""
-    healthy = value.get("healthy") if isinstance(value, dict) else None
+    healthy = _load_object(body[:4096]).get("healthy")
     if not isinstance(healthy, bool):
         return ""
     return "healthy" if healthy else "unhealthy"
+
+
+def _load_object(text: str) -> dict[str, Any]:
+    """The object that a body is; empty where it is cut, or anything else."""
+    try:
+        return get_json_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def store_looks(text: str, artifact: str) -> list[Look]:
@@ -263,14 +266,8 @@ def _read_process_counters(body: str, process: Process) -> list[WaitCounter]:
     """The counters of one process by name; none where the body is not whole."""
     if len(body) > _MAX_CHARACTERS:
         return []
-    try:
-        values = json.loads(body)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(values, dict):
-        return []
     found: list[WaitCounter] = []
-    for name, value in list(values.items())[:_MAX_COUNTERS]:
+    for name, value in list(_load_object(body).items())[:_MAX_COUNTERS]:
         if isinstance(value, dict) and "active_count" in value:
             numbers = [
                 get_count(value.get(key)) or 0

@@ -11,6 +11,7 @@ from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.patterns import compile_re
+from triage.parsers.live.foreign_values import make_stamp
 
 _ENDING: Final = compile_re(r"(?:\.[A-Za-z]{1,12})+$")
 # "stacks_20261122_083845.txt", in the local time of who wrote it.
@@ -29,43 +30,12 @@ _GLUED_WORDS: Final = frozenset(
     {"worker", "stack", "stacks", "trace", "traceback", "dump", "pyspy"}
 )
 # Words whose number counts something else than ranks.
-_OTHER_WORDS: Final = frozenset(
-    [
-        "node",
-        "host",
-        "gpu",
-        "n",
-        "pid",
-        "p",
-        "process",
-        "proc",
-        "tid",
-        "thread",
-        "look",
-        "round",
-        "poll",
-        "sample",
-        "attempt",
-        "try",
-        "pass",
-        "part",
-        "step",
-        "iter",
-        "iteration",
-        "version",
-        "v",
-        "run",
-        "job",
-        "localrank",
-        "local",
-        "noderank",
-        "rack",
-        "pod",
-    ]
+_OTHER_WORDS: Final = compile_re(
+    "node|host|gpu|n|pid|p|process|proc|tid|thread|look|round|poll|sample|attempt|try|pass|part"
+    "|step|iter|iteration|version|v|run|job|localrank|local|noderank|rack|pod"
 )
 # No pid that a job gets is smaller, nearly; no job has as many ranks.
 _LEAST_PID: Final = 100_000
-_NANOSECONDS: Final = 1_000_000_000
 
 
 def _parse_name_stem(artifact: str) -> str:
@@ -84,7 +54,7 @@ def rank_of_name(artifact: str, pids: Collection[int] = ()) -> int | None:
         if word in _RANK_WORDS or (word == "r" and not match.start()):
             return number
         bare = not word or bool(match["sign"]) or word in _GLUED_WORDS
-        ours = bare and re.sub("[_-]", "", word) not in _OTHER_WORDS
+        ours = bare and not _OTHER_WORDS.fullmatch(re.sub("[_-]", "", word))
         last = number if ours and number not in pids and number < _LEAST_PID else None
     return last
 
@@ -108,9 +78,8 @@ def stamp_of_name(artifact: str) -> Stamp | None:
     match = _TIME.search(artifact.rpartition("/")[2])
     if match is None:
         return None
-    year, month, day, hour, minute, second = map(int, match.groups())
     try:
-        at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        date, time = "-".join(match.groups()[:3]), ":".join(match.groups()[3:])
+        return make_stamp(datetime.fromisoformat(f"{date}T{time}").replace(tzinfo=UTC))
     except ValueError:
         return None
-    return Stamp(wall_ns=int(at.timestamp()) * _NANOSECONDS, error_ns=_NANOSECONDS)

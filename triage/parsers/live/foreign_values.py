@@ -1,10 +1,15 @@
 """Values of foreign JSON: what is not of the wanted sort is absent, never an error."""
 
+import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
 import orjson
 
+from triage.domain.evidence import Stamp
 from triage.errors import Corrupt
 
 _MAX_TEXT: Final = 400
@@ -12,6 +17,7 @@ _MAX_TEXT: Final = 400
 _MAX_DIGITS: Final = 20
 # In the year 2262 a count of ns has no room in 64 bits any more.
 _MAX_NS: Final = 1 << 63
+_SECOND_NS: Final = 1_000_000_000
 
 
 def parse_json_value(text: str) -> Any:
@@ -22,6 +28,38 @@ def parse_json_value(text: str) -> Any:
         raise Corrupt(f"not valid JSON: {error.msg}", offset=error.pos) from error
     except UnicodeEncodeError as error:  # a surrogate alone
         raise Corrupt("text that is no UTF-8") from error
+
+
+def iterate_decoded(
+    text: str, between: re.Pattern[str], place: int = 0
+) -> Iterator[tuple[Any, int, int]]:
+    """(value, begin, end) of JSON values behind one another, up to the first that cannot be read;
+    ``between`` matches what stands in front of each.
+    """
+    decoder = json.JSONDecoder()
+    while place < len(text):
+        found = between.match(text, place)
+        begin = place if found is None else found.end()
+        try:
+            value, place = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return
+        yield value, begin, place
+
+
+def iterate_json_lines(text: str, most_chars: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """(number, object) of each line, None for one that holds none or is longer. An array with an
+    item a line is read as its items.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip().rstrip(",")
+        if line in ("", "[", "]"):
+            continue
+        value = None
+        if len(line) <= most_chars:
+            with suppress(orjson.JSONDecodeError):
+                value = orjson.loads(line)
+        yield number, value if isinstance(value, dict) else None
 
 
 def get_json_object(value: Any) -> dict[str, Any]:
@@ -47,6 +85,11 @@ def convert_to_ns(value: float | None, unit_ns: int) -> int | None:
     if value is None or not 0 < value < _MAX_NS / unit_ns:
         return None
     return int(value) * unit_ns
+
+
+def make_stamp(at: datetime, zone_s: int | None = None) -> Stamp:
+    """The stamp of an aware time that is printed to the second; its zone where that is known."""
+    return Stamp(wall_ns=int(at.timestamp()) * _SECOND_NS, zone_s=zone_s, error_ns=_SECOND_NS)
 
 
 def parse_whole_number(value: Any, base: int = 10, most: int = 1 << 62) -> int | None:

@@ -31,6 +31,7 @@ from triage.parsers.live.file_names import get_name_date
 from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
+    make_stamp,
     parse_json_value,
     parse_whole_number,
 )
@@ -188,7 +189,6 @@ _LOAD: Final = compile_re(
 )
 # "Tue Nov 24 03:05:06 2026", in the zone of the node
 _DATE: Final = compile_re(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$")
-_NANOSECONDS: Final = 1_000_000_000
 
 
 def read_smi_tables(text: str, artifact: str) -> Sequence[Look]:
@@ -238,7 +238,6 @@ def _parse_stamp(line: str) -> Stamp | None:
     if _DATE.match(line) is None:
         return None
     try:
-        at = datetime.strptime(line, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+        return make_stamp(datetime.strptime(line, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC))
     except ValueError:
         return None
-    return Stamp(wall_ns=int(at.timestamp()) * _NANOSECONDS, error_ns=_NANOSECONDS)

@@ -15,11 +15,9 @@ kernels and are left out.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-import orjson
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
@@ -31,6 +29,7 @@ from triage.parsers.live.foreign_values import (
     get_finite_number,
     get_json_object,
     hash_number,
+    iterate_json_lines,
     limit_text,
     parse_whole_number,
 )
@@ -70,17 +69,11 @@ class _RecordsSoFar:
 def read_inspector(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no record can be read."""
     known = _RecordsSoFar()
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = orjson.loads(line) if len(line) <= _MAX_LINE else None
-        except orjson.JSONDecodeError:
-            value = None
-        if isinstance(value, dict):
-            _add_record(known, value, number)
-        else:
+    for number, value in iterate_json_lines(text, _MAX_LINE):
+        if value is None:
             known.unread += 1
+        else:
+            _add_record(known, value, number)
     if not known.records:
         raise Corrupt("no record in what begins like a log of NCCL Inspector")
     stamp = Stamp(wall_ns=known.last_us * _US, zone_s=0) if known.last_us else NO_STAMP
@@ -206,38 +199,22 @@ class _OpenEvents:
     collective: dict[str, Any] = field(default_factory=dict)
     operation: str = ""
     peer: int | None = None
-    events: int = 0
-    unread: int = 0
 
 
 def read_profiler(text: str, artifact: str) -> Sequence[Look]:
     """One look at one process. Raises :class:`Corrupt` where no event can be read."""
     opened = _OpenEvents()
-    for number, event in _iterate_profiler_events(text, opened):
-        _add_event(opened, event, number)
-    if not opened.events:
-        raise Corrupt("no event in what begins like a trace of NCCL's profiler")
-    unread = f"{opened.unread:,} lines are no event" if opened.unread else None
-    return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=unread),)
-
-
-def _iterate_profiler_events(
-    text: str, opened: _OpenEvents
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, event); the last line may be cut."""
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip().rstrip(",")
-        if line in ("", "[", "]"):
+    events = unread = 0
+    for number, event in iterate_json_lines(text, _MAX_EVENT_LINE):
+        if event is None:
+            unread += 1
             continue
-        try:
-            event = orjson.loads(line) if len(line) <= _MAX_EVENT_LINE else None
-        except orjson.JSONDecodeError:
-            event = None
-        if isinstance(event, dict):
-            opened.events += 1
-            yield number, event
-        else:
-            opened.unread += 1
+        events += 1
+        _add_event(opened, event, number)
+    if not events:
+        raise Corrupt("no event in what begins like a trace of NCCL's profiler")
+    partial = f"{unread:,} lines are no event" if unread else None
+    return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=partial),)
 
 
 def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
@@ -257,9 +234,7 @@ def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
     if event.get("cat") in ("COLL", "P2P"):
         opened.collective = given
         opened.operation = f"{name} {parse_whole_number(given.get('SeqNum'))}"
-        peer = parse_whole_number(given.get("Peer"))
-        opened.peer = peer
-    elif "Peer" in given:
+    if event.get("cat") in ("COLL", "P2P") or "Peer" in given:
         opened.peer = parse_whole_number(given.get("Peer"))
     reason = _REASONS.get(name)
     number = hash_number(opened.collective.get("CommHash"))

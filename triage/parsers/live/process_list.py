@@ -19,7 +19,7 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.errors import ArtifactError
-from triage.parsers.live.foreign_values import get_count, iterate_json_objects
+from triage.parsers.live.foreign_values import get_count, iterate_json_objects, make_stamp
 
 SCHEMA: Final = "triage.processes/1"
 # The question that the operating system answers: is there a process of this rank?
@@ -45,7 +45,7 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
         raise ArtifactError(f'no list of processes: "schema" is not {SCHEMA}')
     node = _get_text(row.get("node")) or None
     replies = tuple(islice(_iterate_replies(row, node), _MAX_ROWS))
-    stamp = _stamp(_get_text(row.get("at")))
+    stamp = _parse_stamp(_get_text(row.get("at")))
     notes = [_get_text(note) for note in _get_rows(row.get("notes"))[:_MAX_NOTES]]
     return (
         Look(
@@ -91,14 +91,12 @@ def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[Wait
             yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
 
 
-def _stamp(text: str) -> Stamp:
+def _parse_stamp(text: str) -> Stamp:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
         return NO_STAMP
-    if at.tzinfo is None:
-        return NO_STAMP
-    return Stamp(wall_ns=int(at.timestamp()) * 10**9, zone_s=0, error_ns=10**9)
+    return NO_STAMP if at.tzinfo is None else make_stamp(at, zone_s=0)
 
 
 def _get_rows(value: object) -> list[Any]:

@@ -50,22 +50,28 @@ class Levels:
 def find_levels(communicators: Iterable[Communicator], identity_of: IdentityOf) -> Iterator[Levels]:
     """What members of each communicator differ in; nothing where all are alike."""
     for communicator in communicators:
-        for name, by_rank in _collect_compared(communicator).items():
-            if len(set(by_rank.values())) > 1:
-                yield _order_levels(communicator, name, by_rank, identity_of, completed=False)
-        if not _is_any_launched(communicator):
-            for name, by_rank in _count_by_name(communicator, completed=True).items():
-                if len(set(by_rank.values())) > 1:
-                    yield _order_levels(communicator, name, by_rank, identity_of, completed=True)
+        launched = _count_by_name(communicator, completed=False)
+        compared = [(launched | _compare_answers(communicator), False)]
+        if not any(map(_is_different, launched.values())):
+            # Else that is why members complete less.
+            compared.append((_count_by_name(communicator, completed=True), True))
+        for counted, completed in compared:
+            for name, by_rank in counted.items():
+                if _is_different(by_rank):
+                    yield _order_levels(communicator, name, by_rank, identity_of, completed)
+
+
+def _is_different(by_rank: Mapping[int, int]) -> bool:
+    return len(set(by_rank.values())) > 1
 
 
 _REST: Final = -1
 """The rank under which the members that a tool does not list stand."""
 
 
-def _collect_compared(communicator: Communicator) -> dict[str, dict[int, int]]:
-    """What is compared -> rank -> how far it came."""
-    found = _count_by_name(communicator, completed=False)
+def _compare_answers(communicator: Communicator) -> dict[str, dict[int, int]]:
+    """What is compared besides operations -> rank -> how far it came."""
+    found: dict[str, dict[int, int]] = {}
     silent = {one.rank for one in communicator.ranks if one.presence in _SILENT}
     if silent:
         others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
@@ -77,17 +83,7 @@ def _collect_compared(communicator: Communicator) -> dict[str, dict[int, int]]:
         for one in _list_members(communicator)
         if one.status in ("init", "running") and one.presence is Presence.ANSWERED
     }
-    if begun:
-        found[INIT] = begun
-    return found
-
-
-def _is_any_launched(communicator: Communicator) -> bool:
-    """Whether members differ in what they launched: then that is why they complete less."""
-    return any(
-        len(set(by_rank.values())) > 1
-        for by_rank in _count_by_name(communicator, completed=False).values()
-    )
+    return found | {INIT: begun}
 
 
 def _count_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
@@ -118,25 +114,42 @@ def _order_levels(
     name: str,
     by_rank: Mapping[int, int],
     identity_of: IdentityOf,
-    *,
     completed: bool,
 ) -> Levels:
     """The members that ``by_rank`` counts, the lowest first."""
-    by_number = {one.rank: one for one in communicator.ranks}
-    rest = communicator.rest
-    ranks = sorted(by_rank, key=lambda rank: (by_rank[rank], rank))
-    listed = [rest if rank == _REST and rest is not None else by_number[rank] for rank in ranks]
+    counted = [member for member in _list_members(communicator) if member.rank in by_rank]
+    members = sorted(counted, key=lambda member: (by_rank[member.rank], member.rank))
+    is_rest = [member is communicator.rest for member in members]
+    rest, weight = RestOfCommunicator(communicator.hash), max(_count_unlisted(communicator), 1)
     return Levels(
         communicator,
         name,
         tuple(
-            RestOfCommunicator(communicator.hash)
-            if member is rest
-            else identity_of(communicator, member)
-            for member in listed
+            rest if apart else identity_of(communicator, member)
+            for member, apart in zip(members, is_rest, strict=True)
         ),
-        tuple(by_rank[rank] for rank in ranks),
-        tuple(listed),
-        tuple(max(_count_unlisted(communicator), 1) if member is rest else 1 for member in listed),
+        tuple(by_rank[member.rank] for member in members),
+        tuple(members),
+        tuple(weight if apart else 1 for apart in is_rest),
         completed,
     )
+
+
+# NCCL's operations as NCCL writes them.
+_NAMES: Final = {
+    "allreduce": "AllReduce",
+    "allgather": "AllGather",
+    "reducescatter": "ReduceScatter",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "alltoall": "AllToAll",
+    "send": "Send",
+    "recv": "Recv",
+    "sendrecv": "SendRecv",
+    "all": "operations",
+}
+
+
+def normalize_operation(operation: str) -> str:
+    """``AllReduce`` of ``allreduce``; any other word as it is."""
+    return _NAMES.get(operation, operation)

@@ -42,6 +42,16 @@ class Round:
     end_ns: int = 0
 
     @property
+    def moved(self) -> bool:
+        """Whether counters moved between the last two looks: the job ran then."""
+        return self.movement is RoundMovement.MOVED
+
+    @property
+    def frozen(self) -> bool:
+        """Whether two looks show the same counters."""
+        return self.movement is RoundMovement.FROZEN
+
+    @property
     def communicators(self) -> list[Communicator]:
         """All communicators of the round; what several looks say of one is put together."""
         found: dict[tuple[int, int], list[Communicator]] = {}

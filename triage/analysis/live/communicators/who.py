@@ -1,5 +1,6 @@
 """Who the members of communicators are: global rank, node, pid and GPU, in words and as a key."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, 
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
+from triage.domain.report import Because
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,15 @@ class MembersOfJob:
             f"{'a process' if rank is None else f'rank {rank}'}{f' ({inside})' if inside else ''}"
         )
 
+    def home_of(self, member: CommunicatorRank) -> tuple[Process, Look]:
+        """The process of a member, and the look that it came from."""
+        return member.process, self.look_of(member)
+
+    def explain(self, detector: str, member: CommunicatorRank, text: str) -> Because:
+        """A reason of a claim on a member: a clause about it, with its line."""
+        process, look = self.home_of(member)
+        return Because(detector, f"{self.words(process, look)} {text}", look.artifact, member.line)
+
     def naming(self, summary: str, one: tuple[Process, Look]) -> str:
         """A clause of a claim, with the process in front where it has no rank and no node."""
         return summary if any(self.places([one])) else f"{self.words(*one)} {summary}"
@@ -97,6 +108,20 @@ class MembersOfJob:
             elif node is not None and self.case.is_a_node(node):
                 nodes.append(node)
         return list(dict.fromkeys(ranks)), list(dict.fromkeys(nodes))
+
+
+def map_members(
+    looks: Iterable[Look],
+) -> dict[tuple[int, int], list[tuple[Process, Look, int | None]]]:
+    """(communicator, rank in it) -> the processes that looks name for it, each with its line."""
+    found: dict[tuple[int, int], list[tuple[Process, Look, int | None]]] = defaultdict(list)
+    for look in looks:
+        for one in look.communicators:
+            for member in one.ranks:
+                found[one.hash, member.rank].append((member.process, look, member.line))
+        for wait in look.waiting:
+            found[wait.hash, wait.rank].append((wait.process, look, wait.line))
+    return found
 
 
 def describe_machine(process: Process) -> list[str]:

@@ -7,14 +7,14 @@ stack. Public cases of 512 and 704 processes look like this.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.jobs import are_looks_moving
-from triage.analysis.live.stacks.grouping import StackClass, group_stacks, split
-from triage.analysis.live.stacks.odd_waits import find_odd_waits
+from triage.analysis.live.stacks.grouping import StackClass, find_odd_waits, group_stacks, split
+from triage.analysis.live.stacks.normalise import PROGRAMS
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.words import describe_frame
-from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, SOFTWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
@@ -76,36 +76,27 @@ class AlikeStacks:
         alike = (_TWO_LOOKS if twice else _ONE_LOOK) - 0.1 * (len(classes) > 1)
         if absent:
             summary += f"; of {absent} ranks there is no stack"
-        yield Finding(
+        yield make_look_claim(
             detector=_NAME,
             # A job that runs well looks the same for the blink of an eye.
             kind=VerdictKind.HANG if twice else VerdictKind.INCONCLUSIVE,
             category=Category.NCCL_TIMEOUT,
-            ranks=(),
             strength=_SOME_ABSENT if absent else alike,
-            role=Role.POSSIBLE,
             summary=summary,
             because=tuple(_list_reasons(classes, twice=twice)),
             explained_by=_EXPLAINED_BY,
-            of_looks=True,
             of_a_moment=not twice,
             advice=_MEETING if meets else _BELOW,
         )
 
 
 _MEETS: Final = frozenset({ProgramPoint.STORE, ProgramPoint.NCCL_INIT})
-_AT: Final = {
-    ProgramPoint.COLLECTIVE: "in a collective",
-    ProgramPoint.DEVICE: "for their device",
-    ProgramPoint.STORE: "to meet (rendezvous or a new group)",
-    ProgramPoint.NCCL_INIT: "in the set-up of a communicator",
-}
 
 
 def _place_text(one: StackClass) -> str:
     line = one.example.found.told_by
     at = f" at {describe_frame(line)}" if line is not None else ""
-    return f"{_AT.get(one.point, 'at one line')}{at}"
+    return f"{PROGRAMS['waiting_words'].get(one.point, 'at one line')}{at}"
 
 
 def _count_absent(case: LiveCase, picture: StackPicture) -> int:

@@ -7,15 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.levels import Identity
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.jobs import own_round
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import CommunicatorRank
 from triage.domain.live.look import Tool
-from triage.domain.report import Because
 
 _LONE: Final = 0.8
 _SEVERAL: Final = 0.6
@@ -57,32 +56,22 @@ class AsyncError:
         self, members: MembersOfJob, member: CommunicatorRank, *, num_failed: int
     ) -> Finding:
         """The claim on one rank."""
-        look = members.look_of(member)
-        ranks, nodes = members.places([(member.process, look)])
-        error = member.error or ""
+        home = members.home_of(member)
+        ranks, nodes = members.places([home])
         inside = ", ".join(describe_machine(member.process))
-        category = _CATEGORIES.get(error.lower(), Category.NCCL_TIMEOUT)
-        return Finding(
+        lone = num_failed == 1
+        return make_look_claim(
             detector=self.name,
-            of_looks=True,
-            explained_by=ANY_CAUSE,
             kind=VerdictKind.CRASH,
-            category=category,
+            category=_CATEGORIES.get((member.error or "").lower(), Category.NCCL_TIMEOUT),
             ranks=tuple(ranks),
             nodes=tuple(nodes),
-            strength=_LONE if num_failed == 1 else _SEVERAL / num_failed,
-            role=Role.CULPRIT if num_failed == 1 else Role.POSSIBLE,
+            strength=_LONE if lone else _SEVERAL / num_failed,
+            role=Role.CULPRIT if lone else Role.POSSIBLE,
             summary=members.naming(
-                f'reported "{error}" in NCCL{f" ({inside})" if inside else ""}, its peers at most'
-                " an error of another process",
-                (member.process, look),
+                f'reported "{member.error}" in NCCL{f" ({inside})" if inside else ""}, its peers at'
+                " most an error of another process",
+                home,
             ),
-            because=(
-                Because(
-                    self.name,
-                    f'{members.words(member.process, look)} reported "{error}"',
-                    look.artifact,
-                    member.line,
-                ),
-            ),
+            because=(members.explain(self.name, member, f'reported "{member.error}"'),),
         )

@@ -7,14 +7,13 @@ wait for such a rank in another communicator are behind too, and are not named.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.levels import ABSENT, INIT
-from triage.analysis.live.communicators.rounds import Round, RoundMovement
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.levels import ABSENT, INIT, normalize_operation
+from triage.analysis.live.communicators.rounds import Round
 from triage.analysis.live.communicators.waits import EndOfWaits, Lag, find_waits
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
-from triage.analysis.live.detectors.operations import normalize_operation
-from triage.analysis.live.jobs import own_round
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.analysis.live.jobs import find_standing_round
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 from triage.domain.report import Because
@@ -49,83 +48,64 @@ class Behind:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """One finding on the rank, or on all that are behind on one node; several are a tie."""
-        found = own_round(case, self.tool)
-        if found is None or found.movement is RoundMovement.MOVED:
-            return
-        if found.movement is RoundMovement.ONE_LOOK and case.moving:
+        found = find_standing_round(case, self.tool)
+        if found is None or (case.moving and not found.frozen):
             return
         members = MembersOfJob(case, found.looks)
         waiting = [one for look in found.looks for one in look.waiting]
         waits = find_waits(found.communicators, members.identity_of, waiting)
-        ends = [end for end in waits if _list_counted_lags(end)]
+        # That a rank does not answer is another claim.
+        ends = [
+            end for end in waits if end.lags and ABSENT not in {lag.operation for lag in end.lags}
+        ]
         if not ends:
             return
         alike = _select_behind_own_group(
             [end for end in ends if end.waiting >= _ALIKE * ends[0].waiting]
         )
-        homes = [(end.lags[0].member.process, members.look_of(end.lags[0].member)) for end in alike]
-        nodes = {members.node_of(process, look) for process, look in homes}
+        nodes = {members.node_of(*members.home_of(end.lags[0].member)) for end in alike}
         one_node = len(nodes) == 1 and None not in nodes
         if len(alike) > _MAX_ALIKE and not one_node:
             return
-        yield self.finding(case, found, members, alike, tie=len(alike) > 1 and not one_node)
+        yield self.finding(found, members, alike, tie=len(alike) > 1 and not one_node)
 
     def finding(
-        self,
-        case: LiveCase,
-        found: Round,
-        members: MembersOfJob,
-        ends: Sequence[EndOfWaits],
-        *,
-        tie: bool,
+        self, found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits], *, tie: bool
     ) -> Finding:
         """The claim on the ranks of ``ends``; of a ``tie`` one of them is meant."""
-        strength = _rate_strength(found, stopped=case.stopped)
-        lags = [_list_counted_lags(end) for end in ends]
-        places = [(one[0].member.process, members.look_of(one[0].member)) for one in lags]
+        strength = _rate_strength(found, stopped=members.case.stopped)
+        places = [members.home_of(end.lags[0].member) for end in ends]
         ranks, nodes = members.places(places)
         convicts = strength > _ONE_LOOK and not tie and bool(ranks or nodes)
-        first = lags[0][0]
+        first = ends[0].lags[0]
         is_named = any(members.places(places[:1]))
         inside = ", ".join(describe_machine(first.member.process)) if len(ends) == 1 else ""
         inside = f" ({inside})" if inside and is_named else ""
         text = "is behind its peers" if len(ends) == 1 or tie else "are behind their peers"
-        summary = members.naming(f"{text}{inside}: it {_describe_lag(first)}", places[0])
-        return Finding(
+        return make_look_claim(
             detector=self.name,
-            of_looks=True,
-            of_a_moment=found.movement is not RoundMovement.FROZEN,
-            explained_by=ANY_CAUSE,
+            of_a_moment=not found.frozen,
             kind=VerdictKind.HANG if strength > _ONE_LOOK else VerdictKind.INCONCLUSIVE,
             category=Category.HOST_STALL,
             ranks=tuple(ranks),
             nodes=tuple(nodes),
             strength=strength / len(ends) if tie else strength,
             role=Role.CULPRIT if convicts else Role.POSSIBLE,
-            summary=summary,
+            summary=members.naming(f"{text}{inside}: it {_describe_lag(first)}", places[0]),
             advice=_SECOND_LOOK if strength <= _ONE_LOOK else _HOST,
-            because=tuple(self.reasons(found, members, lags)),
+            because=tuple(self.reasons(found, members, ends)),
             one_of=tie,
         )
 
     def reasons(
-        self, found: Round, members: MembersOfJob, lags: Sequence[Sequence[Lag]]
+        self, found: Round, members: MembersOfJob, ends: Sequence[EndOfWaits]
     ) -> Iterator[Because]:
         """Each rank, and what it is behind in."""
-        looks = {RoundMovement.FROZEN: ", the same in two looks"}.get(found.movement, "")
-        each = max(_MAX_REASONS // len(lags), 1)
-        for own in lags[:_MAX_REASONS]:
-            for lag in own[:each]:
-                look = members.look_of(lag.member)
-                who = members.words(lag.member.process, look)
-                text = f"{who} {_describe_lag(lag)}{looks}"
-                yield Because(self.name, text, look.artifact, lag.member.line)
-
-
-def _list_counted_lags(end: EndOfWaits) -> list[Lag]:
-    """What an end is behind in, but for that it does not answer: that is another claim."""
-    silent = any(lag.operation == ABSENT for lag in end.lags)
-    return [] if silent else list(end.lags)
+        looks = ", the same in two looks" if found.frozen else ""
+        each = max(_MAX_REASONS // len(ends), 1)
+        for end in ends[:_MAX_REASONS]:
+            for lag in end.lags[:each]:
+                yield members.explain(self.name, lag.member, f"{_describe_lag(lag)}{looks}")
 
 
 def _select_behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]:
@@ -134,7 +114,7 @@ def _select_behind_own_group(ends: Sequence[EndOfWaits]) -> Sequence[EndOfWaits]
     A pipeline stage that waits for a receive, which no tool counts, is behind together: in its data
     groups, and not in its tensor groups. The rank that stands is behind in its own group too.
     """
-    spread = [len({lag.communicator.hash for lag in _list_counted_lags(end)}) for end in ends]
+    spread = [len({lag.communicator.hash for lag in end.lags}) for end in ends]
     return [end for end, count in zip(ends, spread, strict=True) if count == max(spread)]
 
 
@@ -152,6 +132,6 @@ def _describe_lag(lag: Lag) -> str:
 
 def _rate_strength(found: Round, *, stopped: bool) -> float:
     """What a round is worth: two looks that agree are a hang."""
-    if found.movement is RoundMovement.FROZEN:
+    if found.frozen:
         return _FROZEN if found.dated or stopped else _FROZEN_UNDATED
     return _ONE_LOOK_STOPPED if stopped else _ONE_LOOK

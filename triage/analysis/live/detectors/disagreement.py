@@ -5,16 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.levels import normalize_operation
 from triage.analysis.live.communicators.who import MembersOfJob
-from triage.analysis.live.detectors.operations import normalize_operation
-from triage.analysis.live.jobs import own_round
+from triage.analysis.live.jobs import find_standing_round
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Tool
-from triage.domain.report import Because
 
 _FROZEN: Final = 0.85
 _ONE_LOOK: Final = 0.6
@@ -41,12 +39,9 @@ class _Disagreement:
     odd_behind: str
 
 
-def find_disagreements(communicators: Iterable[Communicator]) -> Iterator[_Disagreement]:
+def find_disagreements(communicators: Iterable[Communicator]) -> list[_Disagreement]:
     """The communicators whose members issued different operations."""
-    for communicator in communicators:
-        found = _find_disagreement(communicator)
-        if found is not None:
-            yield found
+    return [found for one in communicators if (found := _find_disagreement(one)) is not None]
 
 
 def _find_disagreement(communicator: Communicator) -> _Disagreement | None:
@@ -101,11 +96,9 @@ class Disagree:
 
     def run(self, case: LiveCase) -> Iterator[Finding]:
         """The finding of the communicator in which the fewest disagree with the most."""
-        found = own_round(case, self.tool)
-        if found is None or found.movement is RoundMovement.MOVED:
-            return
-        every = list(find_disagreements(found.communicators))
-        if not every:
+        found = find_standing_round(case, self.tool)
+        every = [] if found is None else find_disagreements(found.communicators)
+        if found is None or not every:
             return
         worst = min(
             every,
@@ -115,36 +108,34 @@ class Disagree:
                 one.communicator.hash,
             ),
         )
-        frozen = found.movement is RoundMovement.FROZEN or case.stopped
-        yield self.finding(MembersOfJob(case, found.looks), worst, frozen=frozen)
+        members = MembersOfJob(case, found.looks)
+        yield self.finding(members, worst, frozen=found.frozen or case.stopped)
 
     def finding(self, members: MembersOfJob, one: _Disagreement, *, frozen: bool) -> Finding:
         """The claim on the odd ranks; of two halves either may be wrong."""
         tie = len(one.odd) == one.num_others
-        ranks, nodes = members.places((who.process, members.look_of(who)) for who in one.odd)
+        homes = [members.home_of(who) for who in one.odd]
+        ranks, nodes = members.places(homes)
         more, fewer = normalize_operation(one.odd_ahead), normalize_operation(one.odd_behind)
-        strength = _TIE if tie else _FROZEN if frozen else _ONE_LOOK
         convicts = frozen and not tie and bool(ranks or nodes)
         text = f"launched more {more} and fewer {fewer} than {one.num_others} of its peers"
-        return Finding(
+        return make_look_claim(
             detector=self.name,
-            of_looks=True,
             of_a_moment=not frozen,
+            explained_by=frozenset(),
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=tuple(ranks),
             nodes=tuple(nodes),
-            strength=strength,
+            strength=_TIE if tie else _FROZEN if frozen else _ONE_LOOK,
             role=Role.CULPRIT if convicts else Role.POSSIBLE,
-            summary=members.naming(text, (one.odd[0].process, members.look_of(one.odd[0]))),
+            summary=members.naming(text, homes[0]),
             because=tuple(
-                Because(
+                members.explain(
                     self.name,
-                    f"{members.words(who.process, members.look_of(who))} launched"
-                    f" {_describe_counts({**one.usual, **(who.launched or {})}, one)}, others"
-                    f" {_describe_counts(one.usual, one)}",
-                    members.look_of(who).artifact,
-                    who.line,
+                    who,
+                    f"launched {_describe_counts({**one.usual, **(who.launched or {})}, one)},"
+                    f" others {_describe_counts(one.usual, one)}",
                 )
                 for who in one.odd[:_MAX_REASONS]
             ),

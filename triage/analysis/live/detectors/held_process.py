@@ -8,14 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.stacks.grouping import split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.live.stacks.words import describe_where, describe_who
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.analysis.live.stacks.words import describe_where, describe_who, explain_stack
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.report import Because
 
 _NAME: Final = "stacks.held"
 _CATEGORIES: Final = {
@@ -60,7 +59,7 @@ def _make_finding(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         count = len(stacks)
         subject = describe_who(stacks[0]) if count == 1 else f"{count} processes"
         summary = f"{subject} stopped {describe_where(stacks[0])}"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.CRASH if point is ProgramPoint.GONE else VerdictKind.HANG,
         category=_CATEGORIES[point],
@@ -69,14 +68,7 @@ def _make_finding(point: ProgramPoint, stacks: Sequence[RankStack]) -> Finding:
         strength=_STRENGTH,
         role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
         summary=summary,
-        because=tuple(
-            Because(
-                _NAME, f"{describe_who(one)} stands {describe_where(one)}", one.artifact, one.line
-            )
-            for one in stacks[:_MAX_REASONS]
-        ),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
+        because=tuple(explain_stack(_NAME, one, "stands") for one in stacks[:_MAX_REASONS]),
         of_a_moment=point is ProgramPoint.STORAGE,
         advice="look at the file system that it waits for"
         if _CATEGORIES[point] is Category.STORAGE

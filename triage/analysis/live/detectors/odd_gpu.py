@@ -8,10 +8,10 @@ fault is no one GPU's.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.gpus.gpu_activity import GpuActivity
 from triage.analysis.live.gpus.two_samples import GpuOfJob, list_gpus
-from triage.domain.category import ANY_CAUSE, HARDWARE, Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, HARDWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
@@ -95,7 +95,7 @@ def _make_finding(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Find
     if not ranks:
         summary = f"{names} {what} while {len(spinning)} others spin in a collective"
         advice = f"look at the process of {names}, and at the GPU itself"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         # Hosts of several nodes do not stall at once by themselves.
@@ -103,11 +103,8 @@ def _make_finding(odd: Sequence[GpuOfJob], spinning: Sequence[GpuOfJob]) -> Find
         ranks=ranks,
         nodes=nodes,
         strength=_TWO_LOOKS if twice else _ONE_LOOK,
-        role=Role.POSSIBLE,
         summary=summary,
         because=tuple(_list_reasons(odd, spinning, twice=twice)),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
         of_a_moment=not twice,
         advice=advice,
     )
@@ -145,16 +142,13 @@ def _make_all_spin(spinning: Sequence[GpuOfJob]) -> Finding:
     """Nobody's device: all wait in kernels."""
     example = spinning[0]
     text = f"all {len(spinning)} GPUs spin in two looks: {_describe_measures(example)}"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT,
-        ranks=(),
         strength=_ALL_SPIN,
-        role=Role.POSSIBLE,
         summary=f"all {len(spinning)} GPUs spin in a collective: none of them is at fault by this",
         because=(Because(_NAME, text, example.artifact, example.sample.line),),
         explained_by=ANY_CAUSE | HARDWARE,
-        of_looks=True,
         advice="look at stacks, NCCL RAS or dumps, and at the network between the nodes",
     )

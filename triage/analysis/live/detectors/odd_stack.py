@@ -7,13 +7,18 @@ move, is whom the others wait for, whatever the program is; and who waits is a v
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.jobs import are_counters_moving
 from triage.analysis.live.stacks.grouping import StackClass, split
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
-from triage.analysis.live.stacks.words import describe_frame, describe_where, describe_who
+from triage.analysis.live.stacks.words import (
+    describe_frame,
+    describe_where,
+    describe_who,
+    explain_stack,
+)
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -134,7 +139,7 @@ def _make_finding(
     if not (shared or ranks or nodes):
         summary = f"{describe_who(one.example)} stopped {where} {while_others}"
         advice = "find out which rank that process is: by its node, or by names such as rank_3.txt"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.STORAGE if is_storage else Category.HOST_STALL,
@@ -145,7 +150,6 @@ def _make_finding(
         summary=summary,
         because=tuple(_list_reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
-        of_looks=True,
         of_a_moment=not one.stands,
         advice=advice,
     )
@@ -155,14 +159,8 @@ def _list_reasons(one: StackClass, waiting: Sequence[RankStack]) -> Iterator[Bec
     """The line at which each rank stands, and where the others wait."""
     twice = " in two looks" if one.stands else ""
     for stack in one.stacks[:_MAX_REASONS]:
-        inside = stack.worker
-        artifact, line = (stack.artifact, stack.line)
-        if inside is not None:
-            artifact, line = inside.artifact, inside.line
-        yield Because(
-            _NAME, f"{describe_who(stack)} stands{twice} {describe_where(stack)}", artifact, line
-        )
-        if stack.point is ProgramPoint.DATA and inside is None:
+        yield explain_stack(_NAME, stack, f"stands{twice}")
+        if stack.point is ProgramPoint.DATA and stack.worker is None:
             yield Because(
                 _NAME,
                 "the stack of its data-loader worker was not taken (py-spy dump --subprocesses):"
@@ -182,26 +180,10 @@ def _find_slow_ranks(
     stuck: Sequence[StackClass], waiting: Sequence[RankStack], why: str, strength: float
 ) -> Iterator[Finding]:
     """Ranks at one place in two looks, in a job that goes on: they are late each time."""
-    one = stuck[0]
-    if len(stuck) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
-        return
-    yield Finding(
-        detector="stacks.slow",
-        kind=VerdictKind.STRAGGLER,
-        category=Category.STRAGGLER,
-        ranks=one.ranks[:_MAX_RANKS],
-        nodes=() if one.ranks else one.nodes,
-        strength=strength,
-        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
-        summary=f"is slow and does not hang: seen twice {describe_where(one.example)}, while"
-        f" all go on",
-        because=(
-            *_list_reasons(one, waiting),
-            Because(_NAME, why),
-        ),
-        explained_by=ANY_CAUSE | {Category.STRAGGLER},
-        of_looks=True,
-    )
+    where = describe_where(stuck[0].example)
+    summary = f"is slow and does not hang: seen twice {where}, while all go on"
+    more = (Because(_NAME, why),)
+    yield from _find_late_ranks("stacks.slow", stuck, waiting, strength, summary, more)
 
 
 def _find_busy_ranks(
@@ -212,19 +194,34 @@ def _find_busy_ranks(
     Where none of those that wait woke once in between, all wait for the one that works.
     """
     one = outside[0]
+    alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
+    strength = _ALONE_AT_WORK if alone else _MAYBE_SLOW
+    where = describe_where(one.example)
+    summary = f"moved between two looks, {where}, while the others stood"
+    yield from _find_late_ranks("stacks.busy", outside, waiting, strength, summary)
+
+
+def _find_late_ranks(
+    detector: str,
+    outside: Sequence[StackClass],
+    waiting: Sequence[RankStack],
+    strength: float,
+    summary: str,
+    more: tuple[Because, ...] = (),
+) -> Iterator[Finding]:
+    """The claim that one class of ranks makes many others wait, in a job that moves."""
+    one = outside[0]
     if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
-    alone = bool(one.ranks) and all(stack.rank in asleep for stack in waiting)
-    yield Finding(
-        detector="stacks.busy",
+    yield make_look_claim(
+        detector=detector,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
         ranks=one.ranks[:_MAX_RANKS],
         nodes=() if one.ranks else one.nodes,
-        strength=_ALONE_AT_WORK if alone else 0.45,
-        role=Role.CULPRIT if alone else Role.POSSIBLE,
-        summary=f"moved between two looks, {describe_where(one.example)}, while the others stood",
-        because=tuple(_list_reasons(one, waiting)),
+        strength=strength,
+        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
+        summary=summary,
+        because=(*_list_reasons(one, waiting), *more),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
-        of_looks=True,
     )

@@ -7,13 +7,12 @@ of both sides is wrong, stacks do not tell. The few are whom to look at.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.jobs import are_looks_moving
-from triage.analysis.live.stacks.grouping import StackClass
-from triage.analysis.live.stacks.odd_waits import find_odd_waits
+from triage.analysis.live.stacks.grouping import StackClass, find_odd_waits
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.words import describe_where, describe_who
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.analysis.live.stacks.words import describe_where, describe_who, explain_stack
+from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
@@ -51,18 +50,15 @@ class OddWait:
         example = odd[0].example
         where = f"waits {describe_where(example)}, and not where the others do"
         both = all(one.point is ProgramPoint.COLLECTIVE for one in classes)
-        yield Finding(
+        yield make_look_claim(
             detector=_NAME,
             kind=VerdictKind.DESYNC if twice else VerdictKind.INCONCLUSIVE,
             category=Category.COLLECTIVE_MISMATCH if both else Category.HOST_STALL,
             ranks=ranks,
             nodes=nodes,
             strength=strength,
-            role=Role.POSSIBLE,
             summary=where if ranks or nodes else f"{describe_who(example)} {where}",
             because=tuple(_list_reasons(usual, odd, twice=twice)),
-            explained_by=ANY_CAUSE,
-            of_looks=True,
             of_a_moment=not twice,
             advice="compare the way of those ranks through the program with that of the others",
             one_of=len(odd) > 1,
@@ -75,8 +71,7 @@ def _list_reasons(
     looked = " in two looks" if twice else ""
     for one in odd:
         for stack in one.stacks[:_MAX_REASONS]:
-            text = f"{describe_who(stack)} waits{looked} {describe_where(stack)}"
-            yield Because(_NAME, text, stack.artifact, stack.line)
+            yield explain_stack(_NAME, stack, f"waits{looked}")
     stack = usual.example
     text = f"{len(usual.stacks)} others wait{looked} {describe_where(stack)}"
     yield Because(_NAME, text, stack.artifact, stack.line)

@@ -4,18 +4,19 @@ The others' kernels spin until it comes, so that its own are the shortest, opera
 operation. Its GPU or its host is slow; the network is not: a bad link makes all kernels long.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.who import map_members
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
-from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import Process
+from triage.domain.live.look import Tool
 from triage.domain.report import Because
 
 _NAME: Final = "inspector.shortest_kernel"
@@ -29,8 +30,7 @@ _FOLLOWS: Final = 0.5
 _EXPLAINED_BY: Final = HARDWARE | {Category.STORAGE, Category.HOST_STALL, Category.HOST_OOM}
 
 
-@dataclass(frozen=True, slots=True)
-class _MemberPlace:
+class _MemberPlace(NamedTuple):
     """Who a member of a communicator is, and where a look tells of it."""
 
     rank: int | None
@@ -53,7 +53,12 @@ class ShortestKernel:
         looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
         if not looks:
             return
-        places = _map_members(case, looks)
+        places = {
+            key: _MemberPlace(
+                case.rank_of(process, look), case.node_of(process, look), look.artifact, line
+            )
+            for key, ((process, look, line), *_) in map_members(looks).items()
+        }
         times = collect_times(one for look in looks for one in look.communicators)
         late = [
             found
@@ -77,39 +82,12 @@ class ShortestKernel:
 _Places = Mapping[tuple[int, int], _MemberPlace]
 
 
-def _map_members(case: LiveCase, looks: Sequence[Look]) -> dict[tuple[int, int], _MemberPlace]:
-    """(communicator, rank in it) -> who that is, as a process is known in any communicator."""
-    worlds: dict[tuple[str | None, int | None], int] = {}
-    members: list[tuple[int, int, Process, Look, int | None]] = []
-    for look in looks:
-        for communicator in look.communicators:
-            for member in communicator.ranks:
-                process = member.process
-                members.append((communicator.hash, member.rank, process, look, member.line))
-                rank = case.rank_of(process, look)
-                if rank is not None and process.pid is not None:
-                    worlds.setdefault((process.host, process.pid), rank)
-    found: dict[tuple[int, int], _MemberPlace] = {}
-    for key, rank_there, process, look, line in members:
-        rank = case.rank_of(process, look)
-        if rank is None:
-            rank = worlds.get((process.host, process.pid))
-        place = _MemberPlace(rank, case.node_of(process, look), look.artifact, line)
-        found.setdefault((key, rank_there), place)
-    return found
-
-
 def _count_most_late(key: int, places: _Places) -> int:
     """How many members may be late together: all of one node, where they are less than half."""
-    nodes: dict[str, int] = {}
-    size = 0
-    for (communicator, _), place in places.items():
-        if communicator == key:
-            size += 1
-            if place.node is not None:
-                nodes[place.node] = nodes.get(place.node, 0) + 1
+    members = [place.node for (communicator, _), place in places.items() if communicator == key]
+    nodes = Counter(node for node in members if node is not None)
     largest = max(nodes.values(), default=1)
-    return largest if largest * 2 < size else 1
+    return largest if largest * 2 < len(members) else 1
 
 
 # A kernel spins until the last member has come. So in one operation the kernels of all members end
@@ -178,7 +156,11 @@ def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> Lat
     if not late:
         return None
     rest = [rank for rank in members if rank not in late]
-    gaps = _measure_gaps(times, common, late, rest)
+    # By how much the shortest of the others' kernels is longer than the longest of the late ones'.
+    gaps = [
+        min(times[rank][number] for rank in rest) - max(times[rank][number] for rank in late)
+        for number in sorted(common)
+    ]
     gap_us = median(gaps)
     waited_us = median(usual[rank] for rank in rest)
     held = sum(gap > 0 for gap in gaps) / len(gaps)
@@ -202,18 +184,6 @@ def _select_behind_gap(usual: Mapping[int, float], most: int) -> list[int]:
     if steps[place] <= max(rest) - min(rest):
         return []
     return sorted(ordered[: place + 1])
-
-
-def _measure_gaps(
-    times: _Times, common: Iterable[int], late: Sequence[int], rest: Sequence[int]
-) -> list[float]:
-    """For each operation, by how much the shortest of the others' kernels is longer than the
-    longest of the late ones'.
-    """
-    return [
-        min(times[rank][number] for rank in rest) - max(times[rank][number] for rank in late)
-        for number in sorted(common)
-    ]
 
 
 def _follows(one: LateMembers, late: Sequence[LateMembers], places: _Places) -> bool:
@@ -243,7 +213,7 @@ def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
         f" until it comes, in {one.late_share:.0%} of {one.num_operations} operations"
     )
     many = one.num_operations >= _MANY_OPERATIONS
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
@@ -255,5 +225,4 @@ def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
         because=(Because(_NAME, text, place.artifact, place.line),),
         explained_by=_EXPLAINED_BY,
         late_ms=late_ms,
-        of_looks=True,
     )

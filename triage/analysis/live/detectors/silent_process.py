@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.stacks.words import describe_frame, get_line
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.hosts import make_natural_key
 from triage.domain.live.look import Tool
@@ -98,7 +98,7 @@ class _Asked:
     @property
     def is_dumb(self) -> bool:
         """Whether it answers nothing at all."""
-        return self.silence in (_Silence.STOPPED, _Silence.GONE, _Silence.UNCLEAR)
+        return self.silence not in (None, _Silence.HOLDS_THE_LOCK)
 
     @property
     def ever_answered(self) -> bool:
@@ -184,12 +184,20 @@ def _get_time_key(order: int, case: LiveCase) -> tuple[object, ...]:
 
 # Not answered in a second look either.
 _AGAIN: Final = 0.05
-_STRENGTHS: Final = {
-    _Silence.HOLDS_THE_LOCK: 0.9,
-    _Silence.STOPPED: 0.85,
-    _Silence.GONE: 0.85,
-    _Silence.UNCLEAR: 0.6,
+_CLAIMS: Final = {
+    _Silence.HOLDS_THE_LOCK: (
+        0.9,
+        "stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code",
+    ),
+    _Silence.STOPPED: (
+        0.85,
+        "stopped answering at all: a process that is stopped or frozen (signal, debugger,"
+        " container), or a node that hangs",
+    ),
+    _Silence.GONE: (0.85, "ended: nothing listens at its address any more"),
+    _Silence.UNCLEAR: (0.6, "did not answer the debug server, as the others did"),
 }
+"""What each kind of silence is worth, and the clause about the rank."""
 _NO_PROCESS: Final = "ended: no process of it is there any more, where its neighbours run"
 # It fell silent when the job hung already.
 _LATE: Final = 0.45
@@ -200,13 +208,16 @@ def _make_finding(one: _Asked, case: LiveCase, answering: int, *, late: bool) ->
     """The claim on one process."""
     silence = one.silence or _Silence.UNCLEAR
     again = _AGAIN if one.times_silent > 1 else 0.0
-    strength = min(_STRENGTHS[silence] + again, 1.0 if answering > 1 or late else _OF_TWO)
+    worth, words = _CLAIMS[silence]
+    line = _find_line(one, case)
+    summary = words.format(at=f" in {line}" if line is not None else "")
+    strength = min(worth + again, 1.0 if answering > 1 or late else _OF_TWO)
     if late:
         strength = min(strength, _LATE)
     ranks = () if one.rank is None else (one.rank,)
     nodes = (one.node,) if one.node is not None and not ranks else ()
     gone = silence is _Silence.GONE
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.CRASH if gone else VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if gone else Category.HOST_STALL,
@@ -214,10 +225,8 @@ def _make_finding(one: _Asked, case: LiveCase, answering: int, *, late: bool) ->
         nodes=nodes,
         strength=strength,
         role=Role.POSSIBLE if late or not (ranks or nodes) else Role.CULPRIT,
-        summary=_NO_PROCESS if one.has_no_process else _summarize(silence, _find_line(one, case)),
+        summary=_NO_PROCESS if one.has_no_process else summary,
         because=tuple(_list_reasons(one, silence, late=late)),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
     )
 
 
@@ -229,33 +238,20 @@ def _find_line(one: _Asked, case: LiveCase) -> str | None:
     return None
 
 
-def _summarize(silence: _Silence, line: str | None) -> str:
-    """The clause about the rank."""
-    if silence is _Silence.HOLDS_THE_LOCK:
-        at = f" in {line}" if line is not None else ""
-        return f"stopped{at}, which holds the interpreter's lock (GIL) inside C or C++ code"
-    if silence is _Silence.GONE:
-        return "ended: nothing listens at its address any more"
-    if silence is _Silence.UNCLEAR:
-        return "did not answer the debug server, as the others did"
-    return (
-        "stopped answering at all: a process that is stopped or frozen (signal, debugger,"
-        " container), or a node that hangs"
-    )
+_ANSWERS: Final = {
+    ReplyKind.ANSWERED: "answered",
+    ReplyKind.SILENT: "did not answer in time (408)",
+    ReplyKind.UNREACHABLE: "could not be reached (503)",
+}
 
 
 def _list_reasons(one: _Asked, silence: _Silence, *, late: bool) -> Iterator[Because]:
     """What it was asked, and what came back."""
-    words = {
-        ReplyKind.ANSWERED: "answered",
-        ReplyKind.SILENT: "did not answer in time (408)",
-        ReplyKind.UNREACHABLE: "could not be reached (503)",
-    }
     name = f"rank {one.rank}" if one.rank is not None else f"the process on {one.node}"
     for handler, replies in sorted(one.replies.items(), key=lambda item: _get_order_key(item[1])):
         _, reply, artifact = replies[-1]
-        if reply.kind in words:
-            text = f"{name} {words[reply.kind]} to {handler}"
+        if reply.kind in _ANSWERS:
+            text = f"{name} {_ANSWERS[reply.kind]} to {handler}"
             if handler == _PRESENCE and reply.kind is ReplyKind.UNREACHABLE:
                 text = f"{name} has no process any more where its neighbours run"
             yield Because(_NAME, text, artifact, reply.line)

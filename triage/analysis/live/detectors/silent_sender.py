@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.analysis.live.case import LiveCase
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.who import map_members
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import Process
 from triage.domain.report import Because
 
 _NAME: Final = "transfers.silent_sender"
@@ -121,7 +121,7 @@ def _collect_transfers(looks: Sequence[Look]) -> _TransferPicture:
             member,
             tuple(peers[member]),
             member in members,
-            tuple(_find_last_waits(members, member)),
+            tuple(members[member].last) if member in members else (),
         )
         for member in sorted(peers)
         if member not in busy
@@ -134,12 +134,6 @@ def _collect_transfers(looks: Sequence[Look]) -> _TransferPicture:
         moved=any(one.changed for one in members.values()),
         stands=all(one.twice and not one.changed for one in members.values() if one.last),
     )
-
-
-def _find_last_waits(
-    members: dict[_MemberKey, _WaitsOfMember], member: _MemberKey
-) -> list[tuple[Waiting, Look]]:
-    return members[member].last if member in members else []
 
 
 def _group_by_member(looks: Sequence[Look]) -> dict[_MemberKey, _WaitsOfMember]:
@@ -182,7 +176,7 @@ def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPictur
         advice = _SECOND_LOOK
     if not end.seen:
         advice = "nothing tells of its own transfers: bring them, it may wait for another one"
-    return Finding(
+    return make_look_claim(
         detector=_NAME,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if of_device else Category.HOST_STALL,
@@ -192,8 +186,6 @@ def _make_finding(case: LiveCase, end: _EndOfTransfers, picture: _TransferPictur
         role=Role.CULPRIT if strength >= _TWO_LOOKS and named else Role.POSSIBLE,
         summary=what if named else f"{who} {what}",
         because=tuple(_list_reasons(end)),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
         of_a_moment=not picture.stands,
         advice=advice,
     )
@@ -213,42 +205,27 @@ def _list_reasons(end: _EndOfTransfers) -> Iterator[Because]:
 def _find_direction_alone(case: LiveCase, picture: _TransferPicture) -> Iterator[Finding]:
     """What transfers wait for where no peer is waited for: a hint on nobody."""
     if picture.on_wire:
-        one, look = picture.on_wire[0]
-        more = len(picture.on_wire) - 1
-        summary = (
-            f"{_describe_waiting(case, one, look)} waits for the wire to rank {one.peer} of its"
-            f" communicator"
-            f" ({one.operation}){_count_more(more)}"
-        )
+        waits = picture.on_wire
+        what = f"the wire to rank {waits[0][0].peer} of its communicator"
         advice = "look at the network between both, and at the peer's proxy thread"
     elif picture.on_device:
-        one, look = picture.on_device[0]
-        more = len(picture.on_device) - 1
-        summary = (
-            f"{_describe_waiting(case, one, look)} waits for its own GPU"
-            f" ({one.operation}){_count_more(more)}"
-        )
+        waits, what = picture.on_device, "its own GPU"
         advice = "look at what runs on that GPU, and at what its peers' transfers wait for"
     else:
         return
-    yield Finding(
+    one, look = waits[0]
+    more = f", and {len(waits) - 1} more transfers do" if len(waits) > 1 else ""
+    summary = f"{_describe_waiting(case, one, look)} waits for {what} ({one.operation}){more}"
+    yield make_look_claim(
         detector=_NAME,
         kind=VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
-        ranks=(),
         strength=_NOBODY,
-        role=Role.POSSIBLE,
         summary=summary,
         because=(Because(_NAME, summary, look.artifact, one.line),),
-        explained_by=ANY_CAUSE,
-        of_looks=True,
         of_a_moment=not picture.stands,
         advice=advice,
     )
-
-
-def _count_more(count: int) -> str:
-    return f", and {count} more transfers do" if count > 0 else ""
 
 
 def _describe_waiting(case: LiveCase, one: Waiting, look: Look) -> str:
@@ -256,14 +233,12 @@ def _describe_waiting(case: LiveCase, one: Waiting, look: Look) -> str:
     rank = case.rank_of(one.process, look)
     if rank is None:
         rank = _find_member_place(case, (one.hash, one.rank))[0]
-    if rank is not None:
-        return f"rank {rank}"
-    return f"rank {one.rank} of communicator {one.hash:x}"
+    return f"rank {one.rank} of communicator {one.hash:x}" if rank is None else f"rank {rank}"
 
 
 def _find_member_place(case: LiveCase, member: _MemberKey) -> tuple[int | None, str | None]:
     """The global rank and the node of a member, as any tool knows it."""
-    for process, look in _list_processes(case.looks, member):
+    for process, look, _ in map_members(case.looks)[member]:
         rank = case.rank_of(process, look)
         node = case.node_of(process, look)
         if rank is not None or (node is not None and case.is_a_node(node)):
@@ -273,13 +248,3 @@ def _find_member_place(case: LiveCase, member: _MemberKey) -> tuple[int | None, 
     if world is not None and sizes == {world}:
         return member[1], case.fleet.node_of(member[1])
     return None, None
-
-
-def _list_processes(looks: Sequence[Look], member: _MemberKey) -> Iterator[tuple[Process, Look]]:
-    for look in looks:
-        for one in look.communicators:
-            if one.hash == member[0]:
-                yield from ((each.process, look) for each in one.ranks if each.rank == member[1])
-        for wait in look.waiting:
-            if (wait.hash, wait.rank) == member:
-                yield wait.process, look

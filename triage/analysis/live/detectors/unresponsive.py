@@ -6,14 +6,13 @@ of its node answer it is the process; where none does it is the node, or its net
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.rounds import RoundMovement, get_order_key
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.rounds import get_order_key
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.jobs import own_looks, own_round
-from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Presence
 from triage.domain.live.look import Look, Tool
@@ -31,13 +30,15 @@ _MAX_SHARE: Final = 0.5
 _MAX_REASONS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class UnreachedProcess:
-    """A process that does not answer, and the look that says so last."""
+class _Unreached(NamedTuple):
+    """The last word of a process that does not answer, and the look that says it."""
 
-    process: Process
-    look: Look
     reply: Reply
+    look: Look
+
+    @property
+    def home(self) -> tuple[Process, Look]:
+        return self.reply.process, self.look
 
     @property
     def dead(self) -> bool:
@@ -60,16 +61,16 @@ class Unresponsive:
         if not looks:
             return
         found = own_round(case, Tool.RAS)
-        moved = found is not None and found.movement is RoundMovement.MOVED
+        moved = found is not None and found.moved
         members = MembersOfJob(case, looks)
         silent = [one for one in _find_silent_processes(looks) if one.dead or not moved]
         answered = _find_answering(looks)
         total = _count_processes(case, looks, silent, answered)
         if not silent or (total is not None and len(silent) > _MAX_SHARE * total):
             return
-        by_node: dict[str, list[UnreachedProcess]] = defaultdict(list)
+        by_node: dict[str, list[_Unreached]] = defaultdict(list)
         for one in silent:
-            by_node[members.node_of(one.process, one.look) or ""].append(one)
+            by_node[members.node_of(*one.home) or ""].append(one)
         if len(by_node) > _MAX_NODES:
             return
         alive = {members.node_of(process, look) for (process, look) in answered.values()}
@@ -80,7 +81,7 @@ class Unresponsive:
     def finding(
         self,
         members: MembersOfJob,
-        ones: Sequence[UnreachedProcess],
+        ones: Sequence[_Unreached],
         *,
         whole: bool,
         num_nodes: int,
@@ -88,7 +89,7 @@ class Unresponsive:
         """The claim on the processes of one node."""
         dead = any(one.dead for one in ones)
         strength = (_DEAD if dead else _SILENT) if num_nodes == 1 else _SEVERAL / num_nodes
-        ranks, nodes = members.places((one.process, one.look) for one in ones)
+        ranks, nodes = members.places(one.home for one in ones)
         state = "dead" if dead else "silent"
         if whole:
             text = (
@@ -96,17 +97,15 @@ class Unresponsive:
                 f" network is gone ({len(ones)} processes are {state})"
             )
         elif len(ones) == 1:
-            inside = ", ".join([*describe_machine(ones[0].process), state])
+            inside = ", ".join([*describe_machine(ones[0].reply.process), state])
             text = f"does not answer NCCL RAS ({inside}): its process is gone, stopped or cut off"
         else:
             text = (
                 f"do not answer NCCL RAS ({len(ones)} processes are {state}): they are gone,"
                 " stopped or cut off"
             )
-        return Finding(
+        return make_look_claim(
             detector=self.name,
-            of_looks=True,
-            explained_by=ANY_CAUSE,
             kind=VerdictKind.CRASH if dead else VerdictKind.HANG,
             category=Category.NCCL_TIMEOUT,
             ranks=tuple(ranks),
@@ -118,7 +117,7 @@ class Unresponsive:
             because=tuple(
                 Because(
                     self.name,
-                    f"{members.words(one.process, one.look)} does not answer: {one.reply.detail}",
+                    f"{members.words(*one.home)} does not answer: {one.reply.detail}",
                     one.look.artifact,
                     one.reply.line,
                 )
@@ -127,20 +126,20 @@ class Unresponsive:
         )
 
 
-def _name_subject(members: MembersOfJob, ones: Sequence[UnreachedProcess]) -> str:
+def _name_subject(members: MembersOfJob, ones: Sequence[_Unreached]) -> str:
     """Who does not answer, where no rank and no node of the job is known for it."""
     first = ones[0]
     if len(ones) == 1:
-        return members.words(first.process, first.look)
-    return f"the processes on {members.node_of(first.process, first.look)}"
+        return members.words(*first.home)
+    return f"the processes on {members.node_of(*first.home)}"
 
 
 _ProcessId = tuple[str | None, int | None]
 
 
-def _find_silent_processes(looks: Sequence[Look]) -> list[UnreachedProcess]:
+def _find_silent_processes(looks: Sequence[Look]) -> list[_Unreached]:
     """The processes whose last word in all looks is that they do not answer, by host and pid."""
-    last: dict[_ProcessId, UnreachedProcess] = {}
+    last: dict[_ProcessId, _Unreached] = {}
     for look in sorted(looks, key=get_order_key):
         for communicator in look.communicators:
             for member in communicator.ranks:
@@ -151,7 +150,7 @@ def _find_silent_processes(looks: Sequence[Look]) -> list[UnreachedProcess]:
             if reply.kind is ReplyKind.ANSWERED:
                 last.pop(key, None)
             elif key not in last or not last[key].dead or reply.kind is ReplyKind.UNREACHABLE:
-                last[key] = UnreachedProcess(reply.process, look, reply)
+                last[key] = _Unreached(reply, look)
     return [last[key] for key in sorted(last, key=repr)]
 
 
@@ -169,17 +168,19 @@ def _find_answering(looks: Sequence[Look]) -> Mapping[_ProcessId, tuple[Process,
 def _count_processes(
     case: LiveCase,
     looks: Sequence[Look],
-    silent: Sequence[UnreachedProcess],
+    silent: Sequence[_Unreached],
     answered: Mapping[_ProcessId, tuple[Process, Look]],
 ) -> int | None:
     """How many processes the job has; None where nothing says it."""
     sizes = [look.num_gpus for look in looks if look.num_gpus is not None]
-    listed = len({(one.process.host, one.process.pid) for one in silent} | answered.keys())
+    listed = len(
+        {(one.reply.process.host, one.reply.process.pid) for one in silent} | answered.keys()
+    )
     world = case.world_size or case.fleet.world_size or max(sizes, default=0)
     return max(world, listed if answered else 0) or None
 
 
-def _is_whole_node(ones: Sequence[UnreachedProcess], looks: Sequence[Look], alive: bool) -> bool:
+def _is_whole_node(ones: Sequence[_Unreached], looks: Sequence[Look], alive: bool) -> bool:
     """Whether no process of a node answers: as many are silent as it has, of two or more."""
     if alive or len(ones) < 2:
         return False

@@ -37,13 +37,14 @@ _LEAST_HISTORY: Final = 10
 
 # What stands in place of a node that nothing names.
 _NO_NODE: Final = "\0"
-_SHOWN: Final = (
-    Metric.UTILISATION_PERCENT,
-    Metric.MEMORY_BUSY_PERCENT,
-    Metric.POWER_W,
-    Metric.POWER_LIMIT_W,
-    Metric.SM_CLOCK_MHZ,
-)
+# What is shown of a sample, by its fields.
+_SHOWN: Final = {
+    Metric.UTILISATION_PERCENT: "utilisation_percent",
+    Metric.MEMORY_BUSY_PERCENT: "memory_percent",
+    Metric.POWER_W: "power_w",
+    Metric.POWER_LIMIT_W: "power_limit_w",
+    Metric.SM_CLOCK_MHZ: "sm_clock_mhz",
+}
 _Columns = Mapping[Metric, F32]
 
 
@@ -190,23 +191,16 @@ def _make_sample(
     part: PanelPart, row: int, column: int, shown: _Columns, most: F32, at_ns: int
 ) -> GpuSample:
     """One GPU in one stretch of time."""
-
-    def value(metric: Metric) -> float | None:
-        values = shown.get(metric)
-        return None if values is None else _get_finite(values[row, column])
-
+    measures = {_SHOWN[metric]: _get_finite(value[row, column]) for metric, value in shown.items()}
     return GpuSample(
         node=None if part.node.startswith(_NO_NODE) else part.node,
         index=int(part.gpu) if part.gpu.isdecimal() else None,
         bus_id=part.gpu if ":" in part.gpu else None,
         uuid=part.gpu if part.gpu.startswith("GPU-") else None,
-        utilisation_percent=value(Metric.UTILISATION_PERCENT),
-        memory_percent=value(Metric.MEMORY_BUSY_PERCENT),
-        power_w=value(Metric.POWER_W),
-        power_limit_w=value(Metric.POWER_LIMIT_W),
-        sm_clock_mhz=value(Metric.SM_CLOCK_MHZ),
         at_ns=at_ns,
+        line=None,
         most_power_w=_get_finite(most[row]),
+        **measures,
     )
 
 

@@ -1,7 +1,7 @@
 """Classes of ranks: those that stand at the same place of the program, the largest first."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,8 @@ from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.live.stacks.two_looks import StackMovement
+from triage.analysis.live.stacks.words import describe_frame, get_line
+from triage.domain.report import StandingRanks
 
 # A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``
 # shows as a line of the program, and so does a wait in C.
@@ -86,3 +88,64 @@ def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
             waiting += crowd.stacks
             classes = classes[1:]
     return waiting, classes
+
+
+# From so many ranks at one place on, one at another place is odd.
+_LEAST_USUAL: Final = 3
+# More of them wait elsewhere than this share in groups of a job: stages, replicas.
+_MAX_SHARE: Final = 1 / 8
+
+
+def find_odd_waits(picture: StackPicture) -> list[StackClass]:
+    """The class of nearly all ranks, then those of the few others; empty where there are none, or
+    where any rank stands outside a wait.
+    """
+    telling = picture.telling
+    waiting, outside = split(picture)
+    if outside or len(waiting) < len(telling):
+        return []
+    classes = group_stacks(telling)
+    if len(classes) < 2 or any(not stack.waits for one in classes for stack in one.stacks):
+        return []
+    usual = len(classes[0].stacks)
+    others = len(telling) - usual
+    if usual < _LEAST_USUAL or others > max(1, _MAX_SHARE * len(telling)):
+        return []
+    return classes
+
+
+# Classes that are told, and frames of each: a fleet has few places to stand at.
+_MAX_CLASSES: Final = 32
+_MAX_FRAMES: Final = 48
+
+
+def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
+    """The largest classes, frames from the outside to the inside."""
+    pairs = list(zip(picture.ranks, picture.movement, strict=True))
+    return tuple(_make_standing_ranks(one) for one in group_stacks(pairs)[:_MAX_CLASSES])
+
+
+def _make_standing_ranks(one: StackClass) -> StandingRanks:
+    return StandingRanks(
+        ranks=one.ranks,
+        nodes=one.nodes,
+        frames=tuple(_list_frames(one)),
+        state=str(one.point),
+        seen_twice=one.stands,
+        stands_at=get_line(one.example),
+    )
+
+
+def _list_frames(one: StackClass) -> Sequence[str]:
+    """The frames of an example, and below them those of what it waits for in its process."""
+    stack = one.example
+    frames = [*reversed(stack.frames)]
+    if stack.worker is not None:
+        frames += reversed(stack.worker.frames)
+    elif stack.holder:
+        frames += reversed(stack.holder)
+    texts = [describe_frame(frame) for frame in frames]
+    if len(texts) > _MAX_FRAMES:
+        left = len(texts) - _MAX_FRAMES + 1
+        texts[_MAX_FRAMES // 2 : _MAX_FRAMES // 2 + left] = [f"... {left} more ..."]
+    return texts

@@ -6,13 +6,19 @@ was when it forked.
 """
 
 import sys
+import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import resources
 from typing import Final
 
 from triage.domain.live.stack import StackFrame
 from triage.domain.patterns import compile_re
 
+# What is known of programs: libraries, rules of where a thread stands, and words.
+PROGRAMS: Final = tomllib.loads(
+    resources.files(__package__).joinpath("programs.toml").read_text("utf-8")
+)
 # Frames of a stack that are kept, from the inside; recursion makes thousands.
 MAX_FRAMES: Final = 256
 # C++ names of templates have kilobytes.
@@ -21,31 +27,9 @@ _MAX_NAME: Final = 240
 # "/opt/venv/lib/python3.11/site-packages/torch/...", "/usr/lib/python3.11/threading.py"
 _SITE: Final = compile_re(r"^.*/(?:site|dist)-packages/")
 _STDLIB: Final = compile_re(r"^.*/lib(?:64)?/python3\.\d+/")
-_LIBRARIES: Final = frozenset(
-    {
-        "torch", "torchvision", "torchaudio", "torchdata", "torchgen", "triton", "numpy", "scipy",
-        "pandas", "pyarrow", "apex", "transformer_engine", "flash_attn", "deepspeed",
-        "accelerate", "transformers", "datasets", "huggingface_hub", "lightning",
-        "pytorch_lightning", "lightning_fabric", "ignite", "composer", "streaming", "webdataset",
-        "litdata", "boto3", "botocore", "s3transfer", "s3fs", "fsspec", "gcsfs", "smart_open",
-        "aiohttp", "aiobotocore", "urllib3", "requests", "httpx", "httpcore", "grpc", "google",
-        "azure", "PIL", "cv2", "h5py", "zarr", "lmdb", "tqdm", "wandb", "mlflow", "tensorboard",
-        "loguru", "psutil", "ray", "nvidia", "safetensors", "sentencepiece", "tokenizers",
-        "einops", "hydra", "omegaconf", "click", "fire", "typer", "absl", "IPython", "ipdb",
-        "debugpy", "filelock", "redis", "pymongo", "zmq", "uvloop", "uvicorn", "starlette",
-        "fastapi", "horovod", "mpi4py", "joblib", "sklearn",
-    }
-)  # fmt: skip
-# What Python and the C library put between the calls of a program, in stacks of gdb and --native.
-_BETWEEN: Final = compile_re(
-    r"^(?:\?\?|0x[0-9a-fA-F]+|_?PyEval_(?!RestoreThread|AcquireThread)\w+|_?PyObject_\w+"
-    r"|_?PyFunction_\w+|_?PyVectorcall\w*|cfunction_\w+|method_vectorcall\w*|slot_tp_\w+"
-    r"|PyRun_\w+|pymain_\w+|Py_BytesMain|Py_RunMain|run_mod|run_eval_code_obj|do_call_core|main"
-    r"|__libc_start\w*|_start|start_thread|clone3?|__futex_\w+|__GI___futex_\w+|do_futex_wait"
-    r"|_call_function_pointer|_ctypes_callproc|PyCFuncPtr_call|ffi_call\w*|thread_run)$"
-)
-# How the interpreter starts a program that is named as a module.
-_STARTS: Final = frozenset({"_run_code", "_run_module_as_main", "run_path", "run_module"})
+_LIBRARIES: Final = frozenset(PROGRAMS["libraries"])
+_BETWEEN: Final = compile_re("".join(PROGRAMS["frames"]["between"]))
+_STARTS: Final = frozenset(PROGRAMS["frames"]["starts"])
 
 
 def own_frames(frames: Sequence[StackFrame]) -> tuple[StackFrame, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from triage.analysis.live.stacks.normalise import get_bare_name, is_library, shorten_file
+from triage.analysis.live.stacks.normalise import PROGRAMS, get_bare_name, is_library, shorten_file
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     Worker,
@@ -213,18 +213,11 @@ def _refine_stack(newest: RankStack, stacks: Sequence[tuple[int, RankStack]]) ->
     return newest
 
 
-# ``torch.compile``'s compile workers, pools of processes, multiprocessing's resource tracker and
-# fork server, wandb's service: each stands in its loop for as long as the job runs, well or not.
-
-# Main loops, as "file function"; a pool's worker that runs the job's own code may be a rank.
-_LOOPS: Final = compile_re(
-    r"concurrent/futures/process\.py _process_worker$|multiprocessing/pool\.py worker$"
-    r"|multiprocessing/managers\.py serve_forever$"
-    r"|multiprocessing/(?:resource_tracker|semaphore_tracker|forkserver)\.py main$"
-    r"|torch/_inductor/compile_worker/(?:__main__\.py |subproc_pool\.py (?:main|_start_pool)$)"
-    r"|wandb/(?:sdk/(?:service|internal)/|__main__\.py )|tensorboard/(?:main|program)\.py "
-)
-_WORKS_FOR_A_RANK: Final = "torch/distributed/"
+_PROCESSES: Final = PROGRAMS["processes"]
+_LOOPS: Final = compile_re("".join(_PROCESSES["loops"]))
+_AGENTS: Final = tuple(_PROCESSES["agents"])
+_OF_A_RANK: Final = frozenset(_PROCESSES["of_a_rank"])
+_WORKS_FOR_A_RANK: Final[str] = _PROCESSES["works_for_a_rank"]
 
 
 def _is_helper(process: Process, threads: Sequence[ThreadStack]) -> bool:
@@ -247,20 +240,6 @@ def _is_helper(process: Process, threads: Sequence[ThreadStack]) -> bool:
 
 def _is_loop(frame: StackFrame) -> bool:
     return _LOOPS.match(f"{shorten_file(frame.filename)} {get_bare_name(frame)}") is not None
-
-
-# Files in which the agents of torchrun, of spawn and of Ray wait for what they started.
-_AGENTS: Final = (
-    "torch/distributed/elastic/",
-    "torch/distributed/launcher/",
-    "torch/distributed/run.py",
-    "torch/distributed/launch.py",
-    "torch/multiprocessing/spawn.py",
-    "deepspeed/launcher/",
-    "accelerate/commands/",
-)
-# A rank that torch's spawn started has its frames below its own.
-_OF_A_RANK: Final = frozenset({"_wrap", "record", "wrapper"})
 
 
 def _is_launcher(process: Process, threads: Sequence[ThreadStack]) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from triage.analysis.live.stacks.normalise import get_bare_name, is_library, shorten_file
+from triage.analysis.live.stacks.normalise import PROGRAMS, get_bare_name, is_library, shorten_file
 from triage.domain.live.stack import StackFrame
 from triage.domain.patterns import compile_re
 
@@ -52,160 +52,36 @@ WAITS: Final = frozenset(
 VAGUE: Final = frozenset({ProgramPoint.UNKNOWN, ProgramPoint.IDLE})
 
 
-@dataclass(frozen=True, slots=True)
-class _PointRule:
-    """A frame whose bare name and short file match is in ``point``.
-
-    One that is ``inner`` tells it only inside the job's own code: everything waits for a lock
-    somewhere.
+class _PointRule(NamedTuple):
+    """A frame whose bare name and short file match is in ``point``; where it is ``inner``, only
+    inside the job's own code.
     """
 
     point: ProgramPoint
-    name: re.Pattern[str] | None = None
-    file: re.Pattern[str] | None = None
-    native: bool = False
-    inner: bool = False
+    name: re.Pattern[str]
+    file: re.Pattern[str]
+    inner: bool
 
     def fits(self, name: str, file: str) -> bool:
-        return (self.name is None or self.name.search(name) is not None) and (
-            self.file is None or self.file.search(file) is not None
-        )
+        return self.name.search(name) is not None and self.file.search(file) is not None
 
 
-def _python(
-    point: ProgramPoint, file: str, name: str | None = None, *, inner: bool = False
-) -> _PointRule:
-    named = None if name is None else re.compile(rf"^(?:{name})$")
-    return _PointRule(point, named, re.compile(rf"(?:^|/)(?:{file})"), inner=inner)
+def _load_rules(kind: str, whole: str = "{}") -> tuple[_PointRule, ...]:
+    """The rows of one kind in the order in which they are asked; ``whole`` stands around names."""
+    rules = []
+    for row in PROGRAMS[kind]:
+        function, file = ("".join(row.get(key, "")) for key in ("function", "file"))
+        name = compile_re(whole.format(function) if function else "")
+        at = compile_re(f"(?:^|/)(?:{file})")
+        rules.append(_PointRule(ProgramPoint(row["point"]), name, at, row.get("inner", False)))
+    return tuple(rules)
 
 
-def _native(point: ProgramPoint, name: str, *, inner: bool = False) -> _PointRule:
-    return _PointRule(point, re.compile(name), native=True, inner=inner)
-
-
-_P = ProgramPoint
-_C10D: Final = r"torch/distributed/distributed_c10d\.py$"
-_MEETS: Final = (
-    "init_process_group|new_group|new_subgroups.*|split_group|_new_group.*|_new_process_group_helper"
-    "|_store_based_barrier|_rendezvous_helper|rendezvous|init_device_mesh|_init_device_mesh.*"
-)
-# In the order in which they are asked; the first that fits a frame decides what it is.
-_RULES: Final = (
-    _python(_P.STORE, r"torch/distributed/\w+\.py$", _MEETS),
-    _python(_P.STORE, r"torch/distributed/(?:rendezvous|device_mesh)\.py$"),
-    _python(
-        _P.TEARDOWN,
-        _C10D,
-        "destroy_process_group|_shutdown_backend|_abort_process_group|_shutdown.*"
-    ),
-    _python(_P.TEARDOWN, r"threading\.py$", "_shutdown"),
-    _python(_P.TEARDOWN, r"multiprocessing/util\.py$", "_exit_function"),
-    _python(_P.COLLECTIVE, _C10D),
-    _python(_P.COLLECTIVE, r"torch/distributed/(?:c10d_logger|_functional_collectives)\.py$"),
-    _python(_P.COLLECTIVE, r"torch/distributed/nn/functional\.py$"),
-    _python(_P.COLLECTIVE, r"deepspeed/comm/\w+\.py$"),
-    _python(_P.COLLECTIVE, r"horovod/|mpi4py/"),
-    _python(
-        _P.DEVICE, r"torch/(?:cuda|xpu|npu|hpu|mtia|musa|accelerator)/", "synchronize|wait|query"
-    ),
-    _python(_P.DEVICE, r"torch/_tensor\.py$", "item|cpu|tolist|__bool__|__float__|__int__"),
-    _python(_P.DEVICE, r"torch/autograd/(?:graph|__init__)\.py$", "_engine_run_backward|backward"),
-    _python(_P.DATA, r"torch/utils/data/_utils/worker\.py$", "_worker_loop"),
-    _python(_P.DATA, r"torch/utils/data/|torchdata/|webdataset/|litdata/|nvidia/dali/|ffcv/"),
-    _python(_P.DATA, r"streaming/base/|datasets/(?:iterable_dataset|arrow_dataset)\.py$"),
-    _python(_P.DATA, r"", r"\w{0,40}prefetch\w{0,40}|next_batch|get_batch|fetch_batch"),
-    _python(_P.CHECKPOINT, r"torch/serialization\.py$|torch/distributed/checkpoint/|safetensors/"),
-    _python(_P.CHECKPOINT, r"shutil\.py$", "copy.*|_copy.*|move|rmtree|_fastcopy.*"),
-    _python(
-        _P.CHECKPOINT, r"", r"\w{0,20}(?:save|load|write)_(?:\w{0,20}_)?checkpoint\w{0,20}|fsync"
-    ),
-    _python(
-        _P.COMPILE,
-        r"torch/_inductor/(?:async_compile|codecache|compile_fx|graph|scheduler|codegen/|select_alg)",
-    ),
-    _python(_P.COMPILE, r"torch/_inductor/compile_worker/|triton/(?:compiler|backends)/"),
-    _python(_P.COMPILE, r"triton/runtime/(?:build|autotuner)\.py$", "_build|_bench|benchmark"),
-    _python(
-        _P.COMPILE, r"torch/_dynamo/(?:symbolic_convert|output_graph|bytecode_transformation)\.py$"
-    ),
-    _python(_P.COMPILE, r"torch/utils/cpp_extension\.py$"),
-    _python(_P.BREAKPOINT, r"(?:bdb|pdb|ipdb)\.py$|ipdb/|IPython/|debugpy/|pydevd"),
-    _python(_P.LOGGING, r"logging/(?:__init__|handlers)\.py$|loguru/|wandb/|mlflow/|tensorboard/"),
-    _python(_P.IMPORT, r"<frozen importlib|importlib/", inner=True),
-    _python(_P.IDLE, r"asyncio/(?:base_events|runners)\.py$", "_run_once", inner=True),
-    _python(_P.SUBPROCESS, r"subprocess\.py$", inner=True),
-    _python(_P.SUBPROCESS, r"os\.py$", "system|waitpid", inner=True),
-    _python(
-        _P.NETWORK,
-        r"(?:socket|ssl)\.py$|http/|urllib/|urllib3/|requests/|boto3/|botocore/|s3transfer/|s3fs/"
-        r"|fsspec/|aiohttp/|gcsfs/|google/|azure/|httpx/|httpcore/|huggingface_hub/|paramiko/"
-        r"|redis/|pymongo/|grpc/|smart_open/",
-        inner=True,
-    ),
-    _python(
-        _P.FILES,
-        r"(?:pathlib|tarfile|gzip|zipfile|lzma|bz2|codecs|mmap|pickle|glob|_io)\.py$|pyarrow/|h5py/"
-        r"|zarr/|lmdb/|PIL/|numpy/lib/",
-        inner=True,
-    ),
-    _python(
-        _P.LOCK, r"threading\.py$", "wait|acquire|join|_wait_for_tstate_lock|__enter__", inner=True
-    ),
-    _python(_P.LOCK, r"concurrent/futures/|queue\.py$|filelock/|portalocker/", inner=True),
-    _python(_P.LOCK, r"multiprocessing/(?:synchronize|queues|connection|pool|popen)", inner=True),
-    _native(
-        _P.GIL, r"^(?:take_gil|PyGILState_Ensure|PyEval_(?:Restore|Acquire)Thread)|gil_scoped_acq"
-    ),
-    _native(
-        _P.NCCL_INIT,
-        r"ncclCommInit|ncclCommSplit|^bootstrap|ncclTransport\w*Setup|socketPollConnect|initTransports",
-    ),
-    _native(_P.STORE, r"c10d::\w*Store::|tcputil::"),
-    _native(_P.TEARDOWN, r"~ProcessGroup|Py_FinalizeEx|wait_for_thread_shutdown|exit_handlers"),
-    _native(
-        _P.DEVICE,
-        r"(?:cuda|cu|hip)(?:Stream|Event|Device|Ctx)Synchronize|_local_scalar_dense"
-        r"|(?:cuda|cu|hip|ncclL|hipModuleL)\w{0,12}aunchKernel|(?:cuda|hip)Memcpy|THPVariable_item",
-    ),
-    _native(
-        _P.COLLECTIVE,
-        r"^nccl(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|Send|Recv|GroupEnd)|^gloo::"
-        r"|c10d::ops::|c10d::ProcessGroup(?:NCCL|Gloo)?::\w|c10d::\w*Work\w*::(?:wait|synchronize)"
-        r"|WorkNCCL::|^ncclDevKernel",
-    ),
-    _native(_P.GC, r"gc_collect|deduce_unreachable|subtract_refs|visit_decref|collect_generations"),
-    _native(_P.CHECKPOINT, r"^f(?:data)?sync$"),
-    _native(_P.SLEEP, r"nanosleep$|^u?sleep$|^time_sleep$", inner=True),
-)  # fmt: skip
-# Calls of Python itself, as a debugger without its own commands for Python shows them: below them
-# stands the C library, which everything waits in.
-_OF_PYTHON: Final = (
-    _native(
-        _P.LOCK,
-        r"^(?:PyThread_acquire_lock|r?lock_PyThread_acquire|rlock_acquire|acquire_timed|_?PyMutex_Lock"
-        r"|_?PySemaphore_Wait|_PyParkingLot_Park|simplequeue_get|_queue_SimpleQueue_get"
-        r"|thread_PyThread_join|ThreadHandle_join|select_(?:e?poll|select))",
-    ),
-    _native(_P.NETWORK, r"^(?:sock_(?:recv|send|connect|accept)|_ssl__SSLSocket|internal_connect)"),
-    _native(_P.SUBPROCESS, r"^os_(?:waitpid|wait4|waitid|system)"),
-    _native(
-        _P.FILES,
-        r"^(?:os_(?:read|pread|write|open|l?stat|scandir|listdir|ftruncate)"
-        r"|_io_\w{1,40}_(?:read|readinto|readall|readline|write|flush)|_io_open)",
-    ),
-    _native(_P.SLEEP, r"^(?:pysleep|time_sleep)$"),
-)
-_PYTHON_RULES: Final = tuple(one for one in _RULES if not one.native)
-_NATIVE_RULES: Final = tuple(one for one in _RULES if one.native)
-# Of the kernel: "nfs_wait_bit_killable", "rpc_wait_bit_killable", "ptlrpc_queue_wait", "ll_fsync"
-KERNEL_STORAGE: Final = compile_re(
-    r"^(?:_*nfs\d?_|rpc_|_*rpc_|ptlrpc|ll_|cl_sync|osc_|gpfs|cxi_|fuse_|request_wait_answer|ceph_"
-    r"|cifs_|smb2?_|io_schedule|wait_on_page|folio_wait|xfs_|ext4_|jbd2_|blk_)"
-)
-# Frameworks between the job's code and its device.
-_DISPATCHES: Final = compile_re(
-    r"^(?:torch|triton|transformer_engine|flash_attn|apex|deepspeed/ops|torchvision)/"
-)
+_PYTHON_RULES: Final = _load_rules("python", "^(?:{})$")
+_NATIVE_RULES: Final = _load_rules("native")
+_PYTHON_CALLS: Final = _load_rules("call")
+KERNEL_STORAGE: Final = compile_re("".join(PROGRAMS["frames"]["storage"]))
+_DISPATCHES: Final = compile_re(PROGRAMS["frames"]["dispatches"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +107,7 @@ def find_point(frames: Sequence[StackFrame]) -> PointFound:
     reached_own = False
     for at, frame in enumerate(frames):
         reached_own = reached_own or (not is_library(frame) and frame.function != "<module>")
-        rule = _find_rule(frame)
+        rule = _find_rule(frame.function, frame.filename, frame.native)
         if rule is None:
             continue
         if not rule.inner:
@@ -250,20 +126,16 @@ def find_point(frames: Sequence[StackFrame]) -> PointFound:
 def _find_python_call(frames: Sequence[StackFrame]) -> PointFound | None:
     """What a thread of which no frame of Python is shown waits for in a call of Python's own."""
     for at, frame in enumerate(frames):
-        for rule in _OF_PYTHON:
+        for rule in _PYTHON_CALLS:
             if rule.fits(get_bare_name(frame), ""):
                 return PointFound(rule.point, at, frame)
     return None
 
 
-def _find_rule(frame: StackFrame) -> _PointRule | None:
-    """The first rule that a frame fits."""
-    return _match_rule(frame.function, frame.filename, frame.native)
-
-
 # Thousands of ranks have the same few hundred frames.
 @lru_cache(maxsize=65_536)
-def _match_rule(function: str, filename: str, is_native: bool) -> _PointRule | None:
+def _find_rule(function: str, filename: str, is_native: bool) -> _PointRule | None:
+    """The first rule that a frame fits."""
     name, file = get_bare_name(StackFrame(function, native=is_native)), shorten_file(filename)
     rules = _NATIVE_RULES if is_native else _PYTHON_RULES
     return next((rule for rule in rules if rule.fits(name, file)), None)

@@ -6,11 +6,12 @@ for in its own process (the thread that holds the interpreter's lock) or beside 
 worker) is named instead of the wait.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.live.stacks.normalise import (
+    PROGRAMS,
     get_bare_name,
     is_library,
     own_frames,
@@ -28,8 +29,8 @@ from triage.domain.live.look import Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
 
 _OF_A_WORKER: Final = "_worker_loop"
-# The debug server's own threads answer the question that made the stack.
-_OF_THE_SERVER: Final = ("c10d::control_plane", "httplib::", "tracebackHandler")
+_OF_THE_SERVER: Final = tuple(PROGRAMS["threads"]["of_the_server"])
+_FOR_A_THREAD: Final[Mapping[str, str]] = PROGRAMS["threads"]["for_a_thread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +118,6 @@ def main_thread(threads: Sequence[ThreadStack]) -> ThreadStack | None:
         if thread.frames and thread.frames[-1].function == "<module>":
             return thread
     return threads[0] if len(threads) == 1 else None
-
-
-# Where a main thread waits for another one to be done: Ray Train, notebooks and executors run the
-# training in a thread of its own.
-_FOR_A_THREAD: Final = {
-    "join": "threading.py",
-    "_wait_for_tstate_lock": "threading.py",
-    "result": "concurrent/futures/_base.py",
-}
 
 
 def _says_nothing(thread: ThreadStack) -> bool:

@@ -1,40 +1,16 @@
 """A stack in words: what a rank is in, and the line to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import is_library, shorten_file
+from triage.analysis.live.stacks.normalise import PROGRAMS, is_library, shorten_file
 from triage.analysis.live.stacks.program_points import ProgramPoint
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
+from triage.domain.report import Because
 
-_P: Final = ProgramPoint
-# Behind "stopped": the same for one rank and for many.
-_WORDS: Final = {
-    _P.COLLECTIVE: "in a collective called at {line}",
-    _P.DEVICE: "waiting for the device at {line}",
-    _P.STORE: "where the ranks meet (rendezvous or a new group), called at {line}",
-    _P.NCCL_INIT: "in the set-up of a communicator, called at {line}",
-    _P.DATA: "in the data loader, called at {line}",
-    _P.CHECKPOINT: "in reading or writing a checkpoint at {line}",
-    _P.STORAGE: "in the kernel, in uninterruptible sleep in {line}: a file system does not answer",
-    _P.COMPILE: "compiling, called at {line}",
-    _P.GIL: "waiting for the interpreter's lock (GIL) at {line}",
-    _P.LOCK: "waiting for a lock, thread or queue at {line}",
-    _P.GC: "in the garbage collector at {line}",
-    _P.LOGGING: "writing a log at {line}",
-    _P.IMPORT: "importing a module at {line}",
-    _P.SLEEP: "sleeping at {line}",
-    _P.BREAKPOINT: "at a debugger's prompt, a person's breakpoint, at {line}",
-    _P.FILES: "reading or writing a file at {line}",
-    _P.NETWORK: "in network input or output at {line}",
-    _P.SUBPROCESS: "waiting for a program it started at {line}",
-    _P.TEARDOWN: "shutting down while its peers are in a step, at {line}",
-    _P.DISPATCH: "in torch, called at {line}",
-    _P.CODE: "in {line}, outside any collective",
-    _P.STOPPED: "by a signal or a debugger (state T), at {line}",
-    _P.GONE: "and ended: its process is a zombie",
-}
+_WORDS: Final[Mapping[str, str]] = PROGRAMS["words"]
+_WORKER_WORDS: Final[Mapping[str, str]] = PROGRAMS["worker_words"]
 _MAX_NAME: Final = 80
 
 
@@ -71,21 +47,23 @@ def describe_where(stack: RankStack) -> str:
     """What a rank is in, behind the word ``stopped``."""
     line = get_line(stack) or "an unknown place"
     if stack.worker is not None:
-        what = _WORKERS.get(stack.worker.found.point, "")
+        what = _WORKER_WORDS.get(stack.worker.found.point, "")
         return f"in {line}{what} of a data-loader worker, for which it waits"
     if stack.holder:
         return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
-    if stack.point is _P.DATA and stack.found.told_by in stack.frames[: stack.found.at or 0]:
+    if (
+        stack.point is ProgramPoint.DATA
+        and stack.found.told_by in stack.frames[: stack.found.at or 0]
+    ):
         return f"in {line}, on the way to its next batch"
     return _WORDS.get(stack.point, "at {line}").format(line=line)
 
 
-_WORKERS: Final = {
-    _P.NETWORK: ", in network input or output,",
-    _P.FILES: ", in reading a file,",
-    _P.LOCK: ", waiting for a lock,",
-    _P.SUBPROCESS: ", waiting for a program it started,",
-}
+def explain_stack(detector: str, stack: RankStack, verb: str) -> Because:
+    """A reason of a claim: who stands where, with the line that shows it."""
+    shown = stack.worker or stack
+    text = f"{describe_who(stack)} {verb} {describe_where(stack)}"
+    return Because(detector, text, shown.artifact, shown.line)
 
 
 def describe_who(stack: RankStack) -> str:

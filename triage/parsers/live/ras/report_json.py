@@ -13,17 +13,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
-from triage.parsers.live.foreign_values import get_count
-from triage.parsers.live.ras.report_text import MAX_RANKS, NO_PROOF, number
+from triage.parsers.live.foreign_values import (
+    get_count,
+    get_json_object,
+    iterate_decoded,
+    limit_text,
+    make_stamp,
+)
+from triage.parsers.live.ras.report_text import MAX_RANKS, NO_PROOF, parse_ras_process
 
 _COMMUNICATORS: Final = compile_re(r'"communicators"\s*:\s*\[')
 _OWN_KEYS: Final = compile_re(
@@ -35,10 +41,16 @@ _HASH: Final = compile_re(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"
 _SIZE: Final = compile_re(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
 _RANKS: Final = compile_re(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
 _TIMESTAMP: Final = compile_re(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
+_HASH_TEXT: Final = compile_re(r"(?:0[xX])?[0-9a-fA-F]{1,16}")
 _MORE: Final = compile_re(r"[\s,]{0,400}")
 _MAX_COUNT: Final = 1 << 63
 _IN_PROGRESS: Final = 7
 _REMOTE: Final = 6
+# What the report says of a rank that gave no data, the worst first.
+_FLAGS: Final = (
+    ("considered_dead", Presence.DEAD, ReplyKind.UNREACHABLE, "considered dead"),
+    ("unresponsive", Presence.UNRESPONSIVE, ReplyKind.SILENT, "unresponsive"),
+)
 # ncclResult_t, in the words of RAS's own text.
 _ERRORS: Final = {
     1: "Unhandled CUDA error",
@@ -93,7 +105,8 @@ def _cut_report(text: str) -> dict[str, Any]:
             "size": int(size[1]) if size is not None else None,
         }
         for listed in _RANKS.finditer(part):
-            found.setdefault(listed[1], list(_iterate_listed_objects(part, listed.end())))
+            members = iterate_decoded(part, _MORE, listed.end())
+            found.setdefault(listed[1], [member for member, _, _ in members])
         communicators.append(found)
     stamp = _TIMESTAMP.search(text, 0, 4000)
     return {
@@ -101,21 +114,6 @@ def _cut_report(text: str) -> dict[str, Any]:
         "communicators": communicators,
         "cut": True,
     }
-
-
-def _iterate_listed_objects(text: str, place: int) -> Iterator[Any]:
-    """The objects of a list that may break off."""
-    decoder = json.JSONDecoder()
-    while True:
-        found = _MORE.match(text, place)
-        place = found.end() if found is not None else place
-        if not text.startswith("{", place):
-            return
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return
-        yield value
 
 
 def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
@@ -171,15 +169,14 @@ class _MemberReader:
 
     def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
         """One communicator; None where it has no hash."""
-        key = _parse_hash(raw.get("hash"))
-        if key is None:
+        if not _HASH_TEXT.fullmatch(limit_text(raw.get("hash"))):
             return None
         size = get_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
         for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
             values = raw.get(listed)
             for value in values if isinstance(values, list) else ():
-                member = read(value) if isinstance(value, dict) else None
+                member = read(get_json_object(value))
                 wrong = member is None or member.rank in found or self.num_ranks >= MAX_RANKS
                 if member is None or wrong or (size is not None and member.rank >= size):
                     self.left_out += 1
@@ -187,22 +184,19 @@ class _MemberReader:
                 found[member.rank] = member
                 self.num_ranks += 1
         return Communicator(
-            key,
+            int(raw["hash"], 16),
             size if size is not None else len(found),
             tuple(found[rank] for rank in sorted(found)),
         )
 
     def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank that answered."""
-        rank = get_count(raw.get("rank"), MAX_RANKS)
+        rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
-        state = raw.get("status")
-        state = state if isinstance(state, dict) else {}
-        counts = raw.get("collective_counts")
         launched = {
             str(name).lower()[:40]: count
-            for name, value in (counts.items() if isinstance(counts, dict) else ())
+            for name, value in get_json_object(raw.get("collective_counts")).items()
             if (count := get_count(value, _MAX_COUNT)) is not None
         }
         error, remote = _find_rank_error(state)
@@ -217,44 +211,26 @@ class _MemberReader:
 
     def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
         """A rank of which the report has no data."""
-        rank = get_count(raw.get("rank"), MAX_RANKS)
+        rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
-        state = raw.get("status")
-        state = state if isinstance(state, dict) else {}
         process = self.process(raw)
-        presence = Presence.MISSING
-        if state.get("considered_dead") is True:
-            presence = Presence.DEAD
-        elif state.get("unresponsive") is True:
-            presence = Presence.UNRESPONSIVE
-        if presence is not Presence.MISSING and process.pid is not None:
-            dead = presence is Presence.DEAD
-            kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
-            words = "considered dead" if dead else "unresponsive"
-            self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
-        return CommunicatorRank(rank, process, presence)
+        for flag, presence, kind, words in _FLAGS:
+            if state.get(flag) is True:
+                if process.pid is not None:
+                    self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
+                return CommunicatorRank(rank, process, presence)
+        return CommunicatorRank(rank, process, Presence.MISSING)
 
     def process(self, raw: Mapping[str, Any]) -> Process:
         """Who manages a rank."""
-        host = raw.get("host")
+        host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
         host = host[:256] if isinstance(host, str) and host else None
-        pid = get_count(raw.get("pid"), 1 << 31)
-        gpu, nvml = (
-            get_count(raw.get("cuda_dev"), 1 << 16),
-            get_count(raw.get("nvml_dev"), 1 << 16),
-        )
+        gpu, nvml = (get_count(raw.get(key), 1 << 16) for key in ("cuda_dev", "nvml_dev"))
         key = (host, pid, gpu, nvml)
         if key not in self.processes:
             self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
         return self.processes[key]
-
-
-def _parse_hash(value: object) -> int | None:
-    """A hash as a number, however it is padded."""
-    if isinstance(value, str) and re.fullmatch(r"(?:0[xX])?[0-9a-fA-F]{1,16}", value):
-        return int(value, 16)
-    return None
 
 
 def _find_worst_status(state: Mapping[str, Any]) -> str | None:
@@ -275,13 +251,10 @@ def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
     return None, False
 
 
-_SECOND_NS = 1_000_000_000
-
-
 def parse_ras_stamp(text: object) -> Stamp:
     """``2026-03-14 02:41:07`` as a stamp without a zone; none for anything else.
 
-    >>> stamp_of("1970-01-01 00:00:01").wall_ns
+    >>> parse_ras_stamp("1970-01-01 00:00:01").wall_ns
     1000000000
     """
     if not isinstance(text, str) or len(text) > 40:
@@ -290,9 +263,7 @@ def parse_ras_stamp(text: object) -> Stamp:
         moment = datetime.fromisoformat(text.strip()[:19]).replace(tzinfo=UTC)
     except ValueError:
         return NO_STAMP
-    if not 1970 <= moment.year < 2200:
-        return NO_STAMP
-    return Stamp(wall_ns=int(moment.timestamp()) * _SECOND_NS, error_ns=_SECOND_NS)
+    return make_stamp(moment) if 1970 <= moment.year < 2200 else NO_STAMP
 
 
 # OK / SERVER PROTOCOL 2 / CLIENT PROTOCOL 2 / SET FORMAT json / TIMEOUT 5 / VERBOSE STATUS
@@ -307,7 +278,7 @@ _MAX_LINES: Final = 16
 def find_report_start(text: str) -> int:
     r"""Where a report begins behind the lines of the protocol.
 
-    >>> behind_protocol("OK\nSERVER PROTOCOL 2\nNCCL version")
+    >>> find_report_start("OK\nSERVER PROTOCOL 2\nNCCL version")
     21
     """
     place = 1 if text.startswith("\ufeff") else 0
@@ -334,7 +305,7 @@ _EVENT_LINE: Final = compile_re(
     r"(?P<more>[,\d]{0,200})(?: \(NVML (?P<nvml>\d{1,5})[,\d]{0,200}\))?)?(?P<details>[^\n]{0,300})"
 )
 _JSON_EVENT: Final = compile_re(r'"event"\s{0,20}:\s{0,20}"PEER_[A-Z_]{2,40}"')
-_OBJECT: Final = compile_re(r"\{")
+_UP_TO_OBJECT: Final = compile_re(r"[^{]*")
 
 _KINDS: Final = {
     "PEER_DEAD": ReplyKind.UNREACHABLE,
@@ -399,52 +370,32 @@ def _iterate_text_events(text: str) -> Iterator[_Event]:
         end = len(text) if end < 0 else end
         found = _EVENT_LINE.match(text, start, min(end, start + 2000))
         if found is not None:
-            process = Process()
-            if found["pid"] is not None:
-                gpu = None if found["more"] else number(found["gpu"])
-                nvml = None if gpu is None or found["nvml"] is None else number(found["nvml"])
-                pid = number(found["pid"])
-                process = Process(host=found["host"], pid=pid, gpu=gpu, nvml_gpu=nvml)
-            yield found["time"], found["event"], process, found["details"].strip(), line
+            process, details = parse_ras_process(found), found["details"].strip()
+            yield found["time"], found["event"], process, details, line
         start = end + 1
 
 
 def _iterate_json_events(text: str) -> Iterator[_Event]:
     """(time, event, process, details, None) of each object; a stream may break off."""
-    decoder = json.JSONDecoder()
-    place = 0
-    for _ in range(_MAX_EVENTS):
-        found = _OBJECT.search(text, place)
-        if found is None:
-            return
-        try:
-            value, place = decoder.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            return
+    for value, _, _ in islice(iterate_decoded(text, _UP_TO_OBJECT), _MAX_EVENTS):
         if isinstance(value, dict) and isinstance(value.get("event"), str):
             time = value.get("timestamp")
-            details = value.get("details")
             yield (
                 time[:40] if isinstance(time, str) else None,
                 value["event"][:60],
-                _make_process(value.get("peer")),
-                " ".join(details.split())[:200] if isinstance(details, str) else "",
+                _make_process(get_json_object(value.get("peer"))),
+                limit_text(value.get("details"))[:200],
                 None,
             )
 
 
-def _make_process(peer: Any) -> Process:
+def _make_process(peer: Mapping[str, Any]) -> Process:
     """Who an event speaks of; nobody where it names an address alone."""
-    if not isinstance(peer, dict) or not isinstance(peer.get("host"), str):
-        return Process()
-    pid = get_count(peer.get("pid"), 1 << 31)
-    if pid is None:
-        return Process()
-    numbers = {}
-    for key in ("cuda_devs", "nvml_devs"):
-        listed = peer.get(key)
-        lone = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
-        numbers[key] = lone if isinstance(lone, int) and 0 <= lone < 1 << 16 else None
-    return Process(
-        host=peer["host"][:256], pid=pid, gpu=numbers["cuda_devs"], nvml_gpu=numbers["nvml_devs"]
+    host, pid = peer.get("host"), get_count(peer.get("pid"), 1 << 31)
+    if not isinstance(host, str) or pid is None:
+        return UNKNOWN_PROCESS
+    gpu, nvml = (
+        get_count(listed[0], 1 << 16) if isinstance(listed, list) and len(listed) == 1 else None
+        for listed in (peer.get("cuda_devs"), peer.get("nvml_devs"))
     )
+    return Process(host=host[:256], pid=pid, gpu=gpu, nvml_gpu=nvml)

@@ -1,4 +1,13 @@
-"""A communicator while what a report says of its members is put together."""
+"""The text that ``ncclras`` prints: a table of communicators, then what is odd about some.
+
+It lists ranks of small groups only, so that where most ranks are behind, those that it lists are
+the ones ahead: the counts say it, and never the list. Sample::
+
+    #1-0 (5e2b7741c09fd3a8) MISMATCH
+      Communicator ranks have different AllGather operation counts
+      7 ranks have launched up to operation 88202
+      Rank 5 has launched up to operation 88201 -- GPU 5 managed by process 48206 on node 10.0.0.1
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +20,11 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
+from triage.parsers.live.foreign_values import parse_whole_number
 
 # The largest communicator that is believed, and the most members that are kept of a report.
 MAX_RANKS: Final = 1 << 20
 _REMOTE: Final = "remote process error"
-_MAX_DIGITS: Final = 18
 
 
 # All ranks have launched the same: a hang on the device, or in what is not counted, looks alike.
@@ -25,12 +34,9 @@ NO_PROOF: Final = (
 )
 
 
-def number(text: str) -> int | None:
-    """The number that a word is; None for anything else, and for more digits than a counter has."""
-    word = text.strip()
-    if not word.isascii() or not word.isdecimal() or len(word) > _MAX_DIGITS:
-        return None
-    return int(word)
+def _is_remote(error: str | None) -> bool:
+    """Whether an error only tells of a peer's."""
+    return (error or "").lower() == _REMOTE
 
 
 def normalize_error(text: str) -> str | None:
@@ -74,17 +80,6 @@ class CommunicatorParts:
     groups: list[Group] = field(default_factory=list)
     group: Group | None = None
     contradictions: int = 0
-
-    def begin_group(
-        self, topic: str, num_ranks: int, count: int | None, status: str | None, error: str | None
-    ) -> None:
-        """A line that speaks of several ranks; those listed below it are its members."""
-        self.group = Group(topic, num_ranks, count, status, error and normalize_error(error))
-        self.groups.append(self.group)
-
-    def end_group(self) -> None:
-        """No rank below belongs to the last group."""
-        self.group = None
 
     def add_to_group(self, rank: int, process: Process, line: int) -> None:
         """A rank listed below a line that says what its group has in common."""
@@ -147,7 +142,7 @@ class CommunicatorParts:
                 None,
                 one.status,
                 one.error,
-                (one.error or "").lower() == _REMOTE,
+                _is_remote(one.error),
                 one.line,
             )
             for rank, one in sorted(self.members.items())
@@ -171,39 +166,30 @@ class CommunicatorParts:
         unlisted = [one for one in self.groups if not one.listed]
         if not unlisted and len(self.members) >= self.size:
             return None
-        counts: dict[str, int] = {}
-        for one in unlisted:
-            if one.count is not None and one.topic:
-                counts[one.topic] = min(one.count, counts.get(one.topic, one.count))
-        statuses = {one.status for one in unlisted} - {None}
-        status = "init" if "init" in statuses else next(iter(sorted(filter(None, statuses))), None)
+        counts = {topic: min(levels) for topic, levels in self.unlisted().items()}
+        statuses = sorted({one.status for one in unlisted if one.status is not None})
         errors = [one.error for one in unlisted if one.error is not None]
-        error = next((one for one in errors if one.lower() != _REMOTE), next(iter(errors), None))
+        error = next((one for one in errors if not _is_remote(one)), next(iter(errors), None))
         return CommunicatorRank(
             -1,
             UNKNOWN_PROCESS,
             launched=counts or None,
-            status=status,
+            status="init" if "init" in statuses else next(iter(statuses), None),
             error=error,
-            remote_error=(error or "").lower() == _REMOTE,
+            remote_error=_is_remote(error),
             line=self.line,
         )
 
     def notes(self) -> list[str]:
         """What the reader should know of it."""
         found = []
-        for topic in sorted({one.topic for one in self.groups if one.count is not None}):
-            least = min(one.count or 0 for one in self.groups if one.topic == topic)
+        for topic, levels in sorted(self.unlisted().items()):
+            least = min(levels)
             counts = [one.launched[topic] for one in self.members.values() if topic in one.launched]
-            unlisted = [
-                one
-                for one in self.groups
-                if one.topic == topic and not one.listed and one.count == least
-            ]
-            if unlisted and min(counts, default=least + 1) > least:
+            if min(counts, default=least + 1) > least:
                 found.append(
-                    f"communicator {self.hash:016x}: {unlisted[0].num_ranks} ranks are behind and"
-                    " RAS does not list them (what it lists is ahead): ask for JSON, or verbosely"
+                    f"communicator {self.hash:016x}: {levels[least]} ranks are behind and RAS does"
+                    " not list them (what it lists is ahead): ask for JSON, or verbosely"
                 )
         if self.contradictions:
             found.append(
@@ -212,16 +198,6 @@ class CommunicatorParts:
             )
         return found
 
-
-# The text that ``ncclras`` prints: a table of communicators, then what is odd about some.
-#
-# It lists ranks of small groups only, so that where most ranks are behind, those that it lists are
-# the ones ahead: the counts say it, and never the list. Sample::
-#
-#     #1-0 (5e2b7741c09fd3a8) MISMATCH
-#       Communicator ranks have different AllGather operation counts
-#       7 ranks have launched up to operation 88202
-#       Rank 5 has launched up to operation 88201 -- GPU 5 managed by process 48206 on node 10.0.0.1
 
 # The title stands within this much of the beginning; what a shell printed may stand before it.
 _HEAD_CHARS: Final = 4096
@@ -269,7 +245,7 @@ _PRESENCES: Final = {
     ReplyKind.UNREACHABLE: Presence.DEAD,
     ReplyKind.SILENT: Presence.UNRESPONSIVE,
 }
-_STATUSES: Final = {"init": "init", "running": "running", "finalize": "finalize", "abort": "abort"}
+_STATUSES: Final = frozenset({"init", "running", "finalize", "abort"})
 
 
 def is_ras_text(text: str) -> bool:
@@ -379,44 +355,40 @@ class _TextReport:
         if found := _RANK.match(line):
             self.read_rank(part, found, place)
         elif found := _RANKS.match(line):
-            part.begin_group(
-                self.topic,
-                int(found["ranks"]),
-                _count_in(found),
-                _get_rank_status(found),
-                found["error"],
-            )
+            count, status, error = _parse_state(found)
+            ranks = parse_whole_number(found["ranks"]) or 0
+            part.group = Group(self.topic, ranks, count, status, error)
+            part.groups.append(part.group)
         elif found := _DIFFERENT.match(line):
             word = found[1].lower()
             self.topic = "all" if word == "collective" else word
-            part.end_group()
+            part.group = None
         elif found := _MISSING.match(line):
             for word in found[1].replace("-", ",").split(",")[:10_000]:
-                rank = number(word)
+                rank = parse_whole_number(word)
                 if rank is not None:
                     part.add(rank, Process(), Presence.MISSING, line=place)
         elif line.strip():
-            part.end_group()
+            part.group = None
 
     def read_tables(self, line: str) -> None:
         if found := _GROUP_ROW.match(line):
-            group, size = number(found[1]), number(found[5].rpartition("-")[2])
+            group, size = (
+                parse_whole_number(found[1]),
+                parse_whole_number(found[5].rpartition("-")[2]),
+            )
             if group is not None and size is not None and len(self.sizes) < 1_000_000:
                 self.sizes[group] = size
         elif found := _JOB_ROW.match(line):
-            self.per_node = number(found[2].rpartition("-")[2])
-            self.num_gpus = number(found[5])
+            self.per_node = parse_whole_number(found[2].rpartition("-")[2])
+            self.num_gpus = parse_whole_number(found[5])
 
     def read_process(self, line: str, place: int) -> None:
         """A process that does not answer."""
         found = _PROCESS.match(line)
         if found is None:
             return
-        gpu = None if found["more"] else number(found["gpu"])
-        nvml = None if found["more"] or found["nvml"] is None else number(found["nvml"])
-        process = Process(
-            host=found["host"][:256], pid=number(found["pid"]), gpu=gpu, nvml_gpu=nvml
-        )
+        process = parse_ras_process(found)
         dead = self.section == "DEAD"
         kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
         words = "considered dead" if dead else "sent no data in time"
@@ -426,42 +398,42 @@ class _TextReport:
             self.replies[key] = Reply(process, "ras", kind, words, place)
 
     def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
-        rank = number(found["rank"])
+        rank, process = parse_whole_number(found["rank"]), parse_ras_process(found)
         if rank is None:
             return
-        process = Process()
-        if found["pid"] is not None:
-            nvml = None if found["nvml"] is None else number(found["nvml"])
-            gpu, pid = number(found["gpu"]), number(found["pid"])
-            process = Process(host=found["host"][:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
         if self.section == "INCOMPLETE":
             part.add(rank, process, Presence.MISSING, line=place)
             return
-        count, status = _count_in(found), _get_rank_status(found)
+        count, status, error = _parse_state(found)
         if found["error"] is not None:
-            part.add(rank, process, error=normalize_error(found["error"]), line=place)
+            part.add(rank, process, error=error, line=place)
         elif count is not None or status is not None:
-            part.end_group()
-            part.add(
-                rank, process, counts=_map_topic_count(self.topic, count), status=status, line=place
-            )
+            part.group = None
+            counts = {self.topic: count} if self.topic and count is not None else None
+            part.add(rank, process, counts=counts, status=status, line=place)
         else:
             part.add_to_group(rank, process, place)
 
 
-def _map_topic_count(topic: str, count: int | None) -> dict[str, int] | None:
-    return None if count is None or not topic else {topic: count}
+def parse_ras_process(found: re.Match[str]) -> Process:
+    """The process that a line names, with its GPU where it has one alone; else an unknown one."""
+    named = found.groupdict()
+    if named["pid"] is None:
+        return UNKNOWN_PROCESS
+    lone = not named.get("more")
+    gpu = parse_whole_number(named["gpu"]) if lone else None
+    nvml = parse_whole_number(named["nvml"]) if lone else None
+    pid = parse_whole_number(named["pid"])
+    return Process(host=named["host"][:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
 
 
-def _count_in(found: re.Match[str]) -> int | None:
-    """How many operations a line says; 0 for none, None where it speaks of something else."""
-    if found["none"] is not None:
-        return 0
-    return None if found["count"] is None else number(found["count"])
-
-
-def _get_rank_status(found: re.Match[str]) -> str | None:
-    return _STATUSES.get((found["status"] or "").lower())
+def _parse_state(found: re.Match[str]) -> tuple[int | None, str | None, str | None]:
+    """(operations, status, error) as a line says them: 0 operations where it says that there are
+    none, None for what it does not speak of.
+    """
+    count = 0 if found["none"] is not None else parse_whole_number(found["count"])
+    status = (found["status"] or "").lower()
+    return count, status if status in _STATUSES else None, normalize_error(found["error"] or "")
 
 
 def _iterate_bounded_lines(text: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from typing import Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, make_frame, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 MARK: Final = "(most recent call first):"
@@ -186,12 +186,7 @@ def _parse_file_frame(line: str) -> StackFrame:
     line = clip_line(line)
     match = _FRAME.match(line)
     if match is not None:
-        number = match["line"]
-        return StackFrame(
-            shorten_name(match["name"]),
-            shorten_name(match["file"] or ""),
-            int(number) if number != "???" else None,
-        )
+        return make_frame(match)
     match = _BINARY.match(line)
     if match is not None:
         return StackFrame(
@@ -268,6 +263,4 @@ def _make_stack(
 @lru_cache(maxsize=8192)
 def _parse_traceback_frame(line: str) -> StackFrame | None:
     match = FRAME.match(line)
-    if match is None:
-        return None
-    return StackFrame(shorten_name(match["name"]), shorten_name(match["file"]), int(match["line"]))
+    return None if match is None else make_frame(match)

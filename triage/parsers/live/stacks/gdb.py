@@ -24,7 +24,7 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.faulthandler import FRAME as PYTHON_FRAME
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
+from triage.parsers.live.stacks.lines import clip_line, limit_frames, make_frame, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
 # 'Thread 3 (Thread 0x7f3fd27fc640 (LWP 51398) "pt_nccl_heartbt"):', "Thread 1 (LWP 5):"
@@ -90,25 +90,19 @@ class _Reader:
             return
         match = PYTHON_FRAME.match(clip_line(line))
         if match is not None:
-            frame = StackFrame(
-                shorten_name(match["name"]), shorten_name(match["file"]), int(match["line"])
-            )
-            self.own[-1][2].append(frame)
+            self.own[-1][2].append(make_frame(match))
         elif line.strip() == "Waiting for the GIL":
             self.own[-1][2].append(StackFrame("take_gil", native=True))
 
     def begin_thread(self, header: re.Match[str], number: int) -> None:
         """A thread begins; behind Thread 1 it is of another process."""
-        if self.own and (
-            (self.own[-1][0]["number"] == "1" and header["number"] != "1") or self.seen(header)
-        ):
-            self.end_process()
+        if self.own:
+            first, last = self.own[0][0]["number"], self.own[-1][0]["number"]
+            if header["number"] == first or (last == "1" and header["number"] != "1"):
+                self.end_process()
         if self.count < MAX_THREADS:
             self.count += 1
             self.own.append((header, number, []))
-
-    def seen(self, header: re.Match[str]) -> bool:
-        return self.own[0][0]["number"] == header["number"]
 
     def end_process(self) -> None:
         """Keep the threads of the process that was read."""
@@ -160,9 +154,7 @@ def _parse_gdb_frame(call: str) -> StackFrame:
 def _make_frame(call: str, filename: str, line: int | None) -> StackFrame:
     python = _IN_PYTHON.search(call)
     if python is not None:
-        return StackFrame(
-            shorten_name(python["name"]), shorten_name(python["file"]), int(python["line"])
-        )
+        return make_frame(python)
     return StackFrame(
         shorten_name(strip_arguments(call)), shorten_name(filename), line, native=True
     )

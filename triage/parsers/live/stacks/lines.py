@@ -1,5 +1,6 @@
 """The lines of a tool's output, without colours, and what is kept of a long one."""
 
+import re
 from typing import Final
 
 from triage.domain.live.stack import StackFrame
@@ -31,6 +32,16 @@ def split_clean_lines(text: str) -> list[str]:
 def shorten_name(text: str) -> str:
     """A name as it is kept: of a very long one the beginning."""
     return text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
+
+
+def make_frame(match: "re.Match[str]") -> StackFrame:
+    """A frame of Python by its ``name``, ``file`` and ``line``; what is no number is no line."""
+    line = match["line"]
+    return StackFrame(
+        shorten_name(match["name"]),
+        shorten_name(match["file"] or ""),
+        int(line) if line.isdecimal() else None,
+    )
 
 
 def clip_line(line: str) -> str:

@@ -16,7 +16,6 @@
 Several of these files stand in one below headings, or each in a file of its own.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,6 +23,7 @@ from typing import Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
+from triage.parsers.live.foreign_values import parse_whole_number
 from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
 from triage.parsers.live.stacks.py_spy import MAX_THREADS
 
@@ -39,23 +39,19 @@ FRAME: Final = compile_re(
 )
 # "State:	D (disk sleep)"
 STATUS: Final = compile_re(r"(Name|State|Tgid|Pid|PPid):\s+(.{0,200})")
+_KERNEL_NAME: Final = compile_re(r"\w[\w.]{1,100}")
 _FOLDER: Final = compile_re(r"(?:^|/)(\d{1,10})/(?:task/(\d{1,10})/)?[^/]*$")
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What the files of one thread say."""
+    """What the files of one thread say: rows of ``status``, the first line of each other file."""
 
     line: int
     pid: int | None = None
     tid: int | None = None
-    parent: int | None = None
-    group: int | None = None
-    name: str | None = None
-    state: str | None = None
-    waits_in: str | None = None
-    running: bool = False
-    command: str | None = None
+    status: dict[str, str] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
     frames: list[StackFrame] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
 
@@ -91,23 +87,25 @@ def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterat
         heading = HEADING.match(line)
         if heading is not None and (heading["mark"] or heading["path"] or heading["colon"]):
             what = heading["what"]
-            pid, tid = _parse_number(heading["pid"]), _parse_number(heading["tid"])
+            pid, tid = parse_whole_number(heading["pid"]), parse_whole_number(heading["tid"])
             if what in parts.seen or _differ(pid, parts.pid) or _differ(tid, parts.tid):
                 yield parts
                 parts = _Parts(number)
             parts.pid, parts.tid = pid or parts.pid, tid or parts.tid
             parts.seen.add(what)
         elif (status := STATUS.match(line)) is not None:
-            if status[1] == "Name" and "Name" in parts.seen:
+            if status[1] == "Name" and "Name" in parts.status:
                 yield parts
                 parts = _Parts(number)
-            parts.seen |= {"status", status[1]} if status[1] == "Name" else {"status"}
-            _take_status(parts, status[1], status[2].strip())
+            parts.seen.add("status")
+            parts.status[status[1]] = status[2].strip()
+            if status[1] == "Pid":
+                parts.tid = parse_whole_number(status[2])
         elif (frame := FRAME.match(line)) is not None:
             parts.seen.add("stack")
             parts.frames.append(StackFrame(frame["name"], frame["module"] or "", native=True))
         elif what and line.strip():
-            _take_word(parts, what, line.strip())
+            parts.words.setdefault(what, line.strip())
             parts.seen.add(what)
     yield parts
 
@@ -116,50 +114,28 @@ def _differ(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-def _take_status(parts: _Parts, name: str, value: str) -> None:
-    if name == "Name":
-        parts.name = shorten_name(value)
-    elif name == "State":
-        parts.state = value[:1] or None
-    elif name == "Tgid":
-        parts.group = _parse_number(value)
-    elif name == "Pid":
-        parts.tid = _parse_number(value)
-    else:
-        parts.parent = _parse_number(value)
-
-
-def _take_word(parts: _Parts, what: str, word: str) -> None:
-    if what == "wchan" and re.fullmatch(r"\w[\w.]{1,100}", word):
-        parts.waits_in = word
-    elif what == "syscall" and word == "running":
-        parts.running = True
-    elif what == "cmdline":
-        parts.command = shorten_name(" ".join(word.split("\x00")).strip())
-
-
-def _parse_number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 11 else None
-
-
 def _make_stack(parts: _Parts, asked: Process, pid: int | None, tid: int | None) -> ThreadStack:
     """The thread; a file that names no thread of a process is of its main one."""
+    status, words = parts.status, parts.words
     thread = parts.tid or tid
-    owner = parts.group or parts.pid or pid or thread or asked.pid
+    owner = parse_whole_number(status.get("Tgid")) or parts.pid or pid or thread or asked.pid
+    command = " ".join(words.get("cmdline", "").split("\x00")).strip()
+    waits_in = _KERNEL_NAME.fullmatch(words.get("wchan", ""))
+    state = status.get("State", "")[:1] or None
     return ThreadStack(
         Process(
             rank=asked.rank,
             host=asked.host,
             pid=owner,
-            parent_pid=parts.parent,
-            command=parts.command,
+            parent_pid=parse_whole_number(status.get("PPid")),
+            command=shorten_name(command) if "cmdline" in words else None,
         ),
         limit_frames(parts.frames),
-        parts.name,
+        shorten_name(status["Name"]) if "Name" in status else None,
         thread or owner,
         thread is None or thread == owner,
-        True if parts.running or parts.state == "R" else None,
-        state=parts.state,
-        waits_in=parts.waits_in,
+        True if words.get("syscall") == "running" or state == "R" else None,
+        state=state,
+        waits_in=waits_in[0] if waits_in else None,
         line=parts.line,
     )

@@ -16,7 +16,6 @@ processes, each below a line of dashes, ``--locals`` deeper lines, which are lef
 have no name, no colon and no frames: PyTorch's debug server's own have none.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from typing import Any, Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
-from triage.parsers.live.foreign_values import get_count
+from triage.parsers.live.foreign_values import get_count, get_json_object, iterate_decoded
 from triage.parsers.live.stacks.lines import clip_line, is_native_file, limit_frames, shorten_name
 
 # "Process 20640: /opt/venv/bin/python train.py"
@@ -151,24 +150,17 @@ _SEPARATOR: Final = compile_re(r"[\s,\[\]]*")
 
 def read_py_spy_json(text: str) -> tuple[list[ThreadStack], bool]:
     """The threads, and whether the text is whole; of arrays behind one another all threads."""
-    decoder = json.JSONDecoder()
     stacks: list[ThreadStack] = []
     line, place = 1, 0
-    while len(stacks) < MAX_THREADS:
-        separator = _SEPARATOR.match(text, place)
-        begin = separator.end() if separator is not None else place
+    for value, begin, end in iterate_decoded(text, _SEPARATOR):
         line += text.count("\n", place, begin)
-        if begin >= len(text):
-            return stacks, True
-        try:
-            value, end = decoder.raw_decode(text, begin)
-        except (ValueError, RecursionError):
-            return stacks, False
         if isinstance(value, dict) and isinstance(value.get("frames"), list):
             stacks.append(_read_json_stack(value, line))
         line += text.count("\n", begin, end)
         place = end
-    return stacks, True
+        if len(stacks) >= MAX_THREADS:
+            return stacks, True
+    return stacks, _SEPARATOR.fullmatch(text, place) is not None
 
 
 def _read_json_stack(value: dict[str, Any], line: int) -> ThreadStack:
@@ -192,8 +184,7 @@ def _read_json_stack(value: dict[str, Any], line: int) -> ThreadStack:
 
 def _read_process(value: dict[str, Any]) -> Process:
     """The process, with its command and its parent where ``--subprocesses`` tells them."""
-    info = value.get("process_info")
-    info = info if isinstance(info, dict) else {}
+    info = get_json_object(value.get("process_info"))
     command = info.get("command_line")
     above = info.get("parent")
     parent = above.get("pid") if isinstance(above, dict) else info.get("ppid")
