@@ -9,8 +9,7 @@ import pytest
 
 from triage.domain.category import Category
 from triage.domain.wire import convert_to_wire
-from triage.errors import UsageError
-from triage.statistics.estimate import Estimate, check_level
+from triage.statistics.estimate import Estimate
 
 SOME = Estimate(2.0, 1.0, 4.0, 7, "h")
 
@@ -24,12 +23,6 @@ def test_what_is_not_known_stays_so_and_infinity_is_no_bound() -> None:
     bound = Estimate(None, 0.0, 4.0, 0, "per h").falling(lambda x: 1 / x if x else math.inf, "h")
 
     assert (bound.value, bound.low, bound.high) == (None, 0.25, None)
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, -1.0])
-def test_a_level_that_is_none_is_refused(level: float) -> None:
-    with pytest.raises(UsageError):
-        check_level(level)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,11 @@ def told(ctx: Context, *rows: str, **given: Any) -> Imported:
     return imported(ctx, "\n".join([HEADER, *rows]), **given)
 
 
+def tally(found: Imported) -> tuple[int, int, int]:
+    """How many rows an import added, changed, and left as they were."""
+    return found.added, found.changed, found.unchanged
+
+
 def imported(ctx: Context, text: str, **given: Any) -> Imported:
     return import_exposure(ctx, io.BytesIO(text.encode()), **given)
 

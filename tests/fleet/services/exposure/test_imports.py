@@ -18,6 +18,7 @@ from tests.fleet.services.fleets import (
     record,
     row,
     service_on,
+    tally,
     told,
 )
 from triage.errors import Forbidden, TooLarge, UnknownFormat, Unprocessable, UsageError
@@ -79,7 +80,7 @@ def test_a_later_row_completes_an_earlier_one(ctx: Context) -> None:
     end = SACCT.replace(
         "RUNNING|2026-11-01T05:00:00|Unknown", "FAILED|2026-11-01T05:00:00|2026-11-01T09:00:00"
     )
-    assert imported(ctx, end).tally == (0, 1, 1)
+    assert tally(imported(ctx, end)) == (0, 1, 1)
     assert node_hours(record(ctx))["n4"] == 4
     again = imported(ctx, SACCT)
     assert (again.added, again.changed, again.unchanged) == (
@@ -112,25 +113,25 @@ def test_the_order_of_rows_does_not_matter(ctx: Context) -> None:
     rows = [text for file in FILES for text in file.split("\n")[1:]]
     imported(ctx, "\n".join([HEADER, *rows]))
     before = kept(ctx)
-    assert imported(ctx, "\n".join([HEADER, *reversed(rows)])).tally[:2] == (0, 0)
+    assert tally(imported(ctx, "\n".join([HEADER, *reversed(rows)])))[:2] == (0, 0)
     assert kept(ctx) == before
 
 
 def test_of_an_outage_the_end_comes_later(ctx: Context) -> None:
     header = "node,from,to,reason,cluster\n"
     still, over = f"n0,{at(1):%FT%TZ},,HBM,a\n", f"n0,{at(1):%FT%TZ},{at(5):%FT%TZ},,a\n"
-    assert imported(ctx, header + still).tally == (1, 0, 0)
-    assert imported(ctx, header + over).tally == (0, 1, 0)
-    assert imported(ctx, header + still).tally == (0, 0, 1)
+    assert tally(imported(ctx, header + still)) == (1, 0, 0)
+    assert tally(imported(ctx, header + over)) == (0, 1, 0)
+    assert tally(imported(ctx, header + still)) == (0, 0, 1)
     assert [(one[1], one[2]) for one in kept(ctx)] == [(at(5), "HBM")]
 
 
 def test_the_last_inventory_stands_and_takes_nothing_away(ctx: Context) -> None:
     told(ctx, row("1", 0, 1, nodes="n0"))
     header = "node,generation,rack,cluster\n"
-    assert imported(ctx, header + "n0,H100,r1,a\n").tally == (0, 1, 0)
-    assert imported(ctx, header + "n0,,r2,a\n").tally == (0, 1, 0)
-    assert imported(ctx, header + "n0,H100,r2,a\n").tally == (0, 0, 1)
+    assert tally(imported(ctx, header + "n0,H100,r1,a\n")) == (0, 1, 0)
+    assert tally(imported(ctx, header + "n0,,r2,a\n")) == (0, 1, 0)
+    assert tally(imported(ctx, header + "n0,H100,r2,a\n")) == (0, 0, 1)
     found = record(ctx)
     assert (found.generation, found.rack) == (("H100",), ("r2",))
 
@@ -138,13 +139,13 @@ def test_the_last_inventory_stands_and_takes_nothing_away(ctx: Context) -> None:
 def test_what_lies_in_the_future_is_refused_and_the_rest_is_kept(ctx: Context) -> None:
     text = "\n".join([HEADER, row("1", 10**6, None, "running"), row("2", 0, 10)])
     found = imported(ctx, text)
-    assert (found.tally.added, found.num_skipped) == (1, 1)
+    assert (found.added, found.num_skipped) == (1, 1)
     assert found.skipped[0].why.endswith("is in the future")
 
 
 def test_of_many_bad_rows_the_first_are_listed(ctx: Context) -> None:
     found = told(ctx, *["bad"] * 250, row("1", 0, 10))
-    assert (found.num_skipped, len(found.skipped), found.tally.added) == (250, 100, 1)
+    assert (found.num_skipped, len(found.skipped), found.added) == (250, 100, 1)
     assert found.notes == ["of 250 rows that were not read the first 100 are listed"]
 
 
@@ -180,7 +181,7 @@ def test_many_who_import_the_same_at_once_keep_it_once(ctx: Context) -> None:
     files = [rows, ends[::-1], rows[::-1], ends]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda file: told(ctx, *file), files * 2))
-    assert sum(one.tally.added for one in found) == 60
+    assert sum(one.added for one in found) == 60
     assert len(kept(ctx)) == 60
     assert node_hours(record(ctx))["n30"] == 10 * 5
 
