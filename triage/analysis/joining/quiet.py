@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.facts.of_the_job import is_behind
-from triage.analysis.facts.stop import JOB_KINDS, Stop
+from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, has_watchdog_timeout
 from triage.analysis.live.stacks.picture import StackPicture
@@ -19,8 +19,8 @@ from triage.analysis.progress.pace import format_seconds
 from triage.analysis.waiting.case import Case, describe_waiting, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Action, Category, Role, VerdictKind
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
-from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
+from triage.domain.evidence import KERNEL_KINDS, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank, format_utc
 from triage.domain.rank_digest import ISSUED_ALONE, RankDigest
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
@@ -46,7 +46,7 @@ def decide_without_suspects(sources: Sources, stop: Stop, placement: Placement) 
     if verdict is None and case is not None and not stop.trouble:
         verdict = _judge_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and (stop.job_seen or health in _WELL) and not stop.trouble:
-        verdict = _judge_logs(evidence, health, sentence, sources)
+        verdict = _judge_logs(evidence, health, sentence, sources, stop)
     return Decision(verdict or _make_unattributed_verdict(case, evidence, stop), (), Victims(), ())
 
 
@@ -320,12 +320,14 @@ def _describe_waits(case: Case) -> str:
     return text + " and none is named"
 
 
+# A job sets up for so long before its first step.
+_SETUP_S: Final = 600
 # What a course that was seen, an end in order, and no more than silence are worth.
 _WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
 
 
 def _judge_logs(
-    evidence: Sequence[Evidence], health: Health, sentence: str, sources: Sources
+    evidence: Sequence[Evidence], health: Health, sentence: str, sources: Sources, stop: Stop
 ) -> Verdict:
     """Logs of a job that nothing went wrong with, as far as they tell."""
     quiet = "No rank failed, none timed out and none was waited for"
@@ -341,6 +343,14 @@ def _judge_logs(
     if health is Health.MOVING_TO_THE_END and last is not None and _is_left(evidence, last):
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."
+    if health is Health.MOVING_TO_THE_END and last is not None and last.at_ns is None:
+        goes_on_ns = _find_last_of_machines_ns(evidence, stop)
+        if goes_on_ns is not None:
+            health = Health.UNKNOWN
+            sentence += (
+                " No clock dates its lines, and logs of its nodes go on to"
+                f" {format_utc(goes_on_ns)}: whether it moved then was not seen."
+            )
     if health in _WELL:
         return _make_healthy_verdict(f"{quiet}. {sentence}", _WELL[health])
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
@@ -352,6 +362,19 @@ def _judge_logs(
         category=Category.NCCL_TIMEOUT if never_moved else Category.NONE,
         confidence=0.5 if moved else 0.6,
     )
+
+
+def _find_last_of_machines_ns(evidence: Sequence[Evidence], stop: Stop) -> int | None:
+    """When machines were last heard after the job began; None where they were not, where nothing
+    says when it began, or job.json that it ended well.
+    """
+    if stop.begun_ns is None or stop.ended_well:
+        return None
+    last_ns = max(
+        (row.last_at_ns or row.at_ns or 0 for row in evidence if row.kind in KERNEL_KINDS),
+        default=0,
+    )
+    return last_ns if last_ns > stop.begun_ns + _SETUP_S * SECOND else None
 
 
 def _is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
