@@ -18,6 +18,7 @@ from tests.support.weighing import (
     watchdog,
 )
 from triage.analysis.facts.stop import SECOND, Stop, When
+from triage.analysis.facts.told_together import with_common_losses
 from triage.analysis.joining.causes import find_causes, is_quoted
 from triage.analysis.joining.claims import is_on_many
 from triage.analysis.joining.consequences import find_explanations
@@ -315,7 +316,7 @@ GENERAL = {"traits": frozenset({Trait.GENERIC})}
 def test_two_nodes_lose_what_they_share_together(first, second, apart_s, together):
     lost = of(Category.STORAGE, Kind.STORAGE, "n1", 1.0, weak=True, blame=Blame.SHARED)
     later = replace(lost, node="n2", at_ns=lost.at_ns + int(apart_s * SECOND))
-    rows = (replace(lost, **first), replace(later, **second))
+    rows = tuple(with_common_losses((replace(lost, **first), replace(later, **second)), 64))
     assert is_on_many(Hypothesis(Category.STORAGE, Outside(), rows), STOP) is together
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from triage.analysis.facts.stop import SECOND, Stop
+from triage.analysis.facts.told_together import with_common_losses
 from triage.analysis.joining.join import join
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
@@ -87,6 +88,7 @@ STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_s
 
 def answer(*rows, findings=(), stop=STOP, leaves=None, placement=None) -> Decision:
     topology = JobTopology(placement or Placement(), NODES, leaves or {})
+    rows = with_common_losses(rows, len(NODES))
     return join(Sources(None, findings, rows), topology, stop, load_model()).decision
 
 

@@ -73,6 +73,8 @@ class Trait(StrEnum):
     """A line of a report on a GPU that a heading may have named."""
     OUTLIVED = "outlived"
     """The job went on behind it, or it is of an earlier attempt: no signature says that."""
+    TOLD_TOGETHER = "told_together"
+    """Another node says the same of one server, or in the same words, within a minute."""
 
 
 LASTING: Final = "lasting"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.analysis.facts.stop import SECOND, Stop
+from triage.analysis.facts.told_together import with_common_losses
 from triage.analysis.joining.zones_of_roots import align_to_stop
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Stamp
@@ -25,7 +26,7 @@ def xid(node: str, at_s: float, *, error_ns: int = UNKNOWN) -> Evidence:
 
 
 def shift_s(rows: list[Evidence]) -> list[float]:
-    moved, _ = align_to_stop(rows, STOP)
+    moved, _ = align_to_stop(with_common_losses(rows, num_nodes=64), STOP)
     return [(now.at_ns - was.at_ns) / SECOND for now, was in zip(moved, rows, strict=True)]
 
 
@@ -76,6 +77,11 @@ def server_lost(node: str, at_s: float, peer: str | None = "10.0.0.9@o2ib") -> E
     )  # fmt: skip
 
 
+FOUND_AGAIN = replace(
+    server_lost("n4", 9 * HOUR + 20), role=EvidenceRole.NOISE, fields={"cleared": "yes"}
+)
+
+
 def test_a_server_that_many_lose_at_the_stop_tells_the_zone():
     rows = [server_lost(f"n{k}", 9 * HOUR + k) for k in range(5)]
     assert shift_s(rows) == [-9 * HOUR] * 5
@@ -88,8 +94,9 @@ def test_a_server_that_many_lose_at_the_stop_tells_the_zone():
         [server_lost("n3", 9 * HOUR), server_lost("n4", 9 * HOUR, "10.0.0.7@o2ib")],
         [server_lost("n3", 9 * HOUR - 60), server_lost("n4", 9 * HOUR - 59)],
         [server_lost(node, hours * HOUR) for node in ("n3", "n4") for hours in (5, 9)],
+        [server_lost("n3", 9 * HOUR), server_lost("n4", 9 * HOUR + 1), FOUND_AGAIN],
     ],
-    ids=["one node", "two servers", "not close", "at two hours"],
+    ids=["one node", "two servers", "not close", "at two hours", "found again"],
 )
 def test_a_server_tells_no_zone_for(rows):
     assert shift_s(rows) == [0.0] * len(rows)

@@ -69,3 +69,22 @@ def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
     # A look of the watchdog is 100 ms: the receive ended no earlier than at 800 ms. What is
     # issued later than an operation never waits for it.
     assert held.tolist() == [-np.inf, -np.inf, 800, 800, 800]
+
+
+@pytest.mark.parametrize(
+    ("late", "steps"),
+    [([1, 2, 3], [1, 0]), ([1, 5, 9], [3, 0]), ([1, 12], [1, 1]), ([], [0, 0])],
+    ids=["one pause", "three steps", "two ranks", "nobody"],
+)
+def test_a_pause_holds_up_one_step_whatever_it_delays(late: list[int], steps: list[int]) -> None:
+    """Two ranks of three steps: one collective over all (kind 0) and three of a group each."""
+    digest = np.repeat([0, 1], 12)
+    desc = np.tile([0, 1, 1, 1], 6)
+    none = np.zeros(24)
+    no = none > 0
+    rows = FinishedOperations(digest, digest, desc, desc, none, none, no, no, none, digest)
+    held = np.isin(np.arange(24), late)
+    paces = lateness._count_paces(rows)
+
+    assert paces.tolist() == [[3, 9]] * 2
+    assert lateness._count_steps_with(rows, paces, held, 2).tolist() == steps

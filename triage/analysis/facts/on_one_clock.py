@@ -18,9 +18,9 @@ from triage.analysis.facts.fate_of_jobs import mark_fates_of_other_jobs, own_job
 from triage.analysis.facts.other_jobs import drop_other_jobs
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
+    with_common_losses,
     with_kernels_that_gave_up,
     with_killed_processes,
-    with_lost_servers,
     with_memory_that_failed,
 )
 from triage.analysis.placement.attribution import attribute
@@ -92,7 +92,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows = with_memory_that_failed(rows)
     placed = replace(placed, files=_name_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, _dump_offsets(case, fleet) if rows else {})
-    aligned = with_lost_servers(with_killed_processes(aligned), len(fleet.seated))
+    aligned = with_common_losses(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
     return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)

@@ -10,9 +10,16 @@ its launcher says that it did.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
-from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND
+from triage.analysis.facts.stop import (
+    AFTER_S,
+    BEFORE_S,
+    CLOCKS_APART_S,
+    SECOND,
+    is_by_process,
+)
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -26,49 +33,73 @@ _BOOKED_NS: Final = 60 * SECOND
 _ROW_XIDS: Final = frozenset({48, 63, 64})
 
 
-def with_lost_servers(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
-    """``rows``; a server that many nodes of a job lose at once, and that no node finds again, is
-    lost: each of them is the other's second source.
+def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
+    """``rows``, with what several nodes say together of something they share marked as that; a
+    server that many nodes of a job lose at once, and that no node finds again, is lost: each of
+    them is the other's second source.
     """
-    told: dict[str, list[Evidence]] = defaultdict(list)
+    of_one: dict[str, list[Evidence]] = defaultdict(list)
     found_again: dict[str, int] = {}
     for row in rows:
-        if row.kind is not Kind.STORAGE or row.peer is None or row.at_ns is None:
+        if row.at_ns is None:
             continue
-        if row.fields.get("cleared") == "yes":
+        if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
             last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
             found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
-        elif _is_of_a_server(row):
-            told[row.peer].append(row)
-    lost = {
-        id(row)
-        for server, ones in told.items()
-        for row in _find_common_loss(ones, found_again.get(server), num_nodes)
-    }
+        elif _is_of_something_shared(row):
+            of_one[row.peer or row.signature].append(row)
+    together: set[int] = set()
+    lost: set[int] = set()
+    for server, ones in of_one.items():
+        since_ns = found_again.get(server)
+        for_good = [row for row in ones if since_ns is None or (row.at_ns or 0) > since_ns]
+        said = _select_together(for_good)
+        together.update(map(id, said))
+        lost.update(map(id, _find_common_loss(said, num_nodes)))
     return [
-        replace(row, weak=False, traits=row.traits - {Trait.GENERIC}) if id(row) in lost else row
+        _with_second_source(row, is_lost=id(row) in lost) if id(row) in together else row
         for row in rows
     ]
 
 
-def _is_of_a_server(row: Evidence) -> bool:
-    """Whether a node waits for a server that may answer yet."""
-    shared = row.blame is Blame.SHARED and row.node is not None
-    return shared and row.role is EvidenceRole.ROOT and Trait.GENERIC in row.traits
+def _with_second_source(row: Evidence, *, is_lost: bool) -> Evidence:
+    traits = row.traits | {Trait.TOLD_TOGETHER}
+    if not is_lost:
+        return replace(row, traits=traits)
+    return replace(row, weak=False, traits=traits - {Trait.GENERIC})
 
 
-def _find_common_loss(
-    ones: Iterable[Evidence], found_again_ns: int | None, num_nodes: int
-) -> list[Evidence]:
-    """The lines of the last time at which many nodes lost one server for good."""
-    for_good = sorted(
-        (row for row in ones if found_again_ns is None or (row.at_ns or 0) > found_again_ns),
-        key=lambda row: row.at_ns or 0,
-    )
-    if not for_good:
+def _is_of_something_shared(row: Evidence) -> bool:
+    """Whether a node complains of what others use too: of a server by its name, or in words of
+    its own.
+    """
+    if row.role is not EvidenceRole.ROOT or row.node is None:
+        return False
+    if row.is_generic:
+        return row.blame is Blame.SHARED and row.peer is not None
+    return row.blame is Blame.SHARED or is_by_process(row)
+
+
+def _select_together(rows: Iterable[Evidence]) -> list[Evidence]:
+    """The rows next to which, within a minute, another node says the same."""
+    in_order = sorted(rows, key=lambda row: row.at_ns or 0)
+    said = {
+        id(row)
+        for pair in pairwise(in_order)
+        if pair[0].node != pair[1].node
+        and (pair[1].at_ns or 0) - (pair[0].at_ns or 0) <= _TOGETHER_NS
+        for row in pair
+    }
+    return [row for row in in_order if id(row) in said]
+
+
+def _find_common_loss(said: Sequence[Evidence], num_nodes: int) -> list[Evidence]:
+    """The lines of the last time at which many nodes lost one server."""
+    of_a_server = [row for row in said if row.kind is Kind.STORAGE and row.is_generic]
+    if not of_a_server:
         return []
-    last_ns = for_good[-1].at_ns or 0
-    burst = [row for row in for_good if last_ns - (row.at_ns or 0) <= _TOGETHER_NS]
+    last_ns = of_a_server[-1].at_ns or 0
+    burst = [row for row in of_a_server if last_ns - (row.at_ns or 0) <= _TOGETHER_NS]
     nodes = {row.node for row in burst}
     least = max(_LEAST_NODES, _SHARE_OF_NODES * num_nodes)
     return burst if len(nodes) >= least else []

@@ -8,12 +8,10 @@ only where a line that needs no other source dates it to the stop, and it reache
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from triage.analysis.facts.stop import (
     ABOUT_THE_STOP,
-    SECOND,
     Stop,
     When,
     is_at_end_of_boot_log,
@@ -24,7 +22,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import GPU_CHIP, HARDWARE, SOFTWARE, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Blame, Evidence
+from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Blame, Evidence, Trait
 from triage.domain.finding import Finding
 
 # From here on a claim is worth more than any line that needs another source.
@@ -199,13 +197,11 @@ def _is_failing_at_stop(cause: Hypothesis, stop: Stop) -> bool:
 
 # General words on this many nodes at the stop are no coincidence.
 _MANY_NODES: Final = 3
-# Nodes that lose one server lose it within this.
-_TOGETHER_NS: Final = 60 * SECOND
 
 
 def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     """Whether many nodes complain at the stop of what they share, or of the program they run; or
-    some, within a minute, of the same server, or in the same words where none is named.
+    some together.
     """
     if not isinstance(cause.place, Outside):
         return False
@@ -218,26 +214,7 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     ]
     if len({row.node for row in now if stop.of(row) is When.AT}) >= _MANY_NODES:
         return True
-    return bool(select_told_together(now))
-
-
-def select_told_together(rows: Iterable[Evidence]) -> list[Evidence]:
-    """The rows in which several nodes complain, within a minute, of the same server; or in the same
-    words, where none is named.
-    """
-    of_server: dict[str, list[Evidence]] = defaultdict(list)
-    for row in rows:
-        server = row.peer or (None if row.is_generic else row.signature)
-        if server is not None and row.at_ns is not None:
-            of_server[server].append(row)
-    return [
-        row
-        for kin in of_server.values()
-        for pair in pairwise(sorted(kin, key=lambda row: row.at_ns or 0))
-        if pair[0].node != pair[1].node
-        and (pair[1].at_ns or 0) - (pair[0].at_ns or 0) <= _TOGETHER_NS
-        for row in pair
-    ]
+    return any(Trait.TOLD_TOGETHER in row.traits for row in now)
 
 
 def _find_place_of_rank(rank: int, placement: Placement) -> Place:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, is_by_process
-from triage.analysis.joining.claims import LINKS, select_told_together
+from triage.analysis.joining.claims import LINKS
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, RowOrigin
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, RowOrigin, Trait
 
 # Offsets from UTC that are in use, in minutes; two logs may differ by any of them.
 _OFFSETS: Final = (
@@ -32,7 +32,7 @@ _CLOSE_S: Final = 30
 def align_to_stop(evidence: Sequence[Evidence], stop: Stop) -> tuple[list[Evidence], list[str]]:
     """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
     rows = list(evidence)
-    served = select_told_together(row for row in rows if _is_of_a_server(row))
+    served = [row for row in rows if _is_of_a_server(row)]
     grave = [row for row in rows if _is_grave(row)] + served
     at_stop = [row for row in grave if stop.of(row) is When.AT]
     if not stop.known or any(row.kind is not Kind.CUDA for row in at_stop):
@@ -97,12 +97,12 @@ def _is_grave(row: Evidence) -> bool:
 
 
 def _is_of_a_server(row: Evidence) -> bool:
-    """Whether a node complains of storage that others use too."""
+    """Whether several nodes complain together of storage."""
     return (
-        row.role is EvidenceRole.ROOT
+        Trait.TOLD_TOGETHER in row.traits
+        and row.role is EvidenceRole.ROOT
         and row.category is Category.STORAGE
         and row.blame is Blame.SHARED
-        and row.node is not None
         and not row.is_mild
     )
 

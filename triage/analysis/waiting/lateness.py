@@ -29,6 +29,7 @@ from triage.domain.arrays import F64, I64, Flags
 
 # Fewer steps than this decide nothing.
 _MIN_STEPS: Final = 3
+_NEVER: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,13 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     others = np.where(created >= latest, second, latest)
     waited = np.where((size > 1) & ~rows.p2p, created - others, 0.0)
     delay = np.clip(np.minimum(_carry_excess(rows, excess), waited), 0.0, None)
-    steps = _count_steps(rows)
+    paces = _count_paces(rows)
+    steps = _count_steps(paces)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
     noticeable = delay > 0.3 * total[rows.digest] / max(steps, 1)
-    held = np.bincount(rows.digest, noticeable & (delay > 0), count)
+    held_up = noticeable & (delay > 0)
+    held = _count_steps_with(rows, paces, held_up, count)
     return Lateness(
         delay_ms=total / max(steps, 1) / 1e6,
         matched=matched,
@@ -93,7 +96,7 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
         offset_ms=offsets / 1e6,
         num_steps=steps,
         step_ms=_measure_span_ms(rows, created, count) / max(steps, 1),
-        since_ns=_find_first_of_digest(rows, noticeable & (delay > 0), count),
+        since_ns=_find_first_of_digest(rows, held_up, count),
         from_ns=_find_first_of_digest(rows, np.ones(len(delay), np.bool_), count),
     )
 
@@ -181,14 +184,30 @@ def _last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
     return latest[key], second[key], counts[key]
 
 
-def _count_steps(rows: FinishedOperations) -> int:
-    """Steps that a rank's record spans: operations of its rarest kind of group that recurs."""
+def _count_paces(rows: FinishedOperations) -> I64:
+    """How often each digest ran each kind of group, shape ``(digests, kinds)``; a kind that does
+    not recur counts as never.
+    """
     kinds = int(rows.desc.max()) + 1
     collective = ~rows.p2p
-    counts = np.bincount(rows.digest[collective] * kinds + rows.desc[collective])
-    table = np.zeros((int(rows.digest.max()) + 1) * kinds, np.int64)
-    table[: len(counts)] = counts
-    fewest = np.where(table.reshape(-1, kinds) >= _MIN_STEPS, table.reshape(-1, kinds), 1 << 40)
-    lowest = fewest.min(axis=1)
-    lowest = lowest[lowest < 1 << 40]
+    counts = np.bincount(
+        rows.digest[collective] * kinds + rows.desc[collective],
+        minlength=(int(rows.digest.max()) + 1) * kinds,
+    )
+    return np.where(counts >= _MIN_STEPS, counts, 0).reshape(-1, kinds)
+
+
+def _count_steps(paces: I64) -> int:
+    """Steps that a rank's record spans: operations of its rarest kind of group that recurs."""
+    lowest = np.where(paces > 0, paces, _NEVER).min(axis=1)
+    lowest = lowest[lowest < _NEVER]
     return int(np.median(lowest)) if len(lowest) else 0
+
+
+def _count_steps_with(rows: FinishedOperations, paces: I64, wanted: Flags, count: int) -> I64:
+    """In how many steps of each digest a wanted row is: one pause holds up several operations."""
+    rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
+    begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
+    step = np.cumsum(begins)  # begins anew with no digest: only which rows share one counts
+    told = np.unique(np.stack([rows.digest[wanted], step[wanted]]), axis=1)
+    return np.bincount(told[0], minlength=count)
