@@ -20,6 +20,11 @@ from triage.analysis.facts.of_the_job import (
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stated_time import state_time
 from triage.analysis.facts.stop import Stop
+from triage.analysis.facts.unfamiliar import (
+    select_unfamiliar,
+    select_unread,
+    split_unfamiliar,
+)
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
 from triage.analysis.joining.missing import find_missing
@@ -72,7 +77,7 @@ class Weighing:
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
     evidence, also that of nodes which are not the job's. ``progress`` is how the job moved.
     ``unused`` are dumps that were read and cannot be used, ``watchdogs`` where ranks of a group
-    say that they wait.
+    say that they wait, ``unread`` the lines about the stop that nobody can place.
     """
 
     view: DumpView | None
@@ -86,6 +91,7 @@ class Weighing:
     unused: tuple[Refused, ...] = ()
     stacks: StackPicture = NO_STACKS
     watchdogs: tuple[GroupPositions, ...] = ()
+    unread: tuple[Evidence, ...] = ()
 
 
 def weigh_incident(
@@ -102,6 +108,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         facts = facts if view.has_map else facts.without_ranks()
         logs = _drop_rank_numbers(logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
+    known, unfamiliar = split_unfamiliar(dated.evidence)
+    dated = replace(dated, evidence=tuple(known))
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
@@ -165,7 +173,9 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     notes = (*dated.notes, *moved, *strangers, *not_its_gpus)
     dated = replace(dated, evidence=(*ours, *measured), notes=notes)
     odd = find_odd_messages(dated.logs, stop, dated.evidence)
-    rows_and_odd = (*dated.evidence, *odd)
+    of_ours = [row for row in unfamiliar if row.node not in strange]
+    read = select_unfamiliar(of_ours, dated.evidence, findings, stop, dated.fleet)
+    rows_and_odd = (*dated.evidence, *odd, *read)
     sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
     all_rows = (*rows, *measured)
@@ -180,6 +190,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         progress,
         stacks=looks.picture,
         watchdogs=watchdogs,
+        unread=tuple(select_unread(unfamiliar, stop)),
     )
 
 
@@ -255,7 +266,12 @@ def build_answer(
         suspects=suspects,
         victims=decision.victims,
         coverage=build_coverage(
-            view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes, *of_time]
+            view,
+            dumps,
+            logs,
+            [*weighed.unused, *refused],
+            [*notes, *weighed.dated.notes, *of_time],
+            weighed.unread,
         ),
         collectives=collectives,
         ranks=picture.rank_states(case, decision.heard) if case else (),
