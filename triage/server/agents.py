@@ -12,6 +12,7 @@ questions of this kind are rare, and its memory is worth more than its start.
 """
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -27,7 +28,6 @@ from triage.web.access import check_origin
 
 if TYPE_CHECKING:
     from triage.agents.answers import Answer
-    from triage.agents.over_http import Answering
     from triage.agents.shapes import OfFiles
 import tempfile
 import threading
@@ -97,11 +97,13 @@ async def message(request: Request) -> Response:
         orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
-    answering = await _get_answering(request)
+    # In a thread: importing takes half a second, which no other request has to wait.
+    await to_thread.run_sync(import_module, "triage.agents.over_http")
 
     import httpx2
 
     from triage.agents.asking import WithinService
+    from triage.agents.over_http import answer_message
 
     http = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(request.app, client=_get_client_address(request)),
@@ -109,30 +111,7 @@ async def message(request: Request) -> Response:
         headers=_select_passed_headers(request),
         timeout=None,
     )
-    return answering.answer(
-        body, WithinService(http), partial(_analyse, request), get_actor(request)
-    )
-
-
-async def _get_answering(request: Request) -> "Answering":
-    """What answers for this application, made for its first message."""
-    state = request.app.state
-    if not hasattr(state, "answering"):
-        made = await to_thread.run_sync(_make_answering)
-        if not hasattr(state, "answering"):
-            state.answering = made
-    answering: Answering = state.answering
-    return answering
-
-
-def _make_answering() -> "Answering":
-    # In a thread: importing takes half a second, which no other request has to wait.
-    import httpx2  # noqa: F401
-
-    import triage.agents.asking  # noqa: F401
-    from triage.agents.over_http import Answering
-
-    return Answering()
+    return answer_message(body, WithinService(http), partial(_analyse, request))
 
 
 def _get_client_address(request: Request) -> tuple[str, int]:
