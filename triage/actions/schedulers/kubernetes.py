@@ -14,13 +14,16 @@ an act that may have been done is looked at before it is asked for again.
 """
 
 import json
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from importlib import import_module
+from http.client import HTTPException
 from typing import Any, Final
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import OpenApiException
+from urllib3.exceptions import HTTPError
 
 from triage.actions.schedulers.interface import (
     NodeView,
@@ -33,9 +36,8 @@ from triage.actions.schedulers.interface import (
 )
 from triage.clock import read_utc_now
 from triage.domain.own_events import CHECK
-from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
-from triage.errors import UsageError
+from triage.errors import TriageError, UsageError
 from triage.render.words.clean import format_one_line
 from triage.settings import Settings
 
@@ -56,9 +58,6 @@ PAGE: Final = 250
 MAX_PAGES: Final = 200
 # 401: a token that is just renewed; 410: a list that changed while it was paged.
 LATER: Final = frozenset({401, 408, 410, 425, 429})
-# What a request that is cut in the middle raises varies by where; each is an OSError, an error
-# of urllib3 or of http.client. They are told by their module, for the client is imported late.
-TRANSPORT: Final = compile_re(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
 
 Json = Mapping[str, Any]
 
@@ -106,7 +105,7 @@ class KubernetesScheduler:
 
     name = "kubernetes"
 
-    def __init__(self, core: Any, timeout_s: float) -> None:  # noqa: ANN401 - imported late
+    def __init__(self, core: client.CoreV1Api, timeout_s: float) -> None:
         self.core = core
         self.timeout_s = timeout_s
 
@@ -147,10 +146,10 @@ class KubernetesScheduler:
             self._set_condition(node, _build_condition(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
-            self._change(node, self._look(node), partial(_build_undrain_patch, reason, None))
+            self._change(node, self._look(node), partial(_build_undrain_patch, reason))
             raise
 
-    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+    def undrain(self, node: str, reason: str, _earlier: str) -> None:
         """Take back what our annotation stands for; a cordon that was there before stays."""
         seen = self._look(node)
         _check_ours(seen, reason)
@@ -158,22 +157,7 @@ class KubernetesScheduler:
         if parse_reason_incident(reason) in seen.conditions:
             self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
             seen = self._look(node)
-        self._change(node, seen, partial(_build_undrain_patch, reason, before))
-
-    def command(self, verb: str, node: str, reason: str) -> str:
-        """The act by ``kubectl``; its marks are what this service knows a drain of its own by."""
-        node = shlex.quote(node)
-        if verb == "undrain":
-            return (
-                f"kubectl uncordon {node} && kubectl taint node {node} {TAINT}-"
-                f" && kubectl annotate node {node} {DRAIN}-"
-            )
-        taint = shlex.quote(f"{TAINT}={_parse_category(reason)}:NoSchedule")
-        marks = shlex.quote(f"{DRAIN}={_encode_marks(reason, cordoned_before=False)}")
-        return (
-            f"kubectl cordon {node} && kubectl taint --overwrite node {node} {taint}"
-            f" && kubectl annotate --overwrite node {node} {marks}"
-        )
+        self._change(node, seen, partial(_build_undrain_patch, reason))
 
     def _change(self, node: str, seen: _Node, build: Callable[[_Node], Json | None]) -> None:
         """Make the change on the version that was looked at; look again where it is another."""
@@ -229,8 +213,9 @@ class KubernetesScheduler:
                 raw = response.read(MAX_ANSWER + 1)
             finally:
                 response.release_conn()
-        except Exception as error:
-            raise self._meaning(error, *args) from error
+        except (OpenApiException, HTTPError, HTTPException, OSError) as error:
+            # What a request that is cut in the middle raises varies by where.
+            raise self._convert_error(error, *args) from error
         if len(raw) > MAX_ANSWER:
             raise SchedulerRefused(f"the answer is larger than {MAX_ANSWER:,} bytes")
         answer = _parse_json(raw)
@@ -238,20 +223,18 @@ class KubernetesScheduler:
             raise SchedulerAway("the answer is no JSON object: is this an API server?")
         return answer
 
-    def _meaning(self, error: Exception, node: object = "", *_: object) -> Exception:
-        """What an error of the client says of the act. Raises it when it is a bug of ours."""
+    def _convert_error(self, error: Exception, node: object = "", *_: object) -> TriageError:
+        """What an error of the client says of the act."""
         status = getattr(error, "status", None)
         if status == 404 and node:
             return NotThere(f"Kubernetes knows no node {node}")
-        if isinstance(status, int) and status:
+        if status:
             why = f"{status}: {_read_message(getattr(error, 'body', None)) or 'no words'}"
             if status == 409:
                 return Conflicted(why)
             return (SchedulerAway if status in LATER or status >= 500 else SchedulerRefused)(why)
-        if isinstance(error, OSError) or TRANSPORT.match(type(error).__module__):
-            words = format_one_line(str(error))[:200] or type(error).__name__
-            return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
-        raise error
+        words = format_one_line(str(error))[:200] or type(error).__name__
+        return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
 
 
 def _parse_node(found: Json) -> _Node:
@@ -299,14 +282,13 @@ def _build_drain_patch(reason: str, seen: _Node) -> Json | None:
     }
 
 
-def _build_undrain_patch(reason: str, before: NodeView | None, seen: _Node) -> Json | None:
+def _build_undrain_patch(reason: str, seen: _Node) -> Json | None:
     """What takes our drain back; None where our annotation does not stand."""
     _check_ours(seen, reason)
     if seen.incident is None:
         return None
     spec: dict[str, Any] = {"taints": seen.other_taints or None}
-    keep_cordon = before is not None and before.drained
-    if not (keep_cordon or seen.cordoned_before or seen.quarantined):
+    if not (seen.cordoned_before or seen.quarantined):
         spec["unschedulable"] = None
     return {"metadata": {"annotations": {DRAIN: None}}, "spec": spec}
 
@@ -390,16 +372,8 @@ def _get_child(parent: Json, *keys: str) -> Json:
 def open_scheduler(settings: Settings) -> KubernetesScheduler:
     """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account where none is named.
 
-    Raises :class:`UsageError` without the client, the file or the account.
+    Raises :class:`UsageError` without the file or the account.
     """
-    try:
-        client = import_module("kubernetes.client")
-        config = import_module("kubernetes.config")
-    except ImportError as error:
-        raise UsageError(
-            "TRIAGE_ACT_SYSTEM=kubernetes needs the Kubernetes client:"
-            " pip install 'nccl-triage[kubernetes]'"
-        ) from error
     configuration = client.Configuration()
     configuration.retries = False
     try:

@@ -73,14 +73,14 @@ def test_undrain_leaves_the_node_as_it_was(scheduler: KubernetesScheduler, kube:
     view = scheduler.node(node)
     scheduler.drain(node, REASON)
     assert f"{TAINT}=gpu_hbm:NoSchedule" in marks(kube.node(node))[1]
-    scheduler.undrain(node, REASON, view)
+    scheduler.undrain(node, REASON, view.reason)
     assert marks(kube.node(node)) == before
     assert kube.node(node)["metadata"]["annotations"] == {"a/b": "c"}
     assert not scheduler.node(node).drained
 
 
 def test_the_same_act_again_changes_nothing(scheduler: KubernetesScheduler, kube: Kube, node: str):
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, None)):
+    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
         act(node, REASON)
         version = kube.node(node)["metadata"]["resourceVersion"]
         act(node, REASON)
@@ -113,10 +113,10 @@ def test_the_cordon_of_somebody_else_is_told_and_stays(
     assert seen.drained
     assert seen.reason.startswith("cordoned")
     assert not seen.reason.startswith("triage:")
-    scheduler.undrain(node, REASON, None)
+    scheduler.undrain(node, REASON, "")
     assert marks(kube.node(node))[0]
     scheduler.drain(node, REASON)
-    scheduler.undrain(node, REASON, seen)
+    scheduler.undrain(node, REASON, seen.reason)
     assert marks(kube.node(node)) == (True, [], None, [])
 
 
@@ -141,7 +141,7 @@ def test_a_quarantine_of_nvsentinel_is_left(scheduler: KubernetesScheduler, kube
     scheduler.drain(node, REASON)
     quarantine = {"quarantineHealthEvent": "[]", "quarantineHealthEventIsCordoned": "True"}
     kube.patch(node, {"metadata": {"annotations": quarantine}})
-    scheduler.undrain(node, REASON, None)
+    scheduler.undrain(node, REASON, "")
     assert marks(kube.node(node))[0]
     seen = scheduler.node(node)
     assert (seen.reason, seen.by) == ("quarantined for a health event", "NVSentinel")
@@ -152,7 +152,7 @@ def test_another_incident_of_ours_keeps_the_node(
 ):
     scheduler.drain(node, REASON)
     version = kube.node(node)["metadata"]["resourceVersion"]
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, None)):
+    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
         with pytest.raises(SchedulerRefused, match="another incident: triage:inc_1:"):
             act(node, "triage:inc_10:gpu_hbm:0.97")
     assert kube.node(node)["metadata"]["resourceVersion"] == version
@@ -174,7 +174,7 @@ def test_an_annotation_that_is_not_ours_is_no_drain_of_ours(
 ):
     kube.patch(node, {"metadata": {"annotations": {DRAIN: text}}, "spec": {"unschedulable": True}})
     assert scheduler.node(node).reason.startswith("cordoned")
-    scheduler.undrain(node, REASON, None)
+    scheduler.undrain(node, REASON, "")
     assert marks(kube.node(node))[0]
 
 
@@ -194,7 +194,7 @@ def test_a_change_of_an_older_version_is_refused_and_the_node_looked_at_again(
     monkeypatch.setattr(scheduler, "_change_node", late)
     scheduler.drain(node, REASON)
     assert marks(kube.node(node))[0]
-    scheduler.undrain(node, REASON, None)
+    scheduler.undrain(node, REASON, "")
     assert marks(kube.node(node)) == (True, [], None, [])
 
 
@@ -241,7 +241,7 @@ def test_two_actuators_act_once(kube: Kube, node: str, tmp_path):
 
 def test_nodes_that_are_not_there(scheduler: KubernetesScheduler):
     assert scheduler.node("gpu-absent") == NodeView("gpu-absent", exists=False)
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, None)):
+    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
         with pytest.raises(SchedulerRefused, match="knows no node gpu-absent"):
             act("gpu-absent", REASON)
         with pytest.raises(SchedulerRefused, match="no name of a node"):
@@ -249,7 +249,7 @@ def test_nodes_that_are_not_there(scheduler: KubernetesScheduler):
 
 
 def test_only_reasons_of_ours_are_written(scheduler: KubernetesScheduler, kube: Kube, node: str):
-    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, None)):
+    for act in (scheduler.drain, lambda n, r: scheduler.undrain(n, r, "")):
         with pytest.raises(SchedulerRefused, match="no reason of ours"):
             act(node, "by hand")
     assert marks(kube.node(node)) == (False, [], None, [])
