@@ -42,7 +42,6 @@ def columns() -> dict[str, list[sa.Column[Any]]]:
             *make.double("link_recovery_growth", nullable=True),
         ],
         "subscription": make.text("key_id", nullable=True),
-        "cluster": make.double("keep_days", "keep_blobs_days", nullable=True),
         "node": make.text("batch", "cage", "slot", "role", nullable=True),
         "work": [
             sa.Column("waits", sa.Integer(), nullable=False, server_default="0"),
@@ -140,8 +139,8 @@ def tables() -> dict[str, Items]:
         ],
         "unreferenced_blob": [
             make.key("blob_key", TEXT),
-            *make.time("marked_at", "seen_at"),
-            *make.integer("num_rounds"),
+            *make.time("marked_at"),
+            *make.boolean("erased"),
         ],
         "worker_beat": [
             make.key("name", TEXT),
