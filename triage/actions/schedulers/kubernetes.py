@@ -14,10 +14,9 @@ an act that may have been done is looked at before it is asked for again.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from http.client import HTTPException
 from typing import Any, Final
 
@@ -48,22 +47,17 @@ GPUS: Final = ("nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "huawei.com/A
 # https://github.com/NVIDIA/NVSentinel: what its quarantine leaves on a node that it cordoned.
 SENTINEL: Final = "quarantineHealthEvent"
 SENTINEL_CORDONED: Final = "quarantineHealthEventIsCordoned"
-# How often a change is tried that a writer of the same moment overtook.
-TRIES: Final = 5
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MAX_ANSWER: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 2000
 PAGE: Final = 250
 MAX_PAGES: Final = 200
-# 401: a token that is just renewed; 410: a list that changed while it was paged.
-LATER: Final = frozenset({401, 408, 410, 425, 429})
+# 401: a token that is just renewed; 409: a node that another writer has just changed; 410: a list
+# that changed while it was paged.
+LATER: Final = frozenset({401, 408, 409, 410, 425, 429})
 
 Json = Mapping[str, Any]
-
-
-class Conflicted(SchedulerAway):
-    """The node is another than the one that was looked at (409)."""
 
 
 class NotThere(SchedulerRefused):
@@ -139,14 +133,15 @@ class KubernetesScheduler:
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
         seen = self._look(node)
-        self._change(node, seen, partial(_build_drain_patch, reason))
+        self._change_node(node, seen.version, _build_drain_patch(reason, seen))
         if parse_reason_incident(reason) in seen.conditions:
             return
         try:
             self._set_condition(node, _build_condition(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
-            self._change(node, self._look(node), partial(_build_undrain_patch, reason))
+            seen = self._look(node)
+            self._change_node(node, seen.version, _build_undrain_patch(reason, seen))
             raise
 
     def undrain(self, node: str, reason: str, _earlier: str) -> None:
@@ -157,24 +152,15 @@ class KubernetesScheduler:
         if parse_reason_incident(reason) in seen.conditions:
             self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
             seen = self._look(node)
-        self._change(node, seen, partial(_build_undrain_patch, reason))
+        self._change_node(node, seen.version, _build_undrain_patch(reason, seen))
 
-    def _change(self, node: str, seen: _Node, build: Callable[[_Node], Json | None]) -> None:
-        """Make the change on the version that was looked at; look again where it is another."""
-        for _ in range(TRIES):
-            change = build(seen)
-            if change is None:
-                return
-            try:
-                self._change_node(node, seen.version, change)
-            except Conflicted:
-                seen = self._look(node)
-            else:
-                return
-        raise SchedulerAway("others change the node at the same time")
+    def _change_node(self, node: str, version: str, change: Json | None) -> None:
+        """Merge ``change`` into the node, if it still has the resource version that was looked at.
 
-    def _change_node(self, node: str, version: str, change: Json) -> None:
-        """Merge ``change`` into the node, if it still has this resource version."""
+        Raises :class:`SchedulerAway` (409) where it is another by now.
+        """
+        if change is None:
+            return
         metadata = {**change.get("metadata", {}), "resourceVersion": version}
         body = {**change, "metadata": metadata}
         self._ask("patch_node", node, body, _content_type=MERGE)
@@ -230,8 +216,6 @@ class KubernetesScheduler:
             return NotThere(f"Kubernetes knows no node {node}")
         if status:
             why = f"{status}: {_read_message(getattr(error, 'body', None)) or 'no words'}"
-            if status == 409:
-                return Conflicted(why)
             return (SchedulerAway if status in LATER or status >= 500 else SchedulerRefused)(why)
         words = format_one_line(str(error))[:200] or type(error).__name__
         return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")

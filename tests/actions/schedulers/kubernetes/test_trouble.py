@@ -55,7 +55,7 @@ def test_a_writer_that_never_rests_means_later(memory, tmp_path):
 
     again: list = [label]
     inside.before = PopOne(again)
-    with pytest.raises(SchedulerAway, match="others change the node"):
+    with pytest.raises(SchedulerAway, match="409"):
         scheduler_for(kube, tmp_path).drain("gpu-n1", REASON)
     assert "unschedulable" not in kube.node("gpu-n1")["spec"]
 
