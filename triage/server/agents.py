@@ -5,14 +5,16 @@ once more, with the caller's own token: scopes, clusters, rates and the log of r
 of the routes that it asks. The protocol's package comes with the first message; a service that
 no agent asks never loads it.
 
-Given files: a few texts that came with a question, answered and forgotten.
-
-They are read as all foreign bytes are, by a child that can be killed. It ends with the answer:
-questions of this kind are rare, and its memory is worth more than its start.
+A few texts may come with a question. They are read as all foreign bytes are, by a child that can
+be killed, and forgotten. It ends with the answer: such questions are rare.
 """
 
+import tempfile
+import threading
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -23,22 +25,16 @@ from starlette.responses import Response
 from triage.api.access import Scope, admit_scope, get_actor
 from triage.api.requests.body import read_whole
 from triage.api.state import get_state
-from triage.errors import BadRequest, Unsupported
+from triage.domain.answer_wire import answer_from_bytes
+from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable, Unsupported
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, ReaderTooSlow
+from triage.sandbox.pool import FileToRead, Sandbox
+from triage.services.context import Context
 from triage.web.access import check_origin
 
 if TYPE_CHECKING:
     from triage.agents.answers import Answer
     from triage.agents.shapes import OfFiles
-import tempfile
-import threading
-from collections.abc import Sequence
-from pathlib import Path
-
-from triage.domain.answer_wire import answer_from_bytes
-from triage.errors import TooMany, Unavailable, Unprocessable
-from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, ReaderTooSlow
-from triage.sandbox.pool import FileToRead, Sandbox
-from triage.services.context import Context
 
 _DEADLINE_S: Final = 60.0
 # One child of this kind in each process that answers.
