@@ -5,7 +5,7 @@ who want to know. It is called in the transaction that keeps the answer or the w
 rests on, so that neither is there without the other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -30,7 +30,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.notice import Notice, render_notice
-from triage.services.context import ActingHooks, Context
+from triage.services.context import ActingHooks, Context, ShownActs
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
@@ -43,6 +43,8 @@ from triage.store.work import table as work
 log = structlog.get_logger(__name__)
 
 MAX_REASON: Final = 1000
+# Acts in a list of the overview.
+_FEW: Final = 10
 SERVICE: Final = "triage"
 """Who acts where no person does."""
 _TOLD: Final = {
@@ -408,3 +410,17 @@ class ActingOnNodes(ActingHooks):
             return {}
         halted = int(self.halted(session, settings) is not None)
         return {"actuator_halted": halted, "acts": acts.count_acts_by_state(session)}
+
+    def list_shown(self, session: Session, settings: Settings, cluster: str | None) -> ShownActs:
+        """What waits, what was done last, and whether it is halted."""
+        state = ActionState.PROPOSED
+        waiting = acts.list_node_acts(session, cluster=cluster, state=state, limit=_FEW)
+        newest = acts.list_node_acts(session, cluster=cluster, limit=_FEW)
+        others = [one for one in newest if one.state is not state]
+        why, acts_on = self.halted(session, settings), settings.act_cluster
+        halted = [] if why is None or cluster not in (None, acts_on) else [(acts_on, why)]
+        return ShownActs(waiting, others, halted)
+
+    def list_by_incident(self, session: Session, incident_id: str) -> Sequence[NodeActView]:
+        """Acts of an incident; none where acting is off and nothing was done."""
+        return acts.list_incident_acts(session, incident_id)
