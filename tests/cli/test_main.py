@@ -50,7 +50,7 @@ NO_EXAMPLES = (
     "act resume", "act undo", "act undrain",
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",
-    "delete artifact", "delete incident", "retention list", "retention set",
+    "delete artifact", "delete incident",
     "signatures list", "signatures remove", "signatures upload",
     "store adopt", "store status", "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",
