@@ -20,11 +20,7 @@ from triage.analysis.facts.of_the_job import (
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stated_time import state_time
 from triage.analysis.facts.stop import Stop
-from triage.analysis.facts.unfamiliar import (
-    select_unfamiliar,
-    select_unread,
-    split_unfamiliar,
-)
+from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
 from triage.analysis.joining.missing import find_missing
@@ -108,8 +104,6 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         facts = facts if view.has_map else facts.without_ranks()
         logs = _drop_rank_numbers(logs)
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
-    known, unfamiliar = split_unfamiliar(dated.evidence)
-    dated = replace(dated, evidence=tuple(known))
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
@@ -172,11 +166,12 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     measured = make_telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
     notes = (*dated.notes, *moved, *strangers, *not_its_gpus)
     dated = replace(dated, evidence=(*ours, *measured), notes=notes)
-    odd = find_odd_messages(dated.logs, stop, dated.evidence)
-    of_ours = [row for row in unfamiliar if row.node not in strange]
-    read = select_unfamiliar(of_ours, dated.evidence, findings, stop, dated.fleet)
-    rows_and_odd = (*dated.evidence, *odd, *read)
-    sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)
+    weak = (
+        *find_odd_messages(dated.logs, stop, dated.evidence),
+        *select_unfamiliar(dated, findings, stop, strange),
+    )
+    rows_and_weak = (*dated.evidence, *weak)
+    sources = Sources(case, findings, rows_and_weak, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
     all_rows = (*rows, *measured)
     return Weighing(
@@ -190,7 +185,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         progress,
         stacks=looks.picture,
         watchdogs=watchdogs,
-        unread=tuple(select_unread(unfamiliar, stop)),
+        unread=tuple(select_unread(dated.unfamiliar, stop)),
     )
 
 

@@ -110,8 +110,9 @@ SILENCED: Final = "silenced"
 
 
 LEARNED: Final = "learned"
-"""The signature of a row that the trained reader made of a line that no signature knows. Its fields
-``like`` and ``score`` say what prints the nearest line it has learned, and how likely it is that."""
+"""The signature of a row that the trained reader made of a line that no signature knows. Its
+fields ``like`` and ``score`` say what prints the nearest line it has learned, and how likely its
+category is."""
 UNREAD: Final = "unread"
 """The signature of a line that neither a signature nor the reader can place."""
 

@@ -6,15 +6,24 @@ of itself is fitted on the lines of authors whose words it had not seen.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64
 from triage.errors import UsageError
 from triage.reader.corpus import LABELS, LabelledLine, compute_digest, drop_copies, read_shipped
-from triage.reader.features import NUM_FEATURES, NUM_HASHED, hash_lines, normalize_line, normalize_lines
+from triage.reader.features import (
+    NUM_FEATURES,
+    NUM_HASHED,
+    hash_lines,
+    normalize_line,
+    normalize_lines,
+)
 from triage.reader.model import SHIPPED, LineModel, load_model
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # The inverse strength of the penalty, chosen by the authors left out.
 _STRENGTH: Final = 200.0
@@ -61,7 +70,7 @@ def _measure_rarity(place: I64, count: int) -> F64:
     return np.asarray(rarity, np.float64)
 
 
-def _make_table(owner: I64, place: I64, rarity: F64, count: int) -> Any:
+def _make_table(owner: I64, place: I64, rarity: F64, count: int) -> "csr_matrix":
     """The rows of a design matrix, each of length one."""
     from scipy.sparse import csr_matrix
     from sklearn.preprocessing import normalize

@@ -15,7 +15,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import LEARNED, UNREAD, Blame, EvidenceRole, Kind, Trait
 from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
-from triage.reader.corpus import CAUSES
+from triage.reader.corpus import CAUSES, HARMLESS, LABELS
 from triage.reader.model import SHIPPED, LineModel, load_model
 from triage.signatures.registry import Match
 from triage.signatures.signature import Reading, Signature
@@ -27,6 +27,9 @@ MODEL: Final = "TRIAGE_READER"
 _LEAST_CAUSE: Final = 0.5
 _LEAST_CATEGORY: Final = 0.35
 _LEAST_NO_CAUSE: Final = 0.7
+# What a signature takes for a failed part is a quotation where this is likelier than not.
+_MOST_HARMLESS: Final = 0.6
+_HARMLESS: Final = LABELS.index(HARMLESS)
 # Another category is not excluded where it is this likely, and at most two are named.
 _LEAST_OTHER: Final = 0.15
 _MOST_OTHERS: Final = 2
@@ -66,7 +69,7 @@ class LineReading:
     """What the reader takes a line for: the likeliest cause, or none, or that it cannot tell.
 
     ``score`` is how likely the category is; ``like`` names what prints the nearest of the lines
-    that it has learned from.
+    that it has learned from; ``harmless`` is how likely it is that the line tells nothing.
     """
 
     category: Category | None
@@ -74,10 +77,12 @@ class LineReading:
     score: float = 0.0
     like: str = ""
     is_unsure: bool = False
+    harmless: float = 0.0
 
-
-_NO_CAUSE: Final = LineReading(None)
-_UNSURE: Final = LineReading(None, is_unsure=True)
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it rather speaks of a fault than reports one."""
+        return self.harmless >= _MOST_HARMLESS
 
 
 class LineReaderModel:
@@ -102,14 +107,20 @@ class LineReaderModel:
     def _choose(self, line: str, probabilities: Sequence[float]) -> LineReading:
         causes = probabilities[: len(CAUSES)]
         if len(line) < _SHORTEST or sum(causes) < 1 - _LEAST_NO_CAUSE:
-            return _NO_CAUSE
+            return LineReading(None, harmless=probabilities[_HARMLESS])
         order = sorted(range(len(causes)), key=lambda at: -causes[at])
         best = order[0]
         if sum(causes) < _LEAST_CAUSE or causes[best] < _LEAST_CATEGORY:
-            return _UNSURE
+            return LineReading(None, is_unsure=True, harmless=probabilities[_HARMLESS])
         also = [Category(CAUSES[at]) for at in order[1:] if causes[at] >= _LEAST_OTHER]
         like = self.model.find_nearest(line, CAUSES[best])
-        return LineReading(Category(CAUSES[best]), tuple(also[:_MOST_OTHERS]), causes[best], like)
+        return LineReading(
+            Category(CAUSES[best]),
+            tuple(also[:_MOST_OTHERS]),
+            causes[best],
+            like,
+            harmless=probabilities[_HARMLESS],
+        )
 
 
 @lru_cache(1)
@@ -141,7 +152,9 @@ def make_match(text: str, reading: LineReading) -> Match:
     if reading.category is None:
         return Match(_make_signature(None), found, Reading())
     fields = {"like": reading.like, "score": f"{reading.score:.2f}"}
-    return Match(_make_signature(reading.category), found, Reading(also=reading.also, fields=fields))
+    return Match(
+        _make_signature(reading.category), found, Reading(also=reading.also, fields=fields)
+    )
 
 
 @lru_cache(len(Category))

@@ -1,9 +1,8 @@
 """What the trained reader makes of a stop: only about the stop, and only where signatures are
 silent.
 
-A signature's reading is exact; the reader's is likely. So nothing that the reader says takes part in
-finding the stop, in clocks or in seats, and it is heard of a node only where no signature tells a
-cause there.
+A signature's reading is exact; the reader's is likely. It is heard of a node only where no
+signature tells a cause there.
 """
 
 from collections import Counter, defaultdict
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
 from triage.analysis.joining.claims import is_accusing
 from triage.analysis.placement.identity import JobPlacement
@@ -30,32 +30,20 @@ _OF_NO_NODE: Final = frozenset(
 _MOST_OF_A_NODE: Final = 8
 
 
-def split_unfamiliar(rows: Iterable[Evidence]) -> tuple[list[Evidence], list[Evidence]]:
-    """The rows of signatures, and those of the reader."""
-    known, unfamiliar = [], []
-    for row in rows:
-        (unfamiliar if Trait.UNFAMILIAR in row.traits else known).append(row)
-    return known, unfamiliar
-
-
 def select_unfamiliar(
-    unfamiliar: Sequence[Evidence],
-    known: Iterable[Evidence],
-    claims: Iterable[Finding],
-    stop: Stop,
-    fleet: JobPlacement,
+    dated: DatedEvidence, claims: Iterable[Finding], stop: Stop, strange: Set[str]
 ) -> list[Evidence]:
     """The rows of the reader that are about the stop, of nodes of which no signature tells a
-    cause; the likeliest of each node.
+    cause and that are none of ``strange``; the likeliest of each node.
 
     Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
-    explain it; where a signature convicts somebody, the part of what claims accuse alone. What is
-    printed after the stop tells the part of a place that is accused, and of no other.
+    explain it; where a signature convicts somebody, the part of what claims accuse alone. Beside
+    claims, what is printed after the stop tells the part of a place that is accused, and no other.
     """
-    if not unfamiliar or not stop.trouble:
+    if not dated.unfamiliar or not stop.trouble:
         return []
+    fleet, known = dated.fleet, dated.evidence
     nodes = {*fleet.nodes, *fleet.seated}
-    known = list(known)
     told = {row.node for row in known if _tells_a_cause(row, stop)}
     is_firm = any(row.is_firm and _tells_a_cause(row, stop) for row in known)
     accusing = [claim for claim in claims if is_accusing(claim)]
@@ -63,12 +51,13 @@ def select_unfamiliar(
     if None in told or (is_firm and not accused):
         return []
     found: dict[str | None, list[Evidence]] = defaultdict(list)
-    for row in unfamiliar:
-        if row.signature != LEARNED:
+    for row in dated.unfamiliar:
+        if row.signature != LEARNED or row.node in strange:
             continue
         row = _place_by_name(row, fleet, nodes)
         when = stop.of(row)
-        is_late = when is When.AFTER and row.node in accused
+        # Of a stop that lines alone tell, the beginning is the last sign of progress.
+        is_late = when is When.AFTER and (row.node in accused or not accusing)
         explains = not accusing or any(_can_explain(row, claim) for claim in accusing)
         if explains and Trait.OUTLIVED not in row.traits and (when is When.AT or is_late):
             found[row.node].append(row)
@@ -111,7 +100,9 @@ def _tells_a_cause(row: Evidence, stop: Stop) -> bool:
     return is_root and not (row.is_mild or row.is_generic) and stop.of(row) in ABOUT_THE_STOP
 
 
-def _find_everywhere(found: Mapping[str | None, Sequence[Evidence]], num_nodes: int) -> set[Category | None]:
+def _find_everywhere(
+    found: Mapping[str | None, Sequence[Evidence]], num_nodes: int
+) -> set[Category | None]:
     """What so many nodes say that it is of none of them."""
     spread = Counter(name for rows in found.values() for name in {row.category for row in rows})
     most = max(_FEW_NODES, _SHARE_OF_NODES * num_nodes)

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from triage.domain.category import HARDWARE
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
@@ -310,13 +311,21 @@ class LogReader:
         payload = envelope.text[:4096].encode("utf-8", "replace")
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
-            rows = [self.echo(row) for row in rows]
+            rows = [self.doubt(self.echo(row), envelope) for row in rows]
         return Group(rows, key, 1, line, line, envelope.node)
 
     def echo(self, row: Evidence) -> Evidence:
         """What only a kernel may say, said by something else."""
         if row.signature in self.catalogue.kernel_only and not row.weak:
             return replace(row, weak=True)
+        return row
+
+    def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
+        """A process's words of a failed part as weak where the reader takes them for talk."""
+        reports = row.role is EvidenceRole.ROOT and row.category in HARDWARE and not row.weak
+        if reports and self.reader is not None:
+            (said,) = self.reader.read([_join_program(envelope)])
+            return replace(row, weak=True) if said.is_harmless else row
         return row
 
     def lines_behind(self, end: int) -> Iterator[Envelope]:
@@ -446,7 +455,7 @@ class LogReader:
         unknown.sort(key=lambda row: -row[3])
         unknown = sorted(unknown[: self.bounds.unfamiliar], key=lambda row: row[2])
         envelopes = [self.read_envelope_at(row[6], row[7]) for row in unknown]
-        texts = [f"{one.program or ''} {one.text}".strip() for one in envelopes]
+        texts = [_join_program(one) for one in envelopes]
         num_unsure = 0
         for row, envelope, text, said in zip(
             unknown, envelopes, texts, model.read(texts), strict=True
@@ -464,6 +473,11 @@ class LogReader:
         """The line at a place of the buffer."""
         text = clean(bytes(self.buffer[start : min(end, start + _LAST_BYTES)]))
         return read_envelope(text, label=self.layout.label)
+
+
+def _join_program(envelope: Envelope) -> str:
+    """What the reader sees of a line: the program that prints it, and its words."""
+    return f"{envelope.program or ''} {envelope.text}".strip()
 
 
 _LINE_ENDS: Final = compile_re(rb"[\r\n]+")
