@@ -27,8 +27,9 @@ MODEL: Final = "TRIAGE_READER"
 _LEAST_CAUSE: Final = 0.5
 _LEAST_CATEGORY: Final = 0.35
 _LEAST_NO_CAUSE: Final = 0.7
-# What a signature takes for a failed part is a quotation where this is likelier than not.
-_MOST_HARMLESS: Final = 0.6
+# What a signature takes for a failed part is a quotation where that is so likely: values, which
+# the reader does not see, decide of readings of sensors.
+_MOST_HARMLESS: Final = 0.85
 _HARMLESS: Final = LABELS.index(HARMLESS)
 # Another category is not excluded where it is this likely, and at most two are named.
 _LEAST_OTHER: Final = 0.15

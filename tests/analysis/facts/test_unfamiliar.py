@@ -86,11 +86,20 @@ def test_a_signature_that_tells_a_cause_silences_the_reader(
 
 
 def test_beside_an_accused_place_only_its_part_is_asked_for() -> None:
-    """Rank 29 sits on n3; what is said there in the minutes after the stop is of its part."""
-    late = read("n3", 400.0)
-    nowhere = read(None, category=Category.NETWORK)
-    assert heard(read("n4"), late, nowhere, claims=(claim(29),)) == ["n3", None]
-    assert heard(read("n4"), late, known=(row("n5"),), claims=(claim(29),)) == ["n3"]
+    """The GPU of rank 29, on n3, stands; what is said there minutes later is of its part."""
+    stands = claim(29, "fr.device_stall", Category.GPU, 0.85)
+    late = read("n3", 400.0, Category.GPU_HBM)
+    elsewhere = (read("n4", 0.0, Category.GPU_HBM), read(None, category=Category.NETWORK))
+    assert heard(*elsewhere, late, claims=(stands,)) == [None, "n3"]
+    assert heard(*elsewhere, late, known=(row("n5"),), claims=(stands,)) == ["n3"]
+
+
+@pytest.mark.parametrize(
+    ("category", "nodes"),
+    [(Category.HOST_STALL, []), (Category.NCCL_TIMEOUT, ["n3"]), (Category.GPU, [])],
+)
+def test_a_claim_that_names_a_part_keeps_it(category: Category, nodes: list[str]) -> None:
+    assert heard(read("n3"), claims=(claim(29, category=category),)) == nodes
 
 
 def test_what_cannot_explain_the_claim_is_not_heard() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
-from triage.analysis.joining.claims import is_accusing
+from triage.analysis.joining.claims import is_accusing, leaves_part_open
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category
 from triage.domain.evidence import BY_FILE, LEARNED, UNREAD, Evidence, EvidenceRole, Trait
@@ -58,7 +58,7 @@ def select_unfamiliar(
         when = stop.of(row)
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
-        explains = not accusing or any(_can_explain(row, claim) for claim in accusing)
+        explains = not accusing or any(_can_explain(row, claim, fleet) for claim in accusing)
         if explains and Trait.OUTLIVED not in row.traits and (when is When.AT or is_late):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
@@ -90,8 +90,11 @@ def list_nodes(claim: Finding, fleet: JobPlacement) -> list[str]:
     return [*claim.nodes, *(node for node in seats if node is not None)]
 
 
-def _can_explain(row: Evidence, claim: Finding) -> bool:
-    return row.category is not None and claim.can_be_due_to(row.category)
+def _can_explain(row: Evidence, claim: Finding, fleet: JobPlacement) -> bool:
+    """Whether a line elsewhere accounts for a claim, or one of the accused place names its part."""
+    if row.category is None or not claim.can_be_due_to(row.category):
+        return False
+    return row.node not in list_nodes(claim, fleet) or leaves_part_open(claim, row.category)
 
 
 def _tells_a_cause(row: Evidence, stop: Stop) -> bool:

@@ -21,6 +21,7 @@ from triage.analysis.joining.claims import (
     is_accusing,
     is_on_many,
     is_proven_by_records,
+    leaves_part_open,
     is_seen_by_machine_and_job,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
@@ -180,7 +181,11 @@ def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Itera
 
 
 def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
-    """Whether its lines, said at the stop, can choose the part of a place that is proved."""
+    """Whether its lines, said at the stop, name the part of a place that the dumps prove without
+    one, or the part that they name.
+    """
+    if not any(leaves_part_open(claim, cause.category) for claim in cause.claims):
+        return False
     return any(
         not (row.is_mild or row.is_generic) and is_at_own_stop(row, stop.of(row))
         for row in cause.rows
