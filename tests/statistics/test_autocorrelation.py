@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from triage.errors import UsageError
 from triage.statistics.daily_cycle import compute_lag_one_correlation, measure_agreement
 
 
@@ -83,8 +82,3 @@ def test_too_little_is_not_compared(one: np.ndarray, other: np.ndarray) -> None:
     found = measure_agreement(np.arange(len(one)), one, other)
 
     assert (found.correlation.value, found.p_value) == (None, None)
-
-
-def test_columns_of_two_lengths_are_refused() -> None:
-    with pytest.raises(UsageError):
-        measure_agreement([1.0], [1.0], [1.0, 2.0])

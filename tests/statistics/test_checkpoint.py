@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from triage.errors import UsageError
 from triage.statistics.ettr import (
     compute_daly_s,
     compute_young_s,
@@ -63,17 +62,3 @@ def test_after_no_stop_only_bounds_follow() -> None:
     assert plan.young.low > 0
     assert (plan.loss.low, plan.loss.value) == (None, None)
     assert plan.loss.high < 0.05
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: compute_young_s(-1, 100),
-        lambda: compute_daly_s(1, 0),
-        lambda: estimate_loss(1, 100, restart_s=-1),
-        lambda: plan_checkpoints(0, estimate_mtti(1, 5.0)),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate
 
 _MIN_PAIRS = 10
@@ -65,8 +64,6 @@ def measure_agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.Array
     from scipy.stats import norm
 
     time, x, y = (np.asarray(column, np.float64) for column in (hours, one, other))
-    if not time.shape == x.shape == y.shape:
-        raise UsageError("hours and both series are columns of one length")
     known = np.isfinite(time) & np.isfinite(x) & np.isfinite(y)
     order = np.argsort(time[known], kind="stable")
     time, x, y = (column[known][order] for column in (time, x, y))
@@ -214,8 +211,6 @@ def _compute_inflation(rho: float) -> float:
 
 def _sort_known(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
     hour, value = np.asarray(hours, np.float64), np.asarray(values, np.float64)
-    if hour.shape != value.shape or hour.ndim != 1:
-        raise UsageError("hours and values are two columns of one length")
     known = np.isfinite(hour) & np.isfinite(value)
     order = np.lexsort((value[known], hour[known]))
     return hour[known][order], value[known][order]

@@ -1,6 +1,5 @@
 """What the fleet's own rate says of what is planned: larger jobs, checkpoints, limits."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +22,11 @@ from triage.statistics.ettr import (
     solve_longest_restart_s,
 )
 from triage.statistics.projection import (
-    Limits,
     Projection,
-    compute_gpu_limit,
-    compute_useful_limit,
     estimate_job_mtti,
     estimate_run_survival,
     project,
+    solve_gpu_limit,
 )
 
 # The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
@@ -203,14 +200,12 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
         ("model and storage grow, save", 0.5, 0.5, 1),
     )
 
-    def knobs(gpu_hours: float, a: float, b: float, transfers: int) -> Limits:
-        return Limits(gpu_hours, save, num_gpus or 1, a, b, transfers, options.wanted_ettr)
-
     def row(name: str, a: float, b: float, transfers: int) -> LimitRow:
-        def at(limit: Callable[[Limits], float | None]) -> Estimate:
-            return between.growing(lambda m: limit(knobs(m, a, b, transfers)) or np.inf, "GPUs")
+        def at(wanted: float | None) -> Estimate:
+            args = save, num_gpus or 1, a, b, transfers, wanted
+            return between.growing(lambda m: solve_gpu_limit(m, *args) or np.inf, "GPUs")
 
-        return LimitRow(name, a, b, transfers, at(compute_gpu_limit), at(compute_useful_limit))
+        return LimitRow(name, a, b, transfers, at(None), at(options.wanted_ettr))
 
     return tuple(row(*setting) for setting in settings)
 
