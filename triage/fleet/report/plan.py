@@ -93,37 +93,36 @@ def estimate_reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:
     per_million = figures.per_million_gpu_hours
     if num_gpus is None or per_million.high is None:
         return figures.mtti
-    return estimate_job_mtti(_convert_to_gpu_hour(figures), num_gpus)
+    return estimate_job_mtti(convert_to_gpu_hour(figures), num_gpus)
 
 
 def project_sizes(
-    seen: Exposed,
     figures: Rates,
     origins: tuple[OriginCount, ...],
-    size_test: SizeTest,
-    spread: Dispersion,
-    options: FleetOptions,
+    gpu_hours: float,
+    usual: tuple[int, tuple[int, int]] | None,
+    warnings: tuple[str, ...],
+    sizes: tuple[int, ...],
 ) -> tuple[Projection, ...]:
-    """The curve over ``options.sizes``; empty where no GPU-hours are known.
+    """Jobs of these sizes; empty where no GPU-hours are known.
 
-    Software keeps the rate that it has in a job of the usual size: there the two figures meet.
+    Software keeps the rate that it has in a job of the ``usual`` size: there the two figures meet.
     """
-    sizes = find_usual_sizes(seen)
-    if sizes is None:
+    if usual is None:
         return ()
-    warnings = _list_warnings(size_test, spread)
-    software = sum(one.count for one in origins if one.origin is Origin.SOFTWARE)
-    triaged = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
+    counts = {one.origin: one.count for one in origins}
+    software, every = counts[Origin.SOFTWARE], sum(counts.values())
+    triaged = every > counts[Origin.UNKNOWN]
     return tuple(
         project(
-            _convert_to_gpu_hour(figures),
+            convert_to_gpu_hour(figures),
             size,
-            seen_gpus=sizes[1],
-            hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if triaged else None,
-            software_per_job_hour=software / seen.gpu_hours * sizes[0] if triaged else None,
+            seen_gpus=usual[1],
+            hardware_per_gpu_hour=(every - software) / gpu_hours if triaged else None,
+            software_per_job_hour=software / gpu_hours * usual[0] if triaged else None,
             warnings=warnings,
         )
-        for size in options.sizes
+        for size in sizes
     )
 
 
@@ -133,7 +132,7 @@ def compute_survival_points(
     """The reference job over ``options.survival_hours``."""
     if num_gpus is None or figures.per_million_gpu_hours.high is None:
         return ()
-    one = _convert_to_gpu_hour(figures)
+    one = convert_to_gpu_hour(figures)
     return tuple(
         SurvivalPoint(num_gpus, hours, estimate_run_survival(one, num_gpus, hours))
         for hours in options.survival_hours
@@ -210,11 +209,13 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
     return tuple(row(*setting) for setting in settings)
 
 
-def _convert_to_gpu_hour(figures: Rates) -> Estimate:
+def convert_to_gpu_hour(figures: Rates) -> Estimate:
+    """The rate per GPU-hour."""
     return figures.per_million_gpu_hours.growing(lambda one: one / 1e6, "per GPU-h")
 
 
-def _list_warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+def list_rate_warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+    """What speaks against one rate for all sizes."""
     said: list[str] = []
     if size_test.differs:
         said.append(
