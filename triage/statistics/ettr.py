@@ -35,17 +35,14 @@ def compute_daly_s(cost_s: float, mtti_s: float) -> float:
     return math.sqrt(2 * cost_s * mtti_s) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - cost_s
 
 
-def estimate_loss(
-    cost_s: float, mtti_s: float, *, restart_s: float = 0.0, interval_s: float | None = None
-) -> float:
-    """First-order share of time lost: C/tau + tau/2M + R/M, at Young's tau where none is given.
+def estimate_loss(cost_s: float, mtti_s: float, *, restart_s: float = 0.0) -> float:
+    """First-order share of time lost at Young's interval tau: C/tau + tau/2M + R/M.
 
-    At Young's interval it is sqrt(2C/M) + R/M. It is a first order: above about 0.25 it says
-    no more than "too much", and it is capped at 1.
+    It is sqrt(2C/M) + R/M. It is a first order: above about 0.25 it says no more than "too much",
+    and it is capped at 1.
     """
-    interval = compute_young_s(cost_s, mtti_s) if interval_s is None else interval_s
-    saving = cost_s / interval if cost_s else 0.0
-    return min(1.0, saving + interval / (2 * mtti_s) + restart_s / mtti_s)
+    interval = compute_young_s(cost_s, mtti_s)
+    return min(1.0, cost_s / interval + interval / (2 * mtti_s) + restart_s / mtti_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.options import Format, Output, ReportFormat, Rows
+from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson
 from triage.cli.output import (
     emit,
     encode_output,
@@ -222,13 +222,6 @@ Examples:
 """
 
 
-class PlanFormat(StrEnum):
-    """How the plan is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def plan(
     gpus: Annotated[
         int,
@@ -270,8 +263,8 @@ def plan(
     days: Days = 30,
     cluster: Cluster = None,
     format_: Annotated[
-        PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = PlanFormat.TEXT,
+        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = TextOrJson.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -288,7 +281,7 @@ def plan(
             repair_days=repair_days,
             confidence=confidence,
         )
-    if format_ is PlanFormat.JSON:
+    if format_ is TextOrJson.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(facts))

@@ -23,6 +23,7 @@ from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.next_period import Drift, compute_ratio_bounds, judge_drift
 from triage.statistics.rates import count_bounds
 
+_CONFIDENCE: Final = 0.99
 # ``drifting`` has to lose less than this share of what ``clusters`` loses.
 _FAR_BETTER: Final = 0.5
 # A record that is worth fewer independent looks than this foretells nothing.
@@ -146,18 +147,15 @@ def forecast_spares(
     outages: Away,
     num_nodes: int,
     *,
-    confidence: float = 0.99,
     begun: Flags | None = None,
-    open_end: Flags | None = None,
     walk: bool = True,
 ) -> SparesForecast:
     """Spares for the nodes that the record is of.
 
-    ``begun`` and ``open_end`` are parallel to the outages: whether each began within the record,
-    and whether it had not ended with it. Without ``walk`` nothing is held out, and other methods
-    than that of the forecast are left out.
+    ``begun`` is parallel to the outages: whether each began within the record. Without ``walk``
+    nothing is held out, and other methods than that of the forecast are left out.
     """
-    lasting = outages.end >= outages.days if open_end is None else open_end
+    confidence, lasting = _CONFIDENCE, outages.end >= outages.days
     clusters = cluster_ids(outages)
     arrived = outages.start > 0 if begun is None else begun
     number = len(np.unique(clusters[arrived]))
