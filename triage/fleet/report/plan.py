@@ -59,7 +59,6 @@ class EttrPlan:
     longest_restart_s: float | None
     measured: MeasuredEttr
     budget_min: float | None
-    stall_minute_gpu_hours: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +144,7 @@ def list_checkpoint_plans(mtti: Estimate, options: FleetOptions) -> tuple[Checkp
     return tuple(plan_checkpoints(cost, mtti, restart_s=options.restart_s) for cost in costs)
 
 
-def plan_ettr(
-    seen: Exposed, mtti: Estimate, num_gpus: int | None, options: FleetOptions
-) -> EttrPlan:
+def plan_ettr(seen: Exposed, mtti: Estimate, options: FleetOptions) -> EttrPlan:
     """Expected at the reference size, measured over all runs."""
     cost, restart = options.checkpoint_cost_s, options.restart_s
 
@@ -181,7 +178,6 @@ def plan_ettr(
         longest,
         measured,
         compute_downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
-        None if num_gpus is None else num_gpus / 60,
     )
 
 
@@ -190,7 +186,7 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
     between = figures.gpu_hours_between
     if num_gpus is None or between.low is None:
         return ()
-    save = options.save_s or options.checkpoint_cost_s
+    save = options.checkpoint_cost_s
     settings: tuple[tuple[str, float, float, int], ...] = (
         ("one model, save", 0.0, 0.0, 1),
         ("one model, save and load", 0.0, 0.0, 2),

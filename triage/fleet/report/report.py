@@ -284,7 +284,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         ),
         survival=compute_survival_points(figures, reference, options),
         checkpoints=list_checkpoint_plans(mtti, options),
-        ettr=plan_ettr(seen, mtti, reference, options),
+        ettr=plan_ettr(seen, mtti, options),
         repairs=mending,
         spares=spares,
         away=absent,
