@@ -48,7 +48,7 @@ class OfLeaves:
 
 
 def find_outlying_leaves(
-    record: FleetRecord, strikes: Strikes, from_ns: int, days: Floats, false_discovery_rate: float
+    record: FleetRecord, strikes: Strikes, from_ns: int, days: Floats
 ) -> OfLeaves:
     """The leaves whose nodes are accused of link and network trouble more than the fleet's.
 
@@ -67,7 +67,7 @@ def find_outlying_leaves(
     placed = leaf_of >= 0
     blame = sum_by_member(leaf_of[placed], np.minimum(of_node, 1.0)[placed], len(names))
     exposure = sum_by_member(leaf_of[placed], days[placed], len(names))
-    excess = find_outliers(blame, exposure, false_discovery_rate=false_discovery_rate)
+    excess = find_outliers(blame, exposure)
     found: list[RepeatedPart] = []
     explained = nothing.explained.copy()
     for place in np.flatnonzero(excess.found).tolist():
