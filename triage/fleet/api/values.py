@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Query, Request
-from pydantic import BeforeValidator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from triage.api.access import get_caller
 from triage.api.requests.values import Name, Since, check_choice, make_choice_schema
@@ -14,20 +14,20 @@ from triage.fleet.services.health.due_list import STATES
 MAX_TOP: Final = 2_000
 
 
-def _refuse_underscores(text: Any) -> Any:  # noqa: ANN401 - a default comes as a number
-    """Python takes ``1_000`` for a number; nobody else does."""
-    if isinstance(text, str) and "_" in text:
-        raise ValueError("give a plain number")
-    return text
-
-
 def _bound(
     least: float, most: float, description: str, example: float | None = None
 ) -> tuple[Any, ...]:
-    """A number from ``least`` to ``most``."""
+    """A number from ``least`` to ``most``; not ``1_000``, which Python alone takes for one."""
+
+    def check(text: Any, parse: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401 - a default is a number
+        try:
+            return parse(str(text).replace("_", "?"))
+        except ValueError as error:
+            raise ValueError(f"give a number from {least:,} to {most:,}") from error
+
     shown: Any = {} if example is None else {"usual": {"value": example}}
     query = Query(ge=least, le=most, description=description, openapi_examples=shown)
-    return query, BeforeValidator(_refuse_underscores)
+    return query, WrapValidator(check)
 
 
 From = Annotated[Since | None, Query(description="Begin; 30 days before the end by default.")]
