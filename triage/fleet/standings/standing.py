@@ -64,13 +64,8 @@ def fleet_standings(record: FleetRecord) -> FleetStandings:
         nodes=tuple(rows),
         parts=(*seen.leaves.parts, *found),
         fleet_rate=_PER * seen.excess.rate if seen.num_tested else None,
-        prior_shape=seen.fading.shape if seen.shrunk else None,
-        prior_days=seen.fading.shape / seen.excess.rate
-        if seen.shrunk and seen.num_tested
-        else None,
         num_tested=seen.num_tested,
         window_days=WINDOW_DAYS,
-        half_life_days=seen.fading.slow,
         false_discovery_rate=FALSE_DISCOVERY_RATE,
         notes=tuple(_iterate_notes(seen)),
         basis=seen.basis,
