@@ -43,6 +43,7 @@ EXAMPLES = (
     "node", "export", "launch", "mcp", "fleet report", "fleet nodes", "fleet plan",
     "fleet import",
     "fleet isolate", "fleet simulate", "fleet repairs", "fleet parts", "signatures check",
+    "signatures learn",
     "signatures try",
 )  # fmt: skip
 NO_EXAMPLES = (

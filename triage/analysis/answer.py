@@ -54,7 +54,7 @@ from triage.analysis.waiting.case import Case
 from triage.analysis.watchdogs.claims import find_watchdog_claims, list_watchdog_collectives
 from triage.analysis.watchdogs.positions import GroupPositions, find_positions
 from triage.domain.category import Action
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import LEARNED, Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
 from triage.domain.live.look import Look
@@ -173,7 +173,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     rows_and_weak = (*dated.evidence, *weak)
     sources = Sources(case, findings, rows_and_weak, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
-    all_rows = (*rows, *measured)
+    learned = (row for row in dated.unfamiliar if row.signature == LEARNED)
     return Weighing(
         view,
         dated,
@@ -181,7 +181,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         joined,
         nodes,
         findings,
-        all_rows,
+        (*rows, *measured, *learned),
         progress,
         stacks=looks.picture,
         watchdogs=watchdogs,

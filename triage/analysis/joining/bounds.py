@@ -21,8 +21,8 @@ from triage.analysis.joining.claims import (
     is_accusing,
     is_on_many,
     is_proven_by_records,
-    leaves_part_open,
     is_seen_by_machine_and_job,
+    leaves_part_open,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
