@@ -24,7 +24,7 @@ _MESSAGES: Final = (
 _TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
-    "created_at", "occurredAt", "startTime",
+    "created_at", "occurredAt", "startTime", "Created", "EventTimestamp",
 )  # fmt: skip
 _HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
@@ -217,7 +217,12 @@ _GPU_WORDS: Final = compile_re(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNOR
 
 
 def _describe_object(value: dict[str, Any]) -> str:
-    """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words."""
+    """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words,
+    and what a sensor is of.
+    """
+    sensor = value.get("SensorType")  # of an entry of a Redfish log
+    if isinstance(sensor, str) and 0 < len(sensor) <= 80:
+        return f"{sensor}: "
     kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
     if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
         return ""
@@ -431,7 +436,8 @@ _PATH: Final = ((_FILE, _take_file), (_LOG_FILE, _log_file), (_CONTEXT, _log_fil
 _OBJECT: Final = compile_re(r"\{")
 # What Loki and its like print before a line: {"node":"gpu-17","unit":"kernel"}, or {node="gpu-17"}.
 _LABELS: Final = compile_re(
-    r'\{((?:\s{0,4}"[\w./-]{1,80}"\s{0,4}:\s{0,4}"[^"\\]{0,300}"\s{0,4},?){1,40})\s{0,4}\}[ \t]+(?=\S)'
+    r'\{((?:\s{0,4}"[\w./-]{1,80}"\s{0,4}:\s{0,4}"[^"\\]{0,300}"\s{0,4},?){1,40})\s{0,4}\}'
+    r"[ \t]+(?=\S)"
     r'|\{((?:\s{0,4}[a-zA-Z_]\w{0,79}="[^"\\]{0,300}"\s{0,4},?){1,40})\s{0,4}\}[ \t]+(?=\S)'
 )
 # First character -> rules in the order in which they are tried.
