@@ -424,3 +424,18 @@ def test_labels_without_end_cost_no_time(line: str) -> None:
 )
 def test_a_loggers_traceback_stands_behind_its_message(beside: str, said: str) -> None:
     assert read_envelope('{"level":"error","message":"failed",' + beside + "}").text == said
+
+
+@pytest.mark.parametrize(
+    ("line", "wall", "text"),
+    [
+        ("[25/Feb/2026:23:10:09 +0900] stderr: [rank2]:died", "2026-02-25T23:10:09", "died"),
+        ("[5/Oct/2026:03:10:09] died", "2026-10-05T03:10:09", "died"),
+        ("[25/Fee/2026:23:10:09 +0900] died", None, "[25/Fee/2026:23:10:09 +0900] died"),
+        ("[45/Feb/2026:23:10:09 +0900] died", None, "died"),
+    ],
+)
+def test_the_time_of_web_servers_is_a_time(line: str, wall: str | None, text: str) -> None:
+    found = read_envelope(line)
+    assert found.text.endswith(text)
+    assert found.stamp.wall_ns == (None if wall is None else at(wall))

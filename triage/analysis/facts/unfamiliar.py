@@ -68,7 +68,13 @@ def select_unfamiliar(
         for node, rows in found.items()
         if node in heard and node not in told
         for row in _choose_likeliest(
-            [row for row in rows if node in accused or row.category not in everywhere]
+            [
+                row
+                for row in rows
+                if node in accused
+                or row.category in _OF_NO_NODE
+                or not (told or row.category in everywhere)
+            ]
         )
     ]
 
@@ -109,7 +115,7 @@ def _find_everywhere(
     """What so many nodes say that it is of none of them."""
     spread = Counter(name for rows in found.values() for name in {row.category for row in rows})
     most = max(_FEW_NODES, _SHARE_OF_NODES * num_nodes)
-    return {name for name, count in spread.items() if count > most and name not in _OF_NO_NODE}
+    return {name for name, count in spread.items() if count > most}
 
 
 def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:

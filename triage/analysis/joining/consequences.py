@@ -72,6 +72,8 @@ _RULES: Final = (
     _rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
     # Who touches a poisoned page gets a bus error; the launcher's clock may be seconds behind.
     _rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 10),
+    # A node is drained for the reason that stands beside it.
+    _rule("quoted", "drained", 5, 5),
     _rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
 )  # fmt: skip
 
@@ -103,6 +105,10 @@ def list_marks(row: Evidence) -> frozenset[str]:
             found.add(f"category:{row.category}+fatal")
         if row.category in HARDWARE:
             found.add("hardware")
+    if row.kind is Kind.SCHEDULER and row.category in HARDWARE:
+        found.add("quoted")
+    if row.kind is Kind.SCHEDULER and row.category is Category.HOST_MAINTENANCE:
+        found.add("drained")
     if is_lost_gpu(row):
         found.add("lost")
     if Trait.GPU_NOT_STARTED in row.traits:
@@ -126,7 +132,9 @@ def find_explanations(
     roots = [
         index
         for index, row in enumerate(rows)
-        if row.role is EvidenceRole.ROOT and not row.is_mild and not row.is_generic
+        if row.role is EvidenceRole.ROOT
+        and not row.is_generic
+        and (not row.is_mild or row.kind is Kind.SCHEDULER)
     ][:_MOST]
     if not roots:
         return {}

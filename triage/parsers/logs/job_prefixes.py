@@ -8,12 +8,16 @@ import re
 from typing import Final
 
 from triage.domain.patterns import compile_re
-from triage.parsers.logs.stamps import DATED, make_dated, make_wall
+from triage.parsers.logs.stamps import DATED, MONTHS, make_dated, make_wall
 from triage.parsers.logs.state import Strip
 
 _RANK: Final = compile_re(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
 _GLOG: Final = compile_re(
     r"\[[EWIF](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([^\]\s]{1,200}:\d{1,7})\] ?"
+)
+# "[25/Feb/2026:23:10:09 +0900] ", as web servers print it, and who learned it from them.
+_COMMON_LOG: Final = compile_re(
+    r"\[(\d{1,2})/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d)(?: ([+-]\d{4}))?\][ \t]{0,8}"
 )
 _GLOG_BARE: Final = compile_re(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
 _GLOG_OPEN: Final = compile_re(
@@ -187,6 +191,14 @@ def _take_month_first(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
+def _take_common_log(strip: Strip, match: "re.Match[str]") -> bool:
+    month = MONTHS.get(match[2].casefold())
+    if month is None:
+        return False
+    strip.clock(make_wall(int(match[3]), month, int(match[1]), match[4], None, match[5]))
+    return True
+
+
 def _take_task(strip: Strip, match: "re.Match[str]") -> bool:
     strip.task = int(match[1] or match[2] or match[3])
     return True
@@ -238,6 +250,7 @@ RULES: Final = {
         (_UCX, _take_ucx),
         (_TASKCLUSTER, _take_dated),
         (_METAFLOW, _take_metaflow),
+        (_COMMON_LOG, _take_common_log),
         (_TASK, _take_task),
     ),
     "0": ((_NCCL, _take_nccl), (_MONTH_FIRST, _take_month_first), (_TASK, _take_task)),
