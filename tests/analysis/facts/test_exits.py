@@ -201,3 +201,17 @@ def test_a_process_that_was_ended_had_not_aborted(
 ) -> None:
     end = replace(ends(120, 2, code), signature="elastic.failure", rank=6)
     assert (Trait.TEARDOWN in raised(row, end).traits) is is_teardown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"),
+    [((0, 5), [True, False]), ((0, 1), [False, False]), ((None, 5), [False, False])],
+    ids=["one is clearly the first", "together", "no clock tells"],
+)
+def test_a_heap_is_broken_by_one_process(seconds: tuple[int | None, int], kept: list[bool]) -> None:
+    rows = [
+        replace(HEAP, node=node, at_ns=None if at is None else at * 10**9, rank=None)
+        for node, at in zip(("n1", "n2"), seconds, strict=True)
+    ]
+    marked = with_ranks_that_exit(rows, JobPlacement())
+    assert [row.role is EvidenceRole.ROOT for row in marked] == kept

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.stop import SECOND
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Evidence, EvidenceRole, Kind, Trait
 
@@ -102,7 +103,8 @@ def _place_faults_of_exited(rows: Sequence[Evidence]) -> list[Evidence]:
 
 def _mark_survived_aborts(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``; what aborts a process at once, of a rank that its launcher ended by a signal, was
-    printed while it was ended: otherwise it had left by itself.
+    printed while it was ended: otherwise it had left by itself. What aborts processes of several
+    nodes follows from their end, but for the node that was clearly the first.
     """
     ended = {
         (row.node, row.rank)
@@ -111,12 +113,34 @@ def _mark_survived_aborts(rows: Sequence[Evidence]) -> list[Evidence]:
         and row.rank is not None
         and row.fields.get("exit_code") == _TERMINATED
     }
-    return [
-        replace(row, traits=row.traits | {Trait.TEARDOWN})
-        if row.signature == _ABORTS and (row.node, row.rank) in ended
-        else row
-        for row in rows
-    ]
+    aborts = [row for row in rows if row.signature == _ABORTS and row.node is not None]
+    first = _find_first_node(aborts)
+    several = len({row.node for row in aborts}) > 1
+    kept = []
+    for row in rows:
+        if row.signature == _ABORTS and (row.node, row.rank) in ended:
+            row = replace(row, traits=row.traits | {Trait.TEARDOWN})
+        elif row.signature == _ABORTS and several and row.node != first:
+            row = replace(row, role=EvidenceRole.CONSEQUENCE)
+        kept.append(row)
+    return kept
+
+
+# Whose process ended so long before those of all other nodes was the first.
+_CLEARLY_NS: Final = 2 * SECOND
+
+
+def _find_first_node(rows: Sequence[Evidence]) -> str | None:
+    """The node whose rows begin clearly before those of all others; None where no clock tells."""
+    begins: dict[str, int] = {}
+    for row in rows:
+        if row.at_ns is None or row.node is None:
+            return None
+        begins[row.node] = min(begins.get(row.node, row.at_ns), row.at_ns)
+    order = sorted(begins, key=lambda node: begins[node])
+    if len(order) < 2 or begins[order[1]] - begins[order[0]] < _CLEARLY_NS:
+        return None
+    return order[0]
 
 
 def _mark_the_only_exit(rows: Sequence[Evidence]) -> list[Evidence]:
