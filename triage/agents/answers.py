@@ -127,7 +127,7 @@ DESCRIBED: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     "commands": (["array"], "For a person to type; none of them was run."),
     "hangs_on": (["array"], "Without each source: the answer stands, place_stands or falls."),
     "before_next": (["number", "null"], "Its confidence less that of the next place."),
-    "earlier": (["array"], "Incidents that convicted it before."),
+    "problem": (["object", "null"], "The incident is the nth of count of this kind."),
     "on_probation": (["boolean"], "Came back from a repair lately, likelier to fail."),
     "wanted": (["array"], "Files to bring, the most telling first."),
     "mtti": (["object"], "Mean time between unexpected stops of a job."),

@@ -23,7 +23,7 @@ from triage.agents.asking import Asker
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
 from triage.domain.category import Action
-from triage.domain.counts import count
+from triage.domain.counts import count, ordinal
 from triage.domain.report_wire import answer_of_report as answer_in
 from triage.domain.restart import RestartDecision
 from triage.errors import NotFound
@@ -32,6 +32,7 @@ from triage.render.words.next_step import build_next_step
 _MAX_REASONS: Final = 4
 _RESTART: Final = "decision exclude retries_left quote=why"
 _SYMPTOM: Final = "rank node op seq_id pg num_ranks artifact line at quote=seen"
+_PROBLEM: Final = "id nth count first_seen last_seen"
 _ERROR: Final = "signature code category count incidents last_at"
 _OF_NODE: Final = "incident_id at=created_at role category confidence=score resolved_as"
 _NODE: Final = (
@@ -118,7 +119,6 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), None)
     one: Wire | None = None
     reasons: list[dict[str, Any]] = []
-    earlier: list[Wire] = []
     before_next = None
     wanted: list[Wire] = []
     summary = "The node is no suspect of this incident."
@@ -127,12 +127,12 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
         one, rest = suspects[place], suspects[place + 1 :]
         before_next = round(one["score"] - rest[0]["score"], 2) if rest else None
         reasons = _list_reasons([one])[:MAX_QUOTES]
-        earlier = [it for it in incident.get("repeats", ()) if it["node"] == asked.node]
+        problem = incident.get("problem")
         wanted = [it for it in incident.get("wanted", ()) if it["node"] == asked.node]
         files = len({it["artifact"] for it in reasons} - {None})
         again = ""
-        if earlier:
-            again = f" It was convicted in {count(len(earlier), 'earlier incident')}."
+        if problem is not None and problem["nth"] > 1:
+            again = f" It is the {ordinal(problem['nth'])} incident of this kind."
         summary = (
             f"The node is suspect {one['position']} ({one['role']}) for {one['category']},"
             f" confidence {one['score']:.2f}, by {count(len(reasons), 'reason')} out of"
@@ -149,7 +149,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
         "suspect": show_if(one, SUSPECT, quotes),
         "before_next": before_next,
         "evidence": show_first(reasons, MAX_QUOTES, REASON, quotes),
-        "earlier": show_first(earlier, FEW, "incident_id node at", quotes),
+        "problem": show_if(incident.get("problem"), _PROBLEM, quotes),
     }
     unknowns = _list_unknowns(report.get("coverage"), wanted)
     return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})

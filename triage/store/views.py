@@ -9,6 +9,7 @@ from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.file_kind import FileKind
+from triage.domain.recurrence import ProblemOfIncident
 from triage.domain.report import Answer, Verdict
 from triage.domain.states import (
     ArtifactState,
@@ -59,6 +60,7 @@ class IncidentView(WireForm):
     verdict: Annotated[dict[str, Any] | None, SentAs(Verdict | None)]
     coverage: Annotated[dict[str, Any] | None, SentAs(dict[str, Any] | None)]
     resolution: ResolutionView | None
+    problem: Annotated[ProblemOfIncident | None, "The recurring problem; null before it is final."]
     created_at: datetime
     settled_at: datetime | None
     updated_at: Annotated[datetime, UNSENT]

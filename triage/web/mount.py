@@ -19,6 +19,7 @@ from triage.web.routers import (
     incident,
     incidents,
     login,
+    problems,
     queue,
     raw,
     search,
@@ -43,7 +44,18 @@ ActsOfIncident = Callable[[Context, str], Sequence[Any]]
 
 ROUTERS: Final = tuple(
     module.router
-    for module in (incidents, compare, incident, evidence, raw, search, queue, upload, login)
+    for module in (
+        incidents,
+        compare,
+        incident,
+        problems,
+        evidence,
+        raw,
+        search,
+        queue,
+        upload,
+        login,
+    )
 )
 
 
