@@ -85,7 +85,9 @@ def test_the_same_kind(one, other):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        pytest.param(fingerprint(XID_79), fingerprint(XID_48, category="gpu_hbm"), id="another code"),
+        pytest.param(
+            fingerprint(XID_79), fingerprint(XID_48, category="gpu_hbm"), id="another code"
+        ),
         pytest.param(fingerprint(XID_79), fingerprint(NIC, category="nic"), id="another part"),
         pytest.param(
             fingerprint(PYTHON, category="software_user"),

@@ -1,13 +1,13 @@
 """Problems: incidents that are the same kind of failure, grouped.
 
 Fingerprints within :data:`MAX_DISTANCE` of each other are of one problem, and so is what a chain
-of such links: DBSCAN over the cosine distance, for each cluster and stratum by itself. What a
+of such links: single linkage by cosine distance, for each cluster and stratum by itself. What a
 person has put together or apart stays so. Neither the order of the incidents nor a second run
 changes the result.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +22,8 @@ from triage.analysis.fingerprint import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Distances are worked out in pieces of at most so many MiB.
-_WORKING_MIB: Final = 64
+# Distances to all points are worked out for so many at once.
+_CHUNK: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +85,41 @@ def group_incidents(occurrences: Iterable[Occurrence]) -> list[Problem]:
 
 
 def _link_neighbours(members: Sequence[Occurrence]) -> list[list[Occurrence]]:
-    """The groups that DBSCAN makes of incidents of one cluster and stratum."""
-    from sklearn import config_context
-    from sklearn.cluster import DBSCAN
-
+    """The incidents of one cluster and stratum that links of small distance hold together."""
     # Those that differ in the part of the node alone are near, and one point.
     points: dict[frozenset[tuple[str, float]], list[Occurrence]] = defaultdict(list)
     for one in members:
         features = one.fingerprint.features.items()
         points[frozenset(item for item in features if not item[0].startswith(PART))].append(one)
-    with config_context(working_memory=_WORKING_MIB):
-        places = _hash_features(points.values())
-        labels = DBSCAN(eps=MAX_DISTANCE, min_samples=1, metric="cosine").fit_predict(places)
     linked: dict[int, list[Occurrence]] = defaultdict(list)
-    for label, these in zip(labels.tolist(), points.values(), strict=True):
+    for label, these in zip(_label_components(points.values()), points.values(), strict=True):
         linked[label] += these
     return list(linked.values())
+
+
+def _label_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
+    """The same number for points that are linked.
+
+    It is what DBSCAN answers where one point is dense enough, without all neighbours in memory.
+    """
+    import numpy as np
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from sklearn.preprocessing import normalize
+
+    places = normalize(_hash_features(points))
+    size = len(points)
+    labels = np.arange(size)
+    for start in range(0, size, _CHUNK):
+        near = (places[start : start + _CHUNK] @ places.T).tocoo()
+        close = near.data >= 1.0 - MAX_DISTANCE
+        # What is linked by now hangs together by the first point of each component.
+        _, first, of = np.unique(labels, return_index=True, return_inverse=True)
+        rows = np.concatenate((near.row[close] + start, np.arange(size)))
+        columns = np.concatenate((near.col[close], first[of]))
+        graph = coo_array((np.ones(len(rows), bool), (rows, columns)), shape=(size, size))
+        labels = connected_components(graph, directed=False)[1]
+    return list(map(int, labels))
 
 
 def _hash_features(points: Iterable[Sequence[Occurrence]]) -> "csr_array":
