@@ -35,7 +35,8 @@ MOST_S = 10.0
 
 def simulate_occurrences(seeds: int) -> tuple[list[Occurrence], dict[str, str]]:
     """So many incidents of each cause as they are grouped, and the cause of each by its id."""
-    found, causes = [], {}
+    found: list[Occurrence] = []
+    causes: dict[str, str] = {}
     for seed in range(seeds):
         for cause in CAUSES:
             with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import triage
 from tests.client.conftest import JOB
 from tests.services.whole_jobs import GPU_LOST
 from triage.client.incident import NODE_ERRORS, NODE_INCIDENTS
-from triage.domain.counts import ordinal
+from triage.domain.counts import format_ordinal
 from triage.errors import (
     Conflict,
     NotFound,
@@ -205,7 +205,7 @@ def test_incidents_of_one_kind_are_one_problem(client, lost):
     twin = client.wait(twin.id, timeout_s=300)
     assert lost.refresh().problem["id"] == twin.problem["id"]
     assert twin.problem["nth"] == twin.problem["count"] > 1
-    assert f"the {ordinal(twin.problem['nth'])} of its kind" in twin._repr_html_()
+    assert f"the {format_ordinal(twin.problem['nth'])} of its kind" in twin._repr_html_()
     found = client.problems(node="gpu-0102", since=lost.created_at)
     assert {c: str(t) for c, t in found.dtypes.items()} == dict(PROBLEMS)
     [row] = found[found["id"] == twin.problem["id"]].itertuples()

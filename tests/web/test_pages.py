@@ -28,7 +28,8 @@ def every_page(ready: str) -> list[str]:
         f"/incidents/{ready}/answer", f"/incidents/{ready}/evidence", f"/incidents/{ready}/files",
         f"/incidents/{ready}/raw?file=nodes/gpu-0102/kernel.log&line=10",
         f"/incidents/{ready}/raw?file=fr/comm_lib_trace_rank_3", "/nodes/gpu-0102", "/queue",
-        "/problems", "/upload", "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks",
+        "/upload", "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks",
+        "/problems",
     ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from triage.agents.asking import Asker
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
 from triage.domain.category import Action
-from triage.domain.counts import count, ordinal
+from triage.domain.counts import count, format_ordinal
 from triage.domain.report_wire import answer_of_report as answer_in
 from triage.domain.restart import RestartDecision
 from triage.errors import NotFound
@@ -132,7 +132,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
         files = len({it["artifact"] for it in reasons} - {None})
         again = ""
         if problem is not None and problem["nth"] > 1:
-            again = f" It is the {ordinal(problem['nth'])} incident of this kind."
+            again = f" It is the {format_ordinal(problem['nth'])} incident of this kind."
         summary = (
             f"The node is suspect {one['position']} ({one['role']}) for {one['category']},"
             f" confidence {one['score']:.2f}, by {count(len(reasons), 'reason')} out of"

@@ -92,12 +92,12 @@ def _link_neighbours(members: Sequence[Occurrence]) -> list[list[Occurrence]]:
         features = one.fingerprint.features.items()
         points[frozenset(item for item in features if not item[0].startswith(PART))].append(one)
     linked: dict[int, list[Occurrence]] = defaultdict(list)
-    for label, these in zip(_label_components(points.values()), points.values(), strict=True):
+    for label, these in zip(_find_components(points.values()), points.values(), strict=True):
         linked[label] += these
     return list(linked.values())
 
 
-def _label_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
+def _find_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
     """The same number for points that are linked.
 
     It is what DBSCAN answers where one point is dense enough, without all neighbours in memory.
@@ -107,7 +107,7 @@ def _label_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
     from scipy.sparse.csgraph import connected_components
     from sklearn.preprocessing import normalize
 
-    places = normalize(_hash_features(points))
+    places = normalize(_build_matrix(points))
     size = len(points)
     labels = np.arange(size)
     for start in range(0, size, _CHUNK):
@@ -122,7 +122,7 @@ def _label_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
     return list(map(int, labels))
 
 
-def _hash_features(points: Iterable[Sequence[Occurrence]]) -> "csr_array":
+def _build_matrix(points: Iterable[Sequence[Occurrence]]) -> "csr_array":
     """One row for each point, the sum of the features of its incidents."""
     from sklearn.feature_extraction import FeatureHasher
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from triage.client.transport import Transport
 from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, make_reader
-from triage.domain.counts import count, ordinal
+from triage.domain.counts import count, format_ordinal
 from triage.domain.report import Answer, Verdict
 from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
@@ -225,7 +225,7 @@ class Incident:
             why = f": {self.reason}" if self.reason else "; no verdict yet"
             return str(make_element("p", None, where + why))
         if self.problem is not None:
-            where += f"; the {ordinal(self.problem['nth'])} of its kind"
+            where += f"; the {format_ordinal(self.problem['nth'])} of its kind"
         return render_fragment(self._answer, where)
 
     def __repr__(self) -> str:

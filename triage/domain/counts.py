@@ -8,7 +8,7 @@ def count(number: float, noun: str, many: str = "") -> str:
     return f"{number:,.0f} {noun if number == 1 else many or f'{noun}s'}"
 
 
-def ordinal(number: int) -> str:
+def format_ordinal(number: int) -> str:
     """``1st``, ``12th``, ``1,023rd``."""
     teen = number % 100 in (11, 12, 13)
     return f"{number:,}{'th' if teen else _ENDINGS.get(number % 10, 'th')}"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from triage.domain.category import Category
-from triage.domain.counts import count, ordinal
+from triage.domain.counts import count, format_ordinal
 from triage.domain.wire import UNSENT, SentAs, WireForm
 
 _DAY: Final = timedelta(days=1)
@@ -53,7 +53,7 @@ class ProblemOfIncident(WireForm):
             words = "the 1st of its kind"
         else:
             days = max(1, math.ceil((self.seen_at - self.first_seen) / _DAY))
-            words = f"the {ordinal(self.nth)} of this kind in {count(days, 'day')}"
+            words = f"the {format_ordinal(self.nth)} of this kind in {count(days, 'day')}"
         return "; ".join((words, *map(str, self.resolved_by[:2])))
 
 

@@ -131,8 +131,8 @@ def test_done_twice_it_changes_nothing(database, answered, ctx):
         with database.writing() as session:
             place_incident(session, one, make_report("gpu" if k % 2 else "nic"), NOW)
     assert [problem_of(database, one) for one in ids] == before
-    assert service.regroup(ctx, NOW)
-    assert service.regroup(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
     assert [problem_of(database, one) for one in ids] == before
 
 
@@ -144,7 +144,7 @@ def test_the_order_of_answers_does_not_matter(database, answered, ctx, unique):
         random.Random(seed).shuffle(order)
         cluster = f"{unique}-{seed}"
         made = {k: answered(k, kind, cluster=cluster) for k, kind in order}
-        assert service.regroup(ctx, NOW)
+        assert service.group_anew(ctx, NOW)
         of = [problem_of(database, made[k]).id for k in range(len(kinds))]
         groups.append([of.index(one) for one in of])
     assert groups[0] == groups[1] == groups[2]
@@ -173,7 +173,7 @@ def test_an_answer_that_is_revised_changes_the_problem(database, answered):
 def test_an_old_incident_attracts_none_and_keeps_its_problem(database, answered, ctx):
     old, new = answered(91), answered(0)
     assert problem_of(database, old).id != problem_of(database, new).id
-    assert service.regroup(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
     assert problem_of(database, old).count == 1
 
 
@@ -186,9 +186,9 @@ def test_what_is_merged_by_hand_stays_one(database, answered, ctx, unique):
     assert (merged.id, merged.count) == (of_gpu, 2)
     with pytest.raises(NotFound):
         merge_problems(ctx, of_gpu, of_cable, "me", keep)
-    assert service.regroup(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
     again = answered(0, "nic", "n7")
-    assert service.regroup(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
     for one in (gpu, cable, again):
         assert (problem_of(database, one).id, problem_of(database, one).count) == (of_gpu, 3)
     assert problem_of(database, bug).count == 1
@@ -206,7 +206,7 @@ def test_what_is_split_by_hand_stays_two(database, answered, ctx):
     parted = split_problem(ctx, whole, ids[2:], "me", keep)
 
     for _ in range(2):
-        assert service.regroup(ctx, NOW)
+        assert service.group_anew(ctx, NOW)
         assert [problem_of(database, one).id for one in ids] == [whole] * 2 + [parted.id] * 2
     # What comes is put to the part whose node it shares.
     assert problem_of(database, answered(0, node="n3")).id == parted.id
@@ -234,7 +234,7 @@ def test_two_groupings_at_once_change_nothing(database, answered, ctx, unique):
     for k in range(6):
         answered(k, [*KINDS][k % 3])
     before = listed(database, cluster=unique)
-    in_threads(3, lambda _: service.regroup(ctx, NOW))
+    in_threads(3, lambda _: service.group_anew(ctx, NOW))
     assert listed(database, cluster=unique) == before
 
 
@@ -251,7 +251,7 @@ def test_what_a_person_says_while_all_are_grouped_counts(
         return group(known)
 
     monkeypatch.setattr(service, "group_incidents", interrupted)
-    assert not service.regroup(ctx, NOW)
+    assert not service.group_anew(ctx, NOW)
     assert problem_of(database, ids[0]).id != problem_of(database, ids[1]).id
 
 
@@ -270,7 +270,7 @@ def test_an_erased_file_takes_its_words_along(database, answered, ctx):
         answer_anew(session, one, 1, 30.0, NOW)
         known = problems.list_occurrences(session, NOW - 30 * DAY)
         assert one not in {it.incident_id for it in known}
-    assert service.regroup(ctx, NOW)
+    assert service.group_anew(ctx, NOW)
     assert problem_of(database, other).id == merged
 
 

@@ -84,14 +84,14 @@ def list_problems(
             limit=limit + 1,
         )
 
-    def cursor_of(row: RecurringProblem) -> str:
+    def make_cursor(row: RecurringProblem) -> str:
         return make_time_cursor("problems", row.last_seen, row.id)
 
-    return page_of_rows(request, rows, limit, cursor_of, RecurringProblem.to_dict)
+    return page_of_rows(request, rows, limit, make_cursor, RecurringProblem.to_dict)
 
 
 @routes.get("/{id}", "One recurring problem", ("With its incidents.", _ONE), refuses=(404,))
-def problem(request: Request, id: str) -> Response:  # noqa: A002
+def show_problem(request: Request, id: str) -> Response:  # noqa: A002
     """`GET /v1/incidents?problem=` gives all of its incidents, in pages."""
     with get_state(request).context.database.reading() as session:
         found = _find(request, session, id)
@@ -142,7 +142,7 @@ async def split(request: Request, id: str) -> Response:  # noqa: A002
     """These and the others are never put together again by themselves."""
     body = await read_whole(request, get_state(request).context.settings.max_hook_bytes)
 
-    def as_answer(made: RecurringProblem) -> Response:
+    def make_answer(made: RecurringProblem) -> Response:
         where = {"Location": f"/v1/problems/{quote(made.id)}"}
         return make_json_response(_show_changed(made), 201, where)
 
@@ -157,8 +157,8 @@ async def split(request: Request, id: str) -> Response:  # noqa: A002
             whole.id,
             get_texts(asked, "incidents") or (),
             get_actor(request),
-            lambda session, made: keeper.answer(session, as_answer(made)),
+            lambda session, made: keeper.answer(session, make_answer(made)),
         )
-        return as_answer(made)
+        return make_answer(made)
 
     return await to_thread.run_sync(answer_once, request, body, act)

@@ -67,7 +67,7 @@ def keep_problems(ctx: Context, claim: Claim) -> None:
         with ctx.database.writing() as session:
             _place_answered(session, incident_id, now)
     again = len(unplaced) == _MOST_READ
-    done = not again and regroup(ctx, now)
+    done = not again and group_anew(ctx, now)
     claim.finish(again_at=now if again else now + (_DAY if done else _SOON))
 
 
@@ -84,7 +84,7 @@ def _place_answered(session: Session, incident_id: str, now: datetime) -> None:
         place_incident(session, incident_id, report, now)
 
 
-def regroup(ctx: Context, now: datetime) -> bool:
+def group_anew(ctx: Context, now: datetime) -> bool:
     """Group the incidents of the last 90 days anew; False where some came or went meanwhile.
 
     A second run changes nothing.

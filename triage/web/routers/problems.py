@@ -21,7 +21,7 @@ _FILTERS = ("cluster", "node", "category")
 
 
 @router.get("", name="page_problems", dependencies=[Depends(drop_blanks(*_FILTERS))])
-def problem_list(
+def list_problems(
     request: Request,
     cluster: Annotated[Name | None, Query()] = None,
     node: Annotated[Name | None, Query()] = None,
