@@ -73,7 +73,7 @@ def main() -> None:
         steps.done("look: drained, with our reason")
         scheduler.drain("gpu-n1", reason)
         steps.done("drain again: nothing changes")
-        scheduler.undrain("gpu-n1", reason, before)
+        scheduler.undrain("gpu-n1", reason, before.reason)
         steps.done("undrain")
         assert scheduler.node("gpu-n1") == before
         steps.done("look: as it was")

@@ -21,7 +21,6 @@ from benchmarks.table import aligned, machine, write_json
 from simulator.fleet.fleet import simulate_fleet
 from simulator.fleet.wish import FleetWish, lemon_factor
 from triage.domain.standing import Grade, PartKind
-from triage.fleet.standings.measures import StandingOptions
 from triage.fleet.standings.standing import fleet_standings
 
 _FACTORS = (10.0, 20.0, 30.0, 50.0, 100.0)
@@ -77,7 +76,7 @@ def main() -> int:
     rows, outcomes = [], []
     for one in (*(options.factors or _FACTORS), factor):
         found = [
-            judged(f"{one:.0f} times", replace(wish, lemon_factor=one, seed=seed), options.rate)
+            judged(f"{one:.0f} times", replace(wish, lemon_factor=one, seed=seed))
             for seed in range(options.seeds)
         ]
         outcomes += found
@@ -87,10 +86,7 @@ def main() -> int:
     rows = []
     for name, without in _WITHOUT if options.without else ():
         without = replace(without, nodes=options.nodes, days=options.days)
-        found = [
-            judged(name, replace(without, seed=seed), options.rate)
-            for seed in range(options.without)
-        ]
+        found = [judged(name, replace(without, seed=seed)) for seed in range(options.without)]
         outcomes += found
         rows.append(_innocent(found))
     if rows:
@@ -107,7 +103,7 @@ def _like_real(options: argparse.Namespace) -> int:
     rows, outcomes = [], []
     for factor in options.factors or _MILD:
         found = [
-            judged(f"{factor:g} times", replace(wish, lemon_factor=factor, seed=seed), options.rate)
+            judged(f"{factor:g} times", replace(wish, lemon_factor=factor, seed=seed))
             for seed in range(options.seeds)
         ]
         outcomes += found
@@ -115,7 +111,7 @@ def _like_real(options: argparse.Namespace) -> int:
     print(aligned(_HEAD, rows))
     if options.without:
         without = [
-            judged("like real", replace(wish, lemon_share=0.0, seed=seed), options.rate)
+            judged("like real", replace(wish, lemon_share=0.0, seed=seed))
             for seed in range(options.without)
         ]
         outcomes += without
@@ -131,7 +127,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=2048)
     parser.add_argument("--days", type=float, default=60.0)
     parser.add_argument("--share", type=float, default=0.013, help="part of nodes that are lemons")
-    parser.add_argument("--rate", type=float, default=0.05, help="false-discovery rate")
     parser.add_argument("--factors", type=float, nargs="*", default=None)
     parser.add_argument("--like", choices=("poisson", "real"), default="poisson")
     parser.add_argument("--shape", type=float, help="Gamma shape of healthy nodes' rates")
@@ -142,13 +137,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def judged(name: str, wish: FleetWish, false_discovery_rate: float) -> Outcome:
+def judged(name: str, wish: FleetWish) -> Outcome:
     """One fleet held against its truth."""
     fleet = simulate_fleet(wish)
     began = time.perf_counter()
-    found = fleet_standings(
-        fleet.record, options=StandingOptions(false_discovery_rate=false_discovery_rate)
-    )
+    found = fleet_standings(fleet.record)
     seconds = time.perf_counter() - began
     guilty = fleet.lemons
     lemons = {one.node for one in found.nodes if one.grade is Grade.LEMON}

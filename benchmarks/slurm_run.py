@@ -99,7 +99,6 @@ def _settings_of(cluster: SlurmCluster) -> dict[str, str]:
         "TRIAGE_ACT_MODE": "auto",
         "TRIAGE_ACT_SYSTEM": "slurm",
         "TRIAGE_ACT_CLUSTER": cluster.name,
-        "TRIAGE_ACT_VERBS": "drain",
     }
 
 

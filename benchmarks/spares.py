@@ -55,9 +55,7 @@ def trials(name: str, outages: Away, num_nodes: int, cuts: Sequence[float]) -> I
         middle, end = cut * outages.days, min(2 * cut, 1.0) * outages.days
         before = cut_period(outages, 0.0, middle)
         after = cut_period(outages, middle, end)
-        found = forecast_spares(
-            before, num_nodes, begun=before.start > 0, open_end=before.end >= before.days - 1e-9
-        )
+        found = forecast_spares(before, num_nodes, begun=before.start > 0)
         needed = after.quantile(CONFIDENCE)
         answers = {one.method: one.spares for one in found.methods}
         tried = [one for one in found.methods if one.loss is not None]

@@ -1,7 +1,7 @@
 """The tables; only ``triage.store`` imports them."""
 
 from models.access import ApiKey, Audit, Idempotency, PageSession
-from models.actions import Action, ActuatorHalt
+from models.actions import Action
 from models.base import Base
 from models.checks import HealthCheck
 from models.fleet_record import Outage, PastStop, PastSuspect, Repair, Run
@@ -24,7 +24,6 @@ from models.work import ClockMark, Work, WorkerBeat
 
 __all__ = [
     "Action",
-    "ActuatorHalt",
     "ApiKey",
     "Artifact",
     "Audit",

@@ -1,4 +1,4 @@
-"""Acts on nodes, and the halts of the actuator."""
+"""Acts on nodes."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Json, Name, UtcTime
+from models.base import Base, Json, Name, UtcTime
 
 
 class Action(Base):
@@ -46,26 +46,6 @@ class Action(Base):
     ended_at: Mapped[datetime | None] = mapped_column(UtcTime)
     undoes: Mapped[str | None]
     owner: Mapped[str | None]
-    command: Mapped[str | None]
     error: Mapped[str | None]
     before: Mapped[dict[str, Any] | None] = mapped_column(Json)
     after: Mapped[dict[str, Any] | None] = mapped_column(Json)
-
-
-class ActuatorHalt(Base):
-    """When and why the actuator of a cluster stopped itself, or was stopped by a person.
-
-    Nothing is done to nodes of the cluster while ``ended_at`` is None.
-    """
-
-    __tablename__ = "actuator_halt"
-    __table_args__ = (Index(None, "cluster_id", "ended_at"),)
-
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
-    at: Mapped[datetime] = mapped_column(UtcTime)
-    by: Mapped[str]
-    reason: Mapped[str]
-    action_id: Mapped[str | None]
-    ended_at: Mapped[datetime | None] = mapped_column(UtcTime)
-    ended_by: Mapped[str | None]

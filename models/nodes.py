@@ -39,16 +39,12 @@ class Cluster(Base):
     """A cluster: where jobs, and nodes of one name, belong together.
 
     ``name`` is what hooks and uploads call it; empty where nobody said.
-
-    ``keep_days`` and ``keep_blobs_days`` stand above the settings of the same name.
     """
 
     __tablename__ = "cluster"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(Name, unique=True)
-    keep_days: Mapped[float | None]
-    keep_blobs_days: Mapped[float | None]
 
 
 class NodeNotice(Base):

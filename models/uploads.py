@@ -114,15 +114,12 @@ class Erasure(Base):
 class UnreferencedBlob(Base):
     """A blob that no upload refers to, and since when that is known.
 
-    Marked first, deleted a week later, if nothing refers to it by then.
-
-    ``num_rounds`` rounds found it so, the last one that counted at ``seen_at``: a clock that
-    jumps ahead by a year is one round, not a year of them.
+    Marked first, deleted a week later, if nothing refers to it by then; one that is ``erased``,
+    because a person wants it, at once.
     """
 
     __tablename__ = "unreferenced_blob"
 
     blob_key: Mapped[str] = mapped_column(primary_key=True)
     marked_at: Mapped[datetime] = mapped_column(UtcTime)
-    seen_at: Mapped[datetime] = mapped_column(UtcTime)
-    num_rounds: Mapped[int]
+    erased: Mapped[bool]

@@ -48,6 +48,10 @@ class NotYet(TriageError):
     """What was waited for did not come in the time given; the message says how it stands."""
 
 
+class UnreadableModel(TriageError):
+    """A file is no model of lines that this version can use; the message says why."""
+
+
 class ArtifactError(TriageError):
     """One file is refused.
 

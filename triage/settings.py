@@ -26,11 +26,15 @@ FROM_FILES: Final = (
     "callback_secret", "metrics_token",
 )  # fmt: skip
 # Settings of earlier versions, with what is to be done instead.
-_RETIRED: Final = dict.fromkeys(
-    ("act_webhook_url", "act_webhook_secret", "act_webhook_secret_file"),
-    "acts are asked of Slurm or Kubernetes alone; elsewhere set TRIAGE_ACT_SYSTEM=none, and have"
-    " your own program act on the messages action.proposed and action.done (docs/acting.md)",
-)
+_RETIRED: Final = {
+    **dict.fromkeys(
+        ("act_webhook_url", "act_webhook_secret", "act_webhook_secret_file"),
+        "acts are asked of Slurm or Kubernetes alone; elsewhere set TRIAGE_ACT_SYSTEM=none, and"
+        " have your own program act on the messages action.proposed and action.done"
+        " (docs/acting.md)",
+    ),
+    "act_verbs": "convicted nodes are drained; with TRIAGE_ACT_SYSTEM=none they are excluded",
+}
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -179,15 +183,14 @@ class Settings(BaseSettings):
     Empty: none."""
 
     act_mode: ActMode = ActMode.OFF
-    """Whether the service acts on nodes: ``off``, ``dry_run`` (it writes down what it would do),
-    ``approve`` (it proposes, a person approves), ``auto``. Begin with ``dry_run``."""
+    """Whether the service acts on nodes: ``off``, ``approve`` (it proposes, a person approves),
+    ``auto``. Begin with ``approve``: what nobody approves is not done."""
     act_system: Literal["none", "slurm", "kubernetes"] = "none"
-    """Scheduler that is asked to drain and undrain. ``none``: exclude lists alone."""
+    """Scheduler that is asked to drain and undrain. ``none``: convicted nodes are excluded from
+    new starts alone."""
     act_cluster: str = ""
     """Name of the cluster, as hooks and uploads say it, whose scheduler that is. Incidents of
     other clusters are never acted on. Empty: those that name no cluster."""
-    act_verbs: Annotated[tuple[str, ...], NoDecode] = ("drain", "exclude")
-    """What the service does by itself: ``drain``, ``exclude``; a comma list."""
     act_confidence: float = Field(0.95, ge=0.9, le=1)
     """Least confidence at which a convicted node is acted on. Not below 0.9."""
     act_max_age: float = Field(6.0, gt=0)
@@ -238,7 +241,7 @@ class Settings(BaseSettings):
     """Health events and alerts that are kept of one token, give or take some hundred; those that
     came first go first."""
 
-    @field_validator("webhook_allow", "callback_allow", "act_verbs", mode="before")
+    @field_validator("webhook_allow", "callback_allow", mode="before")
     @classmethod
     def split_list(cls, value: object) -> object:
         """A comma list as a tuple."""

@@ -42,7 +42,6 @@ def columns() -> dict[str, list[sa.Column[Any]]]:
             *make.double("link_recovery_growth", nullable=True),
         ],
         "subscription": make.text("key_id", nullable=True),
-        "cluster": make.double("keep_days", "keep_blobs_days", nullable=True),
         "node": make.text("batch", "cage", "slot", "role", nullable=True),
         "work": [
             sa.Column("waits", sa.Integer(), nullable=False, server_default="0"),
@@ -65,21 +64,11 @@ def tables() -> dict[str, Items]:
             *make.text("decided_by", nullable=True),
             *make.time("created_at"),
             *make.time("expires_at", "decided_at", "acted_at", "ended_at", nullable=True),
-            *make.text("undoes", "owner", "command", "error", "before", "after", nullable=True),
+            *make.text("undoes", "owner", "error", "before", "after", nullable=True),
             sa.UniqueConstraint("cluster_id", "incident_id", "node", "verb"),
             sa.Index(None, "cluster_id", "acted_at"),
             sa.Index(None, "cluster_id", "node"),
             sa.Index(None, "state", "created_at"),
-        ],
-        "actuator_halt": [
-            make.key("id", BIG),
-            make.reference("cluster_id", INTEGER, "cluster.id"),
-            *make.time("at"),
-            *make.text("by", "reason"),
-            *make.text("action_id", nullable=True),
-            *make.time("ended_at", nullable=True),
-            *make.text("ended_by", nullable=True),
-            sa.Index(None, "cluster_id", "ended_at"),
         ],
         "clock_mark": [
             sa.Column("id", INTEGER, primary_key=True, autoincrement=False),
@@ -150,8 +139,8 @@ def tables() -> dict[str, Items]:
         ],
         "unreferenced_blob": [
             make.key("blob_key", TEXT),
-            *make.time("marked_at", "seen_at"),
-            *make.integer("num_rounds"),
+            *make.time("marked_at"),
+            *make.boolean("erased"),
         ],
         "worker_beat": [
             make.key("name", TEXT),

@@ -48,15 +48,11 @@ class MemoryScheduler:
         self.nodes[node] = replace(self.nodes[node], drained=True, reason=reason, by="triage")
         self.drained_at[node] = read_utc_now()
 
-    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+    def undrain(self, node: str, reason: str, earlier: str) -> None:
         """Take this drain back."""
         self._act("undrain", node, reason)
         if self.nodes[node].reason == reason:
-            self.nodes[node] = before or NodeView(node, exists=True)
-
-    def command(self, verb: str, node: str, reason: str) -> str:
-        """The act as text."""
-        return f"memory {verb} {node} {reason}"
+            self.nodes[node] = NodeView(node, exists=True, reason=earlier)
 
     def _answer(self) -> None:
         if self.away:

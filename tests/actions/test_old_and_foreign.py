@@ -108,7 +108,7 @@ def test_an_old_failure_is_answered_and_not_acted_on(ctx) -> None:  # type: igno
 
 
 def test_the_rules_are_asked_again_just_before(ctx) -> None:  # type: ignore[no-untyped-def]
-    site = Site(ctx, act_mode="approve", act_verbs="exclude")
+    site = Site(ctx, act_mode="approve", act_system="none")
     site.incident()
     (one,) = site.acts()
     site.set(act_mode="auto", act_max_age="1h")
@@ -173,17 +173,17 @@ def test_the_number_of_a_rank_names_nobody(old: Standing) -> None:
 
 
 def test_exclusions_spend_the_budget_of_drains(ctx) -> None:  # type: ignore[no-untyped-def]
-    site = Site(ctx, act_verbs="exclude", act_pool_share=1.0, act_nodes_per_hour=2)
+    site = Site(ctx, act_system="none", act_pool_share=1.0, act_nodes_per_hour=2)
     for number in range(2, 8):
         site.incident(node=f"gpu-011{number}")
     assert site.states() == [("exclude", "done")] * 2 + [("exclude", "proposed")] * 4
-    site.set(act_verbs="drain")
+    site.set(act_system="slurm")
     site.incident(node="gpu-0120")
     assert site.states()[-1] == ("drain", "proposed")
 
 
 def test_exclusions_count_in_the_share_of_the_pool(ctx) -> None:  # type: ignore[no-untyped-def]
-    site = Site(ctx, act_verbs="exclude", act_system="none", act_nodes_per_hour=99)
+    site = Site(ctx, act_system="none", act_nodes_per_hour=99)
     for number in range(2, 5):
         site.incident(node=f"gpu-011{number}")
     assert [state for _, state in site.states()] == ["done", "proposed", "proposed"]

@@ -36,8 +36,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             incident = found.post("/v1/hooks/job-failed", told).json()["incident"]["id"]
             path = f"/v1/jobs/job-{name}/artifacts?incident={incident}&node=n-{name}"
             assert found.post(path, XID).status == 201
-            key, found.tokens[name] = create_token(ctx, name, ["read"], "test", cluster=name)
-            found.tokens[f"id-{name}"] = key.id
+            _, found.tokens[name] = create_token(ctx, name, ["read"], "test", cluster=name)
             found.tokens[f"incident-{name}"] = incident
         do_all(ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
         yield found
@@ -225,19 +224,6 @@ def test_a_wrong_question_is_told_what_to_do(
     assert sentence in text_of(result)
     assert "<system>" not in text_of(result)
     assert result.structured_content is None
-
-
-def test_turns_are_counted_by_token_over_all_messages(service: Service) -> None:
-    assert not asked(service, "a", ("fleet_summary", {}))[0].is_error
-    turns = service.app.state.answering.turns
-    assert not turns.there
-    turns.there[service.tokens["id-a"]] = turns.most
-    try:
-        (refused,), (answered,) = (asked(service, one, ("fleet_summary", {})) for one in "ab")
-    finally:
-        turns.there.clear()
-    assert "waiting already: ask again" in text_of(refused)
-    assert not answered.is_error
 
 
 def test_rates_of_tokens_count_here_too(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -1,11 +1,8 @@
 """What the service refuses, as one sentence that says what to do and repeats nothing foreign."""
 
-import asyncio
-
 import pytest
 
-from triage.agents.asking import ToolRefused, describe_agent_error
-from triage.agents.server import Turns
+from triage.agents.asking import describe_agent_error
 from triage.errors import (
     Conflict,
     NotAllowed,
@@ -42,28 +39,3 @@ def test_each_refusal_is_a_sentence(error: TriageError, begins: str) -> None:
     assert sentence.endswith(".")
     assert "ignore" not in sentence
     assert "<" not in sentence
-
-
-def test_callers_have_turns_of_their_own_and_leave_nothing() -> None:
-    turns = Turns(at_once=1, most=2)
-
-    async def ask(caller: str, gone: asyncio.Event) -> str:
-        try:
-            async with turns.turn(caller):
-                await gone.wait()
-        except ToolRefused as refused:
-            return str(refused)
-        return "answered"
-
-    async def all_of_them() -> list[str]:
-        gone = asyncio.Event()
-        tasks = [asyncio.create_task(ask(caller, gone)) for caller in "aaab"]
-        await asyncio.sleep(0)
-        gone.set()
-        return await asyncio.gather(*tasks)
-
-    first, second, third, other = asyncio.run(all_of_them())
-    assert (first, second, other) == ("answered", "answered", "answered")
-    assert "2 questions of this caller are waiting already" in third
-    assert not turns.there
-    assert not turns.places

@@ -17,12 +17,9 @@ from triage.agents.over_http import HOW
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
 from triage.agents.server import (
-    AT_ONCE,
     MAX_ANSWER_BYTES,
     MAX_TOOLS_BYTES,
-    MOST,
     Analyse,
-    Turns,
     build_mcp_server,
     map_tools,
 )
@@ -61,7 +58,7 @@ def six_answers(report: dict[str, Any], node: str, job: str, cluster: str) -> li
     async def ask() -> list[Any]:
         tools = map_tools(service(hostile, job, cluster), Analyse(OfFiles, HOW, analyse))
         files = [{"name": "nodes/n2/kernel.log", "text": "x"}]
-        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
+        async with Client(build_mcp_server(tools)) as client:
             return [
                 await client.call_tool("what_stopped_this_job", {"job_id": job}),
                 await client.call_tool("why_is_this_node_suspected", {"job_id": job, "node": node}),
@@ -115,7 +112,7 @@ def test_names_are_there_for_clients_that_show_text_alone(usual: list[Any]) -> N
 def test_the_list_of_tools_is_short_and_says_they_only_read(takes: Any) -> None:
     async def listed() -> Sequence[Any]:
         tools = map_tools(service({"verdict": None, "suspects": []}), Analyse(takes, HOW, never))
-        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
+        async with Client(build_mcp_server(tools)) as client:
             return await client.list_tools()
 
     answer = asyncio.run(listed())
@@ -132,38 +129,3 @@ def test_the_list_of_tools_is_short_and_says_they_only_read(takes: Any) -> None:
 
 async def never(_asked: Any) -> Any:
     raise AssertionError("nothing was asked")
-
-
-def test_who_asks_everything_at_once_is_answered_in_turn_or_told_to_wait() -> None:
-    """Forty calls of one client: three run, nine wait, the others hear so at once."""
-    running, most, gate = 0, 0, asyncio.Event()
-    answer = answer_of_report(None, Quotes())
-
-    async def analyse(_asked: OfFiles) -> Any:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await gate.wait()
-        running -= 1
-        return answer
-
-    async def ask() -> list[Any]:
-        tools = map_tools(None, Analyse(OfFiles, HOW, analyse))
-        files = {"files": [{"name": "x", "text": "x"}]}
-        async with Client(build_mcp_server(tools, Turns(), "caller")) as client:
-            calls = [asyncio.ensure_future(client.call_tool(TOOLS[-1], files)) for _ in range(40)]
-            refused = 0
-            for done in asyncio.as_completed(calls):
-                refused += (await done).is_error
-                if refused == 40 - MOST:
-                    gate.set()
-            return [one.result() for one in calls]
-
-    results = asyncio.run(asyncio.wait_for(ask(), 60))
-    refusals = {one.content[0].text for one in results if one.is_error}
-    assert sum(not one.is_error for one in results) == MOST
-    assert most == AT_ONCE
-    assert refusals == {
-        "12 questions of this caller are waiting already: ask again when they are answered, and a"
-        " few at a time."
-    }

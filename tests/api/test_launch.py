@@ -63,15 +63,13 @@ def test_the_job_starts_without_the_convicted_node(service: Service, cluster: st
     incident = failed(service, "1", cluster)
     node = cordoned(service, incident)
 
-    found = launch(service, "1", cluster, f"&node={node}")
+    found = launch(service, "1", cluster)
 
     assert (found["decision"], found["exclude"], found["incident_id"]) == (
         "start_without", [node], incident,
     )  # fmt: skip
-    assert found["may_join"] is False
     assert found["status"] == "completed"
     assert found["excluded"][0]["incident_id"] == incident
-    assert launch(service, "1", cluster, "&node=another")["may_join"] is True
 
 
 def test_other_jobs_of_the_cluster_leave_it_out_too_and_other_clusters_do_not(
@@ -150,8 +148,8 @@ def test_a_bug_stops_the_job_for_a_day_and_leaves_nobody_out(
     # Its files are of a fixed day: let it be of the last hours.
     aged(service, incident, datetime(2026, 11, 21, 12, tzinfo=UTC) - read_utc_now())
 
-    found = launch(service, "1", cluster, "&node=n1")
-    assert (found["decision"], found["exclude"], found["may_join"]) == ("stop", [], False)
+    found = launch(service, "1", cluster)
+    assert (found["decision"], found["exclude"]) == ("stop", [])
     assert found["retries_left"] == 0
     assert launch(service, "2", cluster)["decision"] == "start"
     aged(service, incident, timedelta(hours=25))
@@ -186,8 +184,8 @@ def test_a_job_of_two_clusters_has_to_name_one(service: Service, cluster: str) -
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/jobs/%00/launch", "/v1/jobs/x/launch?node=", "/v1/jobs/x/launch?wait_s=-1",
-     "/v1/jobs/x/launch?nodes=n1"],
+    ["/v1/jobs/%00/launch", "/v1/jobs/x/launch?cluster=", "/v1/jobs/x/launch?wait_s=-1",
+     "/v1/jobs/x/launch?node=n1"],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(service: Service, path: str) -> None:
     assert service.get(path, token="read").status == 422

@@ -200,7 +200,8 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
 
         async def one(name: str) -> None:
             try:
-                async with gate.turn(Sender("t")):
+                async with gate.turn(Sender("t")) as turn:
+                    await turn.ready()
                     seen.append(f"in {name}")
                     await go.wait()
             except Unavailable:

@@ -43,6 +43,7 @@ EXAMPLES = (
     "node", "export", "launch", "mcp", "fleet report", "fleet nodes", "fleet plan",
     "fleet import",
     "fleet isolate", "fleet simulate", "fleet repairs", "fleet parts", "signatures check",
+    "signatures learn",
     "signatures try",
 )  # fmt: skip
 NO_EXAMPLES = (
@@ -50,7 +51,7 @@ NO_EXAMPLES = (
     "act resume", "act undo", "act undrain",
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",
-    "delete artifact", "delete incident", "retention list", "retention set",
+    "delete artifact", "delete incident",
     "signatures list", "signatures remove", "signatures upload",
     "store adopt", "store status", "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",

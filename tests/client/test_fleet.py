@@ -198,7 +198,7 @@ def test_what_cannot_be_is_one_sentence(run, arguments, said):
 
 
 def test_places_are_a_table_where_there_are_several(fleet):
-    rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")}, per=1000.0)
+    rows = place_rates([9, 8, 7, 1, 0, 2], [1000.0] * 6, {"cage": list("aaabbb")})
     standings = {"places": [place_of(row).to_dict() for row in rows]}
 
     places = notebook.FRAMES["places"].build({"standings": standings})

@@ -33,11 +33,9 @@ from triage.statistics.ettr import (
 )
 from triage.statistics.hours_of_day import compute_silence_probability
 from triage.statistics.projection import (
-    Limits,
-    compute_gpu_limit,
-    compute_useful_limit,
     estimate_job_mtti,
     estimate_run_survival,
+    solve_gpu_limit,
 )
 from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
 from triage.statistics.spares import (
@@ -370,13 +368,13 @@ def test_ettr_of_100_000_gpus_at_the_rsc_1_rate(
 def test_the_limits_of_epoch(
     save_s: float, growth: float, storage_growth: float, transfers: int, millions: str
 ) -> None:
-    knobs = Limits(50_000, save_s, 16_384, growth, storage_growth, transfers)
+    found = solve_gpu_limit(50_000, save_s, 16_384, growth, storage_growth, transfers)
 
-    assert printed((compute_gpu_limit(knobs) or 0) / 1e6, millions)
+    assert printed((found or 0) / 1e6, millions)
 
 
 def test_the_useful_limit_is_far_below() -> None:
-    assert printed(compute_useful_limit(Limits(50_000, 2.5, wanted=0.9)), "360,000")
+    assert printed(solve_gpu_limit(50_000, 2.5, 16_384, wanted=0.9), "360,000")
 
 
 # --- spares: repair pipeline (Poisson) and availability (binomial)

@@ -38,9 +38,10 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def fresh_files_of(folder: Path) -> dict[str, bytes]:
     """The same but its dumps, with the days of its logs moved to the last one: nobody is left out
-    of a start for what failed long ago. They end before two in the morning.
+    of a start for what failed long ago. They end at 01:36:47.
     """
-    day = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%d").encode()
+    ended = timedelta(hours=1, minutes=36, seconds=47)
+    day = (datetime.now(UTC) - ended).strftime("%Y-%m-%d").encode()
     return {
         name: data.replace(b"2026-11-21", day)
         for name, data in files_of(folder).items()

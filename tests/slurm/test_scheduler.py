@@ -1,7 +1,6 @@
 """The scheduler of acts on a real Slurm."""
 
 import time
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,8 +34,8 @@ def test_drains_and_gives_back(cluster: SlurmCluster, slurm: SlurmScheduler) -> 
     seen = slurm.node(NODE)
     assert (seen.drained, seen.reason) == (True, OURS)
     assert seen.by == cluster.user
-    slurm.undrain(NODE, OURS, NodeView(**asdict(before)))
-    slurm.undrain(NODE, OURS, before)
+    slurm.undrain(NODE, OURS, before.reason)
+    slurm.undrain(NODE, OURS, before.reason)
     after = slurm.node(NODE)
     assert (after.drained, after.reason, after.by) == (False, "", "")
 
@@ -50,7 +49,7 @@ def test_what_runs_on_a_drained_node_goes_on(cluster: SlurmCluster, slurm: Slurm
     time.sleep(1.0)
     assert cluster.job_state(waiting) == "PENDING"
     cluster.run("scancel", job)
-    slurm.undrain(NODE, OURS, None)
+    slurm.undrain(NODE, OURS, "")
     cluster.wait("the next one runs", lambda: cluster.job_state(waiting) == "COMPLETED")
 
 
@@ -59,7 +58,7 @@ def test_leaves_what_an_operator_drained(cluster: SlurmCluster, slurm: SlurmSche
     with pytest.raises(SchedulerRefused, match="drained already: fan, tray 3"):
         slurm.drain(NODE, OURS)
     with pytest.raises(SchedulerRefused, match="another reason"):
-        slurm.undrain(NODE, OURS, None)
+        slurm.undrain(NODE, OURS, "")
     assert slurm.node(NODE).reason == "fan, tray 3"
 
 
@@ -71,7 +70,7 @@ def test_leaves_what_the_actuator_of_another_service_drained(
     with pytest.raises(SchedulerRefused, match="inc_of_another"):
         slurm.drain(NODE, OURS)
     with pytest.raises(SchedulerRefused, match="inc_of_another"):
-        slurm.undrain(NODE, OURS, None)
+        slurm.undrain(NODE, OURS, "")
     assert slurm.node(NODE).reason == theirs
 
 
@@ -81,18 +80,10 @@ def test_a_node_that_is_down_stays_down(cluster: SlurmCluster, slurm: SlurmSched
     assert (before.drained, before.reason) == (False, "no power")
     slurm.drain(NODE, OURS)
     assert slurm.node(NODE).reason == OURS
-    slurm.undrain(NODE, OURS, before)
+    slurm.undrain(NODE, OURS, before.reason)
     after = slurm.node(NODE)
     assert (after.drained, after.reason) == (False, "no power")
     assert str(after.details["state"]).startswith("DOWN")
-
-
-def test_goes_back_to_a_drain_that_was_there_before(
-    cluster: SlurmCluster, slurm: SlurmScheduler
-) -> None:
-    slurm.drain(NODE, OURS)
-    slurm.undrain(NODE, OURS, NodeView(NODE, exists=True, drained=True, reason="fan; `tray` 3"))
-    assert (slurm.node(NODE).drained, slurm.node(NODE).reason) == (True, "fan; `tray` 3")
 
 
 def test_knows_no_node_that_is_not_there(slurm: SlurmScheduler) -> None:
@@ -160,7 +151,7 @@ def test_is_away_without_a_controller_and_finds_it_again(
     def given_back() -> bool:
         # Before the node has registered, Slurm takes no change of its state.
         try:
-            slurm.undrain(NODE, OURS, None)
+            slurm.undrain(NODE, OURS, "")
         except SchedulerAway:
             return False
         return not slurm.node(NODE).drained

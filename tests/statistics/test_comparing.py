@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from triage.errors import UsageError
 from triage.statistics.rates import compare_rates
 
 
@@ -61,8 +60,3 @@ def test_nothing_is_not_compared(first: int, exposure: float) -> None:
     found = compare_rates(first, exposure, 0, exposure)
 
     assert (found.p_value, found.differs, found.ratio.value) == (None, None, None)
-
-
-def test_nonsense_is_refused() -> None:
-    with pytest.raises(UsageError):
-        compare_rates(-1, 1.0, 1, 1.0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from triage.errors import UsageError
 from triage.statistics.daily_cycle import fit_daily_cycle
 
 
@@ -119,14 +118,3 @@ def test_too_little_is_not_fitted_and_said(hours, values, why: str) -> None:
 
     assert (found.found, found.amplitude.value, found.p_value) == (None, None, None)
     assert why in found.notes[0]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: fit_daily_cycle([1.0, 2.0], [1.0]),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from triage.errors import UsageError
 from triage.statistics.dispersion import (
     compute_wider_bounds,
     estimate_wider_mtti,
@@ -61,11 +60,6 @@ def test_too_little_is_not_tested_and_said(counts: list[int]) -> None:
 
     assert (found.index, found.p_value, found.factor) == (None, None, 1.0)
     assert "not tested" in found.notes[0]
-
-
-def test_columns_of_two_lengths_are_refused() -> None:
-    with pytest.raises(UsageError, match="3 counts"):
-        measure_dispersion([1, 2, 3], [1.0, 2.0])
 
 
 @pytest.mark.parametrize("events", [0, 1, 7, 419])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from triage.errors import UsageError
 from triage.statistics.ettr import (
     RunCosts,
     compute_downtime_budget_min,
@@ -88,18 +87,3 @@ def test_no_run_gives_no_share() -> None:
     empty = np.zeros(0)
 
     assert measure_ettr(empty, empty, np.zeros(0, bool)).share.value is None
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: form(-1),
-        lambda: form(interval_s=0),
-        lambda: compute_downtime_budget_min(-1, 1),
-        lambda: compute_downtime_budget_min(1, 1, wanted=2),
-        lambda: solve_longest_restart_s(0.9, 0, interval_s=1, write_s=1),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()

@@ -1,50 +1,37 @@
 """Limits: the solution solves the equation, and the knobs turn the right way."""
 
-from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from triage.errors import UsageError
-from triage.statistics.projection import Limits, compute_gpu_limit, compute_useful_limit
+from triage.statistics.projection import solve_gpu_limit
 
-KNOBS = Limits(50_000, 2.5, 16_384, growth=0.5)
+limit_of = partial(solve_gpu_limit, 50_000, 2.5, 16_384)
 
 
 def test_at_the_limit_saving_takes_the_time_between_failures() -> None:
-    gpus = compute_gpu_limit(KNOBS)
+    gpus = limit_of(0.5)
     save_s = 2.5 * (gpus / 16_384) ** 0.5
 
     assert 50_000 * 3600 / gpus == pytest.approx(save_s)
 
 
 def test_at_the_useful_limit_the_best_interval_loses_what_was_granted() -> None:
-    gpus = compute_useful_limit(KNOBS)
+    gpus = limit_of(0.5, wanted=0.9)
     save_s = 2.5 * (gpus / 16_384) ** 0.5
 
     assert (2 * save_s / (50_000 * 3600 / gpus)) ** 0.5 == pytest.approx(0.1)
-    assert gpus < compute_gpu_limit(KNOBS)
+    assert gpus < limit_of(0.5)
 
 
 def test_the_knobs_turn_the_right_way() -> None:
-    limit = compute_gpu_limit(KNOBS)
+    limit = limit_of(0.5)
 
-    assert compute_gpu_limit(replace(KNOBS, gpu_hours_between=100_000)) > limit
-    assert compute_gpu_limit(replace(KNOBS, transfers=2)) < limit
-    assert compute_gpu_limit(replace(KNOBS, storage_growth=0.25)) > limit
-    assert compute_useful_limit(replace(KNOBS, wanted=0.95)) < compute_useful_limit(KNOBS)
+    assert solve_gpu_limit(100_000, 2.5, 16_384, 0.5) > limit
+    assert limit_of(0.5, transfers=2) < limit
+    assert limit_of(0.5, 0.25) > limit
+    assert limit_of(0.5, wanted=0.95) < limit_of(0.5, wanted=0.9)
 
 
 def test_storage_that_outgrows_everything_sets_no_limit() -> None:
-    assert compute_gpu_limit(replace(KNOBS, storage_growth=1.5)) is None
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: compute_gpu_limit(replace(KNOBS, save_s=0)),
-        lambda: compute_useful_limit(replace(KNOBS, wanted=1.0)),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()
+    assert limit_of(0.5, 1.5) is None

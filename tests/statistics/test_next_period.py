@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.support.planted_outages import KINDS, planted_outages
-from triage.errors import UsageError
 from triage.statistics import next_period
 from triage.statistics.next_period import compute_ratio_bounds, estimate_next_events, judge_drift
 
@@ -84,9 +83,3 @@ def test_few_events_tell_no_drift() -> None:
 
     assert (found.way, found.p_value, found.ratio.value) == (None, None, None)
     assert "3 events are too few" in found.ratio.notes[0]
-
-
-@pytest.mark.parametrize("days", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_period_has_a_length(days: float) -> None:
-    with pytest.raises(UsageError):
-        estimate_next_events(np.array([1.0]), days)

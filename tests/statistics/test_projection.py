@@ -2,7 +2,6 @@
 
 import pytest
 
-from triage.errors import UsageError
 from triage.statistics.projection import estimate_job_mtti, estimate_run_survival, project
 from triage.statistics.rates import estimate_rate
 
@@ -56,15 +55,3 @@ def test_survival_falls_with_size_and_time_and_is_sure_for_no_time() -> None:
     )
     assert estimate_run_survival(ONE, 1_000, 2).low < estimate_run_survival(ONE, 1_000, 2).value
     assert estimate_run_survival(estimate_rate(0, 1e6, unit=""), 1_000, 24).high == 1
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: estimate_job_mtti(ONE, 0),
-        lambda: estimate_run_survival(ONE, 8, -1),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()

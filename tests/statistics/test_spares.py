@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from triage.errors import UsageError
 from triage.statistics.spares import (
     estimate_spares_in_repair,
     solve_spares_for_availability,
@@ -41,16 +40,3 @@ def test_one_spare_fewer_would_not_do(nodes: int, availability: float) -> None:
 
 def test_nodes_that_are_never_up_cannot_be_helped() -> None:
     assert solve_spares_for_availability(10, 0.0) is None
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: estimate_spares_in_repair(0, 0.1, 1),
-        lambda: estimate_spares_in_repair(1, -0.1, 1),
-        lambda: solve_spares_for_availability(1, 1.1),
-    ],
-)
-def test_nonsense_is_refused(wrong) -> None:
-    with pytest.raises(UsageError):
-        wrong()

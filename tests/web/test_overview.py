@@ -9,9 +9,10 @@ import pytest
 from tests.api.service import Service
 from tests.web.fleet_site import fleet_service
 from tests.web.site import Visit
+from triage.actions.services.acts import ActingOnNodes
 from triage.domain.acting import ActionState, Verb
+from triage.services.context import ShownActs
 from triage.services.tokens import create_token
-from triage.web.mount import Acts
 
 ACT = SimpleNamespace(
     id="act_1", node="n<7>", verb=Verb.DRAIN, state=ActionState.PROPOSED, incident_id="inc_1",
@@ -54,8 +55,8 @@ def test_acts_that_wait_come_first_and_a_halt_before_them(
 ) -> None:
     assert "Acts on nodes" not in Visit(opened).read("/overview").words
     done = SimpleNamespace(**{**vars(ACT), "id": "act_2", "state": ActionState.DONE, "node": "n8"})
-    acts = Acts([ACT], [done], [("a", "two acts proved wrong")])
-    monkeypatch.setattr(opened.app.state, "list_acts", lambda ctx, cluster: acts)
+    acts = ShownActs([ACT], [done], [("a", "two acts proved wrong")])
+    monkeypatch.setattr(ActingOnNodes, "list_shown", lambda *_: acts)
 
     page = Visit(opened).read("/overview")
 

@@ -1,1 +1,1 @@
-"""Acting on nodes, where settings allow it: drain, undrain, reboot, exclude; each act on record."""
+"""Acting on nodes, where settings allow it: drain, undrain, exclude; each act on record."""

@@ -38,7 +38,7 @@ from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.acting import ASKED_FOR, ActionState, Verb
+from triage.domain.acting import ActionState, Verb
 from triage.domain.launch import Launch, LaunchStatus
 from triage.errors import NotFound, Place, Unprocessable
 
@@ -129,10 +129,10 @@ def _parse_wish(body: dict[str, object]) -> ActWish:
     """Raises :class:`Unprocessable` for a body that is no wish."""
     check_keys(body, ("verb", "node", "dry_run", "approve"), ("verb",))
     verb, node = get_text(body, "verb"), get_text(body, "node")
-    if verb not in ASKED_FOR:
+    if verb is None or verb not in list(Verb):
         raise Unprocessable(
             "the verb is not known",
-            hint=f"give one of {', '.join(ASKED_FOR)}",
+            hint=f"give one of {', '.join(Verb)}",
             places=(Place("body/verb", "not a verb"),),
         )
     named = None if node is None else check_name(node, "body/node")
@@ -227,7 +227,6 @@ async def launch(
     request: Request,
     job_id: PathName,
     cluster: Annotated[Name | None, Query(description="Left out: that of the token.")] = None,
-    node: Annotated[Name | None, Query(description="A node that wants to take part.")] = None,
     wait_s: Wait = 0.0,
 ) -> Response:
     """For launchers, between attempts. From the record alone: nothing is analysed for it.
@@ -236,7 +235,7 @@ async def launch(
     nobody knows may start, without the nodes that are out.
     """
     state = get_state(request)
-    asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster, node)
+    asked = (state.context, get_caller(request), name_in_path("job_id", job_id), cluster)
     found = await to_thread.run_sync(on_launch, *asked)
     if wait_s > 0 and found.status is LaunchStatus.IN_FLIGHT and found.incident_id is not None:
         await state.watch.settled(found.incident_id, wait_s)

@@ -81,10 +81,7 @@ def _add_verb(verb: str) -> None:
             flags = {"dry_run": dry_run, "approve": approve}
             found = _call_service(client.acts.ask, incident_id, verb, node=node, **flags)
             for one in found["would"]:
-                shell = f": {one['command']}" if one["command"] else ""
-                typer.echo(
-                    format_one_line(f"would {one['verb']} {one['node']} ({one['why']}){shell}")
-                )
+                typer.echo(format_one_line(f"would {one['verb']} {one['node']}: {one['why']}"))
             return _show_at_end(client, found["actions"], wait)
 
     app.command(verb, help=_VERBS[verb])(command)
@@ -289,7 +286,7 @@ def launch(
     """
     with open_client(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
         try:
-            found = client.launch(job_id, cluster=cluster, node=node, wait_s=wait)
+            found = client.launch(job_id, cluster=cluster, wait_s=wait)
         except (Unavailable, TooMany) as error:
             # Our outage is no reason for thousands of GPUs to wait.
             end = "not started (--strict)" if strict else "start without an answer"
@@ -297,7 +294,7 @@ def launch(
             found = None
     if found is None:
         return _NO_ANSWER if strict else 0
-    refused = found["decision"] in _NOT_NOW or (node is not None and not found["may_join"])
+    refused = found["decision"] in _NOT_NOW or node in found["exclude"]
     status = _REFUSED if refused else 0
     if text := _format_decision(found, form, node):
         typer.echo(text)
@@ -324,7 +321,7 @@ def _format_decision(found: dict[str, Any], form: Form, node: str | None) -> str
 def _describe_decision(found: dict[str, Any], node: str | None) -> str:
     """The decision in words, and why."""
     if node is not None and found["decision"] not in _NOT_NOW:
-        head = f"{node} may take part" if found["may_join"] else f"{node} is left out"
+        head = f"{node} {'is left out' if node in found['exclude'] else 'may take part'}"
     else:
         head = {
             "start": "start",

@@ -10,30 +10,21 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents.asking import Asker
-from triage.agents.server import Analyse, Run, Turns, build_mcp_server, map_tools
+from triage.agents.server import Analyse, Run, build_mcp_server, map_tools
 from triage.agents.shapes import OfFiles
 
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
 
 
-class Answering:
-    """Answers messages of all callers of one application."""
-
-    def __init__(self) -> None:
-        self.turns = Turns()
-
-    def answer(self, body: bytes, ask: Asker, analyse: Run, caller: str) -> Response:
-        """What answers one message, which was read already."""
-        tools = map_tools(ask, Analyse(OfFiles, HOW, analyse))
-        return OneMessage(
-            StreamableHTTPSessionManager(
-                build_mcp_server(tools, self.turns, caller),
-                json_response=True,
-                stateless=True,
-                max_request_body_size=max(1, len(body)),
-            ),
-            body,
-        )
+def answer_message(body: bytes, ask: Asker, analyse: Run) -> Response:
+    """What answers one message, which was read already."""
+    manager = StreamableHTTPSessionManager(
+        build_mcp_server(map_tools(ask, Analyse(OfFiles, HOW, analyse))),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=max(1, len(body)),
+    )
+    return OneMessage(manager, body)
 
 
 class OneMessage(Response):

@@ -1,5 +1,6 @@
 """Over stdio: the server of one person's agent, until its client goes away."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from triage.agents.answers import Answer
 from triage.agents.asking import Asker, ToolRefused
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
-from triage.agents.server import Analyse, Turns, build_mcp_server, map_tools
+from triage.agents.server import Analyse, build_mcp_server, map_tools
 from triage.agents.shapes import OfPaths
 
 
@@ -24,7 +25,7 @@ def serve_stdio(ask: Asker | None) -> None:
     tools = map_tools(ask, analyse)
 
     async def serve() -> None:
-        server = build_mcp_server(tools, Turns(), "stdio")
+        server = build_mcp_server(tools)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
@@ -32,6 +33,8 @@ def serve_stdio(ask: Asker | None) -> None:
 
 
 _DEADLINE_S: Final = 300.0
+# A client may ask about many files at once; each reader takes a core.
+_READERS: Final = asyncio.Semaphore(2)
 
 
 async def _analyse_paths(asked: OfPaths) -> Answer:
@@ -59,12 +62,13 @@ def _check(paths: Sequence[str]) -> None:
 
 async def _run_and_parse_output(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
     """What the command prints about the files."""
-    line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--"]
+    line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--", *paths]
     try:
-        with anyio.fail_after(_DEADLINE_S):
-            done = await anyio.run_process(
-                [*line, *paths], check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+        async with _READERS:
+            with anyio.fail_after(_DEADLINE_S):
+                done = await anyio.run_process(
+                    line, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
     except TimeoutError:
         raise ToolRefused(
             f"The files were not read within {_DEADLINE_S:.0f} s: give fewer of them, or run"

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from triage.agents.answers import (
-    COVERAGE,
-    FEW,
-    INCIDENT,
-    REASON,
-    SUSPECT,
-    VERDICT,
     Answer,
+    Fields,
     Wire,
     list_nodes,
     show,
-    show_first,
-    show_if,
+    show_coverage,
+    show_incident,
+    show_reasons,
+    show_restart,
+    show_suspect,
+    show_symptom,
+    show_verdict,
 )
 from triage.agents.asking import Asker
 from triage.agents.quotes import MAX_QUOTES, Quotes
@@ -29,17 +29,9 @@ from triage.domain.restart import RestartDecision
 from triage.errors import NotFound
 from triage.render.words.next_step import build_next_step
 
+_FEW: Final = 5
+_PROBLEM: Final = ("id", "nth", "count", "first_seen", "last_seen")
 _MAX_REASONS: Final = 4
-_RESTART: Final = "decision exclude retries_left quote=why"
-_SYMPTOM: Final = "rank node op seq_id pg num_ranks artifact line at quote=seen"
-_PROBLEM: Final = "id nth count first_seen last_seen"
-_ERROR: Final = "signature code category count incidents last_at"
-_OF_NODE: Final = "incident_id at=created_at role category confidence=score resolved_as"
-_NODE: Final = (
-    "last_seen_at window_days=rate.window_days culprit_in=rate.incidents"
-    " times_fleet_mean=rate.ratio"
-)
-_FLEET: Final = "since until cluster unexpected_stops=stops.unexpected planned_stops=stops.planned"
 _SOURCES: Final = {
     "dumps": "all dumps", "kernel_logs": "all kernel logs", "job_logs": "all job logs",
     "measured": "telemetry and checks", "node_logs": "the logs of the first suspect's node",
@@ -78,22 +70,21 @@ def answer_of_report(
 ) -> Answer:
     """A report (None before the first verdict) and its incident, where it is of one."""
     known = report or {}
-    reasons = _list_reasons(known.get("suspects", ()))
-    symptoms = [{**one, "seen": one["text"]} for one in known.get("symptoms", ())]
-    fields: dict[str, Any] = {
-        "incident": show_if(incident, INCIDENT, quotes),
-        "verdict": show_if(known.get("verdict"), VERDICT, quotes),
-        "suspects": show_first(known.get("suspects", ()), 3, SUSPECT, quotes),
-        "restart": show_if(known.get("restart"), _RESTART, quotes),
+    suspects = known.get("suspects", ())
+    fields: Fields = {
+        "incident": show_incident(incident, quotes),
+        "verdict": show_verdict(known.get("verdict"), quotes),
+        "suspects": [show_suspect(one, quotes) for one in suspects[:3]],
+        "restart": show_restart(known.get("restart"), quotes),
         # The first time-out and what went before or after it: reasons are quoted beside them.
-        "seen_first": show_first(symptoms, 2, _SYMPTOM, quotes),
-        "evidence": show_first(reasons, _MAX_REASONS, REASON, quotes),
-        "coverage": show_if(known.get("coverage"), COVERAGE, quotes),
+        "seen_first": [show_symptom(one, quotes) for one in known.get("symptoms", ())[:2]],
+        "evidence": show_reasons(suspects, _MAX_REASONS, quotes),
+        "coverage": show_coverage(known.get("coverage"), quotes),
         "commands": list(_iterate_safe_commands(known)),
         "hangs_on": [
             {
                 "without": _SOURCES.get(one["source"], "another source"),
-                **show(one, "outcome category confidence", quotes),
+                **show(one, ("outcome", "category", "confidence"), quotes),
             }
             for one in hangs_on
         ],
@@ -116,19 +107,14 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
     suspects = report.get("suspects", ())
-    place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), None)
-    one: Wire | None = None
-    reasons: list[dict[str, Any]] = []
-    before_next = None
-    wanted: list[Wire] = []
+    place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), len(suspects))
+    one, after = (*suspects[place : place + 2], None, None)[:2]
+    problem = incident.get("problem")
+    wanted = [it for it in incident.get("wanted", ()) if one and it["node"] == asked.node]
     summary = "The node is no suspect of this incident."
     step = "Ask what stopped the job: the answer names the suspects."
-    if place is not None:
-        one, rest = suspects[place], suspects[place + 1 :]
-        before_next = round(one["score"] - rest[0]["score"], 2) if rest else None
-        reasons = _list_reasons([one])[:MAX_QUOTES]
-        problem = incident.get("problem")
-        wanted = [it for it in incident.get("wanted", ()) if it["node"] == asked.node]
+    if one is not None:
+        reasons = one["because"][:MAX_QUOTES]
         files = len({it["artifact"] for it in reasons} - {None})
         again = ""
         if problem is not None and problem["nth"] > 1:
@@ -143,13 +129,13 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
             " ask what would change the answer where the confidence is below 0.9."
         )
     quotes = Quotes()
-    fields: dict[str, Any] = {
+    fields: Fields = {
         "node": quotes.name(asked.node),
-        "incident": show(incident, INCIDENT, quotes),
-        "suspect": show_if(one, SUSPECT, quotes),
-        "before_next": before_next,
-        "evidence": show_first(reasons, MAX_QUOTES, REASON, quotes),
-        "problem": show_if(incident.get("problem"), _PROBLEM, quotes),
+        "incident": show_incident(incident, quotes),
+        "suspect": show_suspect(one, quotes),
+        "before_next": round(one["score"] - after["score"], 2) if one and after else None,
+        "evidence": show_reasons([one] if one else [], MAX_QUOTES, quotes),
+        "problem": show(problem, _PROBLEM, quotes) if problem else None,
     }
     unknowns = _list_unknowns(report.get("coverage"), wanted)
     return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})
@@ -172,13 +158,13 @@ async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
     else:
         step = "No file is known that would change it; a person can resolve the incident."
     quotes = Quotes()
-    fields: dict[str, Any] = {
-        "incident": show(incident, INCIDENT, quotes),
-        "verdict": show_if(report.get("verdict"), VERDICT, quotes),
-        "first": show_if(first, SUSPECT, quotes),
-        "next": show_if(second, SUSPECT, quotes),
-        "wanted": show_first(wanted, FEW, "kind node rank", quotes),
-        "coverage": show_if(report.get("coverage"), COVERAGE, quotes),
+    fields: Fields = {
+        "incident": show_incident(incident, quotes),
+        "verdict": show_verdict(report.get("verdict"), quotes),
+        "first": show_suspect(first, quotes),
+        "next": show_suspect(second, quotes),
+        "wanted": [show(one, ("kind", "node", "rank"), quotes) for one in wanted[:_FEW]],
+        "coverage": show_coverage(report.get("coverage"), quotes),
     }
     return Answer(
         f"Wanted: {count(len(wanted), 'file')}; {lead}.",
@@ -199,14 +185,24 @@ async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
     rate, probation = wire["rate"], wire.get("probation") is not None
     beside = "" if rate["ratio"] is None else f", {rate['ratio']:.1f} times the mean of the fleet"
     quotes = Quotes()
-    fields: dict[str, Any] = {
+    errors = ("signature", "code", "category", "count", "incidents", "last_at")
+    fields: Fields = {
         "node": quotes.name(asked.node),
-        **show(wire, _NODE, quotes),
-        "incidents": show_first(wire["incidents"], FEW, _OF_NODE, quotes),
-        "errors": show_first(wire["errors"], FEW, _ERROR, quotes),
+        **show(
+            wire, ("last_seen_at",), quotes, window_days=rate["window_days"],
+            culprit_in=rate["incidents"], times_fleet_mean=rate["ratio"],
+        ),
+        "incidents": [
+            show(
+                one, ("incident_id", "role", "category", "resolved_as"), quotes,
+                at=one["created_at"], confidence=one["score"],
+            )
+            for one in wire["incidents"][:_FEW]
+        ],
+        "errors": [show(one, errors, quotes) for one in wire["errors"][:_FEW]],
         "num_parts": len(wire["parts"]),
         "on_probation": probation,
-    }
+    }  # fmt: skip
     return Answer(
         f"The node was the culprit in {count(rate['incidents'], 'incident')} of the last"
         f" {rate['window_days']} days{beside}; in all,"
@@ -225,21 +221,31 @@ async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
 async def fleet_summary(ask: Asker, asked: OfFleet) -> Answer:
     """How often jobs stop, by what, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
-    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": FEW}
+    query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _FEW}
     wire = await ask.get("/v1/fleet", query)
     stops, mtti = wire["stops"], wire["mtti"]
     often = "no estimate of the time between them"
     if mtti["value"] is not None:
         often = f"{mtti['value']:.1f} {mtti['unit']} between them"
     untriaged = stops["unexpected"] - stops["triaged"]
-    causes = [{**one, "category": one["category"] or "untriaged"} for one in wire["causes"]]
     quotes = Quotes()
-    fields: dict[str, Any] = {
-        **show(wire, _FLEET, quotes),
-        "mtti": show(mtti, "value low high n unit", quotes),
-        "causes": show_first(causes, FEW, "category count share=share.value", quotes),
-        "worst_nodes": show_first(wire["standings"]["nodes"], FEW, "node grade", quotes),
-    }
+    fields: Fields = {
+        **show(
+            wire, ("since", "until", "cluster"), quotes,
+            unexpected_stops=stops["unexpected"], planned_stops=stops["planned"],
+        ),
+        "mtti": show(mtti, ("value", "low", "high", "n", "unit"), quotes),
+        "causes": [
+            show(
+                one, ("count",), quotes,
+                category=one["category"] or "untriaged", share=one["share"]["value"],
+            )
+            for one in wire["causes"][:_FEW]
+        ],
+        "worst_nodes": [
+            show(one, ("node", "grade"), quotes) for one in wire["standings"]["nodes"][:_FEW]
+        ],
+    }  # fmt: skip
     worst = list_nodes(*fields["worst_nodes"])
     return Answer(
         f"{count(stops['unexpected'], 'unexpected stop')} in {asked.days} days, {often};"
@@ -309,11 +315,6 @@ def _list_unknowns(coverage: Wire | None, wanted: Sequence[Wire]) -> list[str]:
     if coverage["ranks_expected"] is None:
         sentences.append("How many ranks the job has is not known.")
     return sentences
-
-
-def _list_reasons(suspects: Sequence[Wire]) -> list[dict[str, Any]]:
-    """The reasons of suspects, those of the best first."""
-    return [{**reason, "suspect": one["node"]} for one in suspects for reason in one["because"]]
 
 
 def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:

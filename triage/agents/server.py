@@ -1,11 +1,8 @@
 """Server: the tools as an MCP server, whatever carries its messages."""
 
-import asyncio
 import json
 import logging
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, get_type_hints
@@ -15,9 +12,11 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
 
 from triage.agents import questions
-from triage.agents.answers import Answer, build_output_schema
+from triage.agents.answers import OUTPUT_SCHEMA, Answer
 from triage.agents.asking import Asker, ToolRefused, describe_agent_error
 from triage.errors import TriageError
 from triage.version import __version__
@@ -39,40 +38,29 @@ _INSTRUCTIONS: Final = (
     " answer is."
 )
 
-AT_ONCE: Final = 3
-"""How many questions of one caller are answered at a time."""
-# Those of one answer of a model that asks about everything.
-MOST: Final = 12
-
 Run = Callable[[Any], Awaitable[Answer]]
 
-_OF_JOB: Final = "verdict restart seen_first evidence commands hangs_on"
-# The question, its title, what it answers, and the fields of that which its schema explains.
+# The question, its title, and what it answers.
 _QUESTIONS: Final = (
     (
         questions.what_stopped_this_job, "What stopped this job?",
         "Verdict, suspects, restart decision and evidence of the newest failure of a job.",
-        _OF_JOB,
     ),
     (
         questions.why_is_this_node_suspected, "Why is this node suspected?",
         "The reasons for one suspect, each with file and line, and how often it recurs.",
-        "before_next evidence problem",
     ),
     (
         questions.what_else_happened_to_this_node, "What else happened to this node?",
         "Incidents, distinct errors and rate of a node over the whole record.",
-        "on_probation",
     ),
     (
         questions.what_would_change_the_answer, "What would change the answer?",
         "Which files are missing, how far the next suspect is behind, what was not read.",
-        "verdict wanted",
     ),
     (
         questions.fleet_summary, "How does the fleet do?",
         "How often jobs stop, by what causes, and which nodes stand out.",
-        "mtti worst_nodes",
     ),
 )  # fmt: skip
 
@@ -94,7 +82,6 @@ class Tool:
     title: str
     description: str
     takes: type[BaseModel]
-    explained: str
     run: Run
 
     def described(self) -> mcp.Tool:
@@ -104,7 +91,7 @@ class Tool:
             title=self.title,
             description=self.description,
             input_schema=_build_input_schema(self.takes),
-            output_schema=build_output_schema(self.explained),
+            output_schema=OUTPUT_SCHEMA,
             annotations=mcp.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
 
@@ -113,52 +100,18 @@ def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
     """The tools by name: those of the service where one is asked, and that for files."""
     tools = {}
     if ask is not None:
-        for run, title, about, explained in _QUESTIONS:
+        for run, title, about in _QUESTIONS:
             takes, name = get_type_hints(run)["asked"], run.__name__
-            tools[name] = Tool(name, title, about, takes, explained, partial(run, ask))
-    what = "What stopped the job, by flight-recorder dumps and logs of one incident."
-    tools["analyse_files"] = Tool(
-        "analyse_files",
-        "What do these files say?",
-        f"{what} {analyse.how}",
-        analyse.takes,
-        _OF_JOB,
-        analyse.run,
-    )
+            tools[name] = Tool(name, title, about, takes, partial(run, ask))
+    name = "analyse_files"
+    about = "What stopped the job, by flight-recorder dumps and logs of one incident."
+    about = f"{about} {analyse.how}"
+    tools[name] = Tool(name, "What do these files say?", about, analyse.takes, analyse.run)
     return tools
 
 
-class Turns:
-    """Up to ``at_once`` questions of a caller run, up to ``most`` are there; used by one loop."""
-
-    def __init__(self, at_once: int = AT_ONCE, most: int = MOST) -> None:
-        self.at_once = at_once
-        self.most = most
-        self.there: Counter[str] = Counter()
-        self.places: defaultdict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(at_once)
-        )
-
-    @asynccontextmanager
-    async def turn(self, caller: str) -> AsyncIterator[None]:
-        """A turn of this caller, once one is free. Raises :class:`ToolRefused`."""
-        if self.there[caller] >= self.most:
-            raise ToolRefused(
-                f"{self.most} questions of this caller are waiting already: ask again when they"
-                " are answered, and a few at a time."
-            )
-        self.there[caller] += 1
-        try:
-            async with self.places[caller]:
-                yield
-        finally:
-            self.there[caller] -= 1
-            if not self.there[caller]:
-                del self.there[caller], self.places[caller]
-
-
-def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Server[dict[str, Any]]:
-    """A server that answers one caller; ``turns`` are shared by all servers of the process."""
+def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
+    """A server that answers questions by these tools."""
 
     async def list_tools(
         _context: ServerRequestContext[dict[str, Any]], _params: mcp.PaginatedRequestParams | None
@@ -174,8 +127,7 @@ def build_mcp_server(tools: dict[str, Tool], turns: Turns, caller: str) -> Serve
                 mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(tools)}"
             )
         try:
-            async with turns.turn(caller):
-                return make_tool_result(await _call_tool(tool, params.arguments or {}))
+            return make_tool_result(await _call_tool(tool, params.arguments or {}))
         except ToolRefused as refused:
             return _make_tool_refusal(str(refused))
         except TriageError as error:
@@ -233,34 +185,35 @@ def _make_tool_refusal(sentence: str) -> mcp.CallToolResult:
     return mcp.CallToolResult(content=[mcp.TextContent(type="text", text=sentence)], is_error=True)
 
 
-# A client puts the list of tools before the first question of every conversation. So a schema says
-# what a model cannot know, and leaves the rest to the answer itself.
-
-_Json = dict[str, Any]
-_NULL: Final[_Json] = {"type": "null"}
-
-
-def _build_input_schema(takes: type[BaseModel]) -> _Json:
-    """The whole schema of the arguments, without what repeats their names."""
-    schema = takes.model_json_schema()
-    return _strip_schema(schema, schema.pop("$defs", {}))
-
-
-def _strip_schema(schema: _Json, shared: _Json) -> _Json:
-    """A schema with ``shared`` definitions in their places, without titles and defaults of null.
-
-    An argument that may be left out need not be sent as null, so null is not listed.
+class _ShortSchema(GenerateJsonSchema):
+    """A client puts the list of tools before the first question of every conversation. So a schema
+    says what a model cannot know: no titles, no docstrings, no null for what may be left out.
     """
-    if "$ref" in schema:
-        schema = shared[schema["$ref"].rpartition("/")[2]]
-    either = [one for one in schema.get("anyOf", ()) if one != _NULL]
-    if len(either) == 1:
-        schema = {**either[0], **schema}
-        del schema["anyOf"]
-    left_out = {"title", *(["description"] if "properties" in schema else [])}
-    kept = {k: v for k, v in schema.items() if k not in left_out and (k, v) != ("default", None)}
-    if "items" in kept:
-        kept["items"] = _strip_schema(kept["items"], shared)
-    if "properties" in kept:
-        kept["properties"] = {k: _strip_schema(v, shared) for k, v in kept["properties"].items()}
-    return kept
+
+    def field_title_should_be_set(self, _schema: object) -> bool:
+        """No: a title repeats the name."""
+        return False
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        """The fields of a class alone."""
+        made = super().model_schema(schema)
+        return {key: one for key, one in made.items() if key not in ("title", "description")}
+
+    def nullable_schema(self, schema: NullableSchema) -> JsonSchemaValue:
+        """What stands there, where it is given at all."""
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        """Without a default of null."""
+        made = super().default_schema(schema)
+        return {key: one for key, one in made.items() if (key, one) != ("default", None)}
+
+
+def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
+    """The schema of the arguments. Not all clients follow references: none are left."""
+    schema = takes.model_json_schema(schema_generator=_ShortSchema)
+    shared = schema.pop("$defs", {})
+    for field in schema["properties"].values():
+        if name := field.get("items", {}).get("$ref"):
+            field["items"] = shared[name.rpartition("/")[2]]
+    return schema

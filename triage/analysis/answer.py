@@ -20,6 +20,7 @@ from triage.analysis.facts.of_the_job import (
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stated_time import state_time
 from triage.analysis.facts.stop import Stop
+from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
 from triage.analysis.joining.missing import find_missing
@@ -53,7 +54,7 @@ from triage.analysis.waiting.case import Case
 from triage.analysis.watchdogs.claims import find_watchdog_claims, list_watchdog_collectives
 from triage.analysis.watchdogs.positions import GroupPositions, find_positions
 from triage.domain.category import Action
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import LEARNED, Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
 from triage.domain.live.look import Look
@@ -72,7 +73,7 @@ class Weighing:
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
     evidence, also that of nodes which are not the job's. ``progress`` is how the job moved.
     ``unused`` are dumps that were read and cannot be used, ``watchdogs`` where ranks of a group
-    say that they wait.
+    say that they wait, ``unread`` the lines about the stop that nobody can place.
     """
 
     view: DumpView | None
@@ -86,6 +87,7 @@ class Weighing:
     unused: tuple[Refused, ...] = ()
     stacks: StackPicture = NO_STACKS
     watchdogs: tuple[GroupPositions, ...] = ()
+    unread: tuple[Evidence, ...] = ()
 
 
 def weigh_incident(
@@ -164,11 +166,14 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     measured = make_telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology, slower)
     notes = (*dated.notes, *moved, *strangers, *not_its_gpus)
     dated = replace(dated, evidence=(*ours, *measured), notes=notes)
-    odd = find_odd_messages(dated.logs, stop, dated.evidence)
-    rows_and_odd = (*dated.evidence, *odd)
-    sources = Sources(case, findings, rows_and_odd, progress, looks.picture, beside)
+    weak = (
+        *find_odd_messages(dated.logs, stop, dated.evidence),
+        *select_unfamiliar(dated, findings, stop, strange),
+    )
+    rows_and_weak = (*dated.evidence, *weak)
+    sources = Sources(case, findings, rows_and_weak, progress, looks.picture, beside)
     joined = join(sources, topology, stop, load_model(), facts.standings)
-    all_rows = (*rows, *measured)
+    learned = (row for row in dated.unfamiliar if row.signature == LEARNED)
     return Weighing(
         view,
         dated,
@@ -176,10 +181,11 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         joined,
         nodes,
         findings,
-        all_rows,
+        (*rows, *measured, *learned),
         progress,
         stacks=looks.picture,
         watchdogs=watchdogs,
+        unread=tuple(select_unread(dated.unfamiliar, stop)),
     )
 
 
@@ -255,7 +261,12 @@ def build_answer(
         suspects=suspects,
         victims=decision.victims,
         coverage=build_coverage(
-            view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes, *of_time]
+            view,
+            dumps,
+            logs,
+            [*weighed.unused, *refused],
+            [*notes, *weighed.dated.notes, *of_time],
+            weighed.unread,
         ),
         collectives=collectives,
         ranks=picture.rank_states(case, decision.heard) if case else (),

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from triage.analysis.dump_view import DumpView
 from triage.analysis.snapshots.finished import TELLING_UNITS, choose_units_compared
 from triage.analysis.waiting.case import Case
-from triage.domain.evidence import SILENCED
+from triage.domain.evidence import SILENCED, Evidence
 from triage.domain.rank_digest import RankDigest
-from triage.domain.report import Coverage, Refused
+from triage.domain.report import Coverage, Refused, UnreadLine
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogKind, LogSet
+from triage.reader.read import find_reader_fault
 
 _MAX_NOTES = 40
+_MAX_EXAMPLES = 10
 # What is read by signatures.
 _TEXTS = (LogKind.KERNEL, LogKind.JOB)
 
@@ -23,6 +25,7 @@ def build_coverage(
     logs: LogSet,
     refused: Sequence[Refused],
     notes: Sequence[str],
+    unread: Sequence[Evidence] = (),
 ) -> Coverage:
     """What the answer rests on."""
     unreadable = {*dumps.refused, *logs.refused, *refused}
@@ -44,6 +47,8 @@ def build_coverage(
     all_notes += _log_notes(logs)
     all_notes += _list_silenced_notes(logs)
     all_notes += _own_notes(logs)
+    if fault := find_reader_fault():
+        all_notes.append(fault)
     all_notes = list(dict.fromkeys(all_notes))
     if len(all_notes) > _MAX_NOTES:
         all_notes[_MAX_NOTES:] = [f"and {len(all_notes) - _MAX_NOTES} more notes"]
@@ -57,8 +62,12 @@ def build_coverage(
         partial=tuple(partial),
         unreadable=tuple(sorted(unreadable, key=lambda refusal: (refusal.artifact, refusal.why))),
         lines_read=sum(file.lines for file in logs.files),
-        lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files),
+        lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files)
+        + sum(row.count for row in unread),
         notes=tuple(all_notes),
+        unread_examples=tuple(
+            UnreadLine(row.text, row.artifact, row.line, row.at) for row in unread[:_MAX_EXAMPLES]
+        ),
     )
 
 

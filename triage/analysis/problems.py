@@ -7,7 +7,7 @@ changes the result.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -122,17 +122,14 @@ def _find_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
     return list(map(int, labels))
 
 
-def _build_matrix(points: Iterable[Sequence[Occurrence]]) -> "csr_array":
+def _build_matrix(points: Collection[Sequence[Occurrence]]) -> "csr_array":
     """One row for each point, the sum of the features of its incidents."""
     from sklearn.feature_extraction import FeatureHasher
 
-    def add_up(these: Sequence[Occurrence]) -> Mapping[str, float]:
-        total: Counter[str] = Counter()
-        for one in these:
-            total.update(one.fingerprint.features)
-        return total
-
-    rows: csr_array = FeatureHasher(n_features=1 << 20).transform(map(add_up, points))
+    hasher = FeatureHasher(n_features=1 << 20, input_type="pair")
+    rows: csr_array = hasher.transform(
+        [item for one in these for item in one.fingerprint.features.items()] for these in points
+    )
     return rows
 
 

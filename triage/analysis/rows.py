@@ -10,7 +10,7 @@ from typing import Any, Final
 from triage.analysis.facts.on_one_clock import on_one_clock
 from triage.analysis.live.rows import look_rows
 from triage.analysis.waiting.case import Case, make_timestamp
-from triage.domain.evidence import Evidence, Kind
+from triage.domain.evidence import UNREAD, Evidence, Kind
 from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.job import Job
 from triage.domain.patterns import compile_re
@@ -32,8 +32,11 @@ def list_undated_rows(
 ) -> list[dict[str, Any]]:
     """The rows of files that were not weighed: they are dated here."""
     # Without a line there is nothing to date, and nobody to be seated for it.
-    dated = on_one_clock(logs, case, facts, None).evidence if logs.evidence else ()
-    return list_rows(dumps, logs, refused, dated)
+    evidence: tuple[Evidence, ...] = ()
+    if logs.evidence:
+        dated = on_one_clock(logs, case, facts, None)
+        evidence = (*dated.evidence, *dated.unfamiliar)
+    return list_rows(dumps, logs, refused, evidence)
 
 
 def list_rows(
@@ -44,7 +47,7 @@ def list_rows(
     rows += [_make_refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
     rows += [_make_telemetry_row(item) for item in logs.telemetry]
     rows += look_rows(logs.looks)
-    rows += [_make_evidence_row(row) for row in evidence]
+    rows += [_make_evidence_row(row) for row in evidence if row.signature != UNREAD]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 
 

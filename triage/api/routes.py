@@ -1,10 +1,10 @@
 """Routes that describe themselves: path, answers and scope of each in one call."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, params
+from fastapi.dependencies.utils import get_dependant, get_flat_params
 from starlette.responses import Response
 
 from triage.api.access import Scope, admit_scope
@@ -123,9 +123,6 @@ class Routes:
 
 
 def _list_query_parameters(path: str, handler: Callable[..., Any]) -> list[str]:
-    """The parameters of a handler beside the request and what stands in its path."""
-    return [
-        name
-        for name in inspect.signature(handler).parameters
-        if name != "request" and f"{{{name}}}" not in path
-    ]
+    """The parameters of the query that a handler takes, itself or by what it depends on."""
+    found = get_flat_params(get_dependant(path=path, call=handler))
+    return [one.alias for one in found if isinstance(one.field_info, params.Query)]

@@ -64,6 +64,42 @@ def check(path: _File) -> int:
     return 0
 
 
+@app.command()
+def learn(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Labelled lines: label, program, line; by tabs.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="MODEL", help="Where the model is written.")
+    ] = Path("reader.npz"),
+) -> int:
+    """Teach the reader of unknown lines what your team's lines mean.
+
+    FILE has a line for each labelled line: what it blames (a category, "follows"
+    or "harmless"), the program that prints it, and the line, with tabs between.
+    The model of this version is fitted anew with them, which takes half a minute.
+
+    \b
+    Example:
+      triage signatures learn ours.tsv --out reader.npz
+      TRIAGE_READER=reader.npz triage analyze incident/
+
+    \b
+    Exit status: 0 the model is written; 2 a line is wrong, or a file cannot be
+    read or written.
+    """
+    from triage.reader.corpus import read_corpus
+    from triage.reader.learn import learn_lines
+
+    lines = read_corpus(path)
+    before, after = learn_lines(lines, out)
+    typer.echo(
+        f"{out}: of {len(lines):,} lines {before:,} were understood before, {after:,} are now;"
+        f" set TRIAGE_READER={out} to read with it"
+    )
+    return 0
+
+
 @app.command("list")
 def list_all() -> int:
     """List the files that were uploaded."""

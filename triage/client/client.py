@@ -269,15 +269,14 @@ class Client:
         job_id: str | int,
         *,
         cluster: str | None = None,
-        node: str | None = None,
         wait_s: float = 0.0,
     ) -> dict[str, Any]:
         """Whether the job may start now, and without which nodes, as the service gives it.
 
-        ``node`` is one that wants to take part. Waits up to ``wait_s`` seconds (at most 60) for
+        Waits up to ``wait_s`` seconds (at most 60) for
         the answer to the job's newest failure.
         """
-        asked = {"cluster": cluster, "node": node, "wait_s": wait_s or None}
+        asked = {"cluster": cluster, "wait_s": wait_s or None}
         path = f"/v1/jobs/{quote(str(job_id), safe='')}/launch"
         return self._transport.get(path, asked, silent_s=wait_s)
 

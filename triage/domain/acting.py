@@ -11,21 +11,14 @@ class Verb(StrEnum):
     """No new work is placed on the node; what runs there goes on."""
     UNDRAIN = "undrain"
     """New work may be placed again: takes a drain of ours back."""
-    REBOOT = "reboot"
-    """A reboot was asked for: by version 0.2, and not any more."""
     EXCLUDE = "exclude"
     """The next start of the job leaves the node out; the scheduler is not asked."""
-
-
-ASKED_FOR: Final = (Verb.DRAIN, Verb.UNDRAIN, Verb.EXCLUDE)
 
 
 class ActMode(StrEnum):
     """How far the actuator goes by itself (``TRIAGE_ACT_MODE``)."""
 
     OFF = "off"
-    DRY_RUN = "dry_run"
-    """It writes down what it would do, and does nothing."""
     APPROVE = "approve"
     """It proposes, and a person approves."""
     AUTO = "auto"

@@ -73,6 +73,8 @@ class Trait(StrEnum):
     """A line of a report on a GPU that a heading may have named."""
     OUTLIVED = "outlived"
     """The job went on behind it, or it is of an earlier attempt: no signature says that."""
+    UNFAMILIAR = "unfamiliar"
+    """No signature knows its words; the trained reader says what they are likely to tell."""
     TOLD_TOGETHER = "told_together"
     """Another node says the same of one server, or in the same words, within a minute."""
 
@@ -105,6 +107,14 @@ OWN_RANK: Final = "own_rank"
 """The field of a row behind a task's label whose text says the same number as its rank."""
 SILENCED: Final = "silenced"
 """The field of a row that a team has silenced: why."""
+
+
+LEARNED: Final = "learned"
+"""The signature of a row that the trained reader made of a line that no signature knows. Its
+fields ``like`` and ``score`` say what prints the nearest line it has learned, and how likely its
+category is."""
+UNREAD: Final = "unread"
+"""The signature of a line that neither a signature nor the reader can place."""
 
 
 class Kind(StrEnum):
@@ -285,6 +295,9 @@ class Evidence:
 
     def to_row(self) -> dict[str, Any]:
         """The wire form: one row of ``triage parse``."""
+        learned = {}
+        if self.signature == LEARNED:
+            learned = {"like": self.fields["like"], "score": float(self.fields["score"])}
         return {
             "artifact": self.artifact,
             "line": self.line,
@@ -306,6 +319,7 @@ class Evidence:
             "weak": self.weak,
             "blame": str(self.blame),
             "also": [str(one) for one in self.also],
+            **learned,
         }
 
 

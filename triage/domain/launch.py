@@ -41,8 +41,7 @@ class Launch(WireForm):
     """The answer to "may I start, and without whom?".
 
     ``exclude`` are the names of ``excluded``. ``incident_id`` is the job's newest failure; None
-    where none is on record. ``may_join`` is of the node that was asked for. ``again_s`` is when
-    to ask again where the decision is to wait.
+    where none is on record. ``again_s`` is when to ask again where the decision is to wait.
     """
 
     job_id: str
@@ -54,5 +53,4 @@ class Launch(WireForm):
     retries_left: Count | None
     incident_id: str | None
     status: LaunchStatus
-    may_join: Annotated[bool | None, "Whether the node that was asked for may take part."]
     again_s: Annotated[float | None, "Seconds after which to ask again; null: no need."]

@@ -73,15 +73,3 @@ class RecurringProblem(WireForm):
     last_seen: Annotated[datetime, "When the newest of its incidents was opened."]
     nodes: Annotated[tuple[NodeCount, ...], "First suspects, most frequent first; at most 20."]
     resolved_by: Annotated[tuple[ResolutionCount, ...], "Most frequent first; at most 20."]
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemIncident(WireForm):
-    """One incident of a problem."""
-
-    id: str
-    job_id: str
-    created_at: datetime
-    node: Annotated[str | None, "Its first suspect."]
-    category: Annotated[str | None, SentAs(Category | None)]
-    by_hand: Annotated[bool, "Whether a person has said that it is of this problem."]

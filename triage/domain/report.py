@@ -109,8 +109,22 @@ class Refused(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadLine(WireForm):
+    """A line about the stop that neither a signature nor the trained reader can place."""
+
+    text: str
+    artifact: str
+    line: int | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage(WireForm):
-    """What the answer rests on, and what it could not see."""
+    """What the answer rests on, and what it could not see.
+
+    ``lines_not_understood`` counts lines that are too long or no text, and those about the stop
+    that nobody can place; ``unread_examples`` are the first ten of these.
+    """
 
     ranks_expected: int | None = None
     dumps_read: int = 0
@@ -120,6 +134,7 @@ class Coverage(WireForm):
     lines_read: int = 0
     lines_not_understood: int = 0
     notes: tuple[str, ...] = ()
+    unread_examples: tuple[UnreadLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

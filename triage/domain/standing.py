@@ -159,10 +159,8 @@ class StandingsForm(TypedDict):
     schema: str
     counts: Annotated[dict[str, int], SentAs(dict[Grade, Count])]
     fleet_rate_per_1000_node_days: float | None
-    prior: dict[str, float | None]
     num_tested: Count
     window_days: float
-    half_life_days: float
     false_discovery_rate: float
     nodes: Annotated[list[dict[str, Any]], SentAs(list[Standing])]
     parts: Annotated[list[dict[str, Any]], SentAs(list[RepeatedPart])]
@@ -181,20 +179,16 @@ class FleetStandings:
     ``outages`` where no run is known; None where there is neither. ``walked`` is how calls of
     the past came out; None where there were none. ``places`` are those tested, the surest first.
 
-    ``fleet_rate`` is per 1,000 node-days, without nodes that stand out. ``half_life_days`` is that
-    of the slow part of a fault, learned from the record. The prior is
-    Gamma(``prior_shape``, ``prior_days`` node-days). ``num_tested`` nodes were in runs within
-    the last ``window_days``. ``parts`` are those named again; ``notes`` say what is missing.
+    ``fleet_rate`` is per 1,000 node-days, without nodes that stand out. ``num_tested`` nodes were
+    in runs within the last ``window_days``. ``parts`` are those named again; ``notes`` say what is
+    missing.
     """
 
     nodes: tuple[Standing, ...]
     parts: tuple[RepeatedPart, ...] = ()
     fleet_rate: float | None = None
-    prior_shape: float | None = None
-    prior_days: float | None = None
     num_tested: int = 0
     window_days: float = 0.0
-    half_life_days: float = 0.0
     false_discovery_rate: float = 0.0
     notes: tuple[str, ...] = ()
     basis: str | None = None
@@ -229,13 +223,8 @@ class FleetStandings:
             "schema": _SCHEMA,
             "counts": self.counts(),
             "fleet_rate_per_1000_node_days": _SIX_DIGITS.of(self.fleet_rate),
-            "prior": {
-                "shape": _SIX_DIGITS.of(self.prior_shape),
-                "node_days": _SIX_DIGITS.of(self.prior_days),
-            },
             "num_tested": self.num_tested,
             "window_days": self.window_days,
-            "half_life_days": self.half_life_days,
             "false_discovery_rate": self.false_discovery_rate,
             "nodes": [one.to_dict() for one in self.nodes],
             "parts": [one.to_dict() for one in self.parts],

@@ -25,7 +25,10 @@ STOP_S: Final = 2.0
 _PEAK_UNIT: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
 # It decodes foreign bytes: it is told where things are, and no secret.
 _PASSED_ON: Final = frozenset(
-    {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME"}
+    {
+        "PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME",
+        "TRIAGE_READER",
+    }
 )  # fmt: skip
 _PASSED_ON_PREFIXES: Final = ("PYTHON", "NUMBA_", "LC_")
 # Threads of libraries, of which it makes no use, would take address space.

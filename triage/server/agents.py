@@ -5,13 +5,16 @@ once more, with the caller's own token: scopes, clusters, rates and the log of r
 of the routes that it asks. The protocol's package comes with the first message; a service that
 no agent asks never loads it.
 
-Given files: a few texts that came with a question, answered and forgotten.
-
-They are read as all foreign bytes are, by a child that can be killed. It ends with the answer:
-questions of this kind are rare, and its memory is worth more than its start.
+A few texts may come with a question. They are read as all foreign bytes are, by a child that can
+be killed, and forgotten. It ends with the answer: such questions are rare.
 """
 
+import tempfile
+import threading
+from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -22,23 +25,16 @@ from starlette.responses import Response
 from triage.api.access import Scope, admit_scope, get_actor
 from triage.api.requests.body import read_whole
 from triage.api.state import get_state
-from triage.errors import BadRequest, Unsupported
+from triage.domain.answer_wire import answer_from_bytes
+from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable, Unsupported
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, ReaderTooSlow
+from triage.sandbox.pool import FileToRead, Sandbox
+from triage.services.context import Context
 from triage.web.access import check_origin
 
 if TYPE_CHECKING:
     from triage.agents.answers import Answer
-    from triage.agents.over_http import Answering
     from triage.agents.shapes import OfFiles
-import tempfile
-import threading
-from collections.abc import Sequence
-from pathlib import Path
-
-from triage.domain.answer_wire import answer_from_bytes
-from triage.errors import TooMany, Unavailable, Unprocessable
-from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, ReaderTooSlow
-from triage.sandbox.pool import FileToRead, Sandbox
-from triage.services.context import Context
 
 _DEADLINE_S: Final = 60.0
 # One child of this kind in each process that answers.
@@ -97,11 +93,13 @@ async def message(request: Request) -> Response:
         orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
-    answering = await _get_answering(request)
+    # In a thread: importing takes half a second, which no other request has to wait.
+    await to_thread.run_sync(import_module, "triage.agents.over_http")
 
     import httpx2
 
     from triage.agents.asking import WithinService
+    from triage.agents.over_http import answer_message
 
     http = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(request.app, client=_get_client_address(request)),
@@ -109,30 +107,7 @@ async def message(request: Request) -> Response:
         headers=_select_passed_headers(request),
         timeout=None,
     )
-    return answering.answer(
-        body, WithinService(http), partial(_analyse, request), get_actor(request)
-    )
-
-
-async def _get_answering(request: Request) -> "Answering":
-    """What answers for this application, made for its first message."""
-    state = request.app.state
-    if not hasattr(state, "answering"):
-        made = await to_thread.run_sync(_make_answering)
-        if not hasattr(state, "answering"):
-            state.answering = made
-    answering: Answering = state.answering
-    return answering
-
-
-def _make_answering() -> "Answering":
-    # In a thread: importing takes half a second, which no other request has to wait.
-    import httpx2  # noqa: F401
-
-    import triage.agents.asking  # noqa: F401
-    from triage.agents.over_http import Answering
-
-    return Answering()
+    return answer_message(body, WithinService(http), partial(_analyse, request))
 
 
 def _get_client_address(request: Request) -> tuple[str, int]:

@@ -6,7 +6,6 @@ from typing import Final
 from fastapi import FastAPI
 
 from triage.actions import api as node_acts
-from triage.actions import web as act_pages
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
     acts,
@@ -58,7 +57,5 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     make_callback_guard(ctx.settings)
     gauges = [FleetGauges(partial(read_gauges, ctx))]
     app = build_app(ctx, Parts(_ROUTES, PAGES, gauges), open_access=open_access)
-    mount.add_to(
-        app, {"fleet.css": FLEET_CSS}, act_pages.list_acts, act_pages.list_acts_of_incident
-    )
+    mount.add_to(app, {"fleet.css": FLEET_CSS})
     return app

@@ -3,7 +3,6 @@
 from contextlib import suppress
 
 from triage.actions.services.acts import ActingOnNodes
-from triage.actions.services.rules import check_settings
 from triage.fleet.services.hooks import RecordedFleet
 from triage.queue.wakeups import Wakeups
 from triage.sandbox.confinement.kernel import keep_private
@@ -20,5 +19,4 @@ def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
     """
     with suppress(OSError):  # where the system has no such thing, all goes on without
         keep_private()
-    check_settings(settings)
     return open_alone(settings, wakeups, RecordedFleet(), ActingOnNodes())

@@ -69,6 +69,19 @@ class FleetHooks:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class ShownActs:
+    """Acts that wait for a person, the newest others, and why nothing is done (cluster, why).
+
+    The pages know nothing of the actuator: an act is a value with the names of a row of
+    ``GET /v1/actions``, and ``at``, when it came to stand as it does.
+    """
+
+    waiting: Sequence[Any] = ()
+    newest: Sequence[Any] = ()
+    halted: Sequence[tuple[str, str]] = ()
+
+
 class ActingHooks:
     """What acting on nodes does beside an incident: nothing, where no node is acted on."""
 
@@ -89,6 +102,14 @@ class ActingHooks:
     def counts(self, session: Session, settings: Settings) -> Mapping[str, Any]:
         """What the metrics say of acting, by their names."""
         return {}
+
+    def list_shown(self, session: Session, settings: Settings, cluster: str | None) -> ShownActs:
+        """Acts of a cluster, or of all, for the overview."""
+        return ShownActs()
+
+    def list_by_incident(self, session: Session, incident_id: str) -> Sequence[Any]:
+        """Acts of an incident, the first first."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

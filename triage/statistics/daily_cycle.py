@@ -1,11 +1,10 @@
-"""The daily swing of a series (step time, inlet temperature), and how far two series agree.
+"""The daily swing of a series (step time, inlet temperature).
 
 Least squares of m + b t + A cos(2 pi t / 24 h - phi) on samples that may be uneven. Noise that
-remembers itself makes swings of any length, and two series that each drift agree by chance more
-often than independent ones. So a swing is only found when it stands out twice: against the noise
-with its autocorrelation, and in the Lomb-Scargle periodogram against the neighbouring periods,
-which know nothing of the day. The 1-2 % that the Llama 3 paper saw at noon is peak to peak: twice
-the amplitude A.
+remembers itself makes swings of any length. So a swing is only found when it stands out twice:
+against the noise with its autocorrelation, and in the Lomb-Scargle periodogram against the
+neighbouring periods, which know nothing of the day. The 1-2 % that the Llama 3 paper saw at noon
+is peak to peak: twice the amplitude A.
 """
 
 import math
@@ -17,24 +16,11 @@ import numpy.typing as npt
 
 from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate
 
 _MIN_PAIRS = 10
 # A correlation nearer to 1 than this is not told from a walk.
 _HIGHEST = 0.999
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement(WireForm):
-    """``correlation`` of two series with its interval; ``p_value`` of none at all.
-
-    ``worth`` is the number of independent samples that they are worth.
-    """
-
-    correlation: Estimate
-    p_value: float | None
-    worth: float
 
 
 def compute_lag_one_correlation(hours: F64, values: F64) -> float:
@@ -54,33 +40,6 @@ def compute_lag_one_correlation(hours: F64, values: F64) -> float:
         return 0.0
     rho = float((centred[1:] * centred[:-1])[near].mean()) / spread
     return min(max(rho + (1 + 4 * max(rho, 0.0)) / n, 0.0), _HIGHEST)
-
-
-def measure_agreement(hours: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> Agreement:
-    """Pearson's correlation of two series sampled at the same ``hours``.
-
-    The number of samples is what it is worth under autocorrelation, n (1 - ab) / (1 + ab)
-    (Bartlett 1935), the interval is Fisher's. Needs ten samples.
-    """
-    from scipy.stats import norm
-
-    time, x, y = (np.asarray(column, np.float64) for column in (hours, one, other))
-    if not time.shape == x.shape == y.shape:
-        raise UsageError("hours and both series are columns of one length")
-    known = np.isfinite(time) & np.isfinite(x) & np.isfinite(y)
-    order = np.argsort(time[known], kind="stable")
-    time, x, y = (column[known][order] for column in (time, x, y))
-    n = len(time)
-    if n < _MIN_PAIRS or not x.std() or not y.std():
-        note = (f"not compared: {n} samples that change are too few",)
-        return Agreement(Estimate(None, None, None, n, "correlation", notes=note), None, 0.0)
-    r = float(np.clip(np.corrcoef(x, y)[0, 1], -1 + 1e-12, 1 - 1e-12))
-    both = compute_lag_one_correlation(time, x) * compute_lag_one_correlation(time, y)
-    worth = max(4.0, n * (1 - both) / (1 + both))
-    half = float(norm.ppf((1 + LEVEL) / 2)) / math.sqrt(worth - 3)
-    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    p_value = float(2 * norm.sf(abs(math.atanh(r)) * math.sqrt(worth - 3)))
-    return Agreement(Estimate(r, low, high, n, "correlation"), p_value, worth)
 
 
 FALSE_ALARM: Final = 0.01
@@ -214,8 +173,6 @@ def _compute_inflation(rho: float) -> float:
 
 def _sort_known(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
     hour, value = np.asarray(hours, np.float64), np.asarray(values, np.float64)
-    if hour.shape != value.shape or hour.ndim != 1:
-        raise UsageError("hours and values are two columns of one length")
     known = np.isfinite(hour) & np.isfinite(value)
     order = np.lexsort((value[known], hour[known]))
     return hour[known][order], value[known][order]

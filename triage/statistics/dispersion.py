@@ -14,7 +14,6 @@ import numpy as np
 
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import OUTSIDE, Estimate
 from triage.statistics.rates import count_bounds, estimate_mtti, estimate_rate
 
@@ -68,12 +67,10 @@ def measure_dispersion(
 
     ``counts`` are events a window, in order of time; ``exposures`` are parallel, equal where
     not given. Windows without exposure and events are left out. Neighbours are merged until
-    each expects one event. Raises UsageError where the two differ in length.
+    each expects one event.
     """
     number = np.asarray(counts, dtype=np.float64)
     exposed = np.ones(len(number)) if exposures is None else np.asarray(exposures, np.float64)
-    if exposed.shape != number.shape:
-        raise UsageError(f"{len(number)} counts need as many exposures, not {len(exposed)}")
     seen = exposed > 0
     number, exposed = number[seen], exposed[seen]
     if not number.sum():

@@ -13,7 +13,6 @@ import numpy as np
 
 from triage.domain.arrays import F64, Flags
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
 # How often to checkpoint: Young's and Daly's intervals, and what the best one still costs.
@@ -25,32 +24,25 @@ from triage.statistics.estimate import Estimate
 
 def compute_young_s(cost_s: float, mtti_s: float) -> float:
     """sqrt(2 C M): seconds of work between two checkpoints."""
-    _check(cost_s, mtti_s)
     return math.sqrt(2 * cost_s * mtti_s)
 
 
 def compute_daly_s(cost_s: float, mtti_s: float) -> float:
     """Daly's higher-order interval for C < 2M; M itself beyond."""
-    _check(cost_s, mtti_s)
     if cost_s >= 2 * mtti_s:
         return mtti_s
     ratio = cost_s / (2 * mtti_s)
     return math.sqrt(2 * cost_s * mtti_s) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - cost_s
 
 
-def estimate_loss(
-    cost_s: float, mtti_s: float, *, restart_s: float = 0.0, interval_s: float | None = None
-) -> float:
-    """First-order share of time lost: C/tau + tau/2M + R/M, at Young's tau where none is given.
+def estimate_loss(cost_s: float, mtti_s: float, *, restart_s: float = 0.0) -> float:
+    """First-order share of time lost at Young's interval tau: C/tau + tau/2M + R/M.
 
-    At Young's interval it is sqrt(2C/M) + R/M. It is a first order: above about 0.25 it says
-    no more than "too much", and it is capped at 1.
+    It is sqrt(2C/M) + R/M. It is a first order: above about 0.25 it says no more than "too much",
+    and it is capped at 1.
     """
-    interval = compute_young_s(cost_s, mtti_s) if interval_s is None else interval_s
-    if interval < 0 or restart_s < 0:
-        raise UsageError("an interval and a time to restart cannot be below zero")
-    saving = cost_s / interval if cost_s else 0.0
-    return min(1.0, saving + interval / (2 * mtti_s) + restart_s / mtti_s)
+    interval = compute_young_s(cost_s, mtti_s)
+    return min(1.0, cost_s / interval + interval / (2 * mtti_s) + restart_s / mtti_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +64,6 @@ class CheckpointPlan(WireForm):
 def plan_checkpoints(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) -> CheckpointPlan:
     """Intervals and losses for an MTTI in hours, with the bounds that its interval gives."""
     seconds = mtti.growing(lambda hours: hours * 3600, "s")
-    if cost_s <= 0 or restart_s < 0:
-        raise UsageError("a checkpoint costs more than 0 s, and a restart not less than 0 s")
     return CheckpointPlan(
         cost_s,
         restart_s,
@@ -82,11 +72,6 @@ def plan_checkpoints(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) -
         loss=seconds.falling(lambda m: estimate_loss(cost_s, m, restart_s=restart_s), "share"),
         loss_without_restart=seconds.falling(lambda m: estimate_loss(cost_s, m), "share"),
     )
-
-
-def _check(cost_s: float, mtti_s: float) -> None:
-    if cost_s < 0 or mtti_s <= 0:
-        raise UsageError("a checkpoint costs 0 s or more, and the MTTI is above 0 s")
 
 
 VALID_LOSS: Final = 0.25
@@ -112,10 +97,8 @@ def compute_expected_ettr(
 ) -> Ettr:
     """(1 - N r (u0 + dt/2)) / (1 + w/dt), clamped to [0, 1].
 
-    ``failures_per_day`` is N r of the whole job. Raises UsageError for values below zero.
+    ``failures_per_day`` is N r of the whole job.
     """
-    if min(failures_per_day, restart_s, write_s) < 0 or interval_s <= 0:
-        raise UsageError("rates and times of an ETTR are not below zero, its interval above it")
     lost = failures_per_day * (restart_s + interval_s / 2) / _DAY_S
     share = max(0.0, 1 - lost) / (1 + write_s / interval_s)
     return Ettr(share, lost, lost <= VALID_LOSS)
@@ -125,8 +108,6 @@ def solve_longest_restart_s(
     wanted: float, failures_per_day: float, *, interval_s: float, write_s: float
 ) -> float | None:
     """The restart u0 at which the closed form gives ``wanted``; None where not even 0 s does."""
-    if failures_per_day <= 0 or interval_s <= 0:
-        raise UsageError("a longest restart needs failures and an interval above zero")
     lost = 1 - wanted * (1 + write_s / interval_s)
     restart_s = lost * _DAY_S / failures_per_day - interval_s / 2
     return restart_s if restart_s >= 0 else None
@@ -136,8 +117,6 @@ def compute_downtime_budget_min(
     hours: float, interruptions: int, *, wanted: float = 0.9
 ) -> float | None:
     """Minutes that each interruption may cost, lost work included; None after none."""
-    if hours < 0 or interruptions < 0 or not 0 <= wanted <= 1:
-        raise UsageError("a budget needs hours and counts from zero, and a share from 0 to 1")
     return None if not interruptions else hours * 60 * (1 - wanted) / interruptions
 
 

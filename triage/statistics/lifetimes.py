@@ -13,7 +13,6 @@ import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, OUTSIDE, Estimate
 
 _MIN_EVENTS = 5
@@ -42,20 +41,18 @@ def estimate_survival_curve(times: F64, failed: Flags, *, points: int = 0) -> Su
     """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
 
     ``points`` thins a long curve to about this many steps for a picture, ends kept; 0 keeps all.
-    Raises UsageError for times below zero or columns that differ in length.
     """
     from scipy.stats import CensoredData, ecdf
 
-    lived, failed = _check_lifetimes(times, failed)
     num_failed, num_cut = int(failed.sum()), int((~failed).sum())
     if not num_failed:
         none = Estimate(None, None, None, 0, "h", notes=("nothing failed: no curve",))
         return Survival((), (), (), (), none, 0, num_cut)
-    curve = ecdf(CensoredData(uncensored=lived[failed], right=lived[~failed])).sf
+    curve = ecdf(CensoredData(uncensored=times[failed], right=times[~failed])).sf
     with warnings.catch_warnings():  # where nobody is left the band has no bound
         warnings.simplefilter("ignore", RuntimeWarning)
         band = curve.confidence_interval(LEVEL, method="log-log")
-    steps = np.isin(curve.quantiles, lived[failed])
+    steps = np.isin(curve.quantiles, times[failed])
     at, alive, low, high = (
         np.asarray(column[steps], np.float64)
         for column in (
@@ -100,14 +97,13 @@ def fit_weibull_shape(times: F64, failed: Flags) -> WeibullShape:
     from scipy.optimize import brentq
     from scipy.stats import chi2
 
-    lived, failed = _check_lifetimes(times, failed)
     num_failed = int(failed.sum())
-    different = len(np.unique(lived[failed]))
+    different = len(np.unique(times[failed]))
     if num_failed < _MIN_EVENTS or different < 2:
         note = (f"not fitted: {num_failed} failures at {different} times are too few",)
         return WeibullShape(Estimate(None, None, None, num_failed, "shape", notes=note), None, None)
-    longest = float(lived.max())
-    logs = np.log(np.maximum(lived / longest, 1e-6))
+    longest = float(times.max())
+    logs = np.log(np.maximum(times / longest, 1e-6))
     profile = _Profile(logs, float(logs[failed].sum()), num_failed)
     best = float(brentq(profile.slope, *_SHAPES)) if profile.turns() else _SHAPES[1]
     floor = profile.height(best) - float(chi2.ppf(1 - OUTSIDE, 1)) / 2
@@ -157,15 +153,6 @@ def _interpret_shape(low: float | None, high: float | None) -> str:
     if low is not None and low > 1:
         return "wear-out"
     return "constant rate"
-
-
-def _check_lifetimes(times: F64, failed: Flags) -> tuple[F64, Flags]:
-    lived, flags = np.asarray(times, np.float64), np.asarray(failed, np.bool_)
-    if lived.shape != flags.shape:
-        raise UsageError(f"{len(lived)} times need as many flags, not {len(flags)}")
-    if not np.isfinite(lived).all() or (lived < 0).any():
-        raise UsageError("a time until failure is a number from zero up")
-    return lived, flags
 
 
 def _find_median_time(at: F64, alive: F64) -> float | None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from triage.domain.arrays import F64, I64
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.dispersion import measure_dispersion
 from triage.statistics.estimate import LEVEL, NOTHING_SEEN, OUTSIDE, Estimate
 
@@ -54,7 +53,7 @@ def estimate_next_events(at_days: F64, days: float, *, unit: str = "events") -> 
     """Events in the ``days`` after a record of as many, from the times of those in it.
 
     Contains the count of the next period in 95 of 100 such periods. After no event there is
-    only a bound. Raises UsageError for a record without length.
+    only a bound.
     """
     counts = _count_by_piece(at_days, days)
     events = int(counts.sum())
@@ -102,7 +101,4 @@ def _estimate_detrended_dispersion(counts: I64) -> float:
 
 def _count_by_piece(at_days: F64, days: float) -> I64:
     """Events in 64 equal pieces of the record."""
-    if not 0 < days < math.inf:
-        raise UsageError("a period has a length")
-    at = np.asarray(at_days, np.float64)
-    return np.histogram(at, np.linspace(0.0, days, _PIECES + 1))[0].astype(np.int64)
+    return np.histogram(at_days, np.linspace(0.0, days, _PIECES + 1))[0].astype(np.int64)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 
 FAR: Final = 4.0
@@ -46,15 +45,11 @@ class Projection(WireForm):
 
 def estimate_job_mtti(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:
     """Hours between interruptions of a job of ``num_gpus``, from a rate per GPU-hour."""
-    _check(num_gpus)
     return gpu_hour_rate.falling(lambda one: _divide(1.0, one * num_gpus), "h")
 
 
 def estimate_run_survival(gpu_hour_rate: Estimate, num_gpus: int, hours: float) -> Estimate:
     """Probability that ``num_gpus`` run ``hours`` without an unexpected interruption."""
-    _check(num_gpus)
-    if hours < 0:
-        raise UsageError("a run does not last less than no time")
     return gpu_hour_rate.falling(lambda one: math.exp(-one * num_gpus * hours), "probability")
 
 
@@ -87,56 +82,28 @@ def project(
     return Projection(num_gpus, estimate_job_mtti(gpu_hour_rate, num_gpus), fixed, tuple(said))
 
 
-def _check(number: int) -> None:
-    if number < 1:
-        raise UsageError(f"a job has one GPU or node at least, not {number}")
-
-
 def _divide(one: float, other: float) -> float:
     return one / other if other else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The knobs: what a planning page lets people turn.
-
-    ``gpu_hours_between`` is GPU-hours between failures; ``save_s`` what one transfer of the
-    state takes at ``at_gpus``; ``growth`` is a, ``storage_growth`` b; ``transfers`` is 1 for a
-    save, 2 for a save and a load; ``wanted`` the share of effective time.
-    """
-
-    gpu_hours_between: float
-    save_s: float
-    at_gpus: int = 16_384
-    growth: float = 0.0
-    storage_growth: float = 0.0
-    transfers: float = 1.0
-    wanted: float = 0.9
-
-
-def compute_gpu_limit(knobs: Limits) -> float | None:
-    """GPUs at which the transfers take all the time between two failures.
+def solve_gpu_limit(
+    gpu_hours_between: float,
+    save_s: float,
+    at_gpus: int,
+    growth: float = 0.0,
+    storage_growth: float = 0.0,
+    transfers: int = 1,
+    wanted: float | None = None,
+) -> float | None:
+    """GPUs at which transfers of the state take all the time between two failures, or up to which
+    the ``wanted`` share of effective time can be had: sqrt(2C/M) <= 1 - share.
 
     N^(1 + a - b) = M N0^(a - b) / (transfers x tau0); None where storage outgrows it.
+    ``save_s`` is what one transfer takes at ``at_gpus``, ``growth`` is a, ``storage_growth`` b.
     """
-    return _solve_limit(knobs, 1.0)
-
-
-def compute_useful_limit(knobs: Limits) -> float | None:
-    """GPUs up to which the wanted share of effective time can be had: sqrt(2C/M) <= 1 - share.
-
-    The useful number beside the theoretical one.
-    """
-    if not 0 < knobs.wanted < 1:
-        raise UsageError("the wanted share lies between 0 and 1")
-    return _solve_limit(knobs, 2 / (1 - knobs.wanted) ** 2)
-
-
-def _solve_limit(knobs: Limits, transfers_between: float) -> float | None:
-    if min(knobs.gpu_hours_between, knobs.save_s, knobs.at_gpus, knobs.transfers) <= 0:
-        raise UsageError("time between failures, save, GPUs and transfers are above zero")
-    power = knobs.growth - knobs.storage_growth
+    power = growth - storage_growth
     if power <= -1:
         return None
-    seconds = knobs.gpu_hours_between * 3600 / (knobs.save_s * knobs.transfers)
-    return float((seconds * knobs.at_gpus**power / transfers_between) ** (1 / (1 + power)))
+    between = 1.0 if wanted is None else 2 / (1 - wanted) ** 2
+    seconds = gpu_hours_between * 3600 / (save_s * transfers)
+    return float((seconds * at_gpus**power / between) ** (1 / (1 + power)))

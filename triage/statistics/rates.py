@@ -6,14 +6,12 @@ high = chi2(1 - a/2, 2k + 2) / 2T. Given k1 + k2 events in all, k1 is binomial w
 T1 / (T1 + T2) where two rates are equal (Przyborowski and Wilenski, Biometrika 31, 1940).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from triage.domain.arrays import F64
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 from triage.statistics.estimate import (
     NO_EXPOSURE,
     NOTHING_SEEN,
@@ -27,11 +25,10 @@ HOURS_PER_YEAR = 8_760.0
 def estimate_rate(events: int, exposure: float, *, unit: str, per: float = 1.0) -> Estimate:
     """Events per ``per`` units of exposure; ``unit`` words it: ``per 1,000 node-days``.
 
-    After no event the value is None and only ``high`` bounds the rate. Raises UsageError for a
-    count or an exposure below zero.
+    After no event the value is None and only ``high`` bounds the rate.
     """
     low, high = count_bounds(events)
-    if not _is_usable_exposure(exposure):
+    if not exposure:
         return Estimate(None, None, None, events, unit, notes=(NO_EXPOSURE,))
     scale = per / exposure
     if events == 0:
@@ -45,7 +42,7 @@ def estimate_mtti(events: int, exposure: float, *, unit: str = "h") -> Estimate:
     After no event there is a lower bound, never an infinite estimate.
     """
     low, high = count_bounds(events)
-    if not _is_usable_exposure(exposure):
+    if not exposure:
         return Estimate(None, None, None, events, unit, notes=(NO_EXPOSURE,))
     if events == 0:
         return Estimate(None, exposure / high, None, 0, unit, notes=(NOTHING_SEEN,))
@@ -57,16 +54,8 @@ def count_bounds(events: int) -> tuple[float, float]:
     # Half of a chi-square quantile; that of scipy.stats checks its arguments for longer.
     from scipy.special import gammaincinv
 
-    if events < 0:
-        raise UsageError(f"a number of events cannot be {events}")
     low = 0.0 if events == 0 else float(gammaincinv(events, OUTSIDE / 2))
     return low, float(gammaincinv(events + 1, 1 - OUTSIDE / 2))
-
-
-def _is_usable_exposure(exposure: float) -> bool:
-    if exposure < 0 or math.isnan(exposure):
-        raise UsageError(f"an exposure cannot be {exposure}")
-    return exposure > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +85,8 @@ def compare_rates(
     """Compare ``first`` events in one exposure with ``second`` in another of the same unit.
 
     ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
-    independent events are behind the counts. Raises UsageError for values below zero.
+    independent events are behind the counts.
     """
-    if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
-        raise UsageError("counts and exposures are not below zero, a factor not below one")
     events = first + second
     if not events or not first_exposure or not second_exposure:
         none = Estimate(None, None, None, events, "ratio", notes=("nothing to compare",))

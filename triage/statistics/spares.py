@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.wire import WireForm
-from triage.errors import UsageError
 
 CONFIDENCES: Final = (0.95, 0.99, 0.999)
 _CONFIDENCE: Final = 0.99
@@ -35,8 +34,6 @@ def estimate_spares_in_repair(num_nodes: int, per_node_day: float, repair_days: 
     """Spares for nodes that fail ``per_node_day`` and are away for ``repair_days``."""
     from scipy.stats import poisson
 
-    if num_nodes < 1 or per_node_day < 0 or repair_days < 0:
-        raise UsageError("spares need a node, and a rate and days that are not below zero")
     mean = num_nodes * per_node_day * repair_days
     at_95, at_99, at_999 = (int(poisson.ppf(one, mean)) for one in CONFIDENCES)
     return Spares(num_nodes, mean, at_95, at_99, at_999, 100 * at_99 / num_nodes)
@@ -49,8 +46,6 @@ def solve_spares_for_availability(num_nodes: int, availability: float) -> int | 
     """
     from scipy.stats import binom
 
-    if num_nodes < 1 or not 0 <= availability <= 1:
-        raise UsageError("spares need a node, an availability from 0 to 1")
     low, high = -1, 1
     while float(binom.cdf(high, num_nodes + high, 1 - availability)) < _CONFIDENCE:
         low, high = high, high * 2

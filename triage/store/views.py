@@ -60,13 +60,15 @@ class IncidentView(WireForm):
     verdict: Annotated[dict[str, Any] | None, SentAs(Verdict | None)]
     coverage: Annotated[dict[str, Any] | None, SentAs(dict[str, Any] | None)]
     resolution: ResolutionView | None
-    problem: Annotated[ProblemOfIncident | None, "The recurring problem; null before it is final."]
     created_at: datetime
     settled_at: datetime | None
     updated_at: Annotated[datetime, UNSENT]
     reason: str | None
     num_artifacts: int
     expected_artifacts: int | None
+    problem: Annotated[
+        ProblemOfIncident | None, "The recurring problem; null before it is final."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from triage.actions.schedulers.interface import (
-    NodeView,
     PoolView,
     SchedulerAway,
     SchedulerRefused,
@@ -180,12 +179,8 @@ def test_is_away_where_the_program_has_gone(tmp_path: Path) -> None:
 )
 def test_hands_no_list_and_no_option_to_slurm(tmp_path: Path, node: str) -> None:
     scheduler = printing(tmp_path, record("IDLE", ""))
-    for act in (
-        scheduler.drain,
-        lambda node, reason: scheduler.command("drain", node, reason),
-    ):
-        with pytest.raises(SchedulerRefused, match="no name of a node"):
-            act(node, OURS)
+    with pytest.raises(SchedulerRefused, match="no name of a node"):
+        scheduler.drain(node, OURS)
     assert not (tmp_path / "asked").exists()
 
 
@@ -220,19 +215,13 @@ def test_leaves_what_others_drained(tmp_path: Path, text: str) -> None:
     with pytest.raises(SchedulerRefused, match="drained already"):
         scheduler.drain("n1", OURS)
     with pytest.raises(SchedulerRefused, match="another reason"):
-        scheduler.undrain("n1", OURS, None)
+        scheduler.undrain("n1", OURS, "")
     assert set(asked(tmp_path)) == {"-o show node n1"}
 
 
 def test_undrain_of_a_node_that_is_not_drained_changes_nothing(tmp_path: Path) -> None:
-    printing(tmp_path, record("IDLE", "")).undrain("n1", OURS, None)
+    printing(tmp_path, record("IDLE", "")).undrain("n1", OURS, "")
     assert asked(tmp_path) == ["-o show node n1"]
-
-
-def test_gives_an_earlier_drain_of_others_back(tmp_path: Path) -> None:
-    before = NodeView("n1", exists=True, drained=True, reason="fan; tray 3", by="op")
-    printing(tmp_path, DRAINED_BY_US).undrain("n1", OURS, before)
-    assert asked(tmp_path)[1:] == ["update nodename=n1 state=drain reason=fan; tray 3"]
 
 
 def test_counts_each_node_once(tmp_path: Path) -> None:
@@ -243,10 +232,3 @@ def test_counts_each_node_once(tmp_path: Path) -> None:
     put(tmp_path, "sinfo", f"cat <<'END'\n{chr(10).join(lines)}\nEND")
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert SlurmScheduler(str(tmp_path)).pool() == PoolView(6, {"n2": moment, "n3": None})
-
-
-def test_prints_what_a_person_can_paste() -> None:
-    scheduler = SlurmScheduler()
-    drain = scheduler.command("drain", "n1", OURS)
-    assert drain == f"scontrol update nodename=n1 state=drain reason={OURS}"
-    assert scheduler.command("undrain", "n1", OURS) == "scontrol update nodename=n1 state=undrain"

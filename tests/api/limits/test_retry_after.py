@@ -45,7 +45,6 @@ class Storm:
 
     async def received(self, turn: Turn) -> None:
         """Work on the body."""
-        turn.received(100)
         await turn.ready()
         async with self.processor:
             cold = asyncio.get_running_loop().time() - self.began < self.cold_s
@@ -102,7 +101,7 @@ def measured_gate() -> tuple[AdmissionGate, Callable[[float, bool], None]]:
     first = min(gate.means_s)
 
     def end(now: float, others_wait: bool) -> None:
-        gate.line.lines = {Sender("t"): deque()} if others_wait else {}
+        gate.begun.line.lines = {Sender("t"): deque()} if others_wait else {}
         gate.note_end(now)
 
     assert first == admission_gate.FIRST_S

@@ -23,7 +23,6 @@ def telemetry(amplitude=0.0075, **more):
     swing = {
         "step_time": fit_daily_cycle(HOURS, step).to_dict(),
         "inlet": fit_daily_cycle(HOURS, step).to_dict(),
-        "agreement": None,
         "step_by_hour": by_hour,
     }
     return {"num_nodes": 2, "nodes": [], "racks": [], "daily_swing": swing, **more}

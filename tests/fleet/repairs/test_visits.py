@@ -81,12 +81,11 @@ def test_notes_come_as_a_table_too():
     )
 
     assert [(row.node, row.action) for row in got.returns] == [("a", "swap_gpu")]
-    assert [(row.node, row.action) for row in got.visits] == [("b", "other")]
+    assert got.num_visits == 1
 
 
 def test_visits_are_listed_and_counted():
     got = fleet_repairs(noted(("a", 50.0, RepairAction.RESEAT)))
 
     assert got.num_visits == 1
-    assert (got.visits[0].node, got.visits[0].action) == ("a", "reseat")
     assert "counted as visits alone: 1" in got.notes[0]

@@ -100,7 +100,7 @@ def test_notes_of_repairs_are_joined_to_outages(ctx):
     found = answer_repairs(ctx, until=NOW)
 
     assert [(row.node, row.action) for row in found.returns] == [("n2", None), ("n1", "swap_nic")]
-    assert [(row.node, row.action) for row in found.visits] == [("n2", "other")]
+    assert found.num_visits == 1
 
 
 def test_another_cluster_is_another_record(ctx):

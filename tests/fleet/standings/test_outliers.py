@@ -52,14 +52,14 @@ def test_lemons_do_not_raise_the_rate_that_they_are_held_against():
     blame[5:25] = 1.0
     blame[25] = 4.0  # hidden at the rate of all, 0.48; found at that of the others, 0.1
 
-    excess = find_outliers(blame, exposure, false_discovery_rate=0.05)
+    excess = find_outliers(blame, exposure)
 
     assert np.flatnonzero(excess.found).tolist() == [0, 1, 2, 3, 4, 25]
     assert excess.rate == pytest.approx(20 / (194 * 56))
 
 
 def test_without_exposure_nobody_is_tested():
-    excess = find_outliers(np.array([9.0, 0.0]), np.array([0.0, 50.0]), false_discovery_rate=0.05)
+    excess = find_outliers(np.array([9.0, 0.0]), np.array([0.0, 50.0]))
 
     assert excess.p.tolist() == [1.0, 1.0]
     assert not excess.found.any()
@@ -69,16 +69,14 @@ def test_one_event_in_a_fleet_that_never_had_any_is_no_lemon():
     blame, exposure = np.zeros(100), np.full(100, 30.0)
     blame[3] = 1.0
 
-    assert not find_outliers(blame, exposure, false_discovery_rate=0.05).found.any()
+    assert not find_outliers(blame, exposure).found.any()
 
 
 def test_a_fleet_of_equals_is_found_innocent():
     chance = np.random.default_rng(11)
     exposure = np.full(2048, 56.0)
     wrong = [
-        find_outliers(
-            chance.poisson(0.16, 2048).astype(float), exposure, false_discovery_rate=0.05
-        ).found.any()
+        find_outliers(chance.poisson(0.16, 2048).astype(float), exposure).found.any()
         for _ in range(200)
     ]
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.fleet.standings.outages import in_bursts, record_of
-from triage.errors import UsageError
 from triage.fleet.standings.places import place_rates
 from triage.fleet.standings.standing import fleet_standings
 
@@ -102,16 +101,6 @@ def test_a_place_without_an_event_has_a_bound_and_no_ratio():
 def test_too_little_cannot_be_told(events, places, why):
     for row in place_rates(events, [1.0] * 10, {"rack": places}):
         assert (row.why_not, row.ratio.value, row.p_value) == (why, None, None)
-
-
-@pytest.mark.parametrize(
-    ("events", "exposure"),
-    [([1.0], [1.0, 2.0]), ([-1.0, 1.0], [1.0, 1.0]), ([np.nan, 1.0], [1.0, 1.0])],
-    ids=["lengths", "negative", "no number"],
-)
-def test_wrong_columns_are_refused(events, exposure):
-    with pytest.raises(UsageError):
-        place_rates(events, exposure, {"rack": ["a", "b"]})
 
 
 def test_a_place_that_stands_out_is_the_yardstick_of_its_nodes():

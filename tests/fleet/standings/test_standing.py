@@ -11,9 +11,8 @@ from tests.fleet.fleets import DAYS, SINCE_NS, alone, background, fleet, node_na
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.standing import Grade, PartKind
-from triage.errors import UsageError
 from triage.fleet.record.columns import NodeSignals
-from triage.fleet.standings.standing import StandingOptions, fleet_standings
+from triage.fleet.standings.standing import fleet_standings
 
 END = datetime.fromtimestamp(SINCE_NS / 1e9, UTC) + timedelta(days=DAYS)
 NODE = node_name(1)
@@ -292,9 +291,3 @@ def test_an_empty_record_has_no_standings():
 
     assert found.nodes == ()
     assert found.to_dict()["fleet_rate_per_1000_node_days"] is None
-
-
-@pytest.mark.parametrize("wrong", [{"false_discovery_rate": 0.0}, {"window_days": 0.0}], ids=str)
-def test_options_that_cannot_be_are_refused(wrong):
-    with pytest.raises(UsageError):
-        StandingOptions(**wrong)

@@ -9,7 +9,7 @@ from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve
-from triage.services.incidents.retention import keep_for, prune
+from triage.services.incidents.retention import prune
 from triage.store.database.ids import make_id, parse_made_at
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence
@@ -50,20 +50,6 @@ def test_old_incidents_go_with_all_that_is_theirs(
         assert evidence.list_by_incident(session, found.id) == []
     assert list(ctx.blobs.keys()) == []
     assert prune(ctx, 5, 5).num_incidents == 0
-
-
-def test_a_cluster_goes_by_days_of_its_own(ctx: Context, readers: Readers, later: None) -> None:
-    found = announce_and_settle(ctx, readers, JOB)
-    assert found.cluster == "a"
-    keep_for(ctx, "a", 20, 15, "key_1")
-    assert prune(ctx, 5, 5, dry_run=True) == retention.Pruned(0, 0, 0)
-    keep_for(ctx, "b", 1, 1, "key_1")
-    keep_for(ctx, "a", None, 5, "key_1")
-    assert prune(ctx, 90, 90, dry_run=True).num_uploads == 1
-    keep_for(ctx, "a", 5, None, "key_1")
-    assert prune(ctx, 90, 90, dry_run=True).num_incidents == 1
-    keep_for(ctx, "a", None, None, "key_1")
-    assert prune(ctx, 90, 90, dry_run=True) == retention.Pruned(0, 0, 0)
 
 
 def test_what_a_person_resolved_is_kept(ctx: Context, readers: Readers, later: None) -> None:

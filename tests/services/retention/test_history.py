@@ -286,7 +286,7 @@ def named_in(path: Path) -> set[str]:
 
 
 def marked_erased(folder: Path) -> bool:
-    sql = "SELECT 1 FROM unreferenced_blob WHERE num_rounds >= 1000000"
+    sql = "SELECT 1 FROM unreferenced_blob WHERE erased"
     return bool(query(folder / "triage.db", sql))
 
 

@@ -115,7 +115,7 @@ def test_one_outage_of_all_nodes_does_not_move_the_answer_of_a_year() -> None:
 def test_a_record_shorter_than_its_repairs_cannot_tell() -> None:
     start = np.linspace(0.1, 6.5, 14)
     outages = cut_outages(start, np.full(14, 7.0), 7.0)
-    found = forecast_spares(outages, 400, open_end=np.ones(14, np.bool_))
+    found = forecast_spares(outages, 400)
 
     value, high, why = bound_of(found)
     assert value is None
@@ -137,11 +137,10 @@ def test_a_number_away_that_only_climbs_cannot_tell() -> None:
 def test_outages_that_are_open_count_for_longer_where_the_start_is_not_known() -> None:
     start = np.linspace(0.1, 59.0, 60)
     outages = cut_outages(start, np.where(np.arange(60) % 6 == 5, 60.0, start + 0.5), 60.0)
-    still_out = outages.end == 60.0
     begun = np.arange(60) >= 10
 
-    longer = forecast_spares(outages, 400, open_end=still_out)
-    known = forecast_spares(outages, 400, open_end=still_out, begun=begun)
+    longer = forecast_spares(outages, 400)
+    known = forecast_spares(outages, 400, begun=begun)
     assert longer.law.short(0) > known.law.short(0)
 
 

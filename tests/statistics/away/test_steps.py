@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.support.planted_outages import planted_outages
-from triage.errors import UsageError
 from triage.statistics.away.steps import cut_outages, cut_period
 
 
@@ -35,16 +34,6 @@ def test_outages_are_cut_to_the_record_and_those_outside_are_left_out() -> None:
 
     assert seen.start.tolist() == [0.0, 8.0]
     assert seen.end.tolist() == [1.0, 10.0]
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "days"),
-    [([2.0], [1.0], 9.0), ([np.nan], [1.0], 9.0), ([1.0], [np.nan], 9.0), ([1.0], [2.0], 0.0)],
-    ids=["ends first", "no start", "no end", "no record"],
-)
-def test_times_that_are_none_are_refused(start: list[float], end: list[float], days: float) -> None:
-    with pytest.raises(UsageError):
-        cut_outages(np.array(start), np.array(end), days)
 
 
 def test_an_outage_that_never_ends_lasts_to_the_end_of_the_record() -> None:

@@ -75,10 +75,6 @@ def resolve(database, incident_id, category, node=None):
         settling.put(session, incident_id, ResolutionView(category, node, None, "x", NOW))
 
 
-def keep(_session, _problem):
-    """Nothing beside."""
-
-
 def test_a_new_incident_is_told_from_the_first_on(database, answered, unique):
     first = answered(8.5)
     assert problem_of(database, first).describe() == "the 1st of its kind"
@@ -181,11 +177,11 @@ def test_what_is_merged_by_hand_stays_one(database, answered, ctx, unique):
     gpu, cable, bug = answered(3), answered(2, "nic"), answered(1, "software_user")
     of_gpu, of_cable = problem_of(database, gpu).id, problem_of(database, cable).id
 
-    merged = merge_problems(ctx, of_gpu, of_cable, "me", keep)
+    merged = merge_problems(ctx, of_gpu, of_cable, "me")
 
     assert (merged.id, merged.count) == (of_gpu, 2)
     with pytest.raises(NotFound):
-        merge_problems(ctx, of_gpu, of_cable, "me", keep)
+        merge_problems(ctx, of_gpu, of_cable, "me")
     assert service.group_anew(ctx, NOW)
     again = answered(0, "nic", "n7")
     assert service.group_anew(ctx, NOW)
@@ -193,17 +189,17 @@ def test_what_is_merged_by_hand_stays_one(database, answered, ctx, unique):
         assert (problem_of(database, one).id, problem_of(database, one).count) == (of_gpu, 3)
     assert problem_of(database, bug).count == 1
     with pytest.raises(Unprocessable):
-        merge_problems(ctx, of_gpu, of_gpu, "me", keep)
+        merge_problems(ctx, of_gpu, of_gpu, "me")
     elsewhere = problem_of(database, answered(0, cluster=f"{unique}-x")).id
     with pytest.raises(Conflict):
-        merge_problems(ctx, of_gpu, elsewhere, "me", keep)
+        merge_problems(ctx, of_gpu, elsewhere, "me")
 
 
 def test_what_is_split_by_hand_stays_two(database, answered, ctx):
     ids = [answered(9 - k, node=f"n{k}") for k in range(4)]
     whole = problem_of(database, ids[0]).id
 
-    parted = split_problem(ctx, whole, ids[2:], "me", keep)
+    parted = split_problem(ctx, whole, ids[2:], "me")
 
     for _ in range(2):
         assert service.group_anew(ctx, NOW)
@@ -213,7 +209,7 @@ def test_what_is_split_by_hand_stays_two(database, answered, ctx):
     assert problem_of(database, answered(0, node="n0")).id == whole
     for wrong in ([], ids, ["inc_none"], [ids[3]]):
         with pytest.raises(Unprocessable):
-            split_problem(ctx, whole, wrong, "me", keep)
+            split_problem(ctx, whole, wrong, "me")
 
 
 def test_two_workers_at_once_make_one_problem(database, answered, unique):
@@ -247,7 +243,7 @@ def test_what_a_person_says_while_all_are_grouped_counts(
 
     def interrupted(known):
         monkeypatch.setattr(service, "group_incidents", group)
-        split_problem(ctx, whole, ids[1:], "me", keep)
+        split_problem(ctx, whole, ids[1:], "me")
         return group(known)
 
     monkeypatch.setattr(service, "group_incidents", interrupted)

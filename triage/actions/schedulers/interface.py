@@ -114,11 +114,8 @@ class Scheduler(Protocol):
     def drain(self, node: str, reason: str) -> None:
         """Let no new work be placed on the node; what runs there goes on."""
 
-    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
-        """Take a drain back that has this reason, and leave what ``before`` says was there."""
-
-    def command(self, verb: str, node: str, reason: str) -> str:
-        """The act as a command that a person can paste, for the record and for dry runs."""
+    def undrain(self, node: str, reason: str, earlier: str, /) -> None:
+        """Take the drain of this reason back; ``earlier`` is the one that stood there before."""
 
 
 def parse_scheduler_time(text: object) -> datetime | None:
@@ -150,7 +147,8 @@ def make_scheduler(settings: Settings) -> Scheduler | None:
     try:
         module = import_module(f"triage.actions.schedulers.{settings.act_system}")
     except ImportError as error:
+        name = settings.act_system
         raise UsageError(
-            f"TRIAGE_ACT_SYSTEM={settings.act_system} cannot be used here: {error}"
+            f"TRIAGE_ACT_SYSTEM={name} needs its client: pip install 'nccl-triage[{name}]'"
         ) from error
     return cast("Scheduler", module.open_scheduler(settings))

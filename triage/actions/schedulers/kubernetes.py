@@ -14,13 +14,15 @@ an act that may have been done is looked at before it is asked for again.
 """
 
 import json
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from importlib import import_module
+from http.client import HTTPException
 from typing import Any, Final
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import OpenApiException
+from urllib3.exceptions import HTTPError
 
 from triage.actions.schedulers.interface import (
     NodeView,
@@ -33,9 +35,8 @@ from triage.actions.schedulers.interface import (
 )
 from triage.clock import read_utc_now
 from triage.domain.own_events import CHECK
-from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
-from triage.errors import UsageError
+from triage.errors import TriageError, UsageError
 from triage.render.words.clean import format_one_line
 from triage.settings import Settings
 
@@ -46,25 +47,17 @@ GPUS: Final = ("nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "huawei.com/A
 # https://github.com/NVIDIA/NVSentinel: what its quarantine leaves on a node that it cordoned.
 SENTINEL: Final = "quarantineHealthEvent"
 SENTINEL_CORDONED: Final = "quarantineHealthEventIsCordoned"
-# How often a change is tried that a writer of the same moment overtook.
-TRIES: Final = 5
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MAX_ANSWER: Final = 64 * 1024 * 1024
 MAX_MARKS: Final = 2000
 PAGE: Final = 250
 MAX_PAGES: Final = 200
-# 401: a token that is just renewed; 410: a list that changed while it was paged.
-LATER: Final = frozenset({401, 408, 410, 425, 429})
-# What a request that is cut in the middle raises varies by where; each is an OSError, an error
-# of urllib3 or of http.client. They are told by their module, for the client is imported late.
-TRANSPORT: Final = compile_re(r"(?:urllib3|http\.client|kubernetes)(?:\.|$)")
+# 401: a token that is just renewed; 409: a node that another writer has just changed; 410: a list
+# that changed while it was paged.
+LATER: Final = frozenset({401, 408, 409, 410, 425, 429})
 
 Json = Mapping[str, Any]
-
-
-class Conflicted(SchedulerAway):
-    """The node is another than the one that was looked at (409)."""
 
 
 class NotThere(SchedulerRefused):
@@ -106,7 +99,7 @@ class KubernetesScheduler:
 
     name = "kubernetes"
 
-    def __init__(self, core: Any, timeout_s: float) -> None:  # noqa: ANN401 - imported late
+    def __init__(self, core: client.CoreV1Api, timeout_s: float) -> None:
         self.core = core
         self.timeout_s = timeout_s
 
@@ -140,17 +133,18 @@ class KubernetesScheduler:
     def drain(self, node: str, reason: str) -> None:
         """Cordon, taint, say why. What runs there goes on; a cordon of others is kept in mind."""
         seen = self._look(node)
-        self._change(node, seen, partial(_build_drain_patch, reason))
+        self._change_node(node, seen.version, _build_drain_patch(reason, seen))
         if parse_reason_incident(reason) in seen.conditions:
             return
         try:
             self._set_condition(node, _build_condition(reason))
         except SchedulerRefused:
             # No half of a drain stays for which nobody answers.
-            self._change(node, self._look(node), partial(_build_undrain_patch, reason, None))
+            seen = self._look(node)
+            self._change_node(node, seen.version, _build_undrain_patch(reason, seen))
             raise
 
-    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+    def undrain(self, node: str, reason: str, _earlier: str) -> None:
         """Take back what our annotation stands for; a cordon that was there before stays."""
         seen = self._look(node)
         _check_ours(seen, reason)
@@ -158,39 +152,15 @@ class KubernetesScheduler:
         if parse_reason_incident(reason) in seen.conditions:
             self._set_condition(node, {"type": CONDITION, "$patch": "delete"})
             seen = self._look(node)
-        self._change(node, seen, partial(_build_undrain_patch, reason, before))
+        self._change_node(node, seen.version, _build_undrain_patch(reason, seen))
 
-    def command(self, verb: str, node: str, reason: str) -> str:
-        """The act by ``kubectl``; its marks are what this service knows a drain of its own by."""
-        node = shlex.quote(node)
-        if verb == "undrain":
-            return (
-                f"kubectl uncordon {node} && kubectl taint node {node} {TAINT}-"
-                f" && kubectl annotate node {node} {DRAIN}-"
-            )
-        taint = shlex.quote(f"{TAINT}={_parse_category(reason)}:NoSchedule")
-        marks = shlex.quote(f"{DRAIN}={_encode_marks(reason, cordoned_before=False)}")
-        return (
-            f"kubectl cordon {node} && kubectl taint --overwrite node {node} {taint}"
-            f" && kubectl annotate --overwrite node {node} {marks}"
-        )
+    def _change_node(self, node: str, version: str, change: Json | None) -> None:
+        """Merge ``change`` into the node, if it still has the resource version that was looked at.
 
-    def _change(self, node: str, seen: _Node, build: Callable[[_Node], Json | None]) -> None:
-        """Make the change on the version that was looked at; look again where it is another."""
-        for _ in range(TRIES):
-            change = build(seen)
-            if change is None:
-                return
-            try:
-                self._change_node(node, seen.version, change)
-            except Conflicted:
-                seen = self._look(node)
-            else:
-                return
-        raise SchedulerAway("others change the node at the same time")
-
-    def _change_node(self, node: str, version: str, change: Json) -> None:
-        """Merge ``change`` into the node, if it still has this resource version."""
+        Raises :class:`SchedulerAway` (409) where it is another by now.
+        """
+        if change is None:
+            return
         metadata = {**change.get("metadata", {}), "resourceVersion": version}
         body = {**change, "metadata": metadata}
         self._ask("patch_node", node, body, _content_type=MERGE)
@@ -229,8 +199,9 @@ class KubernetesScheduler:
                 raw = response.read(MAX_ANSWER + 1)
             finally:
                 response.release_conn()
-        except Exception as error:
-            raise self._meaning(error, *args) from error
+        except (OpenApiException, HTTPError, HTTPException, OSError) as error:
+            # What a request that is cut in the middle raises varies by where.
+            raise self._convert_error(error, *args) from error
         if len(raw) > MAX_ANSWER:
             raise SchedulerRefused(f"the answer is larger than {MAX_ANSWER:,} bytes")
         answer = _parse_json(raw)
@@ -238,20 +209,16 @@ class KubernetesScheduler:
             raise SchedulerAway("the answer is no JSON object: is this an API server?")
         return answer
 
-    def _meaning(self, error: Exception, node: object = "", *_: object) -> Exception:
-        """What an error of the client says of the act. Raises it when it is a bug of ours."""
+    def _convert_error(self, error: Exception, node: object = "", *_: object) -> TriageError:
+        """What an error of the client says of the act."""
         status = getattr(error, "status", None)
         if status == 404 and node:
             return NotThere(f"Kubernetes knows no node {node}")
-        if isinstance(status, int) and status:
+        if status:
             why = f"{status}: {_read_message(getattr(error, 'body', None)) or 'no words'}"
-            if status == 409:
-                return Conflicted(why)
             return (SchedulerAway if status in LATER or status >= 500 else SchedulerRefused)(why)
-        if isinstance(error, OSError) or TRANSPORT.match(type(error).__module__):
-            words = format_one_line(str(error))[:200] or type(error).__name__
-            return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
-        raise error
+        words = format_one_line(str(error))[:200] or type(error).__name__
+        return SchedulerAway(f"no answer within {self.timeout_s:g} s: {words}")
 
 
 def _parse_node(found: Json) -> _Node:
@@ -299,14 +266,13 @@ def _build_drain_patch(reason: str, seen: _Node) -> Json | None:
     }
 
 
-def _build_undrain_patch(reason: str, before: NodeView | None, seen: _Node) -> Json | None:
+def _build_undrain_patch(reason: str, seen: _Node) -> Json | None:
     """What takes our drain back; None where our annotation does not stand."""
     _check_ours(seen, reason)
     if seen.incident is None:
         return None
     spec: dict[str, Any] = {"taints": seen.other_taints or None}
-    keep_cordon = before is not None and before.drained
-    if not (keep_cordon or seen.cordoned_before or seen.quarantined):
+    if not (seen.cordoned_before or seen.quarantined):
         spec["unschedulable"] = None
     return {"metadata": {"annotations": {DRAIN: None}}, "spec": spec}
 
@@ -390,16 +356,8 @@ def _get_child(parent: Json, *keys: str) -> Json:
 def open_scheduler(settings: Settings) -> KubernetesScheduler:
     """By ``TRIAGE_ACT_KUBECONFIG``, or the pod's own service account where none is named.
 
-    Raises :class:`UsageError` without the client, the file or the account.
+    Raises :class:`UsageError` without the file or the account.
     """
-    try:
-        client = import_module("kubernetes.client")
-        config = import_module("kubernetes.config")
-    except ImportError as error:
-        raise UsageError(
-            "TRIAGE_ACT_SYSTEM=kubernetes needs the Kubernetes client:"
-            " pip install 'nccl-triage[kubernetes]'"
-        ) from error
     configuration = client.Configuration()
     configuration.retries = False
     try:

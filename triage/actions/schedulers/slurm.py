@@ -11,7 +11,6 @@ The text of ``scontrol -o show node`` is read, not JSON: it has the same words f
 
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -119,32 +118,22 @@ class SlurmScheduler:
             return
         self._update(node, "state=drain", f"reason={reason}")
 
-    def undrain(self, node: str, reason: str, before: NodeView | None) -> None:
+    def undrain(self, node: str, reason: str, earlier: str) -> None:
         """Take back the drain of this incident.
 
         ``state=undrain`` leaves the base state alone: a node that is DOWN stays DOWN. The reason
-        that stood there before is written again, and so is a drain of somebody else.
+        that stood there before is written again.
         """
         seen = self._known(node)
         if not seen.drained:
             return
         if not seen.is_drained_for(reason):
             raise SchedulerRefused(f"{node} is drained for another reason: {seen.why}")
-        earlier = format_one_line(before.reason)[:MOST_WORDS] if before is not None else ""
-        if before is not None and before.drained:
-            self._update(node, "state=drain", f"reason={earlier or 'drained before triage'}")
-            return
+        earlier = format_one_line(earlier)[:MOST_WORDS]
         self._update(node, "state=undrain")
         # Without a reason of its own, a node that is DOWN would keep ours.
         if earlier or "DOWN" in parse_state_flags(str(seen.details.get("state", ""))):
             self._update(node, f"reason={earlier or 'DOWN; the drain of triage was taken back'}")
-
-    def command(self, verb: str, node: str, reason: str) -> str:
-        """The act as a line for a shell."""
-        update = ("scontrol", "update", f"nodename={check_node_name(node)}")
-        if verb == "undrain":
-            return shlex.join((*update, "state=undrain"))
-        return shlex.join((*update, "state=drain", f"reason={reason}"))
 
     def _known(self, node: str) -> NodeView:
         seen = self.node(node)

@@ -5,7 +5,7 @@ who want to know. It is called in the transaction that keeps the answer or the w
 rests on, so that neither is there without the other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -13,11 +13,9 @@ from typing import Any, Final
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.actions.schedulers.interface import format_act_reason, make_scheduler
 from triage.actions.services.rules import (
     HALTED,
     Convicted,
-    choose_verb,
     find_broken_incident_rule,
     find_broken_node_rule,
     find_contradiction,
@@ -28,24 +26,25 @@ from triage.actions.store.acts import NodeActView
 from triage.actions.store.evidence import Standing, load_standing
 from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, ActMode, Verb
-from triage.domain.category import Category
 from triage.domain.states import WorkKind
-from triage.errors import Conflict, NotFound, Place, TriageError, Unprocessable
+from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.notice import Notice, render_notice
-from triage.services.context import ActingHooks, Context
+from triage.services.context import ActingHooks, Context, ShownActs
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.jobs import cluster_key
+from triage.store.jobs import cluster_key, hold_cluster
 from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
 log = structlog.get_logger(__name__)
 
 MAX_REASON: Final = 1000
+# Acts in a list of the overview.
+_FEW: Final = 10
 SERVICE: Final = "triage"
 """Who acts where no person does."""
 _TOLD: Final = {
@@ -56,7 +55,6 @@ _TOLD: Final = {
 }
 _FACTS: Final = ("id", "incident_id", "cluster", "node", "verb", "state", "category",
                  "confidence", "why", "error", "expires_at")  # fmt: skip
-_WOULD: Final = ("node", "verb", "system", "revision", "confidence", "why", "command")
 _DONE_IN_WORDS: Final = {Verb.DRAIN: "drained", Verb.UNDRAIN: "given back"}
 
 
@@ -78,22 +76,14 @@ class ActWriter:
         if standing is None or find_broken_incident_rule(standing, self.settings):
             return
         self.look_back(standing)
-        verb = choose_verb(self.settings)
+        verb = Verb.EXCLUDE if self.settings.act_system == "none" else Verb.DRAIN
+        waits = self.settings.act_mode is not ActMode.AUTO
         for one in iterate_convicted(standing):
             broken = find_broken_node_rule(standing, one, self.settings, self.now)
-            if verb is None or broken is not None:
-                log.info("not acted on", node=one.node, why=None if broken is None else broken.why)
+            if broken is not None:
+                log.info("not acted on", node=one.node, why=broken.why)
             elif not acts.list_incident_acts(self.session, incident_id, node=one.node):
-                self._propose(standing, one, verb)
-
-    def _propose(self, standing: Standing, one: Convicted, verb: Verb) -> None:
-        """Write down what would be done, propose it, or have it done: as the mode says."""
-        mode = self.settings.act_mode
-        values = self.act_on(standing, one, verb, SERVICE, waits=mode is not ActMode.AUTO)
-        if mode is ActMode.DRY_RUN:
-            self.would_have(values)
-        else:
-            self.add(**values)
+                self.add(**self.act_on(standing, one, verb, SERVICE, waits=waits))
 
     def act_on(
         self, standing: Standing, one: Convicted, verb: Verb, by: str, *, waits: bool = False
@@ -111,7 +101,6 @@ class ActWriter:
             "confidence": one.confidence,
             "revision": incident.revision,
             "why": why,
-            "command": self._command_of(incident.id, one, verb),
             **self._due(by, waits=waits),
         }
 
@@ -120,31 +109,9 @@ class ActWriter:
         state = ActionState.PROPOSED if waits else ActionState.APPROVED
         return {"state": state, "asked_by": by, "expires_at": until if waits else None}
 
-    def _command_of(self, incident_id: str, one: Convicted, verb: Verb) -> str | None:
-        """The act as a command to paste; None for an exclusion, or where no scheduler can be set
-        up.
-        """
-        if verb is Verb.EXCLUDE:
-            return None
-        reason = format_act_reason(incident_id, Category(one.category), one.confidence)
-        try:
-            scheduler = make_scheduler(self.settings)
-            return None if scheduler is None else scheduler.command(str(verb), one.node, reason)
-        except (TriageError, OSError):
-            return None
-
-    def would_have(self, values: Mapping[str, Any]) -> None:
-        """An act that is not done, into the audit trail; each once for an answer."""
-        detail = {name: values[name] for name in _WOULD}
-        detail |= {"verb": str(values["verb"]), "confidence": round(values["confidence"], 3)}
-        step, by, subject = "act would have been", values["asked_by"], values["incident_id"]
-        same = audit.list_acts(self.session, 100, actor=by, action=step, subject=subject)
-        if not any({**row.detail, **detail} == row.detail for row in same):
-            audit.note(self.session, by, step, subject, self.now, detail)
-
     def look_back(self, standing: Standing) -> None:
         """Find acts that the newest answer, or what a person says, no longer bears out."""
-        if self.settings.act_mode in (ActMode.OFF, ActMode.DRY_RUN):
+        if self.settings.act_mode is ActMode.OFF:
             return
         still = {one.node for one in iterate_convicted(standing)}
         for one in acts.list_incident_acts(self.session, standing.incident.id):
@@ -170,26 +137,26 @@ class ActWriter:
 
     def _count_wrong(self, one: NodeActView, why: str) -> None:
         """Count an act that was wrong; too many of them within a week stop the actuator."""
-        acts.hold_cluster(self.session, one.cluster_id)
+        hold_cluster(self.session, one.cluster_id)
         self.note(acts.WRONG, one, why=why)
-        self.session.flush()
-        number = acts.count_wrong_acts(self.session, one.cluster_id, self.now)
+        number = acts.count_wrong_acts(self.session, one.cluster_id, one.cluster, self.now)
         if number < self.settings.act_wrong_stop:
             return
         reason = (
             f"{number} acts proved wrong within a week, the last one {one.id} ({one.node}): {why}"
         )
-        if self._halt(one.cluster_id, SERVICE, reason, one.id):
+        if self._halt(one.cluster, SERVICE, reason, one.id):
             self._tell(one, f"The actuator stopped itself: {reason}")
             log.error("the actuator stopped itself", why=reason)
 
-    def _halt(self, cluster_id: int, by: str, why: str, act: str | None = None) -> bool:
+    def _halt(self, cluster: str | None, by: str, why: str, act: str | None = None) -> bool:
         """Stop acting on a cluster that is held; False where it is stopped already."""
-        if not acts.begin_halt(self.session, cluster_id, self.now, by, why, act):
-            return False
-        subject = act or self._cluster_in_words
-        audit.note(self.session, by, "actuator halted", subject, self.now, {"why": why})
-        return True
+        halted = acts.find_halt(self.session, cluster) is not None
+        if not halted:
+            detail = {"why": why, "act": act}
+            subject = acts.describe_cluster(cluster)
+            audit.note(self.session, by, acts.HALTED, subject, self.now, detail)
+        return not halted
 
     # --- a person stops it, and lets it go on
 
@@ -204,26 +171,25 @@ class ActWriter:
                 hint="put the long story into a ticket",
                 places=(Place("body/reason", "too long"),),
             )
-        self._halt(self._hold_act_cluster(), by, reason.strip() or "a person stopped it")
+        cluster = self._hold_act_cluster()
+        self._halt(cluster, by, reason.strip() or "a person stopped it")
 
     def resume(self, by: str) -> bool:
         """Go on; False where it was not halted. Acts that were wrong are not counted again."""
-        ended = acts.end_halt(self.session, self._hold_act_cluster(), self.now, by)
-        if ended:
-            audit.note(self.session, by, "actuator resumed", self._cluster_in_words, self.now)
-        cluster, state = self.settings.act_cluster, ActionState.APPROVED
+        cluster = self._hold_act_cluster()
+        halted = acts.find_halt(self.session, cluster) is not None
+        if halted:
+            subject = acts.describe_cluster(cluster)
+            audit.note(self.session, by, acts.RESUMED, subject, self.now)
+        state = ActionState.APPROVED
         for one in acts.list_node_acts(self.session, cluster=cluster, state=state, limit=500):
             work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
-        return ended
+        return halted
 
-    def _hold_act_cluster(self) -> int:
-        cluster_id = cluster_key(self.session, self.settings.act_cluster)
-        acts.hold_cluster(self.session, cluster_id)
-        return cluster_id
-
-    @property
-    def _cluster_in_words(self) -> str:
-        return self.settings.act_cluster or "(no cluster)"
+    def _hold_act_cluster(self) -> str:
+        cluster = self.settings.act_cluster
+        hold_cluster(self.session, cluster_key(self.session, cluster))
+        return cluster
 
     # --- acts, step by step
 
@@ -274,42 +240,36 @@ class ActWriter:
 
     def approve(self, one: NodeActView, by: str) -> NodeActView:
         """Have a proposal carried out, also beyond the budget: a person has decided."""
-        self._check_waiting(one)
-        if one.verb is not Verb.UNDRAIN and acts.find_halt(self.session, one.cluster_id):
+        if one.verb is not Verb.UNDRAIN and acts.find_halt(self.session, one.cluster):
             raise HALTED.conflict()
         work.enqueue(self.session, WorkKind.ACT, one.id, self.now)
         return self._decide(one, by, "act approved", state=ActionState.APPROVED, expires_at=None)
 
     def refuse(self, one: NodeActView, by: str) -> NodeActView:
         """Say no to a proposal."""
-        self._check_waiting(one)
         return self._decide(one, by, "act refused", state=ActionState.REFUSED, ended_at=self.now)
 
     def _decide(self, one: NodeActView, by: str, step: str, **values: object) -> NodeActView:
-        values |= {"decided_by": by, "decided_at": self.now}
-        if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
-            raise _make_decided_conflict(self.find(one.id))
-        self.note(step, one, by)
-        return self.find(one.id)
-
-    def _check_waiting(self, one: NodeActView) -> None:
         """Raises :class:`Conflict` for an act that is no proposal, or has expired."""
-        if one.state is not ActionState.PROPOSED:
-            raise _make_decided_conflict(one)
         if one.expires_at is not None and one.expires_at <= self.now:
             raise Conflict(
                 f"the proposal expired at {one.expires_at:%Y-%m-%d %H:%M}Z, and nothing was done",
                 hint=f"`triage act {one.verb} {one.incident_id}` asks for it anew",
             )
+        values |= {"decided_by": by, "decided_at": self.now}
+        if not acts.change(self.session, one.id, ActionState.PROPOSED, **values):
+            stands = self.find(one.id)
+            decider = f" by {stands.decider}" if stands.decided_by else ""
+            raise Conflict(
+                f"the act is no proposal any more: it is {stands.state.replace('_', ' ')}{decider}",
+                hint="`triage act list` shows how each act stands",
+            )
+        self.note(step, one, by)
+        return self.find(one.id)
 
     def undo(self, one: NodeActView, by: str) -> NodeActView:
         """Take back what was done. Raises :class:`Conflict` for what is not done."""
-        if self.settings.act_mode is ActMode.DRY_RUN:
-            raise Conflict(
-                "the mode is dry_run: nothing is changed anywhere",
-                hint="set TRIAGE_ACT_MODE=approve, or undo it at the scheduler",
-            )
-        if one.state is not ActionState.DONE or one.verb not in (Verb.DRAIN, Verb.EXCLUDE):
+        if one.state is not ActionState.DONE or one.verb is Verb.UNDRAIN:
             raise Conflict(
                 f"the {one.verb} is {str(one.state).replace('_', ' ')}: there is nothing to undo",
                 hint="`triage act list` shows what was done",
@@ -326,10 +286,8 @@ class ActWriter:
         if one.verb is Verb.EXCLUDE:
             self.undone(one, by, why=why)
             return self.find(one.id)
-        if one.verb is not Verb.DRAIN:
-            return one
         by_person = by != SERVICE
-        halted = acts.find_halt(self.session, one.cluster_id) is not None
+        halted = acts.find_halt(self.session, one.cluster) is not None
         waits = not by_person and (self.settings.act_mode is not ActMode.AUTO or halted)
         decision = {"decided_by": by, "decided_at": self.now} if by_person else {
             "decided_by": None, "decided_at": None}  # fmt: skip
@@ -403,15 +361,6 @@ class ActWriter:
                 )  # fmt: skip
 
 
-def _make_decided_conflict(one: NodeActView) -> Conflict:
-    """Why a proposal that is none any more cannot be decided."""
-    by = f" by {one.decider}" if one.decided_by else ""
-    return Conflict(
-        f"the act is no proposal any more: it is {str(one.state).replace('_', ' ')}{by}",
-        hint="`triage act list` shows how each act stands",
-    )
-
-
 def _compose_headline(one: NodeActView) -> str:
     """One line: what is asked or was done, to which node, and why."""
     what = f"{one.verb} {one.node}"
@@ -450,8 +399,7 @@ class ActingOnNodes(ActingHooks):
         """Why nothing is done to nodes; None where acts are done, or acting is off."""
         if settings.act_mode is ActMode.OFF:
             return None
-        cluster_id = acts.find_cluster_id(session, settings.act_cluster)
-        found = None if cluster_id is None else acts.find_halt(session, cluster_id)
+        found = acts.find_halt(session, settings.act_cluster)
         if found is None:
             return None
         return f"acts on nodes are halted since {found.at:%Y-%m-%d %H:%M}Z: {found.reason}"
@@ -462,3 +410,17 @@ class ActingOnNodes(ActingHooks):
             return {}
         halted = int(self.halted(session, settings) is not None)
         return {"actuator_halted": halted, "acts": acts.count_acts_by_state(session)}
+
+    def list_shown(self, session: Session, settings: Settings, cluster: str | None) -> ShownActs:
+        """What waits, what was done last, and whether it is halted."""
+        state = ActionState.PROPOSED
+        waiting = acts.list_node_acts(session, cluster=cluster, state=state, limit=_FEW)
+        newest = acts.list_node_acts(session, cluster=cluster, limit=_FEW)
+        others = [one for one in newest if one.state is not state]
+        why, acts_on = self.halted(session, settings), settings.act_cluster
+        halted = [] if why is None or cluster not in (None, acts_on) else [(acts_on, why)]
+        return ShownActs(waiting, others, halted)
+
+    def list_by_incident(self, session: Session, incident_id: str) -> Sequence[NodeActView]:
+        """Acts of an incident; none where acting is off and nothing was done."""
+        return acts.list_incident_acts(session, incident_id)

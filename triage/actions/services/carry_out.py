@@ -6,7 +6,7 @@ leaves a node that is drained for this incident: the next one only writes that d
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -34,12 +34,13 @@ from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.actions.store.evidence import load_standing
 from triage.clock import Jumps, read_utc_now
-from triage.domain.acting import ENDED, ActionState, ActMode, Verb
+from triage.domain.acting import ENDED, ActionState, Verb
 from triage.errors import Unavailable
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, watch_clock
+from triage.store.jobs import hold_cluster
 
 _SCHEDULER: Final = "the scheduler"
 _HOUR: Final = timedelta(hours=1)
@@ -77,8 +78,6 @@ class Hands:
             scheduler = self.scheduler_of()
             if one.verb is Verb.EXCLUDE:
                 self._exclude(claim, one, scheduler)
-            elif one.verb is Verb.REBOOT:
-                self._end(claim, one, ActionState.FAILED, "no reboots are asked for any more")
             elif scheduler is None:
                 why = "no scheduler is named: TRIAGE_ACT_SYSTEM"
                 self._end(claim, one, ActionState.FAILED, why)
@@ -131,7 +130,7 @@ class Hands:
         if drains:
             scheduler.drain(one.node, reason)
         else:
-            scheduler.undrain(one.node, reason, self._before(one))
+            scheduler.undrain(one.node, reason, self._find_earlier_reason(one))
         self._record(claim, one, scheduler.node(one.node))
 
     def _record(
@@ -179,15 +178,11 @@ class Hands:
                 # The drain that it was to take back is gone already.
                 writer.undone(writer.find(one.undoes), SERVICE, why=why)
 
-    def _before(self, one: NodeActView) -> NodeView | None:
-        """The node as it was before the drain that is taken back."""
+    def _find_earlier_reason(self, one: NodeActView) -> str:
+        """The reason that stood at the node before the drain that is taken back."""
         with self.ctx.database.reading() as session:
             drain = None if one.undoes is None else acts.find(session, one.undoes)
-        if drain is None or drain.before is None:
-            return None
-        # Earlier versions have kept more of it.
-        names = {field.name for field in fields(NodeView)}
-        return NodeView(**{key: it for key, it in drain.before.items() if key in names})
+        return "" if drain is None or drain.before is None else str(drain.before["reason"])
 
     def _read_pool(self, scheduler: Scheduler | None) -> PoolView:
         """Without a scheduler, the nodes of the cluster are those that are on record."""
@@ -206,7 +201,7 @@ class Hands:
         """
         again_at = None
         with self.ctx.database.writing() as session:
-            acts.hold_cluster(session, one.cluster_id)
+            hold_cluster(session, one.cluster_id)
             writer = self._writer(session)
             fresh = acts.find(session, one.id, locked=True)
             if fresh is not None and fresh.state is ActionState.APPROVED:
@@ -238,14 +233,14 @@ class Hands:
     ) -> Broken | None:
         """The first rule that an approved act does not keep by now."""
         settings = self.ctx.settings
-        halted = acts.find_halt(writer.session, one.cluster_id) is not None
+        halted = acts.find_halt(writer.session, one.cluster) is not None
         if one.verb is Verb.UNDRAIN:
             return HALTED if halted and one.decided_by is None else None
         if halted:
             return HALTED
         broken = find_broken_mode_rule(settings, one.verb)
-        if broken is not None or settings.act_mode is ActMode.DRY_RUN:
-            return broken or Broken(Rule.MODE, "the mode is dry_run", "")
+        if broken is not None:
+            return broken
         standing = load_standing(writer.session, one.incident_id)
         if standing is None:
             return Broken(Rule.CONVICTED, "the incident is gone", "")

@@ -48,7 +48,6 @@ class WouldAct(WireForm):
     node: str
     verb: Verb
     why: str
-    command: Annotated[str | None, "The same for a shell; null where no scheduler is asked."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,6 @@ class ActuatorView(WireForm):
     mode: ActMode
     system: str
     cluster: Annotated[str | None, "The one that is acted on; null: incidents that name none."]
-    verbs: Sequence[str]
     confidence: Share
     nodes_per_hour: Count
     acted_within_hour: Count
@@ -101,13 +99,11 @@ def _act(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> AskedAc
     for one in nodes:
         _check(find_broken_node_rule(standing, one, settings, writer.now))
     acting = [writer.act_on(standing, one, wish.verb, by) for one in nodes]
-    if wish.dry_run or settings.act_mode is ActMode.DRY_RUN:
-        for values in acting:
-            writer.would_have(values)
-        keys = ("node", "verb", "why", "command")
+    if wish.dry_run:
+        keys = ("node", "verb", "why")
         would = (WouldAct(*(values[key] for key in keys)) for values in acting)
         return AskedActs(dry_run=True, would=tuple(would))
-    if acts.find_halt(writer.session, standing.cluster_id) is not None:
+    if acts.find_halt(writer.session, standing.incident.cluster) is not None:
         raise HALTED.conflict()
     decider = by if wish.approve else None
     return AskedActs(
@@ -160,8 +156,8 @@ def _undrain(writer: ActWriter, incident_id: str, wish: ActWish, by: str) -> Ask
             "no drain of this incident stands that could be taken back",
             hint="`triage act list` shows what was done",
         )
-    if wish.dry_run or writer.settings.act_mode is ActMode.DRY_RUN:
-        would = (WouldAct(one.node, Verb.UNDRAIN, f"takes {one.id} back", None) for one in drains)
+    if wish.dry_run:
+        would = (WouldAct(one.node, Verb.UNDRAIN, f"takes {one.id} back") for one in drains)
         return AskedActs(dry_run=True, would=tuple(would))
     done = (writer.take_back(one, f"{by} undoes it", by) for one in drains)
     return AskedActs(dry_run=False, actions=tuple(done))
@@ -184,14 +180,13 @@ def read_actuator_view(ctx: Context) -> ActuatorView:
             mode=settings.act_mode,
             system=settings.act_system,
             cluster=settings.act_cluster or None,
-            verbs=settings.act_verbs,
             confidence=settings.act_confidence,
             nodes_per_hour=settings.act_nodes_per_hour,
             acted_within_hour=len(acts.list_nodes_taken_since(session, cluster_id, now - _HOUR)),
             pool_share=settings.act_pool_share,
             nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
             waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-            wrong_within_week=acts.count_wrong_acts(session, cluster_id, now),
+            wrong_within_week=acts.count_wrong_acts(session, cluster_id, settings.act_cluster, now),
             wrong_stop=settings.act_wrong_stop,
-            halted=acts.find_halt(session, cluster_id),
+            halted=acts.find_halt(session, settings.act_cluster),
         )

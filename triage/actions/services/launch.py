@@ -35,13 +35,10 @@ _AGAIN_S: Final = 60.0
 # An answer that is still being made.
 _SOON_S: Final = 5.0
 _FEW: Final = 20
-_STOPPED: Final = frozenset({LaunchDecision.STOP, LaunchDecision.WAIT})
 
 
-def on_launch(
-    ctx: Context, caller: Caller, job_id: str, cluster: str | None, node: str | None = None
-) -> Launch:
-    """What the record says of a start of this job now. ``node`` is one that wants to take part.
+def on_launch(ctx: Context, caller: Caller, job_id: str, cluster: str | None) -> Launch:
+    """What the record says of a start of this job now.
 
     Raises :class:`Conflict` where several clusters have a job of this id and none is named, and
     :class:`NotFound` for a cluster that the token does not reach.
@@ -65,7 +62,6 @@ def on_launch(
         retries_left=restart.retries_left if restart else None,
         incident_id=newest.incident.id if newest else None,
         status=LaunchStatus.COMPLETED if settled else LaunchStatus.IN_FLIGHT,
-        may_join=None if node is None else decision not in _STOPPED and node not in by_node,
         again_s=again_s,
     )
 

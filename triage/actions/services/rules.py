@@ -14,12 +14,10 @@ from triage.actions.store.evidence import Source, Standing
 from triage.domain.acting import ActMode, Verb
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.states import IncidentState
-from triage.errors import Conflict, UsageError
+from triage.errors import Conflict
 from triage.settings import Settings
 from triage.store.views import ResolutionView
 
-OWN_VERBS: Final = (Verb.DRAIN, Verb.EXCLUDE)
-"""What the service does by itself, the first that the settings allow."""
 _BY_HAND: Final = "act by hand at the scheduler"
 
 
@@ -89,17 +87,10 @@ def iterate_convicted(standing: Standing) -> Iterator[Convicted]:
             yield Convicted(node, str(one["category"]), belief)
 
 
-def check_settings(settings: Settings) -> None:
-    """Raises :class:`UsageError` for settings of acting that cannot be; nothing is asked."""
-    for verb in settings.act_verbs if settings.act_mode is not ActMode.OFF else ():
-        if verb not in OWN_VERBS:
-            raise UsageError(f"TRIAGE_ACT_VERBS: {verb!r} is none of {', '.join(OWN_VERBS)}")
-
-
 def find_broken_mode_rule(settings: Settings, verb: Verb | None = None) -> Broken | None:
     """Whether anything may be done at all, and whether the verb has a scheduler to ask."""
     if settings.act_mode is ActMode.OFF:
-        step = "set TRIAGE_ACT_MODE=dry_run to see what it would do"
+        step = "with TRIAGE_ACT_MODE=approve it proposes acts, and a person approves them"
         return Broken(Rule.MODE, "acting is off", step)
     if verb is Verb.DRAIN and settings.act_system == "none":
         step = "set TRIAGE_ACT_SYSTEM, or `triage act exclude`"
@@ -184,14 +175,6 @@ def find_broken_node_rule(
 
 def _format_minute(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-def choose_verb(settings: Settings) -> Verb | None:
-    """What the service does by itself: a drain where there is a scheduler, else an exclusion; the
-    first that the settings allow. One act for a node.
-    """
-    usable = OWN_VERBS if settings.act_system != "none" else (Verb.EXCLUDE,)
-    return next((verb for verb in usable if verb in settings.act_verbs), None)
 
 
 def find_contradiction(resolution: ResolutionView | None, node: str, category: str) -> str | None:

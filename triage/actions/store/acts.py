@@ -1,6 +1,6 @@
 """Rows of acts: what was asked to be done to nodes, what became of it, and when acting halted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, cast
 from sqlalchemy import CursorResult, Select, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Action, ActuatorHalt, Audit, Cluster, Node, Work
+from models import Action, Audit, Cluster, Node, Work
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import Category
 from triage.domain.states import WorkKind
@@ -19,9 +19,12 @@ from triage.store.views import make_view
 
 WRONG: Final = "act proved wrong"
 """What the audit trail calls it; each act once."""
+HALTED: Final = "actuator halted"
+RESUMED: Final = "actuator resumed"
+"""The newest of both in the audit trail says whether anything is done to nodes of a cluster."""
 STANDING: Final = (ActionState.ACTING, ActionState.DONE)
-TAKES_OUT: Final = (Verb.DRAIN, Verb.REBOOT, Verb.EXCLUDE)
-"""What a budget counts. Reboots are of earlier versions."""
+TAKES_OUT: Final = (Verb.DRAIN, Verb.EXCLUDE)
+"""What a budget counts."""
 _WEEK: Final = timedelta(days=7)
 # Acts in one answer that nobody pages through.
 _MOST: Final = 500
@@ -51,7 +54,6 @@ class NodeActView(WireForm):
     acted_at: datetime | None
     ended_at: datetime | None
     undoes: Annotated[str | None, "The act that this one takes back."]
-    command: Annotated[str | None, "The same for a shell."]
     error: str | None
     before: Annotated[dict[str, Any] | None, "The node as it was found."]
     after: Annotated[dict[str, Any] | None, "The node as it was left."]
@@ -72,7 +74,6 @@ class NodeActView(WireForm):
 class HaltView(WireForm):
     """Since when nothing is done to nodes of the cluster, and why."""
 
-    id: Annotated[int, UNSENT]
     at: datetime
     by: Annotated[str, "`triage` where it stopped itself, else the id of a token."]
     reason: str
@@ -82,13 +83,6 @@ class HaltView(WireForm):
 def find_cluster_id(session: Session, name: str) -> int | None:
     """The number of a cluster (empty: that of jobs of no cluster); None before its first job."""
     return session.scalar(select(Cluster.id).where(Cluster.name == name))
-
-
-def hold_cluster(session: Session, cluster_id: int) -> None:
-    """From now on nobody else begins, proposes or stops acts of the cluster, until the end of the
-    session: budgets and halts are counted by one at a time.
-    """
-    lock_rows(session, select(Cluster).where(Cluster.id == cluster_id)).one()
 
 
 def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
@@ -186,7 +180,7 @@ def collect_nodes_out(session: Session, cluster_id: int, now: datetime) -> set[s
 def _filter_standing(query: Select[Any], cluster_id: int, now: datetime) -> Select[Any]:
     return query.where(
         Action.cluster_id == cluster_id,
-        Action.verb.in_([Verb.DRAIN, Verb.EXCLUDE]),
+        Action.verb.in_(TAKES_OUT),
         Action.state.in_(STANDING),
         or_(Action.expires_at.is_(None), Action.expires_at > now),
     )
@@ -204,36 +198,22 @@ def count_acts_by_state(session: Session) -> Mapping[tuple[str, str], int]:
     return {(verb, state): number for verb, state, number in session.execute(query)}
 
 
-def find_halt(session: Session, cluster_id: int) -> HaltView | None:
+def describe_cluster(cluster: str | None) -> str:
+    """A cluster as the subject of a halt."""
+    return cluster or "(no cluster)"
+
+
+def find_halt(session: Session, cluster: str | None) -> HaltView | None:
     """The halt that stands; None where acts are done."""
-    row = session.scalar(_select_halts(cluster_id).order_by(ActuatorHalt.id).limit(1))
-    return None if row is None else make_view(HaltView, row)
-
-
-def begin_halt(
-    session: Session, cluster_id: int, now: datetime, by: str, reason: str, act: str | None = None
-) -> bool:
-    """Stop; False where it is stopped already. The cluster is held."""
-    if find_halt(session, cluster_id) is not None:
-        return False
-    session.add(ActuatorHalt(cluster_id=cluster_id, at=now, by=by, reason=reason, action_id=act))
-    session.flush()
-    return True
-
-
-def end_halt(session: Session, cluster_id: int, now: datetime, by: str) -> bool:
-    """Go on; False where nothing was stopped."""
-    rows: Sequence[ActuatorHalt] = lock_rows(session, _select_halts(cluster_id)).all()
-    for row in rows:
-        row.ended_at, row.ended_by = now, by
-    session.flush()
-    return bool(rows)
-
-
-def _select_halts(cluster_id: int) -> Select[ActuatorHalt]:
-    return select(ActuatorHalt).where(
-        ActuatorHalt.cluster_id == cluster_id, ActuatorHalt.ended_at.is_(None)
+    newest = session.scalar(
+        select(Audit)
+        .where(Audit.subject == describe_cluster(cluster), Audit.action.in_((HALTED, RESUMED)))
+        .order_by(Audit.id.desc())
+        .limit(1)
     )
+    if newest is None or newest.action == RESUMED:
+        return None
+    return HaltView(newest.at, newest.actor, newest.detail["why"], newest.detail["act"])
 
 
 def is_wrong(session: Session, action_id: str) -> bool:
@@ -242,12 +222,13 @@ def is_wrong(session: Session, action_id: str) -> bool:
     return session.scalar(query) is not None
 
 
-def count_wrong_acts(session: Session, cluster_id: int, now: datetime) -> int:
+def count_wrong_acts(session: Session, cluster_id: int, cluster: str | None, now: datetime) -> int:
     """How many acts of the cluster have proved wrong within a week, since a person last let it
     go on.
     """
-    halts = select(func.max(ActuatorHalt.ended_at)).where(ActuatorHalt.cluster_id == cluster_id)
-    resumed: datetime | None = session.scalar(halts)
+    subject = describe_cluster(cluster)
+    resumes = select(func.max(Audit.at)).where(Audit.subject == subject, Audit.action == RESUMED)
+    resumed: datetime | None = session.scalar(resumes)
     since = now - _WEEK if resumed is None else max(now - _WEEK, resumed)
     query = (
         select(func.count(Action.id.distinct()))

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from models import Action, Incident, Job, Node, Repair, Resolution, Suspect
+from models import Action, Incident, Job, Resolution, Suspect
 from triage.actions.store.acts import STANDING
-from triage.actions.store.evidence import choose_failure_time
+from triage.actions.store.evidence import choose_failure_time, last_repairs
 from triage.domain.acting import ActionState, Verb
 from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.launch import LeftOut
@@ -19,9 +19,8 @@ from triage.store.incidents.accused import build_accused_condition
 from triage.store.incidents.starts import find_restart
 from triage.store.views import IncidentView
 
-# Convictions that are looked at, the newest, and of each node: verdicts are long.
+# Convictions that are looked at, the newest: verdicts are long.
 MOST_READ = 2000
-MOST_OF_NODE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,8 @@ def iterate_convicted_since(
     whose node no repair is recorded since. Times are those of the failures: what is told late is
     as old as it is.
     """
-    age = func.row_number().over(partition_by=Suspect.node, order_by=Incident.created_at.desc())
-    newest = (
-        select(Suspect.node, Suspect.incident_id, age.label("age"))
+    rows = session.execute(
+        select(Suspect.node, Incident.id, Incident.verdict, Incident.key, Incident.created_at)
         .join(Incident, Incident.id == Suspect.incident_id)
         .join(Job, Job.id == Incident.job_fk)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
@@ -76,30 +74,16 @@ def iterate_convicted_since(
             Suspect.node.is_not(None),
             build_accused_condition(),
         )
-        .subquery()
-    )
-    mended = (
-        select(func.max(Repair.at))
-        .join(Node, Node.id == Repair.node_id)
-        .where(Node.cluster_id == cluster_id, Node.name == newest.c.node)
-        .scalar_subquery()
-    )
-    rows = session.execute(
-        select(
-            newest.c.node, Incident.id, Incident.verdict, Incident.key, Incident.created_at,
-            mended.label("mended"),
-        )
-        .join(Incident, Incident.id == newest.c.incident_id)
-        .where(newest.c.age <= MOST_OF_NODE)
         .order_by(Incident.created_at.desc())
         .limit(MOST_READ)
-    )  # fmt: skip
+    ).all()
+    mended = last_repairs(session, cluster_id, list({row.node for row in rows}))
     found: dict[str, tuple[datetime, LeftOut]] = {}
     for row in rows:
         at = choose_failure_time(row.verdict, row.key, row.created_at)
         wanted = row.node in (row.verdict or {}).get("cordon", ()) and at >= since
         known = found.get(row.node)
-        if not wanted or (row.mended is not None and row.mended > at) or (known and known[0] >= at):
+        if not wanted or mended.get(row.node, at) > at or (known and known[0] >= at):
             continue
         why = f"convicted of {row.verdict['category']}; nobody is known to have mended it"
         found[row.node] = at, LeftOut(row.node, why, row.id, at + held)

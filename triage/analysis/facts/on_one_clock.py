@@ -45,7 +45,7 @@ from triage.analysis.telemetry.throttle import (
 )
 from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.parsers.logs.clocks import Anchors, place
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
@@ -56,6 +56,8 @@ class DatedEvidence:
     """Evidence whose times may be compared, who sits where, and what was assumed for it.
 
     ``ahead_ns`` is by how much the clock of a node was ahead, where it was corrected.
+    ``unfamiliar`` are the lines that no signature knows: what the trained reader takes them for is
+    likely and not exact, and takes no part in finding stops, clocks and seats.
     """
 
     evidence: tuple[Evidence, ...]
@@ -63,6 +65,7 @@ class DatedEvidence:
     fleet: JobPlacement
     notes: tuple[str, ...]
     ahead_ns: Mapping[str, int]
+    unfamiliar: tuple[Evidence, ...] = ()
 
     def ahead_of_rank(self, rank: int) -> int:
         """By how many nanoseconds the clock of a rank's node was ahead."""
@@ -95,7 +98,9 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     aligned = with_common_losses(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
-    return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
+    known = tuple(row for row in aligned if Trait.UNFAMILIAR not in row.traits)
+    unfamiliar = tuple(row for row in aligned if Trait.UNFAMILIAR in row.traits)
+    return DatedEvidence(known, placed, fleet, all_notes, ahead_ns, unfamiliar)
 
 
 def _name_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:

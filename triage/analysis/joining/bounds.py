@@ -22,6 +22,7 @@ from triage.analysis.joining.claims import (
     is_on_many,
     is_proven_by_records,
     is_seen_by_machine_and_job,
+    leaves_part_open,
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
@@ -51,6 +52,8 @@ class Bound(StrEnum):
     UNDATED = "undated"
     UNDATED_BESIDE = "undated_beside"
     ENDS_ITS_LOG = "ends_its_log"
+    UNFAMILIAR = "unfamiliar"
+    UNFAMILIAR_ALONE = "unfamiliar_alone"
     GPU_OR_SETTING = "gpu_or_setting"
     GPU_OR_PROGRAM = "gpu_or_program"
 
@@ -89,6 +92,10 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
     Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
     Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
+    Bound.UNFAMILIAR: Limit(0.6, "no signature knows its words: the trained reader takes them so"),
+    Bound.UNFAMILIAR_ALONE: Limit(
+        0.45, "no signature knows its words, and nothing else proves the place"
+    ),
     Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
     Bound.GPU_OR_PROGRAM: Limit(
         0.85, "a fault for which the GPU names no client may be a program's that went astray"
@@ -156,7 +163,7 @@ def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Itera
             at_end = any(row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
-        firm = firm or is_on_many(cause, stop)
+        firm = firm or is_on_many(cause, stop) or _tells_a_part(cause, stop)
         if any(is_proven_by_records(claim) for claim in cause.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
         return
@@ -173,8 +180,25 @@ def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Itera
         yield Bound.GPU_OR_SETTING
 
 
+def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
+    """Whether its lines, said at the stop, name the part of a place that the dumps prove without
+    one, or the part that they name.
+    """
+    if not any(leaves_part_open(claim, cause.category) for claim in cause.claims):
+        return False
+    return any(
+        not (row.is_mild or row.is_generic) and is_at_own_stop(row, stop.of(row))
+        for row in cause.rows
+    )
+
+
 def list_bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
     """What its own lines leave open of the part, whoever waits for its place."""
+    familiar = [row for row in cause.rows if Trait.UNFAMILIAR not in row.traits]
+    proven = [claim for claim in cause.claims if is_proven_by_records(claim)]
+    told = any(row.is_firm for row in familiar) or len(familiar) == len(cause.rows)
+    if not told and not any(claim.category is cause.category for claim in proven):
+        yield Bound.UNFAMILIAR if familiar or proven else Bound.UNFAMILIAR_ALONE
     if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
         yield Bound.GPU_OR_PROGRAM
 

@@ -21,7 +21,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import GPU_CHIP, HARDWARE, SOFTWARE, Category, Role
+from triage.domain.category import GPU_CHIP, GPU_PARTS, HARDWARE, SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, OF_A_PROGRAM, Blame, Evidence, Trait
 from triage.domain.finding import Finding
 
@@ -41,6 +41,15 @@ def is_accusing(claim: Finding) -> bool:
 def is_proven_by_records(claim: Finding) -> bool:
     """Whether records prove a claim, rather than that they are missing."""
     return is_accusing(claim) and not claim.is_gap and claim.strength >= PROVEN
+
+
+def leaves_part_open(claim: Finding, category: Category) -> bool:
+    """Whether a claim proves a place and leaves its part open for ``category``, or says the same.
+
+    A device that stands may be any part of a GPU, and a rank that is gone anything.
+    """
+    is_open = claim.category is Category.GPU and category in GPU_PARTS
+    return claim.category in (category, Category.NCCL_TIMEOUT) or is_open
 
 
 def join_claims(

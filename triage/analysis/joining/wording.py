@@ -7,7 +7,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
 from triage.domain.category import GPU_PARTS, SOFTWARE, Action, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, OWN_ACTION, Evidence, RowOrigin
+from triage.domain.evidence import KERNEL_KINDS, LEARNED, OWN_ACTION, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
 
@@ -126,6 +126,8 @@ def _build_reason(row: Evidence, node: str | None) -> Because:
     teller = f"{row.node} says of it: " if node and row.node and row.node != node else ""
     text = f"{teller}{row.text}{times}"
     detector = row.signature if row.is_own else f"{source}.{row.kind}"
+    if row.signature == LEARNED:
+        text += f" (in words that no signature knows: read like what {row.fields['like']} prints)"
     return Because(detector, text, row.artifact, row.line, row.at)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from triage.api.requests.values import NAME_SCHEMA
-from triage.domain.acting import ASKED_FOR
+from triage.domain.acting import Verb
 from triage.domain.category import Category
 from triage.notify.message import Event
 from triage.notify.message import Kind as ReceiverKind
@@ -20,7 +20,7 @@ _ENUMS: Final[dict[str, list[str]]] = {
     "Category": list(Category),
     "Event": list(Event),
     "ReceiverKind": list(ReceiverKind),
-    "Verb": list(ASKED_FOR),
+    "Verb": list(Verb),
 }
 
 

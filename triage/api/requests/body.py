@@ -177,19 +177,16 @@ class UploadBody:
         """
         found: list[bytes] = []
         num_bytes = 0
-        while num_bytes < enough and (piece := await self.next_piece()):
+        while num_bytes < enough:
+            with self.turn.listening():
+                piece = await self.pieces.next()
+            if not piece:
+                break
             self.count(piece)
             found.append(piece)
             num_bytes += len(piece)
         await self.turn.ready()
         return found[0] if len(found) == 1 else b"".join(found)
-
-    async def next_piece(self) -> bytes:
-        """What comes next of the body."""
-        with self.turn.listening():
-            piece = await self.pieces.next()
-        self.turn.received(len(piece))
-        return piece
 
     def count(self, piece: bytes) -> None:
         """Raises :class:`TooLarge` beyond the limit."""

@@ -17,6 +17,7 @@ from triage.errors import Place, Unprocessable
 # The longest holds some names, of up to 512 characters each.
 _MAX_CHARS: Final = 8192
 _MAX_ID: Final = 200
+_MAX_DIGITS: Final = 18
 
 
 def make_time_cursor(kind: str, at: datetime, row_id: str) -> str:
@@ -37,6 +38,16 @@ def parse_time_cursor(kind: str, cursor: str | None) -> tuple[datetime, str] | N
             if at.tzinfo is not None:
                 return at, row_id
     raise make_foreign_refusal()
+
+
+def parse_row_cursor(kind: str, cursor: str | None) -> tuple[datetime, int] | None:
+    """The same where ids are numbers."""
+    seen = parse_time_cursor(kind, cursor)
+    if seen is None:
+        return None
+    if not (seen[1].isascii() and seen[1].isdigit()) or len(seen[1]) > _MAX_DIGITS:
+        raise make_foreign_refusal()
+    return seen[0], int(seen[1])
 
 
 def make_id_cursor(kind: str, number: int) -> str:

@@ -1,6 +1,6 @@
 """Acts: who changed what."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import page_of_rows
 from triage.api.description.shapes import make_shape, page
-from triage.api.requests.cursors import make_foreign_refusal, make_time_cursor, parse_time_cursor
+from triage.api.requests.cursors import make_time_cursor, parse_row_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
 from triage.api.routes import Routes
 from triage.api.state import get_state
@@ -17,7 +17,6 @@ from triage.store.access.audit import AuditView
 
 routes = Routes("/v1/audit", "audit", Scope.ADMIN)
 
-_MAX_DIGITS: Final = 18
 _ACT = make_shape("Act", AuditView)
 
 
@@ -34,12 +33,11 @@ def list_acts(
     """What changed answers or settings, and by which token: incidents opened, hooks, imports,
     tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
     """
-    seen = parse_time_cursor("audit", cursor)
     with get_state(request).context.database.reading() as session:
         rows = audit.list_acts(
             session,
             limit + 1,
-            before=None if seen is None else (seen[0], _number_in(seen[1])),
+            before=parse_row_cursor("audit", cursor),
             actor=actor,
             action=action,
             subject=subject,
@@ -50,10 +48,3 @@ def list_acts(
         return make_time_cursor("audit", row.at, str(row.id))
 
     return page_of_rows(request, rows, limit, cursor_of, AuditView.to_dict)
-
-
-def _number_in(row_id: str) -> int:
-    """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
-    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
-        raise make_foreign_refusal()
-    return int(row_id)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import orjson
-from fastapi import Query, Request
+from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
@@ -16,7 +16,6 @@ from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.domain.standing import RepeatedPart, StandingsForm
 from triage.domain.wire import Count, Time, format_iso_utc
-from triage.errors import Place, Unprocessable
 from triage.fleet.api.values import (
     ClusterName,
     CompareDays,
@@ -25,6 +24,7 @@ from triage.fleet.api.values import (
     From,
     Gpus,
     Hours,
+    NeededGpus,
     Nodes,
     RepairDays,
     Restart,
@@ -129,6 +129,17 @@ SPARES: Final = make_shape(
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
+def _make_report(
+    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
+) -> FleetReport:
+    """The report of the period and the cluster that a question names."""
+    ctx = get_state(request).context
+    return make_fleet_report(ctx, since=since, until=until, cluster=cluster)
+
+
+_Report = Annotated[FleetReport, Depends(_make_report)]
+
+
 @routes.get("", "The fleet's report", ("`triage.fleet/1`.", FLEET), etag=True, refuses=(404,))
 def fleet_report(
     request: Request,
@@ -170,26 +181,16 @@ def fleet_report(
     etag=True,
     refuses=(404,),
 )
-def fleet_causes(
-    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
-) -> Response:
+def fleet_causes(request: Request, report: _Report) -> Response:
     """By leaf, by origin, and by row of the Llama 3 table beside Llama 3's own counts."""
-    report = make_fleet_report(
-        get_state(request).context, since=since, until=until, cluster=cluster
-    ).to_dict()
     return make_json_answer(request, _select_part(report, CAUSES))
 
 
 @routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
-def fleet_mtti(
-    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
-) -> Response:
+def fleet_mtti(request: Request, report: _Report) -> Response:
     """The time between unexpected interruptions with its interval: in all, by size of job, by
     generation of node, and over time by day, week or four weeks.
     """
-    report = make_fleet_report(
-        get_state(request).context, since=since, until=until, cluster=cluster
-    ).to_dict()
     return make_json_answer(request, _select_part(report, MTTI))
 
 
@@ -211,9 +212,10 @@ def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = No
     )
 
 
-def _select_part(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
+def _select_part(report: FleetReport, part: AnswerShape) -> dict[str, Any]:
     """The answers of a report that a part of it holds."""
-    return {key: report[key] for key in part.hints}
+    facts = report.to_dict()
+    return {key: facts[key] for key in part.hints}
 
 
 def make_json_answer(request: Request, value: Mapping[str, Any]) -> Response:
@@ -264,31 +266,16 @@ def fleet_repairs(request: Request, until: Until = None, cluster: ClusterName = 
     return make_json_answer(request, found.to_dict())
 
 
-_NO_GPUS: Final = "gpus: say for how many GPUs"
-
-
 @routes.get(
     "/projection", "A job of N GPUs", ("MTTI and survival.", PROJECTION), etag=True, refuses=(404,)
 )
 def fleet_projection(
-    request: Request,
-    since: From = None,
-    until: Until = None,
-    cluster: ClusterName = None,
-    gpus: Gpus = None,
-    hours: Hours = None,
+    request: Request, report: _Report, gpus: NeededGpus, hours: Hours = None
 ) -> Response:
     """How often it would stop, and how likely it runs for so many hours; `gpus` is needed.
 
     Read `warnings`: beyond four times the sizes seen, it is a guess.
     """
-    if gpus is None:
-        raise Unprocessable(
-            _NO_GPUS, hint="add gpus=16384", places=(Place("query/gpus", "is needed"),)
-        )
-    report = make_fleet_report(
-        get_state(request).context, since=since, until=until, cluster=cluster
-    )
     return make_json_answer(request, answer_projection(report, gpus, hours))
 
 
@@ -301,26 +288,19 @@ def fleet_projection(
 )
 def fleet_checkpoint(
     request: Request,
-    since: From = None,
-    until: Until = None,
-    cluster: ClusterName = None,
+    report: _Report,
     gpus: Gpus = None,
     cost_s: Cost = None,
     restart_s: Restart = None,
 ) -> Response:
     """Young's and Daly's intervals for a job of `gpus` (the usual one where not given)."""
-    report = make_fleet_report(
-        get_state(request).context, since=since, until=until, cluster=cluster
-    )
     return make_json_answer(request, answer_checkpoint(report, gpus, cost_s, restart_s))
 
 
 @routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True, refuses=(404,))
 def fleet_spares(
     request: Request,
-    since: From = None,
-    until: Until = None,
-    cluster: ClusterName = None,
+    report: _Report,
     nodes: Nodes = None,
     repair_days: RepairDays = None,
     confidence: Confidence = None,
@@ -331,7 +311,4 @@ def fleet_spares(
 
     `costs` weighs node-days of spares against what is short without them.
     """
-    report = make_fleet_report(
-        get_state(request).context, since=since, until=until, cluster=cluster
-    )
     return make_json_answer(request, answer_spares(report, nodes, repair_days, confidence))

@@ -22,9 +22,9 @@ from triage.api.answers.suspect_forms import choose_type, make_safe_cell
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.cursors import (
-    make_foreign_refusal,
     make_time_cursor,
     make_words_cursor,
+    parse_row_cursor,
     parse_time_cursor,
     parse_words_cursor,
 )
@@ -49,8 +49,6 @@ from triage.render.words.clean import format_one_line
 
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 checks = Routes("/v1/fleet", "fleet", Scope.READ)
-
-_MAX_DIGITS: Final = 18
 
 
 @routes.get(
@@ -131,7 +129,6 @@ def fleet_runs(
     """Runs that lie within the time at least in part, the newest start first; all of them where
     no time is given.
     """
-    seen = parse_time_cursor("runs", cursor)
     with get_state(request).context.database.reading() as session:
         rows = list_runs(
             session,
@@ -140,7 +137,7 @@ def fleet_runs(
             ending=ending,
             since=since,
             until=until,
-            before=None if seen is None else (seen[0], _number_in(seen[1])),
+            before=parse_row_cursor("runs", cursor),
             limit=limit + 1,
         )
 
@@ -148,13 +145,6 @@ def fleet_runs(
         return make_time_cursor("runs", row.started_at, str(row.id))
 
     return page_of_rows(request, rows, limit, cursor_of, RunView.to_dict)
-
-
-def _number_in(row_id: str) -> int:
-    """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
-    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > _MAX_DIGITS:
-        raise make_foreign_refusal()
-    return int(row_id)
 
 
 @checks.get(

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Query, Request
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from triage.api.access import get_caller
 from triage.api.requests.values import Name, Since, check_choice, make_choice_schema
@@ -12,51 +12,22 @@ from triage.fleet.domain.exposure import Ending
 from triage.fleet.services.health.due_list import STATES
 
 MAX_TOP: Final = 2_000
-_MAX_DIGITS: Final = 32
-_MAX_CHARS: Final = 400
 
 
-_Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
+def _bound(
+    least: float, most: float, description: str, example: float | None = None
+) -> tuple[Any, ...]:
+    """A number from ``least`` to ``most``; not ``1_000``, which Python alone takes for one."""
 
+    def check(text: Any, parse: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401 - a default is a number
+        try:
+            return parse(str(text).replace("_", "?"))
+        except ValueError as error:
+            raise ValueError(f"give a number from {least:,} to {most:,}") from error
 
-def describe_number(
-    kind: type[float],
-    least: float,
-    most: float,
-    description: str,
-    example: float | None = None,
-) -> _Metadata:
-    """A number from ``least`` to ``most``: a whole one, or one in any of JSON's forms."""
-    whole = kind is int
-    bounds = f"{least:,} to {most:,}" if whole else f"{least:g} to {most:g}"
-
-    def check(text: Any) -> float:  # noqa: ANN401 - a default comes as a number
-        if isinstance(text, kind):
-            return text
-        number = _parse_whole(text) if whole else _parse_decimal(text)
-        if number is None or not least <= number <= most:
-            raise ValueError(f"give a {'whole ' if whole else ''}number from {bounds}")
-        return number
-
-    schema = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
-    examples = {} if example is None else {"openapi_examples": {"usual": {"value": example}}}
-    query = Query(description=description, **examples)  # type: ignore[arg-type]
-    return BeforeValidator(check), WithJsonSchema(schema), query
-
-
-def _parse_whole(text: str) -> int | None:
-    digits = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
-    return int(text) if digits else None
-
-
-def _parse_decimal(text: str) -> float | None:
-    """A plain decimal number; None for ``nan``, ``inf``, ``1_000`` and what else Python takes."""
-    if not 0 < len(text) <= _MAX_CHARS or not set(text) <= set("0123456789+-.eE"):
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    shown: Any = {} if example is None else {"usual": {"value": example}}
+    query = Query(ge=least, le=most, description=description, openapi_examples=shown)
+    return query, WrapValidator(check)
 
 
 From = Annotated[Since | None, Query(description="Begin; 30 days before the end by default.")]
@@ -72,57 +43,40 @@ async def _check_cluster(
 
 
 ClusterName = Annotated[str | None, Depends(_check_cluster)]
-Gpus = Annotated[
-    int | None,
-    *describe_number(int, 1, 10_000_000, "GPUs of the job.", 16384),
-]
+_GPUS: Final = _bound(1, 10_000_000, "GPUs of the job.", 16384)
+Gpus = Annotated[int | None, *_GPUS]
+NeededGpus = Annotated[int, *_GPUS]
 Nodes = Annotated[
     int | None,
-    *describe_number(
-        int, 1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048
-    ),
+    *_bound(1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048),
 ]
 Hours = Annotated[
     float | None,
-    *describe_number(
-        float, 0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24
-    ),
+    *_bound(0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24),
 ]
 Cost = Annotated[
     float | None,
-    *describe_number(
-        float, 0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20
-    ),
+    *_bound(0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20),
 ]
 Restart = Annotated[
     float | None,
-    *describe_number(
-        float, 0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480
-    ),
+    *_bound(0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480),
 ]
 RepairDays = Annotated[
     float | None,
-    *describe_number(
-        float, 0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7
-    ),
+    *_bound(0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7),
 ]
 Confidence = Annotated[
-    float | None,
-    *describe_number(
-        float, 0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999
-    ),
+    float | None, *_bound(0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999)
 ]
 CompareDays = Annotated[
     float | None,
-    *describe_number(
-        float, 0.01, 3_660, "Compare the last days with all before; by default the later half.", 7
-    ),
+    *_bound(0.01, 3_660, "Compare the last days with all before; by default the later half.", 7),
 ]
 UtcOffset = Annotated[
-    float | None,
-    *describe_number(float, -14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
+    float | None, *_bound(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8)
 ]
-Top = Annotated[int, *describe_number(int, 1, MAX_TOP, "Name at most so many nodes and checks.")]
+Top = Annotated[int, *_bound(1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
     str | None,
     check_choice(*Ending),
@@ -147,8 +101,7 @@ CheckState = Annotated[
 ]
 BusBandwidth = Annotated[
     float | None,
-    *describe_number(
-        float,
+    *_bound(
         0.001,
         1_000_000,
         "GB/s that NCCL tests have to reach; by default they are held against the other runs in"

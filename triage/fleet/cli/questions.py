@@ -1,12 +1,13 @@
 """``triage fleet report``, ``nodes``, ``parts``, ``plan``, ``repairs``: what a record is asked."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.options import Format, Output, ReportFormat, Rows
+from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson
 from triage.cli.output import (
     emit,
     encode_output,
@@ -106,6 +107,16 @@ def _render_answer(facts: dict[str, Any], format_: Format, top: int, *, to_file:
     return encode_output(text, to_file=to_file)
 
 
+def _has_emitted(rows: Sequence[Mapping[str, Any]], format_: Rows) -> bool:
+    """Whether the rows were printed one JSON object a line, as the format may ask."""
+    if format_ is Rows.TEXT:
+        return False
+    from triage.render.data.wire import encode_line
+
+    emit(b"".join(map(encode_line, rows)))
+    return True
+
+
 NODES_HELP = """
 Say which nodes interrupt jobs more than chance explains, and why.
 
@@ -151,10 +162,7 @@ def nodes(
     wanted = None if standing is None else str(standing)
     with open_source(url, token_file, ca_file) as client:
         found = asked.asked(client).node_rows(wanted)
-    if format_ is Rows.JSONL:
-        from triage.render.data.wire import encode_line
-
-        emit(b"".join(map(encode_line, found[:limit])))
+    if _has_emitted(found[:limit], format_):
         return
     from triage.fleet.render.terminal import format_standing_lines
 
@@ -198,10 +206,7 @@ def parts(
         raise UsageError("name a part by its identity, or a node with --node")
     with open_source(url, token_file, ca_file) as client:
         found = client.hardware_facts(identity, node=node, cluster=cluster)
-    if format_ is Rows.JSONL:
-        from triage.render.data.wire import encode_line
-
-        emit(b"".join(map(encode_line, found["stays"])))
+    if _has_emitted(found["stays"], format_):
         return
     from triage.fleet.render.tables import tabulate
     from triage.fleet.render.terminal import format_table_lines
@@ -220,13 +225,6 @@ Examples:
   triage fleet plan --gpus 16384
   triage fleet plan --gpus 131072 --hours 24 --cost-s 30 --confidence 0.999
 """
-
-
-class PlanFormat(StrEnum):
-    """How the plan is printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def plan(
@@ -248,13 +246,8 @@ def plan(
         float | None,
         typer.Option("--hours", metavar="H", help="Also how likely it runs H hours unbroken."),
     ] = None,
-    cost_s: Annotated[
-        float, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
-    ] = 10.0,
-    restart_s: Annotated[
-        float,
-        typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
-    ] = 300.0,
+    cost_s: _Cost = None,
+    restart_s: _Restart = None,
     repair_days: Annotated[
         float | None,
         typer.Option(
@@ -270,8 +263,8 @@ def plan(
     days: Days = 30,
     cluster: Cluster = None,
     format_: Annotated[
-        PlanFormat, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = PlanFormat.TEXT,
+        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = TextOrJson.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -288,7 +281,7 @@ def plan(
             repair_days=repair_days,
             confidence=confidence,
         )
-    if format_ is PlanFormat.JSON:
+    if format_ is TextOrJson.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(facts))
@@ -329,10 +322,7 @@ def repairs(
     asked = FleetQuery.as_of(until, cluster)
     with open_source(url, token_file, ca_file) as client:
         found = asked.asked(client).repair_facts()
-    if format_ is Rows.JSONL:
-        from triage.render.data.wire import encode_line
-
-        emit(b"".join(map(encode_line, found["probation"][:limit])))
+    if _has_emitted(found["probation"][:limit], format_):
         return
     from triage.fleet.render.terminal import repair_lines
 

@@ -144,39 +144,20 @@ def parse_row_time(
     return at
 
 
-def parse_both_times(
-    start: str, end: str, options: Options, start_name: str, end_name: str
+def parse_both_ends(
+    start: str, end: str, options: Options, *names: str, days: bool = False
 ) -> tuple[datetime | None, datetime | None]:
-    """Start and end, in their order. Raises :class:`RowError` where the end is before."""
-    from_at, to_at = (
-        parse_row_time(start, start_name, options),
-        parse_row_time(end, end_name, options),
-    )
+    """Start and end, called by their ``names``; with ``days`` as days since day zero.
+
+    Raises :class:`RowError` where the end is before the start.
+    """
+    parse = _parse_relative_day if days else parse_row_time
+    from_at, to_at = parse(start, names[0], options), parse(end, names[1], options)
     if from_at is not None and to_at is not None and to_at < from_at:
-        to_at = parse_row_time(end, end_name, options, later=True)
-    return _check_order(
-        from_at, to_at, f"{end_name} {shorten_foreign_text(end)}", start_name, start
-    )
-
-
-def parse_both_days(
-    start: str, end: str, options: Options, start_name: str, end_name: str
-) -> tuple[datetime | None, datetime | None]:
-    """Days since day zero, in their order. Raises :class:`RowError` where the end is before."""
-    from_at, to_at = (
-        _parse_relative_day(start, start_name, options),
-        _parse_relative_day(end, end_name, options),
-    )
-    return _check_order(
-        from_at, to_at, f"{end_name} {shorten_foreign_text(end)}", start_name, start
-    )
-
-
-def _check_order(
-    from_at: datetime | None, to_at: datetime | None, end: str, start_name: str, start: str
-) -> tuple[datetime | None, datetime | None]:
-    if from_at is not None and to_at is not None and to_at < from_at:
-        raise RowError(f"{end} is before {start_name} {shorten_foreign_text(start)}")
+        to_at = to_at if days else parse_row_time(end, names[1], options, later=True)
+        if to_at is not None and to_at < from_at:
+            quoted = [shorten_foreign_text(text) for text in (end, start)]
+            raise RowError(f"{names[1]} {quoted[0]} is before {names[0]} {quoted[1]}")
     return from_at, to_at
 
 

@@ -96,8 +96,7 @@ from triage.fleet.parsers.rows import (
     determine_ending,
     name_in,
     normalize_column_name,
-    parse_both_days,
-    parse_both_times,
+    parse_both_ends,
     parse_host_list,
     remove_names,
     shorten_foreign_text,
@@ -134,7 +133,7 @@ class RunReader(TableReader):
         """The run of a row. Raises :class:`RowError`."""
         job_id = name_in(get("job_id"), "job_id")
         times = get("started_at", "start"), get("ended_at", "end")
-        start, end = parse_both_times(*times, self.options, "started_at", "ended_at")
+        start, end = parse_both_ends(*times, self.options, "started_at", "ended_at")
         word = get("ending", "state")
         state = parse_job_state(word) if word.strip() else JobState(Ending.UNKNOWN)
         if state is None:
@@ -176,7 +175,7 @@ class SacctReader(TableReader):
         state = parse_job_state(get("State"))
         if state is None:
             raise RowError(f"the state {shorten_foreign_text(get('State'))} is not known")
-        start, end = parse_both_times(get("Start"), get("End"), self.options, "Start", "End")
+        start, end = parse_both_ends(get("Start"), get("End"), self.options, "Start", "End")
         nodes = _expand_node_list(get("NodeList").strip())
         if not state.started or start is None or (start == end and not nodes):
             yield _NEVER_STARTED
@@ -223,13 +222,11 @@ class OutageReader(TableReader):
 
     def read(self, get: Get) -> Iterator[Row]:
         """The outages of a row. Raises :class:`RowError`."""
-        if self.columns.first(*_STARTS) is None:
-            start, end = parse_both_days(
-                get("from_day"), get("to_day"), self.options, "the start", "the end"
-            )
-        else:
-            times = get(*_STARTS), get("to", "TimeEnd", "to_at")
-            start, end = parse_both_times(*times, self.options, "the start", "the end")
+        days = self.columns.first(*_STARTS) is None
+        told = ("from_day",), ("to_day",)
+        first, last = told if days else (_STARTS, ("to", "TimeEnd", "to_at"))
+        names = "the start", "the end"
+        start, end = parse_both_ends(get(*first), get(*last), self.options, *names, days=days)
         nodes = parse_host_list(get(*_NODES))
         of_slurm = "State" in self.columns
         if not nodes and of_slurm:
@@ -325,9 +322,7 @@ class HardwareReader(TableReader):
         seen = get("seen_at", "at", "time", "timestamp", "date").strip()
         since = seen or get("from", "first_at", "installed_at", "since")
         until = seen or get("to", "last_at", "removed_at", "until")
-        first, last = parse_both_times(
-            since, until, self.options, "the first time", "the last time"
-        )
+        first, last = parse_both_ends(since, until, self.options, "the first time", "the last time")
         part = make_part_identity(kind, identity, normalize_bus_id(slot) or slot)
         if part is not None:
             yield PartSeen(node, part, first, last, cluster)

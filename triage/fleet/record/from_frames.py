@@ -36,7 +36,6 @@ def record_from_frames(
     *,
     since: object = None,
     until: object = None,
-    leaf_switch: Mapping[str, str] | None = None,
     cluster: str | None = None,
     nodes: int | Iterable[str] = (),
     inventory: "DataFrame | None" = None,
@@ -95,11 +94,7 @@ def record_from_frames(
     found = rows.build(
         first, last, nodes=nodes, also={note.node for note in repaired}, cluster=cluster
     )
-    own = leaf_switch or {}
-    leaves = (
-        own.get(node) or leaf for node, leaf in zip(found.nodes, found.leaf_switch, strict=True)
-    )
-    return replace(found, leaf_switch=tuple(leaves), notes=(*notes, *found.notes))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,11 @@ PARTS: Final = frozenset({HardwareKind.GPU, HardwareKind.GPU_BOARD, HardwareKind
 
 
 class PlacedStay(NamedTuple):
-    """A part in the node at a place of the record, from the first to the last sighting."""
+    """A part in the node at a place of the record, from the first to the last sighting.
+
+    ``gone_ns`` is when it is known to be out, None where it is the last stay and nothing else was
+    seen in its slot. ``times`` is in how many interruptions it was named there.
+    """
 
     node: int
     kind: HardwareKind
@@ -28,19 +32,8 @@ class PlacedStay(NamedTuple):
     slot: str
     first_ns: int
     last_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class MovedStay:
-    """A part in the node at a place of the record. ``gone_ns`` is when it is known to be out, None
-    where it is the last stay and nothing else was seen in its slot.
-    """
-
-    node: int
-    slot: str
-    first_ns: int
-    last_ns: int
-    gone_ns: int | None
+    gone_ns: int | None = None
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,7 @@ class MovedPart:
     """A part and its stays, by time; at least two nodes are among them."""
 
     part: PartIdentity
-    stays: tuple[MovedStay, ...]
+    stays: tuple[PlacedStay, ...]
 
 
 def find_moved_parts(stays: Iterable[PlacedStay]) -> tuple[MovedPart, ...]:
@@ -83,7 +76,7 @@ def find_moved_parts(stays: Iterable[PlacedStay]) -> tuple[MovedPart, ...]:
             later = firsts[bisect_right(firsts, (stay.last_ns, "\U0010ffff")) :]
             ends = [first for first, other in later if other != identity][:1]
             gone_ns = min([*ends, *([] if end is None else [end])], default=None)
-            listed.append(MovedStay(stay.node, stay.slot, stay.first_ns, stay.last_ns, gone_ns))
+            listed.append(stay._replace(gone_ns=gone_ns))
         found.append(MovedPart(PartIdentity(kind, identity, mine[0].slot), tuple(listed)))
     return tuple(found)
 

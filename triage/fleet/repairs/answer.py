@@ -3,7 +3,6 @@
 Pure: the same record gives the same answer. What it lacks is said in ``notes``.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
@@ -56,30 +55,28 @@ _STRENGTH: Final = tuple(RepairAction)
 """What changes most stands last, but for ``other``."""
 
 
-def with_notes(
-    faults: Faults, repairs: RepairNotes | None, since_ns: int
-) -> tuple[Faults, list[int]]:
-    """The faults with what notes say was done in them, and the places of the notes of no fault.
+def with_notes(faults: Faults, repairs: RepairNotes | None, since_ns: int) -> tuple[Faults, int]:
+    """The faults with what notes say was done in them, and how many notes are of no fault.
 
     What an outage itself says of its repair stands; of several notes, the one that changes most.
     """
     if repairs is None or not len(repairs.node):
-        return faults, []
+        return faults, 0
     order = np.lexsort((faults.start_day, faults.node))
     keys = faults.node[order].astype(np.float64) * 1e6 + faults.start_day[order]
     days = (repairs.at_ns - since_ns) / NS_PER_DAY
     wanted = repairs.node.astype(np.float64) * 1e6 + days + _DRAINED_WITHIN_DAYS
     places = np.searchsorted(keys, wanted, side="right") - 1
-    actions, visits = list(faults.action), []
+    actions, num_visits = list(faults.action), 0
     own = {row for row, action in enumerate(actions) if action is not None}
     for note, place in enumerate(places.tolist()):
         row = int(order[place]) if place >= 0 else -1
         last = faults.back_day[row] + _WRITTEN_WITHIN_DAYS if row >= 0 else 0.0
         if row < 0 or faults.node[row] != repairs.node[note] or days[note] > last:
-            visits.append(note)
+            num_visits += 1
         elif row not in own:
             actions[row] = _choose_stronger(actions[row], repairs.action[note])
-    return replace(faults, action=tuple(actions)), visits
+    return replace(faults, action=tuple(actions)), num_visits
 
 
 def _choose_stronger(one: RepairAction | None, other: RepairAction) -> RepairAction:
@@ -184,22 +181,12 @@ class ReturnRow(WireForm):
 
 
 @dataclass(frozen=True, slots=True)
-class VisitRow(WireForm):
-    """A repair that a note tells of, and no outage."""
-
-    node: str
-    at: datetime
-    action: str
-
-
-@dataclass(frozen=True, slots=True)
 class FleetRepairs(WireForm):
     """All answers on repairs; ``to_dict`` is the wire form ``triage.repairs/1``.
 
     ``failed_7`` and ``failed_30`` are shares of returns whose time is over; ``usual_7`` and
     ``usual_30`` the chances of any node. ``judged`` holds the chances said on each day against what
-    came, for 7 and for 30 days. ``returns`` are the newest of them, and ``visits`` the newest
-    repairs without an outage.
+    came, for 7 and for 30 days. ``returns`` are the newest of them.
     """
 
     cluster: str | None
@@ -218,7 +205,6 @@ class FleetRepairs(WireForm):
     by_repair: tuple[RepairRow, ...]
     judged: tuple[Judged, ...]
     returns: tuple[ReturnRow, ...]
-    visits: tuple[VisitRow, ...]
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,7 +214,7 @@ class FleetRepairs(WireForm):
 
 def fleet_repairs(record: FleetRecord) -> FleetRepairs:
     """Answer everything on the repairs of a record."""
-    faults, visits = with_notes(faults_of(record), record.repairs, record.since_ns)
+    faults, num_visits = with_notes(faults_of(record), record.repairs, record.since_ns)
     returns = build_returns(faults)
     features = compute_features(returns)
     chances = walk_forward(returns, features)
@@ -242,7 +228,7 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
         num_faults=len(faults),
         num_returns=len(returns),
         num_out=returns.num_out,
-        num_visits=len(visits),
+        num_visits=num_visits,
         failed_7=estimate_failed_share(returns, everything, EARLY_DAYS),
         failed_30=estimate_failed_share(returns, everything, LATE_DAYS),
         usual_7=float(-np.expm1(-rate * EARLY_DAYS)),
@@ -256,8 +242,7 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
             for over in (returns.over(days),)
         ),
         returns=tuple(_list_rows(record, returns, chances)),
-        visits=tuple(_list_visits(record, visits[-_MOST_ROWS:])),
-        notes=(*record.notes, *returns.notes, *_list_notes(returns, len(visits))),
+        notes=(*record.notes, *returns.notes, *_list_notes(returns, num_visits)),
     )
 
 
@@ -288,14 +273,6 @@ def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[
             )
         )
     return found
-
-
-def _list_visits(record: FleetRecord, visits: list[int]) -> Iterator[VisitRow]:
-    """The newest first."""
-    if (notes := record.repairs) is not None:
-        for note in reversed(visits):
-            at = _convert_moment(int(notes.at_ns[note]))
-            yield VisitRow(record.nodes[int(notes.node[note])], at, str(notes.action[note]))
 
 
 def _list_notes(returns: Returns, num_visits: int) -> list[str]:

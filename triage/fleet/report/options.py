@@ -11,8 +11,7 @@ class FleetOptions:
     """Defaults suit a job of thousands of GPUs with checkpoints to fast storage.
 
     ``checkpoint_cost_s`` is how long a checkpoint holds the job up, ``restart_s`` the time from
-    a stop to the first new step (detection, triage, queue, start, load), ``save_s`` one
-    transfer of the state, for the limits (the checkpoint's cost where None).
+    a stop to the first new step (detection, triage, queue, start, load).
     ``reference_gpus`` is the job that checkpoints and survival are worked out for (the usual
     one where None). ``compare_last_days`` are compared with all before (half of the record
     where None). ``utc_offset_hours`` moves hours of the day to the site's clock.
@@ -20,7 +19,6 @@ class FleetOptions:
 
     checkpoint_cost_s: float = 10.0
     restart_s: float = 300.0
-    save_s: float | None = None
     wanted_ettr: float = 0.9
     reference_gpus: int | None = None
     compare_last_days: float | None = None

@@ -1,6 +1,5 @@
 """What the fleet's own rate says of what is planned: larger jobs, checkpoints, limits."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +22,11 @@ from triage.statistics.ettr import (
     solve_longest_restart_s,
 )
 from triage.statistics.projection import (
-    Limits,
     Projection,
-    compute_gpu_limit,
-    compute_useful_limit,
     estimate_job_mtti,
     estimate_run_survival,
     project,
+    solve_gpu_limit,
 )
 
 # The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
@@ -62,7 +59,6 @@ class EttrPlan:
     longest_restart_s: float | None
     measured: MeasuredEttr
     budget_min: float | None
-    stall_minute_gpu_hours: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,37 +92,36 @@ def estimate_reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:
     per_million = figures.per_million_gpu_hours
     if num_gpus is None or per_million.high is None:
         return figures.mtti
-    return estimate_job_mtti(_convert_to_gpu_hour(figures), num_gpus)
+    return estimate_job_mtti(convert_to_gpu_hour(figures), num_gpus)
 
 
 def project_sizes(
-    seen: Exposed,
     figures: Rates,
     origins: tuple[OriginCount, ...],
-    size_test: SizeTest,
-    spread: Dispersion,
-    options: FleetOptions,
+    gpu_hours: float,
+    usual: tuple[int, tuple[int, int]] | None,
+    warnings: tuple[str, ...],
+    sizes: tuple[int, ...],
 ) -> tuple[Projection, ...]:
-    """The curve over ``options.sizes``; empty where no GPU-hours are known.
+    """Jobs of these sizes; empty where no GPU-hours are known.
 
-    Software keeps the rate that it has in a job of the usual size: there the two figures meet.
+    Software keeps the rate that it has in a job of the ``usual`` size: there the two figures meet.
     """
-    sizes = find_usual_sizes(seen)
-    if sizes is None:
+    if usual is None:
         return ()
-    warnings = _list_warnings(size_test, spread)
-    software = sum(one.count for one in origins if one.origin is Origin.SOFTWARE)
-    triaged = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
+    counts = {one.origin: one.count for one in origins}
+    software, every = counts[Origin.SOFTWARE], sum(counts.values())
+    triaged = every > counts[Origin.UNKNOWN]
     return tuple(
         project(
-            _convert_to_gpu_hour(figures),
+            convert_to_gpu_hour(figures),
             size,
-            seen_gpus=sizes[1],
-            hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if triaged else None,
-            software_per_job_hour=software / seen.gpu_hours * sizes[0] if triaged else None,
+            seen_gpus=usual[1],
+            hardware_per_gpu_hour=(every - software) / gpu_hours if triaged else None,
+            software_per_job_hour=software / gpu_hours * usual[0] if triaged else None,
             warnings=warnings,
         )
-        for size in options.sizes
+        for size in sizes
     )
 
 
@@ -136,7 +131,7 @@ def compute_survival_points(
     """The reference job over ``options.survival_hours``."""
     if num_gpus is None or figures.per_million_gpu_hours.high is None:
         return ()
-    one = _convert_to_gpu_hour(figures)
+    one = convert_to_gpu_hour(figures)
     return tuple(
         SurvivalPoint(num_gpus, hours, estimate_run_survival(one, num_gpus, hours))
         for hours in options.survival_hours
@@ -149,9 +144,7 @@ def list_checkpoint_plans(mtti: Estimate, options: FleetOptions) -> tuple[Checkp
     return tuple(plan_checkpoints(cost, mtti, restart_s=options.restart_s) for cost in costs)
 
 
-def plan_ettr(
-    seen: Exposed, mtti: Estimate, num_gpus: int | None, options: FleetOptions
-) -> EttrPlan:
+def plan_ettr(seen: Exposed, mtti: Estimate, options: FleetOptions) -> EttrPlan:
     """Expected at the reference size, measured over all runs."""
     cost, restart = options.checkpoint_cost_s, options.restart_s
 
@@ -185,7 +178,6 @@ def plan_ettr(
         longest,
         measured,
         compute_downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
-        None if num_gpus is None else num_gpus / 60,
     )
 
 
@@ -194,7 +186,7 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
     between = figures.gpu_hours_between
     if num_gpus is None or between.low is None:
         return ()
-    save = options.save_s or options.checkpoint_cost_s
+    save = options.checkpoint_cost_s
     settings: tuple[tuple[str, float, float, int], ...] = (
         ("one model, save", 0.0, 0.0, 1),
         ("one model, save and load", 0.0, 0.0, 2),
@@ -203,23 +195,23 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
         ("model and storage grow, save", 0.5, 0.5, 1),
     )
 
-    def knobs(gpu_hours: float, a: float, b: float, transfers: int) -> Limits:
-        return Limits(gpu_hours, save, num_gpus or 1, a, b, transfers, options.wanted_ettr)
-
     def row(name: str, a: float, b: float, transfers: int) -> LimitRow:
-        def at(limit: Callable[[Limits], float | None]) -> Estimate:
-            return between.growing(lambda m: limit(knobs(m, a, b, transfers)) or np.inf, "GPUs")
+        def at(wanted: float | None) -> Estimate:
+            args = save, num_gpus or 1, a, b, transfers, wanted
+            return between.growing(lambda m: solve_gpu_limit(m, *args) or np.inf, "GPUs")
 
-        return LimitRow(name, a, b, transfers, at(compute_gpu_limit), at(compute_useful_limit))
+        return LimitRow(name, a, b, transfers, at(None), at(options.wanted_ettr))
 
     return tuple(row(*setting) for setting in settings)
 
 
-def _convert_to_gpu_hour(figures: Rates) -> Estimate:
+def convert_to_gpu_hour(figures: Rates) -> Estimate:
+    """The rate per GPU-hour."""
     return figures.per_million_gpu_hours.growing(lambda one: one / 1e6, "per GPU-h")
 
 
-def _list_warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+def list_rate_warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+    """What speaks against one rate for all sizes."""
     said: list[str] = []
     if size_test.differs:
         said.append(

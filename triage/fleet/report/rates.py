@@ -139,7 +139,6 @@ class Rates:
     gpu_hours_between: Estimate
     per_million_gpu_hours: Estimate
     per_thousand_node_days: Estimate
-    per_day: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,6 @@ def estimate_rates(seen: Exposed, factor: float) -> Rates:
         estimate_wider_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
         estimate_wider_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
         estimate_wider_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
-        estimate_wider_rate(events, seen.job_hours, factor, unit="per day of a job", per=24),
     )
 
 

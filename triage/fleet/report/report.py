@@ -36,6 +36,7 @@ from triage.fleet.report.plan import (
     find_usual_sizes,
     limit_rows,
     list_checkpoint_plans,
+    list_rate_warnings,
     plan_ettr,
     project_sizes,
 )
@@ -278,10 +279,12 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         over_time=divide_into_windows(record, seen, factor),
         dispersion=spread,
         comparison=compare_periods(seen, options.compare_last_days, factor),
-        projection=project_sizes(seen, figures, origins, same, spread, options),
+        projection=project_sizes(
+            figures, origins, seen.gpu_hours, sizes, list_rate_warnings(same, spread), options.sizes
+        ),
         survival=compute_survival_points(figures, reference, options),
         checkpoints=list_checkpoint_plans(mtti, options),
-        ettr=plan_ettr(seen, mtti, reference, options),
+        ettr=plan_ettr(seen, mtti, options),
         repairs=mending,
         spares=spares,
         away=absent,

@@ -10,26 +10,24 @@ from typing import Annotated, Any, ClassVar, Final, TypedDict
 
 from triage.domain.wire import Count, SentAs, Share, Time, WireForm, format_iso_utc
 from triage.errors import UsageError
+from triage.fleet.report.plan import (
+    SurvivalPoint,
+    compute_survival_points,
+    list_rate_warnings,
+    project_sizes,
+)
 from triage.fleet.report.rates import Origin, thin_dispersion
 from triage.fleet.report.report import FleetReport
 from triage.statistics.away.methods import SparesCost
 from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
 from triage.statistics.ettr import CheckpointPlan, plan_checkpoints
-from triage.statistics.projection import Projection, estimate_run_survival, project
+from triage.statistics.projection import Projection
 from triage.statistics.rates import estimate_rate as plain_rate
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
 _PER_NODE_DAY: Final = "per 1,000 node-days"
-
-
-@dataclass(frozen=True, slots=True)
-class SurvivalAt:
-    """Probability that the job runs ``hours`` without an unexpected stop."""
-
-    hours: float
-    probability: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class ProjectionAnswer(WireForm):
     num_gpus: int
     mtti: Estimate
     software_fixed: float | None
-    survival: tuple[SurvivalAt, ...]
+    survival: tuple[SurvivalPoint, ...]
     seen_gpus: tuple[int, int] | None
     per_million_gpu_hours: Estimate
     warnings: tuple[str, ...]
@@ -107,20 +105,16 @@ def projection_for(
     report: FleetReport, num_gpus: int, hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
 ) -> ProjectionAnswer:
     """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none."""
-    rate = _convert_to_gpu_hour(report)
-    if rate is None:
-        nothing = _make_unknown("h")
+    one = project_size(report, num_gpus)
+    if one is None:
         warnings = ("no run says how many GPUs it had: nothing can be projected",)
-        return ProjectionAnswer(
-            num_gpus, nothing, None, (), None, report.rates.per_million_gpu_hours, warnings
-        )
-    one = project_size(report, num_gpus, rate)
-    lasts = tuple(SurvivalAt(each, estimate_run_survival(rate, num_gpus, each)) for each in hours)
+        one = Projection(num_gpus, _make_unknown("h"), None, warnings)
+    options = replace(report.options, survival_hours=hours)
     return ProjectionAnswer(
         num_gpus,
         one.mtti,
         one.software_fixed,
-        lasts,
+        compute_survival_points(report.rates, num_gpus, options),
         report.exposure.seen_gpus,
         report.rates.per_million_gpu_hours,
         one.warnings,
@@ -132,14 +126,13 @@ def checkpoints_for(
 ) -> CheckpointAnswer:
     """Checkpoints of a job of ``num_gpus``; of the record's usual job where None."""
     size = num_gpus or report.exposure.reference_gpus
-    rate = _convert_to_gpu_hour(report)
-    if size is None or rate is None:
+    one = None if size is None else project_size(report, size)
+    if one is None:
         known = report.stops.unexpected or report.exposure.basis != "calendar"
         mtti = report.rates.mtti if known else _make_unknown("h")
         size = None
         warnings: tuple[str, ...] = ("the size of the jobs is not known: it is for any of them",)
     else:
-        one = project_size(report, size, rate)
         mtti, warnings = one.mtti, one.warnings
     plan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
     own = {one.name: getattr(plan, one.name) for one in fields(plan)}
@@ -227,32 +220,18 @@ def _compute_spares_by(basis: str, rate: Estimate, per_rate: float, confidence: 
     return SparesBy(basis, rate, down, spares)
 
 
-def _convert_to_gpu_hour(report: FleetReport) -> Estimate | None:
-    per_million = report.rates.per_million_gpu_hours
-    if per_million.high is None:
-        return None
-    return per_million.growing(lambda one: one / 1e6, "per GPU-h")
-
-
-def project_size(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
-    """One size with the warnings that hold for all sizes of the report."""
-    counts = {one.origin: one.count for one in report.origins}
-    software = counts.get(Origin.SOFTWARE, 0)
-    triaged = any(number for origin, number in counts.items() if origin is not Origin.UNKNOWN)
+def project_size(report: FleetReport, num_gpus: int) -> Projection | None:
+    """A job of this size; None where the record knows no rate."""
     seen = report.exposure
-    hardware_rate = (report.stops.counted - software) / seen.gpu_hours if triaged else None
-    found = project(
-        rate,
-        num_gpus,
-        seen_gpus=seen.seen_gpus,
-        hardware_per_gpu_hour=hardware_rate,
-        software_per_job_hour=software / seen.job_hours if triaged else None,
+    rows = project_sizes(
+        report.rates,
+        report.origins,
+        seen.gpu_hours,
+        (seen.reference_gpus, seen.seen_gpus) if seen.reference_gpus and seen.seen_gpus else None,
+        list_rate_warnings(report.size_test, report.dispersion),
+        (num_gpus,),
     )
-    common = set[str]()
-    if report.projection:
-        common = set.intersection(*(set(one.warnings) for one in report.projection))
-    general = [text for text in sorted(common) if text not in found.warnings]
-    return replace(found, warnings=(*general, *found.warnings))
+    return rows[0] if rows else None
 
 
 def _list_node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:

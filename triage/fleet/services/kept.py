@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -19,6 +19,7 @@ class KeptValues(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self.most = most
         self._turn = threading.Lock()
+        self._making = threading.Lock()
         self._kept: WeakKeyDictionary[Database, OrderedDict[K, tuple[float, V]]] = (
             WeakKeyDictionary()
         )
@@ -28,6 +29,17 @@ class KeptValues(Generic[K, V]):
         with self._turn:
             kept = self._kept.get(database, OrderedDict()).get(key)
         return None if kept is None or time.monotonic() - kept[0] > within_s else kept[1]
+
+    def find_or_make(
+        self, database: Database, key: K, make: Callable[[], V], *, within_s: float
+    ) -> V:
+        """The value, made now where none is kept: once for all who ask meanwhile."""
+        with self._making:
+            found = self.find(database, key, within_s=within_s)
+            if found is None:
+                found = make()
+                self.keep(database, key, found)
+            return found
 
     def keep(self, database: Database, key: K, value: V) -> None:
         """Keep the newest value; the oldest one goes where there are too many."""

@@ -5,7 +5,6 @@ Working them out reads the record of 224 days. Pages and analyses want those of 
 of, so that it does not change under its reader (:func:`get_listed_standings`).
 """
 
-import threading
 import time
 from datetime import datetime
 from typing import Final
@@ -25,13 +24,9 @@ _LISTED_S: Final = 300.0
 _MOST_LISTED: Final = 8
 _MOST_OF_NOW: Final = 32
 
-# The end of the period (None: now), and the cluster (None: all of them).
-_Look = tuple[datetime | None, str | None]
-
-
-_of_now: KeptValues[_Look, FleetStandings] = KeptValues(_MOST_OF_NOW)
-_listed: KeptValues[_Look, FleetStandings] = KeptValues(_MOST_LISTED)
-_working_out = threading.Lock()
+# By the cluster (None: all of them), and those of a time by its end too.
+_of_now: KeptValues[str | None, FleetStandings] = KeptValues(_MOST_OF_NOW)
+_listed: KeptValues[tuple[datetime, str | None], FleetStandings] = KeptValues(_MOST_LISTED)
 
 
 def get_kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
@@ -39,17 +34,17 @@ def get_kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandin
 
     Worked out anew when they are older than ``TRIAGE_STANDINGS_EVERY_S``.
     """
-    look = (None, cluster)
-    with _working_out:  # whoever comes meanwhile has use for the same ones
-        found = _of_now.find(ctx.database, look, within_s=ctx.settings.standings_every_s)
-        if found is None:
-            began = time.monotonic()
-            found = look_at_standings(ctx, cluster=cluster)
-            _of_now.keep(ctx.database, look, found)
-            took = round(time.monotonic() - began, 3)
-            size = len(found.nodes)
-            log.info("standings worked out", cluster=cluster, num_nodes=size, seconds=took)
+
+    def make() -> FleetStandings:
+        began = time.monotonic()
+        found = look_at_standings(ctx, cluster=cluster)
+        took, size = round(time.monotonic() - began, 3), len(found.nodes)
+        log.info("standings worked out", cluster=cluster, num_nodes=size, seconds=took)
         return found
+
+    return _of_now.find_or_make(
+        ctx.database, cluster, make, within_s=ctx.settings.standings_every_s
+    )
 
 
 def get_listed_standings(

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from triage.domain.patterns import compile_re
-from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.fleet.record.node_exposure import (
     NS_PER_DAY,
@@ -35,6 +34,7 @@ from triage.fleet.standings.parts import OfLeaves, find_outlying_leaves
 from triage.fleet.standings.places import KINDS, PlaceRate, map_outlying_places, rate_record_places
 from triage.fleet.standings.strikes import (
     NS_PER_HOUR,
+    WINDOW_DAYS,
     Excess,
     FaultHistory,
     Strikes,
@@ -83,41 +83,6 @@ _Measure = Callable[[Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class StandingOptions:
-    """What decides; times in days and hours.
-
-    A lemon needs, besides the test, ``lemon_strikes`` and a score of ``lemon_times``: what is sure
-    and small, or long ago, is no reason to replace a node. A watched node needs
-    ``watch_strikes``: one is noise in a fleet of any size. Strikes of one node within
-    ``episode_h`` of each other are one. A golden node was in runs for ``golden_days`` without
-    any blame, and passed a stress check in the last ``stress_days``.
-
-    Where the record shows that forecasts tell nodes apart, they decide instead: a lemon is
-    forecast to fail ``call_times`` as often as its peers, and ``call_share`` of the nodes are the
-    most. How faults fade is learned from the record.
-    """
-
-    window_days: float = 56.0
-    false_discovery_rate: float = 0.05
-    episode_h: float = 1.0
-    lemon_strikes: int = 3
-    lemon_times: float = 3.0
-    watch_strikes: int = 2
-    golden_days: float = 28.0
-    stress_days: float = 30.0
-    call_times: float = 2.0
-    call_share: float = 0.02
-
-    def __post_init__(self) -> None:
-        if not 0 < self.false_discovery_rate < 1:
-            raise UsageError("a false-discovery rate lies between 0 and 1; 0.05 is usual")
-        if not (self.call_times > 0 and 0 < self.call_share <= 1):
-            raise UsageError("call_times is above 0, and call_share lies between 0 and 1")
-        if self.window_days <= 0:
-            raise UsageError("a window is days, and more than none")
-
-
-@dataclass(frozen=True, slots=True)
 class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
@@ -153,25 +118,23 @@ class Measures:
     bounds: tuple[Floats, Floats]
 
 
-def measure_record(record: FleetRecord, options: StandingOptions) -> Measures:
+def measure_record(record: FleetRecord) -> Measures:
     """Everything that the grades of a record are made from."""
     num_nodes, until_ns = len(record.nodes), record.until_ns
-    from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
+    from_ns = max(record.since_ns, until_ns - int(WINDOW_DAYS * NS_PER_DAY))
     back_ns = max(record.since_ns, until_ns - int(_LOOK_BACK_DAYS * NS_PER_DAY))
     back_ns = min(back_ns, from_ns)
     every_strike = build_strikes(record)
     basis = _choose_basis(record)
     [days] = _measure_exposure(record, basis, (lambda at_ns: measure_days_since(at_ns, from_ns),))
     everything = every_strike.take(every_strike.at_ns >= back_ns)
-    leaves = find_outlying_leaves(record, everything, from_ns, days, options.false_discovery_rate)
+    leaves = find_outlying_leaves(record, everything, from_ns, days)
     of_leaf = np.isin(every_strike.row, everything.row[leaves.explained])
     history = build_history(record, every_strike.take(~of_leaf))
     special = map_special_nodes(record)
     ordinary = np.ones(num_nodes, dtype=bool)
     ordinary[list(special)] = False
-    strikes = merge_episodes(
-        everything.take(~leaves.explained), int(options.episode_h * NS_PER_HOUR)
-    )
+    strikes = merge_episodes(everything.take(~leaves.explained), NS_PER_HOUR)
     if basis == OUTAGES:
         strikes = _convert_outages_to_strikes(record, history, back_ns)
     now = strikes.at_ns >= from_ns
@@ -179,10 +142,8 @@ def measure_record(record: FleetRecord, options: StandingOptions) -> Measures:
     places = _find_places(record, history, ordinary)
     own, beside = map_outlying_places(record, places)
     of_rest = np.where(ordinary, days, 0.0)
-    excess = find_outliers(
-        blame, of_rest * beside, false_discovery_rate=options.false_discovery_rate
-    )
-    calls = _make_calls(history, ordinary, beside, basis, options)
+    excess = find_outliers(blame, of_rest * beside)
+    calls = _make_calls(history, ordinary, beside, basis)
     fading = USUAL if calls is None else calls.now.fading
     nothing = (np.zeros(0), np.zeros(0))
     age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
@@ -307,7 +268,6 @@ def _make_calls(
     ordinary: Flags,
     beside: Floats,
     basis: str | None,
-    options: StandingOptions,
 ) -> Calls | None:
     """The calls; None where the record is too short to forecast from.
 
@@ -315,5 +275,4 @@ def _make_calls(
     """
     if history.days < FIRST_DAYS or not len(history) or not ordinary.any():
         return None
-    rule = CallRule(times=options.call_times, share=options.call_share, bursts=basis != OUTAGES)
-    return decide_calls(history, ordinary, beside, rule)
+    return decide_calls(history, ordinary, beside, CallRule(bursts=basis != OUTAGES))

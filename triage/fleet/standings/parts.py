@@ -12,7 +12,7 @@ that has the part, a prior and no evidence: it changes no grade.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from triage.domain.counts import count
 from triage.domain.hardware import HardwareKind
 from triage.domain.standing import FleetStandings, Grade, PartKind, Prior, RepeatedPart
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
-from triage.fleet.record.moved_parts import HOUR_NS, MovedPart, MovedStay
+from triage.fleet.record.moved_parts import HOUR_NS, MovedPart, PlacedStay
 from triage.fleet.standings.strikes import Strikes, find_outliers, sum_by_member
 
 _NAMED_AGAIN: Final = 2
@@ -48,7 +48,7 @@ class OfLeaves:
 
 
 def find_outlying_leaves(
-    record: FleetRecord, strikes: Strikes, from_ns: int, days: Floats, false_discovery_rate: float
+    record: FleetRecord, strikes: Strikes, from_ns: int, days: Floats
 ) -> OfLeaves:
     """The leaves whose nodes are accused of link and network trouble more than the fleet's.
 
@@ -67,7 +67,7 @@ def find_outlying_leaves(
     placed = leaf_of >= 0
     blame = sum_by_member(leaf_of[placed], np.minimum(of_node, 1.0)[placed], len(names))
     exposure = sum_by_member(leaf_of[placed], days[placed], len(names))
-    excess = find_outliers(blame, exposure, false_discovery_rate=false_discovery_rate)
+    excess = find_outliers(blame, exposure)
     found: list[RepeatedPart] = []
     explained = nothing.explained.copy()
     for place in np.flatnonzero(excess.found).tolist():
@@ -133,22 +133,15 @@ _KIND_WORDS: Final = {HardwareKind.NIC: "NIC"}
 _NO_EVIDENCE: Final = " (a prior, no evidence)"
 
 
-class _NamedStay(NamedTuple):
-    """A stay, and in how many interruptions the part was named in it."""
-
-    stay: MovedStay
-    times: int
-
-
 def with_hardware(found: FleetStandings, record: FleetRecord) -> FleetStandings:
     """The standings with what is known of parts that moved."""
     sentences: dict[str, list[str]] = {}
     parts: list[RepeatedPart] = []
     named = _collect_part_times(record)
     for moved in record.moved:
-        stays = [_NamedStay(stay, _count_times(stay, moved, named)) for stay in moved.stays]
-        present = stays[-1].stay
-        elsewhere = [one for one in stays if one.times and one.stay.node != present.node]
+        stays = [stay._replace(times=_count_times(stay, named)) for stay in moved.stays]
+        present = stays[-1]
+        elsewhere = [one for one in stays if one.times and one.node != present.node]
         if elsewhere and present.gone_ns is None:
             text = _compose_sentence(moved, elsewhere, record)
             sentences.setdefault(record.nodes[present.node], []).append(text)
@@ -190,13 +183,11 @@ def _collect_part_times(record: FleetRecord) -> Mapping[tuple[int, str], list[in
     return found
 
 
-def _count_times(
-    stay: MovedStay, moved: MovedPart, named: Mapping[tuple[int, str], Sequence[int]]
-) -> int:
+def _count_times(stay: PlacedStay, named: Mapping[tuple[int, str], Sequence[int]]) -> int:
     """How often the part was named while it was there, as far as anybody saw."""
     if not stay.slot:
         return 0
-    word = f"{_KIND_WORDS.get(moved.part.kind, 'GPU')} {stay.slot}"
+    word = f"{_KIND_WORDS.get(stay.kind, 'GPU')} {stay.slot}"
     return sum(
         stay.first_ns - _BEFORE_NS <= at and (stay.gone_ns is None or at < stay.gone_ns)
         for at in named.get((stay.node, word), ())
@@ -204,41 +195,40 @@ def _count_times(
 
 
 def _compose_sentence(
-    moved: MovedPart, elsewhere: Sequence[_NamedStay], record: FleetRecord
+    moved: MovedPart, elsewhere: Sequence[PlacedStay], record: FleetRecord
 ) -> str:
     slot = moved.stays[-1].slot
     where = f" in slot {slot}" if slot else ""
     told = "; ".join(
         f"sat in {record.nodes[stay.node]} until {_format_day(stay.last_ns)}, and was named"
-        f" there in"
-        f" {count(times, 'interruption')}"
-        for stay, times in elsewhere[-_MOST_SENTENCES:]
+        f" there in {count(stay.times, 'interruption')}"
+        for stay in elsewhere[-_MOST_SENTENCES:]
     )
     return f"its {moved.part.words}{where} {told}"
 
 
 def _make_repeated_part(
-    moved: MovedPart, stays: Sequence[_NamedStay], record: FleetRecord
+    moved: MovedPart, stays: Sequence[PlacedStay], record: FleetRecord
 ) -> RepeatedPart:
     """The part among those that are named again and again, over all its nodes."""
     blamed = [one for one in stays if one.times]
     total = sum(one.times for one in blamed)
-    nodes = tuple(dict.fromkeys(record.nodes[one.stay.node] for one in blamed))
+    nodes = tuple(dict.fromkeys(record.nodes[one.node] for one in blamed))
     text = (
         f"{moved.part.words} is named in {total} interruptions:"
         f" {', '.join(_iterate_stays(stays, record))}"
     )
-    node = record.nodes[stays[-1].stay.node]
+    node = record.nodes[stays[-1].node]
     return RepeatedPart(PartKind.PART, moved.part.words, node, nodes, total, None, None, None, text)
 
 
-def _iterate_stays(stays: Sequence[_NamedStay], record: FleetRecord) -> Iterator[str]:
-    for stay, times in stays:
-        last = stay is stays[-1].stay
+def _iterate_stays(stays: Sequence[PlacedStay], record: FleetRecord) -> Iterator[str]:
+    for stay in stays:
+        last = stay is stays[-1]
         when = (
             f"since {_format_day(stay.first_ns)}" if last else f"until {_format_day(stay.last_ns)}"
         )
-        yield f"in {record.nodes[stay.node]} {when} ({times})"
+        yield f"in {record.nodes[stay.node]} {when} ({stay.times})"
 
 
 def with_sentences(prior: Prior | None, sentences: Sequence[str]) -> Prior | None:

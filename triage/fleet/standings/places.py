@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.statistics.estimate import NOTHING_SEEN, OUTSIDE, Estimate
 from triage.statistics.rates import adjust_p_values
@@ -24,6 +23,7 @@ _LEAST_MEMBERS: Final = 3
 _LEAST_EVENTS: Final = 5
 _FALSE_DISCOVERY_RATE: Final = 0.05
 _RATIO: Final = "times the rest"
+_UNIT: Final = "per 1,000 node-days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class PlaceRate:
     """How often one place fails: ``ratio`` to the rest of its kind, with its interval.
 
     ``found`` says that it stands out at the false-discovery rate over all places; ``p_value`` and
-    ``q_value`` are None where it could not be tested, and ``why_not`` says why. ``per`` units of
-    exposure are what ``unit`` words.
+    ``q_value`` are None where it could not be tested, and ``why_not`` says why. Exposure is in
+    node-days.
     """
 
     kind: str
@@ -42,8 +42,6 @@ class PlaceRate:
     exposure: float
     events_of_rest: int
     exposure_of_rest: float
-    unit: str
-    per: float
     ratio: Estimate
     p_value: float | None
     q_value: float | None = None
@@ -53,12 +51,12 @@ class PlaceRate:
     @property
     def rate(self) -> Estimate:
         """The rate of the place, with the exact Poisson interval."""
-        return plain_rate(self.events, self.exposure, unit=self.unit, per=self.per)
+        return plain_rate(self.events, self.exposure, unit=_UNIT, per=1e3)
 
     @property
     def rate_of_rest(self) -> Estimate:
         """The rate of all others of its kind."""
-        return plain_rate(self.events_of_rest, self.exposure_of_rest, unit=self.unit, per=self.per)
+        return plain_rate(self.events_of_rest, self.exposure_of_rest, unit=_UNIT, per=1e3)
 
 
 class _Side(NamedTuple):
@@ -92,23 +90,18 @@ def rate_record_places(
         named: Sequence[str | None] = getattr(record, kind)
         if named:
             labels[kind] = [name if ordinary[node] else None for node, name in enumerate(named)]
-    return place_rates(events, exposure, labels, unit="per 1,000 node-days", per=1000.0)
+    return place_rates(events, exposure, labels)
 
 
 def place_rates(
     events: Sequence[float] | Floats,
     exposure: Sequence[float] | Floats,
     places: Mapping[str, Sequence[str | None]],
-    *,
-    unit: str = "per 1,000 years",
-    per: float = 1000.0,
 ) -> tuple[PlaceRate, ...]:
     """One row per place of each kind, the surest first.
 
-    ``events`` and ``exposure`` have a value for each member (a node, a GPU), ``places`` a name for
-    each member under each kind, None where it is not known. ``per`` units of exposure are what
-    ``unit`` words. Kinds of one place are left out. Raises UsageError for columns of different
-    lengths, and for events or exposures that are below zero or no number.
+    ``events`` and ``exposure`` (days) have a value for each node, ``places`` a name for each node
+    under each kind, None where it is not known. Kinds of one place are left out.
 
     >>> cages = {"cage": list("aaaaabbbbb")}
     >>> rows = place_rates([9, 8, 7, 8, 9, 1, 0, 2, 1, 1], [10.0] * 10, cages)
@@ -116,27 +109,12 @@ def place_rates(
     ('a', 8.2, True)
     """
     counts, time = np.asarray(events, np.float64), np.asarray(exposure, np.float64)
-    if counts.shape != time.shape or any(len(one) != len(counts) for one in places.values()):
-        raise UsageError("events, exposure and places are columns of one length")
-    if not (np.isfinite(counts).all() and np.isfinite(time).all()):
-        raise UsageError("events and exposure are numbers")
-    if (counts < 0).any() or (time < 0).any():
-        raise UsageError("events and exposure are none below zero")
-    rows = [
-        row
-        for kind, names in places.items()
-        for row in _rate_kind(kind, names, counts, time, unit, per)
-    ]
+    rows = [row for kind, names in places.items() for row in _rate_kind(kind, names, counts, time)]
     return _with_discoveries(rows)
 
 
 def _rate_kind(
-    kind: str,
-    names: Sequence[str | None],
-    counts: Floats,
-    time: Floats,
-    unit: str,
-    per: float,
+    kind: str, names: Sequence[str | None], counts: Floats, time: Floats
 ) -> list[PlaceRate]:
     """The places of one kind, each against all others of it."""
     known = sorted({str(name) for name in names if name is not None})
@@ -158,7 +136,7 @@ def _rate_kind(
         ratio, p, why_not = _estimate_ratio(mine, others)
         row = PlaceRate(
             kind, name, round(mine.num), round(mine.events), mine.time, round(others.events),
-            others.time, unit, per, ratio, p, why_not=why_not,
+            others.time, ratio, p, why_not=why_not,
         )  # fmt: skip
         rows.append(row)
     return rows

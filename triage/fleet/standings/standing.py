@@ -17,9 +17,11 @@ import numpy as np
 from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.standings.measures import OUTAGES, Measures, StandingOptions, measure_record
+from triage.fleet.standings.forecast import CallRule
+from triage.fleet.standings.measures import OUTAGES, Measures, measure_record
 from triage.fleet.standings.parts import map_repeated_parts
 from triage.fleet.standings.places import PlaceRate, describe_place
+from triage.fleet.standings.strikes import FALSE_DISCOVERY_RATE, WINDOW_DAYS
 from triage.fleet.standings.words import (
     Ahead,
     Figures,
@@ -35,20 +37,26 @@ _MOST_PLACES: Final = 100
 _WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
 _AWAY_THROUGHOUT: Final = "it was out of service throughout: without exposure there is no standing"
 _CHANCE: Final = 0.05
+# A lemon needs these besides the test: what is sure and small, or long ago, is no reason to replace
+# a node.
+_LEMON_STRIKES: Final = 3
+_LEMON_TIMES: Final = 3.0
+# One is noise in a fleet of any size.
+_WATCH_STRIKES: Final = 2
+# In runs for so long without any blame, with a stress check passed that lately.
+_GOLDEN_DAYS: Final = 28.0
+_STRESS_DAYS: Final = 30.0
 _ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
 
 
-def fleet_standings(
-    record: FleetRecord, *, options: StandingOptions | None = None
-) -> FleetStandings:
+def fleet_standings(record: FleetRecord) -> FleetStandings:
     """The standings, and what they were held against.
 
     A node that no run names has no exposure: its grade is ``unknown``, and it says so.
     """
-    options = options or StandingOptions()
-    seen = measure_record(record, options)
+    seen = measure_record(record)
     parts = map_repeated_parts(record, seen.strikes) if seen.basis != OUTAGES else {}
-    rows = list(_iterate_standings(record, seen, options, parts))
+    rows = list(_iterate_standings(record, seen, parts))
     rows.sort(key=lambda row: _get_sort_key(row, seen))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
@@ -56,15 +64,10 @@ def fleet_standings(
         nodes=tuple(rows),
         parts=(*seen.leaves.parts, *found),
         fleet_rate=_PER * seen.excess.rate if seen.num_tested else None,
-        prior_shape=seen.fading.shape if seen.shrunk else None,
-        prior_days=seen.fading.shape / seen.excess.rate
-        if seen.shrunk and seen.num_tested
-        else None,
         num_tested=seen.num_tested,
-        window_days=options.window_days,
-        half_life_days=seen.fading.slow,
-        false_discovery_rate=options.false_discovery_rate,
-        notes=tuple(_iterate_notes(seen, options)),
+        window_days=WINDOW_DAYS,
+        false_discovery_rate=FALSE_DISCOVERY_RATE,
+        notes=tuple(_iterate_notes(seen)),
         basis=seen.basis,
         walked=seen.calls.walked if seen.calls is not None else None,
         places=tuple(place_of(row) for row in seen.places[:_MOST_PLACES]),
@@ -87,7 +90,7 @@ def _get_sort_key(row: Standing, seen: Measures) -> tuple[int, float, str]:
     return _ORDER.index(row.grade), -(decides or 0.0), row.node
 
 
-def _iterate_notes(seen: Measures, options: StandingOptions) -> Iterator[str]:
+def _iterate_notes(seen: Measures) -> Iterator[str]:
     """What is missing, what counts, and how calls of the past came out, in words."""
     if left_out := seen.num_left_out:
         yield (
@@ -104,7 +107,7 @@ def _iterate_notes(seen: Measures, options: StandingOptions) -> Iterator[str]:
         names = "" if seen.basis == OUTAGES else " names them"
         yield (
             f"{unknown} of {len(seen.days)} nodes without a standing: {why} of the last"
-            f" {options.window_days:g} days{names}"
+            f" {WINDOW_DAYS:g} days{names}"
         )
     if aside := len(seen.special):
         yield (
@@ -146,7 +149,6 @@ def _iterate_call_notes(seen: Measures) -> Iterator[str]:
 def _iterate_standings(
     record: FleetRecord,
     seen: Measures,
-    options: StandingOptions,
     parts: Mapping[int, tuple[RepeatedPart, ...]],
 ) -> Iterator[Standing]:
     """The standing of each node, in the order of the record."""
@@ -162,18 +164,16 @@ def _iterate_standings(
             continue
         words = Words(
             _PER * float(seen.rate[node]),
-            options.window_days,
-            options.false_discovery_rate,
             seen.signs.get(name, ()),
             parts.get(node, ()),
             seen.leaves.behind(record, node),
-            find_passed_stress_check(record, name, options.stress_days),
+            find_passed_stress_check(record, name, _STRESS_DAYS),
             _describe_base_rate(seen, node),
             seen.basis == OUTAGES,
             ahead,
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
-        grade = _choose_grade(figures, words.signs, seen.num_tested, options, ahead, clean=clean)
+        grade = _choose_grade(figures, words.signs, seen.num_tested, ahead, clean=clean)
         part = words.parts[0].name if words.parts else None
         reasons = list_grade_reasons(grade, figures, words)
         found = Standing(name, grade, reasons, *figures, part, leaf, rack)
@@ -229,7 +229,6 @@ def _choose_grade(
     figures: Figures,
     signs: Sequence[Sign],
     num_tested: int,
-    options: StandingOptions,
     ahead: Ahead | None = None,
     *,
     clean: bool,
@@ -238,16 +237,16 @@ def _choose_grade(
     decided = ahead is not None and ahead.decided
     if ahead is not None and ahead.called:
         return Grade.LEMON
-    found = figures.q_value <= options.false_discovery_rate
-    if found and figures.strikes >= options.lemon_strikes and figures.score >= options.lemon_times:
+    found = figures.q_value <= FALSE_DISCOVERY_RATE
+    if found and figures.strikes >= _LEMON_STRIKES and figures.score >= _LEMON_TIMES:
         return Grade.WATCH if decided else Grade.LEMON
-    if ahead is not None and decided and ahead.times >= options.call_times and figures.strikes:
+    if ahead is not None and decided and ahead.times >= CallRule().times and figures.strikes:
         return Grade.WATCH
     # Fewer than one node of this fleet would have come so far by chance.
     unlikely = figures.p_value * num_tested < 1.0
-    if figures.strikes >= options.watch_strikes and unlikely:
+    if figures.strikes >= _WATCH_STRIKES and unlikely:
         return Grade.WATCH
     if any(sign.grave for sign in signs) or len(signs) > 1:
         return Grade.WATCH
-    long = figures.exposure_days >= options.golden_days
+    long = figures.exposure_days >= _GOLDEN_DAYS
     return Grade.GOLDEN if clean and long else Grade.NORMAL

@@ -23,6 +23,10 @@ from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.statistics.rates import adjust_p_values
 
 NS_PER_HOUR: Final = 3_600 * 10**9
+WINDOW_DAYS: Final = 56.0
+"""What tests of a standing count."""
+FALSE_DISCOVERY_RATE: Final = 0.05
+"""Healthy members among those that are found, at most."""
 # What a switch or its cables can do to the nodes behind it.
 _OF_THE_FABRIC: Final = frozenset({Category.NETWORK, Category.NIC, Category.NCCL_TIMEOUT})
 
@@ -147,7 +151,7 @@ class Excess:
     found: Flags
 
 
-def find_outliers(blame: Floats, exposure: Floats, *, false_discovery_rate: float) -> Excess:
+def find_outliers(blame: Floats, exposure: Floats) -> Excess:
     """The members whose blame stands out.
 
     Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995) over all members with exposure. Their
@@ -156,18 +160,16 @@ def find_outliers(blame: Floats, exposure: Floats, *, false_discovery_rate: floa
     """
     tested = exposure > 0
     found = np.zeros(len(blame), dtype=bool)
-    excess = _test_members(blame, exposure, tested, found, false_discovery_rate)
+    excess = _test_members(blame, exposure, tested, found)
     for _ in range(_MAX_ROUNDS):
         if not (excess.found & ~found).any():
             break
         found = found | excess.found
-        excess = _test_members(blame, exposure, tested, found, false_discovery_rate)
+        excess = _test_members(blame, exposure, tested, found)
     return excess
 
 
-def _test_members(
-    blame: Floats, exposure: Floats, tested: Flags, without: Flags, level: float
-) -> Excess:
+def _test_members(blame: Floats, exposure: Floats, tested: Flags, without: Flags) -> Excess:
     """All members held against the rate of those not in ``without``."""
     rest = tested & ~without
     time = float(exposure[rest].sum()) or float(exposure[tested].sum())
@@ -177,7 +179,7 @@ def _test_members(
     p[tested] = compute_tail_chance(blame[tested], expected[tested])
     q = np.ones(len(blame))
     q[tested] = adjust_p_values(p[tested])
-    return Excess(rate, expected, p, q, tested & (q <= level))
+    return Excess(rate, expected, p, q, tested & (q <= FALSE_DISCOVERY_RATE))
 
 
 def compute_tail_chance(blame: Floats, expected: Floats) -> Floats:

@@ -12,6 +12,7 @@ from triage.domain.probation import Probation
 from triage.domain.standing import Grade, Prior, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord, Floats, NodeSignals
 from triage.fleet.record.node_exposure import NS_PER_DAY
+from triage.fleet.standings.strikes import FALSE_DISCOVERY_RATE, WINDOW_DAYS
 
 # Signs: what else speaks against a node besides interruptions.
 #
@@ -169,8 +170,6 @@ class Words:
     """
 
     rate: float
-    window_days: float
-    false_discovery_rate: float
     signs: tuple[Sign, ...] = ()
     parts: tuple[RepeatedPart, ...] = ()
     leaf: RepeatedPart | None = None
@@ -192,7 +191,7 @@ def list_grade_reasons(grade: Grade, one: Figures, words: Words) -> tuple[str, .
             f" (95 %: {one.rate_low:.3g} to {one.rate_high:.3g})"
         )
     if one.strikes > 1 and not (words.ahead is not None and words.ahead.decided):
-        reasons.append(_describe_chance(grade, one, words))
+        reasons.append(_describe_chance(grade, one))
     reasons += [part.text for part in words.parts]
     if words.leaf is not None:
         reasons.append(f"not held against it: {words.leaf.text}")
@@ -205,9 +204,7 @@ def list_grade_reasons(grade: Grade, one: Figures, words: Words) -> tuple[str, .
 def _describe_counts(one: Figures, words: Words) -> str:
     called = words.ahead is not None and words.ahead.called
     if called and not one.strikes and not words.outages:
-        return (
-            f"no suspect of the last {words.window_days:g} days: the forecast rests on its outages"
-        )
+        return f"no suspect of the last {WINDOW_DAYS:g} days: the forecast rests on its outages"
     times = count(one.strikes, "interruption")
     stood = f"a suspect in {times}" if one.strikes else "no suspect"
     share = f" (blame {one.blame:.2g})" if one.strikes else ""
@@ -218,7 +215,7 @@ def _describe_counts(one: Figures, words: Words) -> str:
         stood, share = out if one.strikes else "no unplanned outage", ""
     where = "in service" if words.outages else "in runs"
     return (
-        f"{stood} of the last {words.window_days:g} days{share}, where {one.expected:.2g} is"
+        f"{stood} of the last {WINDOW_DAYS:g} days{share}, where {one.expected:.2g} is"
         f" expected of {one.exposure_days:.1f} node-days {where} at {usual}"
     )
 
@@ -236,9 +233,9 @@ def _number(expected: float) -> str:
     return f"{expected:.1f}" if expected >= 1 else f"{expected:.2g}"
 
 
-def _describe_chance(grade: Grade, one: Figures, words: Words) -> str:
-    level = f"{words.false_discovery_rate:.0%}"
-    found = one.q_value <= words.false_discovery_rate
+def _describe_chance(grade: Grade, one: Figures) -> str:
+    level = f"{FALSE_DISCOVERY_RATE:.0%}"
+    found = one.q_value <= FALSE_DISCOVERY_RATE
     verdict = {
         Grade.LEMON: f"it stands out at a false-discovery rate of {level}",
         Grade.WATCH: "suspect, not proven",

@@ -25,7 +25,6 @@ MAX_HISTORY: Final = 20
 _SHORT: Final = 160
 # Thirty checks of sixteen GPUs, and the ports of a large switch.
 MOST_OF_NODE: Final = 1_000
-NODES_AT_ONCE: Final = 50
 # Of results of one moment the worse one is the newest; what was left out says nothing.
 _SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
 # [at, outcome, detail, category, whether somebody said when it ran], what was measured
@@ -82,7 +81,8 @@ def keep(
     now: datetime,
     key_id: str | None = None,
 ) -> KeptResults:
-    """Keep the results that name a node; one without a time ran ``now``, as far as is known.
+    """Keep the results that name a node, of some nodes at a time; one without a time ran ``now``,
+    as far as is known.
 
     ``key_id`` is the token that brings them.
     """
@@ -92,22 +92,7 @@ def keep(
             names = (result.node, result.check, result.part or "")
             node, check, part = map(normalize_stored_name, names)
             by_key.setdefault((node, check, part), []).append(_make_entry(result, now, key_id))
-    nodes = sorted({key[0] for key in by_key})
-    kept = KeptResults()
-    for start in range(0, len(nodes), NODES_AT_ONCE):
-        chunk = set(nodes[start : start + NODES_AT_ONCE])
-        mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in chunk}
-        kept = kept.plus(_store_nodes(session, cluster_id, mine, key_id))
-    return kept
-
-
-def _store_nodes(
-    session: Session,
-    cluster_id: int,
-    by_key: dict[tuple[str, str, str], list[Entry]],
-    key_id: str | None,
-) -> KeptResults:
-    """Store the results of some nodes."""
+    by_key = dict(sorted(by_key.items()))
     stored = _lock_rows(session, cluster_id, by_key)
     fresh = _with_room(session, cluster_id, [key for key in by_key if key not in stored])
     rows = [

@@ -3,14 +3,13 @@
 People say whole days, the last one included; times are in UTC. Without days it is the last 30.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
-from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
@@ -56,30 +55,12 @@ from triage.web.route import page_router
 PERIOD: Final = ("days", "from", "to", "cluster")
 PRESETS: Final = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year"))
 DAY: Final = timedelta(days=1)
-_FIRST_YEAR: Final = 2000
 
 
-def parse_day(text: Any) -> date:  # noqa: ANN401
-    """A day as ``2026-11-21``."""
-    try:
-        found = date.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError("give a day such as 2026-11-21") from error
-    if not _FIRST_YEAR <= found.year < _FIRST_YEAR + 200:
-        raise ValueError(f"give a day from the year {_FIRST_YEAR} on")
-    return found
-
-
-def _parse_few_days(text: Any) -> int:  # noqa: ANN401
-    """How many days back."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_DAYS):
-        raise ValueError(f"give a whole number of days from 1 to {MAX_DAYS:,.0f}")
-    return int(text)
-
-
-Days = Annotated[int | None, BeforeValidator(_parse_few_days), Query()]
-First = Annotated[date | None, BeforeValidator(parse_day), Query(alias="from")]
-Last = Annotated[date | None, BeforeValidator(parse_day), Query(alias="to")]
+_EARLIEST, _LATEST = date(2000, 1, 1), date(2199, 12, 31)
+Days = Annotated[int | None, Query(ge=1, le=MAX_DAYS)]
+First = Annotated[date | None, Query(alias="from", ge=_EARLIEST, le=_LATEST)]
+Last = Annotated[date | None, Query(alias="to", ge=_EARLIEST, le=_LATEST)]
 Cluster = ClusterName
 
 
@@ -128,7 +109,7 @@ class FleetDays:
 
 
 def parse_fleet_days(
-    days: int | None, first: date | None, last: date | None, cluster: str | None
+    days: Days = None, first: First = None, last: Last = None, cluster: Cluster = None
 ) -> FleetDays:
     """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
     if first is not None and last is not None and last < first:
@@ -142,43 +123,25 @@ def _make_midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 
-def list_shown_clusters(names: Sequence[str], asked: FleetDays) -> list[str]:
-    """The clusters to choose among; the one asked for among them, known or not."""
-    return sorted({*names, *([asked.cluster] if asked.cluster else [])})
-
-
+AskedDays = Annotated[FleetDays, Depends(parse_fleet_days)]
 router = page_router("/fleet", admit(Scope.READ))
 _ROWS: Final = 50
 _MAX_HOT: Final = 50
-_MOST_PAGES: Final = 10_000
 _KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
 _USUAL_REPAIR_DAYS: Final = 7.0
 
 
-def _page_number(text: Any) -> int:  # noqa: ANN401
-    """Which page of a list."""
-    if isinstance(text, int):
-        return text
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_PAGES):
-        raise ValueError(f"give a whole number from 1 to {_MOST_PAGES:,}")
-    return int(text)
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=10_000)]
 
 
 @router.get("", name="page_fleet", dependencies=[Depends(drop_blanks(*PERIOD))])
-def fleet(
-    request: Request,
-    days: Days = None,
-    first: First = None,
-    last: Last = None,
-    cluster: Cluster = None,
-) -> Response:
+def fleet(request: Request, asked: AskedDays) -> Response:
     """The answers in sentences, then what they rest on."""
-    asked = parse_fleet_days(days, first, last, cluster)
     found = look_at_fleet(
         get_state(request).context,
         since=asked.since(read_utc_now()),
         until=asked.until,
-        cluster=cluster,
+        cluster=asked.cluster,
     )
     report, standings = found.report.to_dict(), found.standings.to_dict()
     nothing = is_empty(report, standings)
@@ -205,7 +168,7 @@ def fleet_standings(
     request: Request,
     cluster: Cluster = None,
     standing: StandingName = None,
-    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
+    number: PageNumber = 1,
 ) -> Response:
     """How each node stands now, with its reasons; the worst first."""
     ctx = get_state(request).context
@@ -249,10 +212,7 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
 @router.get("/plan", name="page_fleet_plan", dependencies=[Depends(drop_blanks(*PERIOD, *_KNOBS))])
 def fleet_plans(
     request: Request,
-    days: Days = None,
-    first: First = None,
-    last: Last = None,
-    cluster: Cluster = None,
+    asked: AskedDays,
     gpus: Gpus = None,
     nodes: Nodes = None,
     cost_s: Cost = None,
@@ -261,7 +221,6 @@ def fleet_plans(
     confidence: Confidence = None,
 ) -> Response:
     """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
-    asked = parse_fleet_days(days, first, last, cluster)
     knobs = dict(
         zip(_KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True)
     )
@@ -269,7 +228,7 @@ def fleet_plans(
         get_state(request).context,
         since=asked.since(read_utc_now()),
         until=asked.until,
-        cluster=cluster,
+        cluster=asked.cluster,
         options=_plan_options(gpus, cost_s, restart_s, repair_days),
     )
     each = found.exposure.gpus_per_node
@@ -307,7 +266,7 @@ def fleet_checks(
     cluster: Cluster = None,
     node: Annotated[Name | None, Query()] = None,
     state: Annotated[str | None, check_choice(*STATES), Query()] = None,
-    number: Annotated[int, BeforeValidator(_page_number), Query(alias="page")] = 1,
+    number: PageNumber = 1,
 ) -> Response:
     """Checks that fail or are due; all others by their state."""
     now = read_utc_now()
@@ -350,7 +309,8 @@ def _collect_head(
     return {
         "asked": asked,
         "to_begin": TO_BEGIN,
-        "clusters": list_shown_clusters(names, asked),
+        # The one asked for is among them, known or not.
+        "clusters": sorted({*names, *filter(None, [asked.cluster])}),
         "presets": [(number, word, urlencode(asked.ago(number))) for number, word in PRESETS],
         "period": None if report is None else format_period(report),
         "query": urlencode(asked.query()),

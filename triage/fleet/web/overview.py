@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request
@@ -22,11 +22,11 @@ from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.store.record import map_cluster_keys
 from triage.fleet.web.fleet import Cluster
+from triage.services.context import ShownActs
 from triage.store.incidents import incidents, revisions
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
-from triage.web.mount import Acts, ListActs
 from triage.web.pages import page
 from triage.web.requests import drop_blanks
 from triage.web.route import page_router
@@ -48,7 +48,7 @@ class _Board:
     probation: Sequence[Any]
     checks: Sequence[CheckRow]
     num_checks: int
-    acts: Acts
+    acts: ShownActs
     queue: dict[str, int] | None
 
     @property
@@ -86,6 +86,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
         opened = open_incidents(session, now, cluster)
         first = revisions.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
         queue = None if get_caller(request).cluster else _count_queue(session)
+        acts = ctx.acting.list_shown(session, ctx.settings, cluster)
     standings = get_kept_standings(ctx, cluster)
     checks = get_kept_open_checks(ctx, cluster)
     return _Board(
@@ -94,7 +95,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
         [row.probation for row in standings.nodes if row.probation is not None][:_ROWS],
         checks[:_ROWS],
         len(checks),
-        cast("ListActs", request.app.state.list_acts)(ctx, cluster),
+        acts,
         queue,
     )
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from triage.domain.category import HARDWARE
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
@@ -28,8 +29,9 @@ from triage.parsers.logs.layout import Layout, detect_layout, find_node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
-from triage.parsers.logs.rows import add_last_line, merge_rows, read_line
+from triage.parsers.logs.rows import add_last_line, make_row, merge_rows, read_line
 from triage.parsers.logs.source import LogStream
+from triage.reader.read import LineReaderModel, load_reader, make_match
 
 # Of a group's last line only the time is read.
 _LAST_BYTES: Final = 1024
@@ -43,6 +45,8 @@ _ERROR_WORDS: Final = compile_re(
     r"|(?<!\b0 )(?<!\bno )(?:failed|died)|killed|cannot continue|giving up)\b"
     r"(?!\W{0,3}(?:0|none)\b)"
 )
+# Tells the keys of a reader's groups from those of the scan.
+_UNFAMILIAR: Final = 0x5E0D
 # A ring of dmesg; what prints times since the line before is never larger than a few of it.
 _MAX_RELATIVE: Final = 64 << 20
 
@@ -69,6 +73,11 @@ class LogBounds:
     """Groups of one shape that only tell who is where, or that a job moves."""
     ranked_noise: int = 20_000
     """The same where each rank prints its own."""
+    unsure: int = 32
+    """Shapes of lines that are kept though neither a signature nor the reader can place them."""
+    unfamiliar: int = 1_000
+    """Shapes of lines that no signature knows, the last ones, which a trained reader is asked
+    for."""
     counted: int = 8 << 20
     """A log is counted by templates up to this size: what is larger is a flood, and the
     answer has to wait for it."""
@@ -98,10 +107,12 @@ class Group:
 class LineReader:
     """Reads streams as lines of logs; one set of buffers per thread.
 
-    ``templates`` counts every line under its template as well.
+    ``templates`` counts every line under its template as well, and asks the trained reader for
+    those that no signature knows.
     """
 
     def __init__(self, catalogue: Catalogue, bounds: LogBounds, templates: bool) -> None:
+        self.model = load_reader() if templates else None
         self.catalogue = catalogue
         self.bounds = bounds
         self.templates = templates
@@ -124,6 +135,7 @@ class LogReader:
         self.catalogue = reader.catalogue
         self.bounds = reader.bounds
         self.templates = reader.templates
+        self.reader = reader.model
         self.stream = stream
         self.tables = tables
         self.buffer = buffer
@@ -299,13 +311,21 @@ class LogReader:
         payload = envelope.text[:4096].encode("utf-8", "replace")
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
-            rows = [self.echo(row) for row in rows]
+            rows = [self.doubt(self.echo(row), envelope) for row in rows]
         return Group(rows, key, 1, line, line, envelope.node)
 
     def echo(self, row: Evidence) -> Evidence:
         """What only a kernel may say, said by something else."""
         if row.signature in self.catalogue.kernel_only and not row.weak:
             return replace(row, weak=True)
+        return row
+
+    def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
+        """A process's words of a failed part as weak where the reader takes them for talk."""
+        reports = row.role is EvidenceRole.ROOT and row.category in HARDWARE and not row.weak
+        if reports and self.reader is not None:
+            (said,) = self.reader.read([_join_program(envelope)])
+            return replace(row, weak=True) if said.is_harmless else row
         return row
 
     def lines_behind(self, end: int) -> Iterator[Envelope]:
@@ -359,6 +379,8 @@ class LogReader:
         file.system = self.layout.system
         file.job_id = self.layout.job_id if kind is LogKind.JOB else ""
         file.last_stamp = self.last_stamp
+        if self.templates and self.reader is not None:
+            self.take_unfamiliar(self.reader)
         if not self.layout.kernel:
             file.progress = self.progress.result()
         if file.progress is not None and file.progress.steps:
@@ -413,12 +435,49 @@ class LogReader:
 
     def masks(self) -> list[Mask]:
         """(text, lines, first, last) of every template mask."""
-        count = int(self.tables.state[scan.TEMPLATES])
         arena = self.tables.arena
         return [
             (arena[begin:end].tobytes(), lines, first, last)
-            for _, lines, first, last, begin, end in self.tables.masks[:count].tolist()
+            for _, lines, first, last, begin, end, *_ in self.list_masks()
         ]
+
+    def list_masks(self) -> list[list[int]]:
+        """The columns of every template mask."""
+        count = int(self.tables.state[scan.TEMPLATES])
+        found: list[list[int]] = self.tables.masks[:count].tolist()
+        return found
+
+    def take_unfamiliar(self, model: LineReaderModel) -> None:
+        """What a trained reader takes the lines for that no signature knows."""
+        known = {group.first_line for group in self.groups.values() if group is not None}
+        known |= self.harmless
+        unknown = [row for row in self.list_masks() if row[2] not in known]
+        unknown.sort(key=lambda row: -row[3])
+        unknown = sorted(unknown[: self.bounds.unfamiliar], key=lambda row: row[2])
+        envelopes = [self.read_envelope_at(row[6], row[7]) for row in unknown]
+        texts = [_join_program(one) for one in envelopes]
+        num_unsure = 0
+        for row, envelope, text, said in zip(
+            unknown, envelopes, texts, model.read(texts), strict=True
+        ):
+            if said.category is None and not (said.is_unsure and num_unsure < self.bounds.unsure):
+                continue
+            num_unsure += said.is_unsure
+            key, count, first, last, _, _, _, _, start, end = row
+            found = make_row(make_match(text, said), envelope, self.stream.artifact, first)
+            group = Group([found], key, count, first, last, envelope.node)
+            group.last_raw = bytes(self.buffer[start : min(end, start + _LAST_BYTES)])
+            self.groups[key ^ _UNFAMILIAR] = group
+
+    def read_envelope_at(self, start: int, end: int) -> Envelope:
+        """The line at a place of the buffer."""
+        text = clean(bytes(self.buffer[start : min(end, start + _LAST_BYTES)]))
+        return read_envelope(text, label=self.layout.label)
+
+
+def _join_program(envelope: Envelope) -> str:
+    """What the reader sees of a line: the program that prints it, and its words."""
+    return f"{envelope.program or ''} {envelope.text}".strip()
 
 
 _LINE_ENDS: Final = compile_re(rb"[\r\n]+")

@@ -68,7 +68,7 @@ def read_line(
             inner = envelope if index == 0 else _nest_envelope(envelope, part)
             match = catalogue.match(inner.text if index else part, parts[index + 1 :])
             if match is not None:
-                rows.append(_make_row(match, inner, artifact, line))
+                rows.append(make_row(match, inner, artifact, line))
         if rows:
             return envelope, rows
     # A progress bar has no line end of its own: what it says stands before what follows it.
@@ -79,11 +79,11 @@ def read_line(
         match = _attach_bar(match, bar, following) if "%|" in bar else match
         rows.append(
             _weigh_by_program(
-                _make_row(match, envelope, artifact, line), match, envelope, system=system
+                make_row(match, envelope, artifact, line), match, envelope, system=system
             )
         )
     if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
-        rows.append(_make_row(behind, envelope, artifact, line))
+        rows.append(make_row(behind, envelope, artifact, line))
     return envelope, rows
 
 
@@ -163,7 +163,7 @@ class _FirstOf(Sequence[str]):
         return iter(self.following.upto(self.most))
 
 
-def _make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
+def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
     """The row that a match in a line is; ``node`` is set where the line itself blames one."""
     signature, reading = match.signature, match.reading
     named = {name: value for name, value in match.found.groupdict().items() if value is not None}

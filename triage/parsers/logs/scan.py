@@ -77,7 +77,12 @@ _MASK_FIRST: Final = 2
 _MASK_LAST: Final = 3
 _MASK_BEGIN: Final = 4
 _MASK_END: Final = 5
-_MASK_COLUMNS: Final = 6
+# Where its first and last line stand in the buffer.
+_MASK_FIRST_START: Final = 6
+_MASK_FIRST_END: Final = 7
+_MASK_LAST_START: Final = 8
+_MASK_LAST_END: Final = 9
+_MASK_COLUMNS: Final = 10
 
 DONE: Final = 0
 FULL: Final = 1
@@ -338,5 +343,9 @@ def _count_mask(
         masks[index, _MASK_FIRST] = at
         masks[index, _MASK_BEGIN] = used
         masks[index, _MASK_END] = used + length
+        masks[index, _MASK_FIRST_START] = start
+        masks[index, _MASK_FIRST_END] = stop
     masks[index, _MASK_COUNT] += 1
     masks[index, _MASK_LAST] = at
+    masks[index, _MASK_LAST_START] = start
+    masks[index, _MASK_LAST_END] = stop

@@ -259,7 +259,7 @@ def _format_collective(collective: CollectiveAtFrontier) -> str:
 def _format_coverage(coverage: Coverage, width: int) -> list[Line]:
     lines = [Line("Coverage", BOLD)]
     for what, how_much in list_coverage_facts(coverage, max_chars=_MAX_LIST_CHARS):
-        lines += format_item(f"{what}: {how_much}", width)
+        lines += format_item(f"{what}: {clean(how_much)}", width)
     lines += _format_refused("partial", coverage.partial, width)
     lines += _format_refused("unreadable", coverage.unreadable, width)
     for note in coverage.notes[:_MAX_NOTES]:

@@ -53,9 +53,13 @@ def list_coverage_facts(coverage: Coverage, *, max_chars: int) -> Iterator[tuple
     if coverage.lines_read:
         missed = f"{coverage.lines_not_understood:,} not understood"
         yield "log lines read", f"{coverage.lines_read:,}, {missed}"
+    for one in coverage.unread_examples[:_MAX_UNREAD]:
+        place = one.artifact if one.line is None else f"{one.artifact}:{one.line}"
+        yield "nobody can place", f"{one.text[:_MAX_CHARS]} [{place}]"
 
 
 _MAX_CHARS = 120
+_MAX_UNREAD = 3
 _WORDS = {
     RestartDecision.RESTART: "restart",
     RestartDecision.RESTART_WITHOUT: "restart without",

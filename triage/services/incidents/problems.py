@@ -2,7 +2,7 @@
 are grouped anew. What a person merges or splits stays so.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ def place_incident(
     """
     fingerprint = make_fingerprint(report)
     cluster_id = jobs.find_cluster(session, incident_id)
-    problems.hold_cluster(session, cluster_id)
+    jobs.hold_cluster(session, cluster_id)
     problem_id = None
     if fingerprint is not None:
         known = problems.list_occurrences(
@@ -50,10 +50,9 @@ def place_incident(
         )
         others = [one for one in known if one.incident_id != incident_id and one.problem]
         problem_id = find_nearest(fingerprint, others)
-        own = problems.find_problem(session, incident_id)
-        if problem_id is None and own and problems.count_incidents(session, own) == 1:
-            problem_id = own
-        problem_id = problem_id or make_id("prb", now)
+        own = problems.map_problems(session, [incident_id]).get(incident_id)
+        alone = own.id if own is not None and own.count == 1 else make_id("prb", now)
+        problem_id = problem_id or alone
     problems.put(session, incident_id, cluster_id, fingerprint, problem_id)
     enqueue_by(session, PROBLEMS, now + _SOON, now)
 
@@ -93,29 +92,23 @@ def group_anew(ctx: Context, now: datetime) -> bool:
     with ctx.database.reading() as session:
         known = problems.list_occurrences(session, since)
     found = group_incidents(known)
-    before = {one.incident_id: problems.OccurrenceState(one.problem, one.by_hand) for one in known}
+    before = {one.incident_id: one.problem for one in known}
     with ctx.database.writing() as session:
         for cluster_id in sorted({one.cluster for one in known}):
-            problems.hold_cluster(session, cluster_id)
-        if problems.map_states(session, since) != before:
+            jobs.hold_cluster(session, cluster_id)
+        if problems.list_occurrences(session, since) != known:
             return False
         num_moved = 0
         for group in found:
             problem_id = group.id or make_id("prb", now)
-            moved = [one for one in group.incident_ids if before[one].problem_id != problem_id]
+            moved = [one for one in group.incident_ids if before[one] != problem_id]
             problems.assign(session, problem_id, moved)
             num_moved += len(moved)
     log.info("problems kept", problems=len(found), incidents=len(known), moved=num_moved)
     return True
 
 
-Kept = Callable[[Session, RecurringProblem], None]
-"""Called in the same transaction with the problem as it is then."""
-
-
-def merge_problems(
-    ctx: Context, problem_id: str, other_id: str, actor: str, also: Kept
-) -> RecurringProblem:
+def merge_problems(ctx: Context, problem_id: str, other_id: str, actor: str) -> RecurringProblem:
     """Make two problems one, for good: all incidents of the other are of this one.
 
     Raises :class:`NotFound`, :class:`Conflict` where they are of two clusters, and
@@ -132,20 +125,14 @@ def merge_problems(
         one, other = (_hold_problem(session, name) for name in (problem_id, other_id))
         if one.cluster != other.cluster:
             raise Conflict("the problems are of two clusters", hint="merge those of one cluster")
-        both = [
-            incident_id
-            for name in (problem_id, other_id)
-            for incident_id in problems.list_incident_ids(session, name)
-        ]
+        both = problems.list_incident_ids(session, problem_id, other_id)
         problems.assign(session, problem_id, both, by_hand=True)
         audit.note(session, actor, "problem.merge", problem_id, now, {"other": other_id})
-        merged = find_problem(session, problem_id)
-        also(session, merged)
-    return merged
+        return find_problem(session, problem_id)
 
 
 def split_problem(
-    ctx: Context, problem_id: str, incident_ids: Collection[str], actor: str, also: Kept
+    ctx: Context, problem_id: str, incident_ids: Collection[str], actor: str
 ) -> RecurringProblem:
     """Make a problem of its own of some incidents of one, for good; the new one.
 
@@ -167,9 +154,7 @@ def split_problem(
         problems.assign(session, problem_id, members - parted, by_hand=True)
         problems.assign(session, new_id, parted, by_hand=True)
         audit.note(session, actor, "problem.split", problem_id, now, {"new": new_id})
-        made = find_problem(session, new_id)
-        also(session, made)
-    return made
+        return find_problem(session, new_id)
 
 
 def find_problem(session: Session, problem_id: str) -> RecurringProblem:
@@ -183,5 +168,5 @@ def find_problem(session: Session, problem_id: str) -> RecurringProblem:
 def _hold_problem(session: Session, problem_id: str) -> RecurringProblem:
     """The problem of this id, to which nobody else adds incidents until the session ends."""
     cluster = find_problem(session, problem_id).cluster
-    problems.hold_cluster(session, jobs.cluster_key(session, cluster or ""))
+    jobs.hold_cluster(session, jobs.cluster_key(session, cluster or ""))
     return find_problem(session, problem_id)

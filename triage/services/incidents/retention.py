@@ -1,13 +1,13 @@
 """Old incidents are removed; before them, the raw bytes of their files."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import structlog
 
 from triage.clock import read_utc_now
-from triage.errors import Conflict, Unprocessable
+from triage.errors import Conflict
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, announce
 from triage.services.retention.sweep import Swept, sweep
@@ -15,7 +15,6 @@ from triage.store import node_notices
 from triage.store.access import audit, idempotency
 from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
-from triage.store.incidents.retention import own_periods, set_periods
 from triage.store.messages import deliveries
 
 log = structlog.get_logger(__name__)
@@ -34,10 +33,6 @@ class Pruned:
     """What became of blobs that no row refers to; None where nothing was removed."""
 
 
-def _subtract_days(now: datetime, days: float) -> datetime:
-    return now - timedelta(days=days)
-
-
 def believe_clock(ctx: Context) -> None:
     """Raises :class:`Conflict` where the time has jumped: then nothing is deleted by age."""
     with ctx.database.writing() as session:
@@ -54,8 +49,7 @@ def prune(
     dry_run: bool = False,
     actor: str = "local",
 ) -> Pruned:
-    """Remove settled incidents older than that, and blobs older than that; a cluster that has
-    days of its own goes by those.
+    """Remove settled incidents older than that, and blobs older than that.
 
     Digests, evidence and answers of an incident stay as long as it does. An incident that
     a person has resolved stays too: it is a label.
@@ -65,18 +59,11 @@ def prune(
     now = read_utc_now()
     if not dry_run and (owner := announce(ctx)).strangers:
         raise Conflict(owner.words, hint=ADOPT)
-    incidents_before = _subtract_days(now, older_than_days)
-    blobs_before = _subtract_days(now, blobs_older_than_days)
+    incidents_before = now - timedelta(days=older_than_days)
+    blobs_before = now - timedelta(days=blobs_older_than_days)
     with ctx.database.reading() as session:
-        periods = own_periods(session)
-        own = {it.cluster_id: _subtract_days(now, it.keep_days) for it in periods if it.keep_days}
-        own_blobs = {
-            it.cluster_id: _subtract_days(now, it.keep_blobs_days)
-            for it in periods
-            if it.keep_blobs_days
-        }
-        old = retention.list_old_incidents(session, incidents_before, own)
-        uploads = retention.list_old_uploads(session, blobs_before, of=old, own=own_blobs)
+        old = retention.list_old_incidents(session, incidents_before)
+        uploads = retention.list_old_uploads(session, blobs_before, incidents_before)
     found = Pruned(len(old), len(uploads), sum(one.stored_bytes for one in uploads))
     if dry_run:
         return found
@@ -91,7 +78,7 @@ def prune(
             audit.note(session, actor, "prune", "incidents", now, detail)
     with ctx.database.writing() as session:
         idempotency.prune(session, now)
-        node_notices.prune(session, _subtract_days(now, ctx.settings.keep_events_days))
+        node_notices.prune(session, now - timedelta(days=ctx.settings.keep_events_days))
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     swept = sweep(ctx, now)
@@ -102,22 +89,3 @@ def prune(
         stored_bytes=found.stored_bytes,
     )
     return replace(found, swept=swept)
-
-
-def keep_for(
-    ctx: Context, cluster: str, days: float | None, blobs_days: float | None, actor: str
-) -> None:
-    """Keep incidents and raw bytes of a cluster for so many days; None: as the settings say.
-
-    Raises :class:`Unprocessable` for a name that is none, and for days that are not above 0.
-    """
-    if not cluster.strip() or any(one is not None and not one > 0 for one in (days, blobs_days)):
-        raise Unprocessable(
-            "a cluster has a name, and is kept for more than 0 days",
-            hint="leave an option out to go by the settings",
-        )
-    now = read_utc_now()
-    with ctx.database.writing() as session:
-        set_periods(session, cluster, days, blobs_days)
-        detail = {"keep_days": days, "keep_blobs_days": blobs_days}
-        audit.note(session, actor, "retention.set", cluster, now, detail)

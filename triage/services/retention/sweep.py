@@ -1,6 +1,6 @@
 """Blobs without rows: their request was answered with an error, or their rows are gone.
 
-A round marks what no row refers to and deletes what seven rounds over a week have found so.
+A round marks what no row refers to and deletes what was marked a week ago.
 It stops where more would go than a fault of ours explains: then a person decides.
 """
 
@@ -70,7 +70,7 @@ def sweep(ctx: Context, now: datetime, *, any_number: bool = False) -> Swept:
 
 
 def count_due_blobs(ctx: Context, now: datetime) -> int:
-    """How many blobs a week of rounds has found without a row."""
+    """How many blobs were found without a row a week ago."""
     with ctx.database.reading() as session:
         return len(unreferenced.list_due(session, now))
 

@@ -8,6 +8,7 @@ fleets the best of one short record was the luckiest, and foretold the time afte
 ``clusters`` did (docs/spares.md has the table).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
@@ -23,6 +24,7 @@ from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.next_period import Drift, compute_ratio_bounds, judge_drift
 from triage.statistics.rates import count_bounds
 
+_CONFIDENCE: Final = 0.99
 # ``drifting`` has to lose less than this share of what ``clusters`` loses.
 _FAR_BETTER: Final = 0.5
 # A record that is worth fewer independent looks than this foretells nothing.
@@ -43,20 +45,12 @@ _FEWEST_CLUSTERS: Final = 10
 """Clusters of outages without which nothing is foretold."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut(WireForm):
-    """``covered``: share of the held-out time in which the spares sufficed;
-    ``loss``: pinball.
-    """
-
-    method: str
-    covered: float
-    loss: float
-    stretches: int
+HeldOut = Mapping[str, tuple[float, float]]
+"""By method: the share of held-out time in which the spares sufficed, and the pinball loss."""
 
 
-def evaluate_held_out(outages: Away, confidence: float) -> tuple[HeldOut, ...]:
-    """One row per method; empty where no stretch has enough before it."""
+def evaluate_held_out(outages: Away, confidence: float) -> HeldOut:
+    """How each method did, on average; empty where no stretch has enough before it."""
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
     for begin, end in zip(_CUTS, (*_CUTS[1:], 1.0), strict=True):
         before = outages.start < begin * outages.days
@@ -73,12 +67,8 @@ def evaluate_held_out(outages: Away, confidence: float) -> tuple[HeldOut, ...]:
             rows[name].append(
                 (after.covered(spares), compute_pinball_loss(after, spares, confidence))
             )
-    return tuple(
-        HeldOut(name, float(figures[0]), float(figures[1]), len(pairs))
-        for name, pairs in rows.items()
-        if pairs
-        for figures in (np.mean(pairs, axis=0),)
-    )
+    means = {name: np.mean(pairs, axis=0) for name, pairs in rows.items() if pairs}
+    return {name: (float(mean[0]), float(mean[1])) for name, mean in means.items()}
 
 
 def compute_pinball_loss(outages: Away, spares: int, confidence: float) -> float:
@@ -146,25 +136,22 @@ def forecast_spares(
     outages: Away,
     num_nodes: int,
     *,
-    confidence: float = 0.99,
     begun: Flags | None = None,
-    open_end: Flags | None = None,
     walk: bool = True,
 ) -> SparesForecast:
     """Spares for the nodes that the record is of.
 
-    ``begun`` and ``open_end`` are parallel to the outages: whether each began within the record,
-    and whether it had not ended with it. Without ``walk`` nothing is held out, and other methods
-    than that of the forecast are left out.
+    ``begun`` is parallel to the outages: whether each began within the record. Without ``walk``
+    nothing is held out, and other methods than that of the forecast are left out.
     """
-    lasting = outages.end >= outages.days if open_end is None else open_end
+    confidence, lasting = _CONFIDENCE, outages.end >= outages.days
     clusters = cluster_ids(outages)
     arrived = outages.start > 0 if begun is None else begun
     number = len(np.unique(clusters[arrived]))
     began = outages.start[arrived]
     trend = judge_drift(began, outages.days)
     whole = _with_whole_lengths(outages, begun, lasting)
-    tried = evaluate_held_out(outages, confidence) if walk else ()
+    tried: HeldOut = evaluate_held_out(outages, confidence) if walk else {}
     method = _choose_method(tried)
     laws = fit_laws(outages, whole) if walk else fit_laws(outages, whole, (method,))
     law, later = laws[method], None
@@ -202,10 +189,9 @@ def forecast_spares(
     )
 
 
-def _choose_method(tried: tuple[HeldOut, ...]) -> str:
+def _choose_method(tried: HeldOut) -> str:
     """The method that the forecast is of."""
-    lost = {one.method: one.loss for one in tried}
-    better = lost and lost["drifting"] < _FAR_BETTER * lost["clusters"]
+    better = tried and tried["drifting"][1] < _FAR_BETTER * tried["clusters"][1]
     return "drifting" if better else "clusters"
 
 
@@ -302,9 +288,9 @@ def _describe_drift(
     )
 
 
-def _describe_doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]:
+def _describe_doubts(tried: HeldOut, method: str) -> tuple[str, ...]:
     """How badly the method foretold this very record, where it did."""
-    covered = next((one.covered for one in tried if one.method == method), 1.0)
+    covered, _ = tried.get(method, (1.0, 0.0))
     if covered >= _HOLDS:
         return ()
     return (
@@ -314,16 +300,10 @@ def _describe_doubts(tried: tuple[HeldOut, ...], method: str) -> tuple[str, ...]
 
 
 def _forecast_by_method(
-    laws: dict[str, Law], confidence: float, tried: tuple[HeldOut, ...], num_nodes: int
+    laws: dict[str, Law], confidence: float, tried: HeldOut, num_nodes: int
 ) -> tuple[SparesAt, ...]:
     """Every method's answer on the whole record, side by side."""
-    rows = {one.method: one for one in tried}
     return tuple(
-        SparesAt(
-            name,
-            min(law.quantile(confidence), num_nodes),
-            rows[name].covered if name in rows else None,
-            rows[name].loss if name in rows else None,
-        )
+        SparesAt(name, min(law.quantile(confidence), num_nodes), *tried.get(name, (None, None)))
         for name, law in laws.items()
     )

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from triage.domain.arrays import F64
-from triage.errors import UsageError
 
 # Pieces of the record over which the number away is averaged, for its correlation in time.
 _MOST_PIECES = 1024
@@ -85,18 +84,9 @@ class Away:
 
 
 def cut_outages(start_day: F64, end_day: F64, days: float) -> Away:
-    """Outages as an :class:`Away`, cut to the record; those outside it are left out.
-
-    Raises UsageError for a record without length, for times that are none, and for an end
-    before its start.
-    """
-    start, end = np.asarray(start_day, np.float64), np.asarray(end_day, np.float64)
-    if not 0 < days < np.inf or start.shape != end.shape:
-        raise UsageError("nodes away need a record of some days, and an end for each start")
-    if not np.isfinite(start).all() or np.isnan(end).any() or (end < start).any():
-        raise UsageError("an outage has a start, and an end that is not before it")
-    within = (start < days) & (end > 0)
-    start, end = np.clip(start[within], 0.0, days), np.clip(end[within], 0.0, days)
+    """Outages as an :class:`Away`, cut to the record; those outside it are left out."""
+    within = (start_day < days) & (end_day > 0)
+    start, end = np.clip(start_day[within], 0.0, days), np.clip(end_day[within], 0.0, days)
     order = np.argsort(start, kind="stable")
     return Away(start[order], end[order], float(days))
 

@@ -1,36 +1,28 @@
 """Recurring problems: which incidents belong to which, and what is known of each.
 
-An incident is put to a problem by one session at a time for each cluster: it holds the row of the
-cluster, behind that of the incident where it holds both.
+An incident is put to a problem by one session at a time for each cluster, which holds the cluster,
+behind the incident where it holds both.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, func, or_, select, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from models import Cluster, Incident, Job, Occurrence, Resolution, Suspect
+from models import Cluster, Incident, Occurrence, Resolution, Suspect
 from triage.analysis import problems
 from triage.analysis.fingerprint import VERSION, Fingerprint, Stratum
 from triage.domain.recurrence import (
     NodeCount,
-    ProblemIncident,
     ProblemOfIncident,
     RecurringProblem,
     ResolutionCount,
 )
-from triage.store.database.upsert import lock_rows
 
-Counted = TypeVar("Counted", NodeCount, ResolutionCount)
 _MOST_LISTED: Final = 20
-
-
-def hold_cluster(session: Session, cluster_id: int) -> None:
-    """From now on nobody else puts incidents of the cluster to problems, until the session ends."""
-    lock_rows(session, select(Cluster).where(Cluster.id == cluster_id)).one_or_none()
 
 
 def list_unplaced(session: Session, since: datetime, limit: int) -> list[str]:
@@ -76,21 +68,9 @@ def list_occurrences(
             by_hand,
         )
         for incident_id, cluster, of, features, problem, by_hand in session.execute(
-            query.with_only_columns(*columns)
+            query.with_only_columns(*columns).order_by(Occurrence.incident_id)
         )
     ]
-
-
-def find_problem(session: Session, incident_id: str) -> str | None:
-    """The problem that an incident is of by now."""
-    query = select(Occurrence.problem_id).where(Occurrence.incident_id == incident_id)
-    return session.scalar(query)
-
-
-def count_incidents(session: Session, problem_id: str) -> int:
-    """How many incidents a problem has."""
-    query = select(func.count()).where(Occurrence.problem_id == problem_id)
-    return session.scalar(query) or 0
 
 
 def put(
@@ -135,31 +115,10 @@ def assign(
         session.execute(update(Occurrence).where(these).values(**values))
 
 
-def list_incident_ids(session: Session, problem_id: str) -> list[str]:
-    """The incidents of a problem, the newest first."""
-    rows = session.scalars(
-        select(Occurrence.incident_id)
-        .where(Occurrence.problem_id == problem_id)
-        .order_by(Occurrence.at.desc(), Occurrence.incident_id.desc())
-    )
-    return list(rows)
-
-
-class OccurrenceState(NamedTuple):
-    """What grouping may change of an incident, and what a person has said meanwhile."""
-
-    problem_id: str | None
-    by_hand: bool
-
-
-def map_states(session: Session, since: datetime) -> dict[str, OccurrenceState]:
-    """The states of incidents opened since then."""
-    rows = session.execute(
-        select(Occurrence.incident_id, Occurrence.problem_id, Occurrence.by_hand).where(
-            Occurrence.at >= since, Occurrence.features.is_not(None)
-        )
-    )
-    return {incident_id: OccurrenceState(of, by_hand) for incident_id, of, by_hand in rows}
+def list_incident_ids(session: Session, *problem_ids: str) -> list[str]:
+    """The incidents of these problems."""
+    query = select(Occurrence.incident_id).where(Occurrence.problem_id.in_(problem_ids))
+    return list(session.scalars(query))
 
 
 def map_problems(session: Session, incident_ids: Collection[str]) -> dict[str, ProblemOfIncident]:
@@ -194,7 +153,7 @@ def map_problems(session: Session, incident_ids: Collection[str]) -> dict[str, P
             row.nth,
             row.first_seen,
             row.last_seen,
-            resolved[row.problem_id],
+            resolved.get(row.problem_id, ()),
             row.at,
         )
         for row in rows
@@ -204,44 +163,32 @@ def map_problems(session: Session, incident_ids: Collection[str]) -> dict[str, P
 def _map_resolutions(
     session: Session, problem_ids: Collection[str]
 ) -> Mapping[str, tuple[ResolutionCount, ...]]:
-    """How the incidents of these problems were resolved, most frequent first."""
+    counted = _count_by_problem(session, problem_ids, Resolution.category, Resolution.node)
+    return {of: tuple(ResolutionCount(*row) for row in rows) for of, rows in counted.items()}
+
+
+def _count_by_problem(
+    session: Session,
+    problem_ids: Collection[str],
+    *columns: InstrumentedAttribute[Any],
+    where: ColumnElement[bool] | None = None,
+) -> defaultdict[str, list[Sequence[Any]]]:
+    """(values of ``columns`` of one table, how many incidents of the problem have them), the most
+    frequent first, at most 20 of each problem.
+    """
     number = func.count()
-    rows = session.execute(
-        select(Occurrence.problem_id, Resolution.category, Resolution.node, number)
-        .join(Resolution, Resolution.incident_id == Occurrence.incident_id)
+    of = columns[0].class_
+    query = (
+        select(Occurrence.problem_id, *columns, number)
+        .join(of, of.incident_id == Occurrence.incident_id)
         .where(Occurrence.problem_id.in_(problem_ids))
-        .group_by(Occurrence.problem_id, Resolution.category, Resolution.node)
-        .order_by(number.desc(), Resolution.category, Resolution.node)
+        .group_by(Occurrence.problem_id, *columns)
+        .order_by(number.desc(), *columns)
     )
-    return _collect_by_problem(rows, ResolutionCount)
-
-
-def _map_nodes(
-    session: Session, problem_ids: Collection[str]
-) -> Mapping[str, tuple[NodeCount, ...]]:
-    """The first suspects of the incidents of these problems, most frequent first."""
-    number = func.count()
-    rows = session.execute(
-        select(Occurrence.problem_id, Suspect.node, number)
-        .join(Suspect, Suspect.incident_id == Occurrence.incident_id)
-        .where(
-            Occurrence.problem_id.in_(problem_ids),
-            Suspect.position == 1,
-            Suspect.node.is_not(None),
-        )
-        .group_by(Occurrence.problem_id, Suspect.node)
-        .order_by(number.desc(), Suspect.node)
-    )
-    return _collect_by_problem(rows, NodeCount)
-
-
-def _collect_by_problem(
-    rows: Iterable[Any], make: type[Counted]
-) -> defaultdict[str, tuple[Counted, ...]]:
-    found: defaultdict[str, tuple[Counted, ...]] = defaultdict(tuple)
-    for problem_id, *rest in rows:
+    found: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
+    for problem_id, *row in session.execute(query if where is None else query.where(where)):
         if len(found[problem_id]) < _MOST_LISTED:
-            found[problem_id] += (make(*rest),)
+            found[problem_id].append(row)
     return found
 
 
@@ -303,7 +250,9 @@ def list_problems(
 
 def _describe_problems(session: Session, rows: Sequence[Any]) -> list[RecurringProblem]:
     ids = [row.problem_id for row in rows]
-    nodes, resolved = _map_nodes(session, ids), _map_resolutions(session, ids)
+    resolved = _map_resolutions(session, ids)
+    first_suspects = (Suspect.position == 1) & Suspect.node.is_not(None)
+    nodes = _count_by_problem(session, ids, Suspect.node, where=first_suspects)
     newest = session.execute(
         select(Incident.id, Incident.category, Incident.verdict).where(
             Incident.id.in_([row.newest for row in rows])
@@ -319,29 +268,8 @@ def _describe_problems(session: Session, rows: Sequence[Any]) -> list[RecurringP
             count=row.number,
             first_seen=row.first_seen,
             last_seen=row.last_seen,
-            nodes=nodes[row.problem_id],
-            resolved_by=resolved[row.problem_id],
+            nodes=tuple(NodeCount(*one) for one in nodes[row.problem_id]),
+            resolved_by=resolved.get(row.problem_id, ()),
         )
         for row in rows
     ]
-
-
-def list_problem_incidents(session: Session, problem_id: str, limit: int) -> list[ProblemIncident]:
-    """The incidents of a problem, the newest first, with the node that each suspects first."""
-    rows = session.execute(
-        select(
-            Incident.id,
-            Job.job_id,
-            Incident.created_at,
-            Suspect.node,
-            Incident.category,
-            Occurrence.by_hand,
-        )
-        .join(Occurrence, Occurrence.incident_id == Incident.id)
-        .join(Job, Job.id == Incident.job_fk)
-        .outerjoin(Suspect, (Suspect.incident_id == Incident.id) & (Suspect.position == 1))
-        .where(Occurrence.problem_id == problem_id)
-        .order_by(Occurrence.at.desc(), Incident.id.desc())
-        .limit(limit)
-    )
-    return [ProblemIncident(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Blobs that no row refers to: marked in each round that finds them, due after a week of rounds.
+"""Blobs that no row refers to: marked by the round that finds them, due a week later.
 
 The marks under which this database has written to its blob store.
 """
@@ -15,11 +15,6 @@ from triage.store.database.ids import make_id
 from triage.store.database.upsert import insert_missing
 
 WEEK: Final = timedelta(days=7)
-_ROUNDS: Final = 7
-# Rounds nearer to each other count as one, whoever starts them.
-_APART: Final = timedelta(hours=20)
-# The rounds of a blob that goes because a person wants it.
-_ERASED: Final = 1_000_000
 
 
 def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
@@ -29,51 +24,45 @@ def find_known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
 
 
 def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
-    """One more round has found these without a row."""
-    found = list(keys)
-    new = [{"blob_key": key, "marked_at": now, "seen_at": now, "num_rounds": 1} for key in found]
-    of_these = UnreferencedBlob.blob_key.in_(found)
-    # A clock that was ahead and is not any more begins anew, so that its marks do not count.
-    ahead = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at > now)
-    session.execute(ahead.values(marked_at=now, seen_at=now, num_rounds=1))
-    counts = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at <= now - _APART)
-    session.execute(counts.values(seen_at=now, num_rounds=UnreferencedBlob.num_rounds + 1))
+    """A round has found these without a row."""
+    new = [{"blob_key": key, "marked_at": now, "erased": False} for key in keys]
     insert_missing(session, UnreferencedBlob, new)
+    # The clock was ahead, and is not any more.
+    ahead = update(UnreferencedBlob).where(UnreferencedBlob.marked_at > now)
+    session.execute(ahead.values(marked_at=now))
 
 
 def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
     """These are to go at once: a person wants it. A process that dies meanwhile leaves the mark."""
     keys = list(keys)
     forget(session, keys)
-    row = {"marked_at": now, "seen_at": now, "num_rounds": _ERASED}
+    row = {"marked_at": now, "erased": True}
     insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
 
 
 def list_erased(session: Session) -> list[str]:
     """Those that a person wants gone, and that are perhaps still there."""
-    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds >= _ERASED)
+    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.erased)
     return list(session.scalars(query))
 
 
-def list_marked(session: Session) -> list[str]:
-    """All that rounds have marked."""
-    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds < _ERASED)
-    return list(session.scalars(query))
+def list_marked(session: Session, before: datetime | None = None) -> list[str]:
+    """All that rounds have marked, or until ``before``; the oldest first."""
+    query = select(UnreferencedBlob.blob_key).where(~UnreferencedBlob.erased)
+    if before is not None:
+        query = query.where(UnreferencedBlob.marked_at <= before)
+    return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
 
 
 def count_marked(session: Session) -> int:
     """How many are marked."""
-    query = select(func.count()).select_from(UnreferencedBlob)
-    return session.scalar(query.where(UnreferencedBlob.num_rounds < _ERASED)) or 0
+    query = select(func.count()).select_from(UnreferencedBlob).where(~UnreferencedBlob.erased)
+    return session.scalar(query) or 0
 
 
 def list_due(session: Session, now: datetime) -> list[str]:
-    """Those that a week of rounds has found without a row, the oldest first."""
-    query = select(UnreferencedBlob.blob_key).where(
-        UnreferencedBlob.marked_at <= now - WEEK,
-        UnreferencedBlob.num_rounds.between(_ROUNDS, _ERASED - 1),
-    )
-    return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
+    """Those that were found without a row a week ago, the oldest first."""
+    return list_marked(session, now - WEEK)
 
 
 def forget(session: Session, keys: Sequence[str]) -> None:

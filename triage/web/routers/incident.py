@@ -165,7 +165,9 @@ def incident_page(
     """The whole page; ``revision`` shows an earlier answer."""
     shown = _load_shown_incident(request, id, revision)
     rows = collect_evidence_values(request, shown.incident.id, role, node, kind, cursor)
-    acts = request.app.state.acts_of_incident(get_state(request).context, shown.incident.id)
+    ctx = get_state(request).context
+    with ctx.database.reading() as session:
+        acts = ctx.acting.list_by_incident(session, shown.incident.id)
     return page(request, "incident.html", acts=acts, **_collect_live_values(shown), **rows)
 
 

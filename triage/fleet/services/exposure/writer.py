@@ -5,7 +5,8 @@ Times are stored to the second, names of nodes as keys, which are looked up once
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from functools import reduce
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
@@ -21,6 +22,7 @@ from triage.fleet.domain.exposure import (
 from triage.fleet.store.exposure import (
     NewRepair,
     NewRun,
+    R,
     Sighting,
     StoredOutage,
     Tally,
@@ -54,80 +56,66 @@ class ExposureWriter:
 
     def keep(self, session: Session, rows: Sequence[ExposureRow], seen_at: datetime) -> Tally:
         """Store these rows. ``seen_at`` is when runs without an end were last seen to run."""
-        runs = [row for row in rows if isinstance(row, Run)]
-        outages = [row for row in rows if isinstance(row, Outage)]
-        repairs = [row for row in rows if isinstance(row, NodeRepair)]
-        facts = [row for row in rows if isinstance(row, NodeFacts)]
-        parts = [row for row in rows if isinstance(row, PartSeen)]
         self._learn(session, rows)
-        return (
-            self._keep_runs(session, runs, seen_at)
-            .plus(self._keep_outages(session, outages))
-            .plus(self._keep_repairs(session, repairs))
-            .plus(self._keep_facts(session, facts))
-            .plus(self._keep_parts(session, parts))
+        tallies = (
+            self._keep_runs(session, [row for row in rows if isinstance(row, Run)], seen_at),
+            self._keep_outages(session, [row for row in rows if isinstance(row, Outage)]),
+            self._keep_repairs(session, [row for row in rows if isinstance(row, NodeRepair)]),
+            self._keep_facts(session, [row for row in rows if isinstance(row, NodeFacts)]),
+            self._keep_parts(session, [row for row in rows if isinstance(row, PartSeen)]),
         )
+        return reduce(Tally.plus, tallies)
 
     def _keep_runs(self, session: Session, runs: Sequence[Run], seen_at: datetime) -> Tally:
         spans = [self._spans_of(run) for run in runs]
         sets = keep_node_sets(session, set(filter(None, spans)))
-        return keep_runs(
-            session,
-            (
-                NewRun(
-                    cluster_id=self.clusters[run.cluster],
-                    job_id=run.job_id,
-                    started_at=run.started_at.replace(microsecond=0),
-                    ended_at=run.ended_at,
-                    seen_at=run.ended_at or max(run.started_at, seen_at),
-                    ending=run.ending,
-                    cause=run.cause,
-                    num_nodes=max(run.num_nodes, len(run.nodes)),
-                    num_gpus=run.num_gpus,
-                    node_set_id=sets.get(packed),
-                    source=run.source,
-                    key_id=self.key_id,
-                )
-                for run, packed in zip(runs, spans, strict=True)
-            ),
+        rows = (
+            self._build_row(
+                NewRun,
+                run,
+                cluster_id=self.clusters[run.cluster],
+                started_at=run.started_at.replace(microsecond=0),
+                seen_at=run.ended_at or max(run.started_at, seen_at),
+                num_nodes=max(run.num_nodes, len(run.nodes)),
+                node_set_id=sets.get(packed),
+            )
+            for run, packed in zip(runs, spans, strict=True)
         )
+        return keep_runs(session, rows)
 
     def _keep_outages(self, session: Session, outages: Iterable[Outage]) -> Tally:
-        tally, contradictions = keep_outages(
-            session,
-            [
-                StoredOutage(
-                    node_id=self.nodes[self.clusters[outage.cluster], outage.node],
-                    from_at=outage.from_at.replace(microsecond=0),
-                    to_at=outage.to_at,
-                    reason=outage.reason,
-                    source="import",
-                    key_id=self.key_id,
-                    cause=outage.cause,
-                    action=outage.action,
-                    planned=outage.planned,
-                )
-                for outage in outages
-            ],
-        )
+        rows = [
+            self._build_row(
+                StoredOutage,
+                outage,
+                node_id=self.nodes[self.clusters[outage.cluster], outage.node],
+                from_at=outage.from_at.replace(microsecond=0),
+                source="import",
+            )
+            for outage in outages
+        ]
+        tally, contradictions = keep_outages(session, rows)
         self.contradictions += contradictions
         return tally
 
     def _keep_repairs(self, session: Session, repairs: Iterable[NodeRepair]) -> Tally:
-        return keep_repairs(
-            session,
-            [
-                NewRepair(
-                    node_id=self.nodes[self.clusters[repair.cluster], repair.node],
-                    at=repair.at.replace(microsecond=0),
-                    action=repair.action,
-                    text=repair.text,
-                    source="import",
-                    key_id=self.key_id,
-                )
-                for repair in repairs
-            ],
-        )
+        rows = [
+            self._build_row(
+                NewRepair,
+                repair,
+                node_id=self.nodes[self.clusters[repair.cluster], repair.node],
+                at=repair.at.replace(microsecond=0),
+                source="import",
+            )
+            for repair in repairs
+        ]
+        return keep_repairs(session, rows)
+
+    def _build_row(self, kind: type[R], told: object, **own: Any) -> R:  # noqa: ANN401 - columns
+        """A row to store: its ``own`` columns, and the others as the row of the same name told."""
+        names = [name for name in kind._fields if name not in own and hasattr(told, name)]
+        columns = {name: getattr(told, name) for name in names}
+        return kind(**columns, **own, key_id=self.key_id)
 
     def _keep_facts(self, session: Session, facts: Sequence[NodeFacts]) -> Tally:
         found: dict[int, dict[str, str]] = {}

@@ -1,6 +1,5 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
@@ -296,15 +295,13 @@ def _iterate_triggers(
 
 _FRESH_S: Final = 30.0
 _kept: KeptValues[str | None, list[CheckRow]] = KeptValues(32)
-_working_out = threading.Lock()
 
 
 def get_kept_open_checks(ctx: Context, cluster: str | None = None) -> list[CheckRow]:
     """The rows of :func:`open_checks`, of a cluster or of all, at most 30 seconds old."""
-    with _working_out:  # whoever comes meanwhile has use for the same ones
-        rows = _kept.find(ctx.database, cluster, within_s=_FRESH_S)
-        if rows is None:
-            with ctx.database.reading() as session:
-                rows = open_checks(session, read_utc_now(), cluster=cluster)
-            _kept.keep(ctx.database, cluster, rows)
-        return rows
+
+    def make() -> list[CheckRow]:
+        with ctx.database.reading() as session:
+            return open_checks(session, read_utc_now(), cluster=cluster)
+
+    return _kept.find_or_make(ctx.database, cluster, make, within_s=_FRESH_S)

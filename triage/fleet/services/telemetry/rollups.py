@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from triage.domain.wire import Count, Rounded, SentAs, WireForm
 from triage.fleet.services.telemetry.cells import GROWTHS, Hours, average_hours
 from triage.fleet.store import telemetry
-from triage.statistics.daily_cycle import Agreement, DailyCycle, fit_daily_cycle, measure_agreement
+from triage.statistics.daily_cycle import DailyCycle, fit_daily_cycle
 
 _HOUR_NS: Final = 3_600_000_000_000
 DAYS: Final = 28
@@ -139,14 +139,12 @@ def _count_day(at: datetime) -> int:
 class DailySwing(WireForm):
     """How step time and inlet temperature go with the hour of the day.
 
-    ``agreement`` is that of the two, hour by hour; None where one of them is not known.
     ``step_by_hour`` is the mean step time of each of the 24 hours in UTC over the mean of all,
     null in an hour without a sample.
     """
 
     step_time: DailyCycle
     inlet: DailyCycle
-    agreement: Agreement | None
     step_by_hour: Annotated[tuple[float | None, ...], SentAs(tuple[float | None, ...])]
 
 
@@ -189,11 +187,9 @@ def fit_daily_swing(hours: Hours) -> DailySwing | None:
     if not np.isfinite(hours.step_s).any():
         return None
     at_h = hours.at_ns / _HOUR_NS
-    both = np.isfinite(hours.step_s) & np.isfinite(hours.inlet_c)
     return DailySwing(
         step_time=fit_daily_cycle(at_h, hours.step_s),
         inlet=fit_daily_cycle(at_h, hours.inlet_c),
-        agreement=measure_agreement(at_h, hours.step_s, hours.inlet_c) if both.any() else None,
         step_by_hour=average_by_hour(hours),
     )
 

@@ -1,0 +1,151 @@
+"""What the trained reader says of a stop is heard where signatures are silent, and not beyond."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.support.weighing import STOP, T, claim, of, row
+from triage.analysis.facts.on_one_clock import DatedEvidence
+from triage.analysis.facts.stop import SECOND
+from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
+from triage.analysis.placement.identity import JobPlacement
+from triage.domain.category import Category
+from triage.domain.evidence import BY_FILE, LEARNED, UNREAD, Evidence, EvidenceRole, Kind, Trait
+from triage.parsers.logs.logset import LogSet
+
+FLEET = JobPlacement(
+    {rank: f"n{rank // 8}" for rank in range(64)},
+    nodes=tuple(f"n{k}" for k in range(8)),
+    seated=frozenset(f"n{k}" for k in range(8)),
+    aliases={f"n{k}": f"n{k}" for k in range(8)},
+)
+
+
+def read(
+    node: str | None, at_s: float | None = 0.0, category: Category = Category.NIC,
+    signature: str = LEARNED,
+) -> Evidence:  # fmt: skip
+    made = of(category, Kind.NIC, node, at_s, weak=True)
+    return replace(
+        made, signature=signature, text="the card is out of its wits", fields={"score": "0.80"},
+        traits=frozenset({Trait.UNFAMILIAR}),
+    )  # fmt: skip
+
+
+def heard(
+    *rows: Evidence, known: tuple[Evidence, ...] = (), claims: tuple[object, ...] = ()
+) -> list[str | None]:
+    stop = replace(STOP, given_up_ns=STOP.end_ns)
+    chosen = select_unfamiliar(date(rows, known), claims, stop, frozenset())  # type: ignore[arg-type]
+    return [one.node for one in chosen]
+
+
+def date(rows: Sequence[Evidence], known: Sequence[Evidence] = ()) -> DatedEvidence:
+    return DatedEvidence(tuple(known), LogSet(), FLEET, (), {}, tuple(rows))
+
+
+def test_a_line_at_the_stop_is_heard() -> None:
+    assert heard(read("n3")) == ["n3"]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(read("n3", -7 * 86400), id="of last week"),
+        pytest.param(read("n3", None), id="of no time"),
+        pytest.param(read("n3", 700.0), id="after the job was given up"),
+        pytest.param(read("n3", signature=UNREAD), id="that nobody can place"),
+    ],
+)
+def test_other_lines_are_not(one: Evidence) -> None:
+    assert heard(one) == []
+
+
+def test_what_the_job_outlived_is_not_heard() -> None:
+    outlived = replace(read("n3"), traits=frozenset({Trait.UNFAMILIAR, Trait.OUTLIVED}))
+    assert heard(outlived) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "nodes"),
+    [
+        (row("n3", weak=True), ["n4"]),  # of the same node, whatever it is worth
+        (row("n5"), []),  # a firm one, elsewhere: it is known what happened
+        (row("n5", weak=True), ["n3", "n4"]),
+        (row(None, weak=True), []),
+        (row("n3", -7 * 86400), ["n3", "n4"]),
+        (row("n3", role=EvidenceRole.CONSEQUENCE), ["n3", "n4"]),
+    ],
+    ids=["there", "elsewhere", "weak elsewhere", "of no node", "last week", "a consequence"],
+)
+def test_a_signature_that_tells_a_cause_silences_the_reader(
+    known: Evidence, nodes: list[str]
+) -> None:
+    assert heard(read("n3"), read("n4"), known=(known,)) == nodes
+
+
+def test_beside_an_accused_place_only_its_part_is_asked_for() -> None:
+    """The GPU of rank 29, on n3, stands; what is said there minutes later is of its part."""
+    stands = claim(29, "fr.device_stall", Category.GPU, 0.85)
+    late = read("n3", 400.0, Category.GPU_HBM)
+    elsewhere = (read("n4", 0.0, Category.GPU_HBM), read(None, category=Category.NETWORK))
+    assert heard(*elsewhere, late, claims=(stands,)) == [None, "n3"]
+    assert heard(*elsewhere, late, known=(row("n5"),), claims=(stands,)) == ["n3"]
+
+
+@pytest.mark.parametrize(
+    ("category", "nodes"),
+    [(Category.HOST_STALL, []), (Category.NCCL_TIMEOUT, ["n3"]), (Category.GPU, [])],
+)
+def test_a_claim_that_names_a_part_keeps_it(category: Category, nodes: list[str]) -> None:
+    assert heard(read("n3"), claims=(claim(29, category=category),)) == nodes
+
+
+def test_what_cannot_explain_the_claim_is_not_heard() -> None:
+    assert heard(read("n3", category=Category.COLLECTIVE_MISMATCH), claims=(claim(29),)) == []
+
+
+def test_what_many_nodes_say_is_of_none_of_them() -> None:
+    assert heard(*(read(f"n{k}") for k in range(3))) == []
+    assert heard(*(read(f"n{k}") for k in range(2))) == ["n0", "n1"]
+    shared = [read(f"n{k}", category=Category.STORAGE) for k in range(3)]
+    assert heard(*shared) == ["n0", "n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("node", "text", "place"),
+    [
+        (None, "alert: the card of n6 is out of its wits", "n6"),
+        (None, "cards of n6 and n7 are out of their wits", None),
+        (None, "the card of n66 is out of its wits", None),
+        ("n3", "its peer n6 is out of its wits", "n3"),
+        ("controller", "drained n6: card out of its wits", "n6"),
+    ],
+)
+def test_a_line_is_of_the_one_node_that_it_names(
+    node: str | None, text: str, place: str | None
+) -> None:
+    assert heard(replace(read(node), text=text)) == [place]
+
+
+def test_in_a_folder_of_a_node_its_name_counts() -> None:
+    one = replace(read("n3"), text="ask n6", fields={"score": "0.8", BY_FILE: "1"})
+    assert heard(one) == ["n3"]
+
+
+def test_of_a_node_the_likeliest_lines_are_heard() -> None:
+    rows = [replace(read("n3"), line=k, fields={"score": f"0.{50 + k}"}) for k in range(20)]
+    chosen = select_unfamiliar(date(rows), (), STOP, frozenset())
+    assert [one.line for one in chosen] == list(range(19, 11, -1))
+
+
+def test_lines_about_the_stop_that_nobody_can_place_are_told() -> None:
+    unread = read("n3", signature=UNREAD)
+    assert select_unread([unread, read("n4")], STOP) == [unread]
+    early = replace(unread, at_ns=T - 86400 * SECOND, last_at_ns=T - 86400 * SECOND)
+    assert select_unread([early], STOP) == []
+
+
+def test_nodes_that_are_not_the_jobs_are_not_heard() -> None:
+    assert select_unfamiliar(date([read("n3")]), (), STOP, {"n3"}) == []

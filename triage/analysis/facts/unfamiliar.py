@@ -1,0 +1,132 @@
+"""What the trained reader makes of a stop: only about the stop, and only where signatures are
+silent.
+
+A signature's reading is exact; the reader's is likely. It is heard of a node only where no
+signature tells a cause there.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.facts.on_one_clock import DatedEvidence
+from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
+from triage.analysis.joining.claims import is_accusing, leaves_part_open
+from triage.analysis.placement.identity import JobPlacement
+from triage.domain.category import Category
+from triage.domain.evidence import BY_FILE, LEARNED, UNREAD, Evidence, EvidenceRole, Trait
+from triage.domain.finding import Finding
+from triage.domain.patterns import compile_re
+
+_NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
+# What more nodes than this say about one stop follows from it.
+_FEW_NODES: Final = 2
+_SHARE_OF_NODES: Final = 0.1
+_OF_NO_NODE: Final = frozenset(
+    {Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE}
+)
+# A node prints few lines that nobody knows about one fault; of more none is special.
+_MOST_OF_A_NODE: Final = 8
+
+
+def select_unfamiliar(
+    dated: DatedEvidence, claims: Iterable[Finding], stop: Stop, strange: Set[str]
+) -> list[Evidence]:
+    """The rows of the reader that are about the stop, of nodes of which no signature tells a
+    cause and that are none of ``strange``; the likeliest of each node.
+
+    Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
+    explain it; where a signature convicts somebody, the part of what claims accuse alone. Beside
+    claims, what is printed after the stop tells the part of a place that is accused, and no other.
+    """
+    if not dated.unfamiliar or not stop.trouble:
+        return []
+    fleet, known = dated.fleet, dated.evidence
+    nodes = {*fleet.nodes, *fleet.seated}
+    told = {row.node for row in known if _tells_a_cause(row, stop)}
+    is_firm = any(row.is_firm and _tells_a_cause(row, stop) for row in known)
+    accusing = [claim for claim in claims if is_accusing(claim)]
+    accused = {node for claim in accusing for node in list_nodes(claim, fleet)}
+    if None in told or (is_firm and not accused):
+        return []
+    found: dict[str | None, list[Evidence]] = defaultdict(list)
+    for row in dated.unfamiliar:
+        if row.signature != LEARNED or row.node in strange:
+            continue
+        row = _place_by_name(row, fleet, nodes)
+        when = stop.of(row)
+        # Of a stop that lines alone tell, the beginning is the last sign of progress.
+        is_late = when is When.AFTER and (row.node in accused or not accusing)
+        explains = not accusing or any(_can_explain(row, claim, fleet) for claim in accusing)
+        if explains and Trait.OUTLIVED not in row.traits and (when is When.AT or is_late):
+            found[row.node].append(row)
+    everywhere = _find_everywhere(found, len(nodes))
+    heard = accused if is_firm else {*accused, None} if accused else set(found)
+    return [
+        row
+        for node, rows in found.items()
+        if node in heard and node not in told
+        for row in _choose_likeliest(
+            [row for row in rows if node in accused or row.category not in everywhere]
+        )
+    ]
+
+
+def select_unread(unfamiliar: Iterable[Evidence], stop: Stop) -> list[Evidence]:
+    """The lines about the stop that neither a signature nor the reader can place."""
+    return [
+        row
+        for row in unfamiliar
+        if row.signature == UNREAD
+        and Trait.OUTLIVED not in row.traits
+        and stop.of(row) in (When.AT, When.AFTER)
+    ]
+
+
+def list_nodes(claim: Finding, fleet: JobPlacement) -> list[str]:
+    """The nodes that a claim names, by itself or by its ranks."""
+    seats = (fleet.node_of(rank) for rank in claim.ranks)
+    return [*claim.nodes, *(node for node in seats if node is not None)]
+
+
+def _can_explain(row: Evidence, claim: Finding, fleet: JobPlacement) -> bool:
+    """Whether a line elsewhere accounts for a claim, or one of the accused place names its part."""
+    if row.category is None or not claim.can_be_due_to(row.category):
+        return False
+    return row.node not in list_nodes(claim, fleet) or leaves_part_open(claim, row.category)
+
+
+def _tells_a_cause(row: Evidence, stop: Stop) -> bool:
+    """Whether a signature tells a cause at the stop."""
+    is_root = row.role is EvidenceRole.ROOT and row.category not in (None, Category.NONE)
+    return is_root and not (row.is_mild or row.is_generic) and stop.of(row) in ABOUT_THE_STOP
+
+
+def _find_everywhere(
+    found: Mapping[str | None, Sequence[Evidence]], num_nodes: int
+) -> set[Category | None]:
+    """What so many nodes say that it is of none of them."""
+    spread = Counter(name for rows in found.values() for name in {row.category for row in rows})
+    most = max(_FEW_NODES, _SHARE_OF_NODES * num_nodes)
+    return {name for name, count in spread.items() if count > most and name not in _OF_NO_NODE}
+
+
+def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
+    ordered = sorted(rows, key=lambda row: row.fields["score"], reverse=True)
+    return ordered[:_MOST_OF_A_NODE]
+
+
+def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:
+    """A row of no node of the job at the one node of the job that its text names."""
+    if row.node in nodes and BY_FILE not in row.fields:
+        return row
+    named = {
+        node
+        for word in _NAMES.findall(row.text)
+        if (node := fleet.node_of_address(word)) in nodes and node is not None
+    }
+    if len(named) != 1 or (row.node in nodes and row.node not in named):
+        return row
+    fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
+    return replace(row, node=named.pop(), rank=None, fields=fields)

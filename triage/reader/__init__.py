@@ -1,0 +1,1 @@
+"""A trained reader of log lines that no signature knows."""
