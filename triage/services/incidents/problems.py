@@ -71,16 +71,18 @@ def keep_problems(ctx: Context, claim: Claim) -> None:
 
 
 def _place_answered(session: Session, incident_id: str, now: datetime) -> None:
-    newest = revisions.find_newest(session, incident_id)
-    if newest is None or not incidents.keep(session, incident_id):
+    if not incidents.keep(session, incident_id):
         return
+    newest = revisions.find_newest(session, incident_id)
     try:
-        report = wire.report(newest.reported())
+        answer = None if newest is None else newest.reported()
     except Unavailable as error:
         log.warning("stored answer unreadable, put to no problem", why=str(error))
+        answer = None
+    if answer is None:
         problems.put(session, incident_id, jobs.find_cluster(session, incident_id), None, None)
     else:
-        place_incident(session, incident_id, report, now)
+        place_incident(session, incident_id, wire.report(answer), now)
 
 
 def group_anew(ctx: Context, now: datetime) -> bool:
