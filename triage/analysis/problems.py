@@ -68,7 +68,7 @@ def group_incidents(occurrences: Iterable[Occurrence]) -> list[Problem]:
     strata: dict[tuple[int, Stratum], list[Occurrence]] = defaultdict(list)
     for one in sorted(occurrences, key=lambda one: one.incident_id):
         strata[one.cluster, one.fingerprint.stratum].append(one)
-    said: dict[str, list[Occurrence]] = defaultdict(list)
+    by_hand: dict[str, list[Occurrence]] = defaultdict(list)
     found: list[list[Occurrence]] = []
     for members in strata.values():
         for linked in _link_neighbours(members):
@@ -76,9 +76,9 @@ def group_incidents(occurrences: Iterable[Occurrence]) -> list[Problem]:
                 if problem is None:
                     found.append(these)
                 else:
-                    said[problem] += these
-    kept = _match_ids(found, said)
-    groups = [*said.items(), *((kept.get(k), these) for k, these in enumerate(found))]
+                    by_hand[problem] += these
+    kept = _match_ids(found, by_hand)
+    groups = [*by_hand.items(), *((kept.get(k), these) for k, these in enumerate(found))]
     problems = [Problem(name, tuple(sorted(one.incident_id for one in these)))
                 for name, these in groups]  # fmt: skip
     return sorted(problems, key=lambda one: one.incident_ids)
@@ -161,9 +161,9 @@ def _split_by_hand(
     yield from of_problem.items()
 
 
-def _match_ids(found: Sequence[Sequence[Occurrence]], taken: Iterable[str]) -> dict[int, str]:
+def _match_ids(found: Sequence[Sequence[Occurrence]], unavailable: Iterable[str]) -> dict[int, str]:
     """Which group keeps which id: the one that has the most of its incidents."""
-    gone = set(taken)
+    gone = set(unavailable)
     shares = sorted(
         (-number, name, k)
         for k, these in enumerate(found)

@@ -258,13 +258,13 @@ def _describe_problems(session: Session, rows: Sequence[Any]) -> list[RecurringP
             Incident.id.in_([row.newest for row in rows])
         )
     )
-    said = {incident_id: (category, verdict) for incident_id, category, verdict in newest}
+    answers = {incident_id: (category, verdict) for incident_id, category, verdict in newest}
     return [
         RecurringProblem(
             id=row.problem_id,
             cluster=row.cluster or None,
-            category=said[row.newest][0],
-            summary=(said[row.newest][1] or {}).get("summary", ""),
+            category=answers[row.newest][0],
+            summary=(answers[row.newest][1] or {}).get("summary", ""),
             count=row.number,
             first_seen=row.first_seen,
             last_seen=row.last_seen,
