@@ -17,6 +17,7 @@ from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
 from triage.reader.corpus import CAUSES, HARMLESS, LABELS
 from triage.reader.model import SHIPPED, LineModel, load_model
+from triage.signatures.host.ipmi_sel import find_place
 from triage.signatures.registry import Match
 from triage.signatures.signature import Reading, Signature
 
@@ -152,7 +153,8 @@ def make_match(text: str, reading: LineReading) -> Match:
     assert found is not None  # the pattern matches the end of any text
     if reading.category is None:
         return Match(_make_signature(None), found, Reading())
-    fields = {"like": reading.like, "score": f"{reading.score:.2f}"}
+    # A list of a management controller says in columns of its own when, and of whom.
+    fields = {"like": reading.like, "score": f"{reading.score:.2f}", **find_place(text)}
     return Match(
         _make_signature(reading.category), found, Reading(also=reading.also, fields=fields)
     )

@@ -141,3 +141,18 @@ def test_a_serving_log_in_its_nodes_folder_is_that_nodes(tmp_path: Path) -> None
     wire = said(tmp_path, {**KERNELS, "nodes/cn03/engine.log": lines}, facts())
 
     assert {one["node"] for one in wire["suspects"]} <= {"cn03"}
+
+
+@pytest.mark.parametrize(
+    ("known", "ended"), [([], [("cn03", [9])]), (addresses(), [])], ids=["no", "others"]
+)
+def test_an_address_speaks_against_a_number_only_where_addresses_are_known(
+    tmp_path: Path, known: list[str], ended: list[tuple[str, list[int]]]
+) -> None:
+    line = f"(RayTrainWorker pid=991, ip=10.7.9.9) [rank9]: {ECC}"
+    known = [one.replace("WorkerDict", "RayTrainWorker") for one in known]
+    lines = [*known, *init_lines(), *steps(), line]
+
+    wire = said(tmp_path, {**KERNELS, "driver.log": lines}, facts())
+
+    assert [one[:2] for one in ended_by(wire)] == ended

@@ -381,3 +381,46 @@ def test_who_gathers_several_hosts_writes_the_host_first(
     found = read_envelope(line)
     assert (found.printed_by, found.text) == (printed_by, text)
     assert printed_by is None or "2026" not in line or found.stamp.wall_ns is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "node", "kernel", "text"),
+    [
+        ('{"job":"syslog","node":"n7","unit":"kernel"}\t' + XID, "n7", True, XID),
+        ('2026-05-25T23:16:55.6Z\t{"node":"n7","unit":"kernel"}\t' + XID, "n7", True, XID),
+        ('{node="n7", unit="kernel"} ' + XID, "n7", True, XID),
+        ('{"host":"n7","unit":"ipmievd.service"} Fan 1A', "n7", False, "ipmievd: Fan 1A"),
+        ('{app="trainer", host="n7", rank="3"} loss 2', "n7", False, "trainer: loss 2"),
+        ('{"colour":"red"} ' + XID, None, False, '{"colour":"red"} ' + XID),
+        ('{"host":"n7"}', None, False, '{"host":"n7"}'),
+        ("{'a': 1} words", None, False, "{'a': 1} words"),
+    ],
+)
+def test_a_store_of_logs_prints_labels_before_a_line(
+    line: str, node: str | None, kernel: bool, text: str
+) -> None:
+    found = read_envelope(line)
+    assert (found.node, found.kernel, found.text) == (node, kernel, text)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a":"b",' * 8_000, "{a=" + '"' * 30_000, '{"node":"n7"' + " " * 60_000]
+)
+def test_labels_without_end_cost_no_time(line: str) -> None:
+    assert spent_s(lambda: read_envelope(line), 0.5) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        ('"exc_info":"Traceback\\nValueError: x"', "failed\nTraceback\nValueError: x"),
+        ('"exception":"Traceback\\nValueError: x"', "failed\nTraceback\nValueError: x"),
+        ('"error":{"stack_trace":"at f\\nError: x"}', "failed\nat f\nError: x"),
+        ('"err":{"message":"x","stack":"Error: x\\n at f"}', "failed\nError: x\n at f"),
+        ('"exc_info":true', "failed"),
+        ('"error":"x"', "failed"),
+        ('"exception":{"args":[1]}', "failed"),
+    ],
+)
+def test_a_loggers_traceback_stands_behind_its_message(beside: str, said: str) -> None:
+    assert read_envelope('{"level":"error","message":"failed",' + beside + "}").text == said

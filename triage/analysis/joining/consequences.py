@@ -70,7 +70,8 @@ _RULES: Final = (
     _rule("category:storage", "kind:lockup job", 3600, 30),
     _rule("category:ssd", "category:storage kind:lockup job", 3600, 30),
     _rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
-    _rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 2),
+    # Who touches a poisoned page gets a bus error; the launcher's clock may be seconds behind.
+    _rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 10),
     _rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ _ENGINES: Final = compile_re(
     r"|decode|detokenizer|scheduler|reward|critic|\bworker(?:_(?:tp|dp|pp|ep)\b|$)",
     re.IGNORECASE,
 )
+_ADDRESS: Final = compile_re(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}")
 _SHOWN: Final = 3
 
 
@@ -126,8 +127,9 @@ def _is_of_another_world(
     if name is None or _is_placed_on_node(row, fleet, gathered):
         return False
     alone = programs.names == {name} and _ENGINES.search(name) is None
-    # Another address than that of its number's node, or one that is no node's, speaks against it.
-    return not alone or "address" in row.fields
+    # Another address than that of its number's node, or one that is no node's, speaks against it;
+    # where no address of a node is known, none does.
+    return not alone or ("address" in row.fields and any(map(_ADDRESS.fullmatch, fleet.aliases)))
 
 
 def _is_placed_on_node(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:

@@ -24,7 +24,7 @@ _MESSAGES: Final = (
 _TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
-    "created_at", "occurredAt", "startTime",
+    "created_at", "occurredAt", "startTime", "Created", "EventTimestamp",
 )  # fmt: skip
 _HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
@@ -156,7 +156,44 @@ def _take_json(strip: Strip, _match: "re.Match[str]") -> bool:
     if plain is None:
         return False
     gpu = _describe_gpu(line[strip.pos : end], plain)
-    _replace(strip, "" if value.get("isHealthy") is True else _describe_object(value) + plain + gpu)
+    text = _describe_object(value) + plain + gpu + _get_exception(value)
+    _replace(strip, "" if value.get("isHealthy") is True else text)
+    return True
+
+
+# Where loggers put the traceback beside the message.
+_EXCEPTIONS: Final = (
+    "exc_info", "exception", "exc_text", "traceback", "stack_trace", "stacktrace", "stack",
+    "error.stack_trace", "exc", "err", "error",
+)  # fmt: skip
+
+
+def _get_exception(value: dict[str, Any]) -> str:
+    """The traceback of an object behind a line end, empty where it has none."""
+    for key in _EXCEPTIONS:
+        found = value.get(key)
+        if isinstance(found, dict):
+            found = found.get("stack_trace") or found.get("stack") or found.get("message")
+        if isinstance(found, str) and "\n" in found:
+            return f"\n{found}"
+    return ""
+
+
+_LABEL: Final = compile_re(r'"?([\w./-]{1,80})"?\s{0,4}[:=]\s{0,4}"([^"]{0,300})"')
+_UNITS: Final = ("unit", "systemd_unit", "syslog_identifier", "app", "service_name", "container")
+
+
+def _take_labels(strip: Strip, match: "re.Match[str]") -> bool:
+    """Take who wrote a line from the labels that a store of logs prints before it."""
+    labels = dict(_LABEL.findall(match[1] or match[2]))
+    known = (*_HOSTS, *_PROGRAMS, *_UNITS)
+    if not any(name in labels for name in known):
+        return False
+    strip.pos = match.end()
+    _take_object_fields(strip, labels)
+    unit = next((labels[name] for name in _UNITS if labels.get(name)), None)
+    if unit is not None and not strip.kernel:
+        strip.said_by(unit.removesuffix(".service")[:80])
     return True
 
 
@@ -180,7 +217,12 @@ _GPU_WORDS: Final = compile_re(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNOR
 
 
 def _describe_object(value: dict[str, Any]) -> str:
-    """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words."""
+    """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words,
+    and what a sensor is of.
+    """
+    sensor = value.get("SensorType")  # of an entry of a Redfish log
+    if isinstance(sensor, str) and 0 < len(sensor) <= 80:
+        return f"{sensor}: "
     kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
     if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
         return ""
@@ -392,9 +434,15 @@ _WORD: Final = (
 )
 _PATH: Final = ((_FILE, _take_file), (_LOG_FILE, _log_file), (_CONTEXT, _log_file))
 _OBJECT: Final = compile_re(r"\{")
+# What Loki and its like print before a line: {"node":"gpu-17","unit":"kernel"}, or {node="gpu-17"}.
+_LABELS: Final = compile_re(
+    r'\{((?:\s{0,4}"[\w./-]{1,80}"\s{0,4}:\s{0,4}"[^"\\]{0,300}"\s{0,4},?){1,40})\s{0,4}\}'
+    r"[ \t]+(?=\S)"
+    r'|\{((?:\s{0,4}[a-zA-Z_]\w{0,79}="[^"\\]{0,300}"\s{0,4},?){1,40})\s{0,4}\}[ \t]+(?=\S)'
+)
 # First character -> rules in the order in which they are tried.
 RULES: Final = {
-    "{": ((_OBJECT, _take_json),),
+    "{": ((_LABELS, _take_labels), (_OBJECT, _take_json)),
     '"': ((_QUOTED, _take_quoted),),
     "0": ((_LISTED_EVENT, _take_listed_event), *_PATH),
     "A": _WORD,
