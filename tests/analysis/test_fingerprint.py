@@ -38,8 +38,8 @@ def report(*because, kind="hang", category="gpu", node="n3", gpus=(), groups=(),
     }
 
 
-def fingerprint(*because, **given) -> Fingerprint:
-    found = make_fingerprint(report(*because, **given))
+def fingerprint(*because, **changes) -> Fingerprint:
+    found = make_fingerprint(report(*because, **changes))
     assert found is not None
     return found
 
@@ -152,7 +152,7 @@ def test_no_name_number_or_address_is_a_feature():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "facts",
     [
         pytest.param({"kind": "healthy", "category": "none", "node": None}, id="healthy"),
         pytest.param(
@@ -160,12 +160,12 @@ def test_no_name_number_or_address_is_a_feature():
         ),
     ],
 )
-def test_what_has_none(given):
-    assert make_fingerprint(report(**given)) is None
+def test_what_has_none(facts):
+    assert make_fingerprint(report(**facts)) is None
 
 
 def test_an_unknown_cause_at_an_operation_has_one():
-    given = {"kind": "inconclusive", "category": "none", "node": None}
-    found = make_fingerprint(report(**given, groups=[("all_reduce", "mesh_tp")]))
+    facts = {"kind": "inconclusive", "category": "none", "node": None}
+    found = make_fingerprint(report(**facts, groups=[("all_reduce", "mesh_tp")]))
     assert found is not None
     assert found.stratum is Stratum.UNKNOWN
