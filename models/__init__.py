@@ -5,7 +5,16 @@ from models.actions import Action
 from models.base import Base
 from models.checks import HealthCheck
 from models.fleet_record import Outage, PastStop, PastSuspect, Repair, Run
-from models.incidents import Evidence, Incident, IncidentFacts, Job, Resolution, Revision, Suspect
+from models.incidents import (
+    Evidence,
+    Incident,
+    IncidentFacts,
+    Job,
+    Occurrence,
+    Resolution,
+    Revision,
+    Suspect,
+)
 from models.installation import Installation, SignatureFile
 from models.messages import Delivery, Subscription
 from models.nodes import Cluster, Node, NodeNotice, NodeSet, PartSighting
@@ -34,6 +43,7 @@ __all__ = [
     "Node",
     "NodeNotice",
     "NodeSet",
+    "Occurrence",
     "Outage",
     "PageSession",
     "PartSighting",

@@ -206,6 +206,31 @@ class Suspect(Base):
     part: Mapped[str | None]
 
 
+class Occurrence(Base):
+    """Which recurring problem an incident belongs to, once its answer is final.
+
+    ``problem_id`` is None where the answer describes nothing that recurs. ``by_hand``: a person
+    has said it, and nothing else changes it. ``features`` is the fingerprint that ``version`` of
+    :mod:`triage.analysis.fingerprint` made of the answer, within its ``stratum``; None where the
+    answer was dropped. ``at`` is when the incident was opened: a problem is counted by this table
+    alone.
+    """
+
+    __tablename__ = "occurrence"
+    __table_args__ = (Index(None, "problem_id", "at"), Index(None, "cluster_id", "at"))
+
+    incident_id: Mapped[str] = mapped_column(
+        ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True
+    )
+    cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
+    at: Mapped[datetime] = mapped_column(UtcTime)
+    problem_id: Mapped[str | None]
+    by_hand: Mapped[bool] = mapped_column(default=False)
+    stratum: Mapped[str | None]
+    features: Mapped[dict[str, float] | None] = mapped_column(Json)
+    version: Mapped[int]
+
+
 class Resolution(Base):
     """What an incident turned out to be, said by a person: the label that accuracy is measured by.
 

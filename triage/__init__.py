@@ -14,11 +14,11 @@ from triage.version import __version__
 
 if TYPE_CHECKING:
     from triage.client import Client
-    from triage.render.comparison import compare, similar
+    from triage.render.comparison import compare
     from triage.report import Report, analyze
     from triage.services.open_store import open_store
 
-__all__ = ["Client", "Report", "__version__", "analyze", "compare", "open_store", "similar"]
+__all__ = ["Client", "Report", "__version__", "analyze", "compare", "open_store"]
 
 _HOME = {
     "Client": "triage.client",
@@ -26,7 +26,6 @@ _HOME = {
     "analyze": "triage.report",
     "compare": "triage.render.comparison",
     "open_store": "triage.services.open_store",
-    "similar": "triage.render.comparison",
 }
 
 

@@ -40,11 +40,10 @@ def service(report: dict[str, Any], job_id: str = "4711", cluster: str | None = 
         "id": "inc_1", "job_id": job_id, "cluster": cluster, "state": "ready", "revision": 1,
         "provisional": False, "resolution": None, "verdict": report["verdict"],
         "wanted": report.get("wanted", []),
-        "repeats": [
-            {"incident_id": "inc_0", "job_id": job_id, "at": None, "part": one["node"],
-             "node": one["node"], "why": f"same node {one['node']}"}
-            for one in report["suspects"]
-        ],
+        "problem": {
+            "id": "prb_1", "count": 3, "nth": 2, "first_seen": "2026-10-27T00:00:00Z",
+            "last_seen": "2026-11-26T00:00:00Z", "resolved_by": [],
+        },
     }  # fmt: skip
     return TableAsker(
         {

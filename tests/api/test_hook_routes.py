@@ -33,7 +33,7 @@ def test_the_answer_of_job_failed_holds_the_incident_both_ways(service: Service)
     assert found["id"] == found["incident"]["id"]
     assert answer.headers["location"] == f"/v1/incidents/{found['id']}"
     shown = service.get(answer.headers["location"]).json()
-    assert shown == {**found["incident"], "repeats": [], "wanted": []}
+    assert shown == {**found["incident"], "wanted": []}
 
 
 NAMED = {"id", "job_id", "cluster", "state"}

@@ -22,6 +22,7 @@ from triage.clock import read_utc_now
 from triage.domain.acting import ActionState, Verb
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
+from triage.store.incidents import problems
 from triage.store.jobs import cluster_key
 
 LOG = b"<6>[ 1.0] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
@@ -42,6 +43,10 @@ class Tenant:
     node: str
     act: str
     tokens: Mapping[str, str]
+
+    @property
+    def problem(self) -> str:
+        return f"prb_{self.name}"
 
 
 def tar_of(name: str, data: bytes) -> bytes:
@@ -81,6 +86,7 @@ def tenants(service: Service) -> Mapping[str, Tenant]:
     with service.ctx.database.writing() as session:
         for one in found.values():
             add_act(session, one)
+            problems.assign(session, one.problem, [one.incident])
     return found
 
 
@@ -89,7 +95,13 @@ Row = Callable[[Tenant], tuple[str, Any]]
 
 def bodyless(path: str) -> Row:
     return lambda other: (
-        path.format(id=other.incident, node=other.node, cluster=other.name, act=other.act),
+        path.format(
+            id=other.incident,
+            node=other.node,
+            cluster=other.name,
+            act=other.act,
+            problem=other.problem,
+        ),
         b"",
     )
 
@@ -115,6 +127,7 @@ READS: dict[tuple[str, str], Row] = {
     ("POST", "/v1/incidents/{id}/resolution"): with_body(
         "/v1/incidents/{id}/resolution", lambda _: {"category": "gpu"}
     ),
+    ("GET", "/v1/problems/{id}"): bodyless("/v1/problems/{problem}"),
     ("GET", "/v1/actions/{id}"): bodyless("/v1/actions/{act}"),
     ("GET", "/v1/jobs/{job_id}/launch"): bodyless(
         "/v1/jobs/job-{cluster}/launch?cluster={cluster}"
@@ -174,9 +187,15 @@ WRITES: dict[tuple[str, str], Row] = {
         "/v1/jobs/{job}/bundle?incident={id}&node={node}", lambda _: tar_of("x.log", LOG)
     ),
 }  # fmt: skip
+# Asked with the token of one cluster to change what is of the other: 404.
+CHANGES = {
+    ("POST", f"/v1/problems/{{id}}/{what}"): body
+    for what, body in {"merge": {"problem": "{problem}"}, "split": {"incidents": []}}.items()
+}
 # Answered for the token's own cluster: nothing of the other may stand in the answer.
 LISTS = {
     ("GET", "/v1/incidents"): "/v1/incidents",
+    ("GET", "/v1/problems"): "/v1/problems",
     ("GET", "/v1/search"): "/v1/search?q=fallen",
     ("GET", "/v1/actions"): "/v1/actions",
     ("GET", "/v1/actuator"): "/v1/actuator",
@@ -205,7 +224,7 @@ def scoped(service: Service) -> dict[tuple[str, str], str]:
 def test_every_route_has_its_row(service: Service) -> None:
     routes = scoped(service)
     admin = {route for route, scope in routes.items() if scope == "admin"}
-    assert {*READS, *ASKS, *WRITES, *LISTS} == routes.keys() - admin
+    assert {*READS, *ASKS, *WRITES, *CHANGES, *LISTS} == routes.keys() - admin
     assert {route for route, scope in routes.items() if scope == "ingest"} == {
         *ASKS, *WRITES, ("POST", "/v1/hooks/cloudevents"),
     }  # fmt: skip
@@ -257,12 +276,30 @@ def test_what_is_sent_about_the_other_cluster_is_refused(
     assert wrong == []
 
 
+def test_a_problem_of_the_other_cluster_is_not_changed(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    own, other = tenants["a"], tenants["b"]
+    before = service.get(f"/v1/problems/{other.problem}").json()
+    asked = [
+        (other.problem, "merge", {"problem": own.problem}),
+        (own.problem, "merge", {"problem": other.problem}),
+        (other.problem, "split", {"incidents": [other.incident]}),
+    ]
+    for problem, what, body in asked:
+        path = f"/v1/problems/{problem}/{what}"
+        assert service.post(path, body, token=own.tokens["read"]).status == 404
+    assert service.get(f"/v1/problems/{other.problem}").json() == before
+
+
 def test_lists_hold_the_own_cluster_alone(service: Service, tenants: Mapping[str, Tenant]) -> None:
     for name in TENANTS:
         items = service.get("/v1/incidents", token=tenants[name].tokens["read"]).json()["items"]
         assert {one["cluster"] for one in items} == {name}
         acts = service.get("/v1/actions", token=tenants[name].tokens["read"]).json()["items"]
         assert [one["id"] for one in acts] == [f"act_{name}"]
+        own = service.get("/v1/problems", token=tenants[name].tokens["read"]).json()["items"]
+        assert [one["cluster"] for one in own] == [name]
         runs = service.get("/v1/fleet/runs", token=tenants[name].tokens["read"]).json()["items"]
         assert {one["cluster"] for one in runs} == {name}
         fleet = service.get("/v1/fleet", token=tenants[name].tokens["read"]).json()
@@ -345,7 +382,7 @@ def test_pages_show_the_own_cluster_alone(service: Service, tenants: Mapping[str
                 query = f"?file=nodes/{other.node}/upload.log" if "/raw" in path else ""
                 assert service.get(foreign + query, token=token).status == 404, path
     fleet = ("/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks")
-    for path in ("/incidents", "/overview", "/overview/board", *fleet):
+    for path in ("/incidents", "/problems", "/overview", "/overview/board", *fleet):
         page = service.get(path, token=token)
         assert page.status == 200
         assert all(word not in page.body.decode() for word in (other.incident, other.node)), path

@@ -10,6 +10,7 @@ import triage
 from tests.client.conftest import JOB
 from tests.services.whole_jobs import GPU_LOST
 from triage.client.incident import NODE_ERRORS, NODE_INCIDENTS
+from triage.domain.counts import format_ordinal
 from triage.errors import (
     Conflict,
     NotFound,
@@ -21,7 +22,7 @@ from triage.errors import (
     UsageError,
 )
 from triage.render.data import frames
-from triage.render.data.tables import ARTIFACTS, EVIDENCE, INCIDENTS, SENT, SIMILAR
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, INCIDENTS, PROBLEMS, SENT
 from triage.render.page import notebook
 from triage.render.terminal import text
 
@@ -198,16 +199,18 @@ def test_a_node_has_its_history(client, lost):
     assert history.first_seen_at <= history.last_seen_at
 
 
-def test_similar_incidents_are_found_and_explained(client, lost):
+def test_incidents_of_one_kind_are_one_problem(client, lost):
     twin = client.job_failed({**JOB, "job_id": "twin"})
     client.upload(GPU_LOST, incident=twin)
-    client.wait(twin.id, timeout_s=300)
-    found = client.similar(lost.id)
-    assert {c: str(t) for c, t in found.dtypes.items()} == dict(SIMILAR)
-    assert found["name"][0] == twin.id
-    assert found["score"][0] > 0.9
-    assert "same category gpu" in found["why"][0]
-    assert triage.compare(lost, client.incident(twin.id)).likeness.score > 0.9
+    twin = client.wait(twin.id, timeout_s=300)
+    assert lost.refresh().problem["id"] == twin.problem["id"]
+    assert twin.problem["nth"] == twin.problem["count"] > 1
+    assert f"the {format_ordinal(twin.problem['nth'])} of its kind" in twin._repr_html_()
+    found = client.problems(node="gpu-0102", since=lost.created_at)
+    assert {c: str(t) for c, t in found.dtypes.items()} == dict(PROBLEMS)
+    [row] = found[found["id"] == twin.problem["id"]].itertuples()
+    assert (row.category, row.nodes, row.count) == ("gpu", ("gpu-0102",), twin.problem["count"])
+    assert twin.id in set(client.incidents(problem=twin.problem["id"])["id"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import triage
-from triage.analysis.likeness import WEIGHTS
 from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
 from triage.client.exports import tables as exported
@@ -37,10 +36,9 @@ TABLES = {
     "`.coverage`": frames.COVERAGE,
     "`.lateness`": tables.LATENESS,
     "`.artifacts`": tables.ARTIFACTS,
-    "`.repeats`": tables.REPEATS,
     "`.sent`": tables.SENT,
     "`client.incidents()`": tables.INCIDENTS,
-    "`triage.similar()`": tables.SIMILAR,
+    "`client.problems()`": tables.PROBLEMS,
     **{f"`fleet.{name}`": one.columns for name, one in FRAMES.items()},
     **{f"`store.{kind}()`": plain_columns(kind) for kind in exported.TABLES},
 }
@@ -71,8 +69,6 @@ def test_the_numbers_are_those_of_the_code():
     assert f"({MAX_RANKS} ranks at most)" in PAGE
     assert f"the last {HISTORY_UNITS:,} operations" in PAGE
     assert {4: "four"}[TRIES] + " times" in PAGE
-    assert sum(weight == 0.1 for weight in WEIGHTS.values()) == 5
-    assert (WEIGHTS["category"], WEIGHTS["codes"], WEIGHTS["node"]) == (0.3, 0.2, 0.2)
     assert inspect.signature(Client.fleet).parameters["days"].default == 30
     assert f"at most {MOST_RUNS:,}" in PAGE
     assert inspect.signature(Client.wait).parameters["timeout_s"].default == 600

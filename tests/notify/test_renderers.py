@@ -19,11 +19,16 @@ from tests.notify.messages import (
 )
 from tests.notify.test_golden import TARGETS
 from triage.domain.category import Action, Category
+from triage.domain.recurrence import ProblemOfIncident, ResolutionCount
 from triage.domain.report import Coverage, Refused
 from triage.errors import Unprocessable
 from triage.notify.headline import Severity, choose_severity, compose_headline, describe_coverage
 from triage.notify.message import Event, Kind
 from triage.notify.registry import get_receiver, render, validate
+
+PROBLEM = ProblemOfIncident(
+    "prb_1", 4, 4, AT - timedelta(days=8.5), AT, (ResolutionCount("network", "n12", 2),), AT
+)
 
 
 def sent(message_, kind):
@@ -212,6 +217,22 @@ def test_slack_says_how_many_it_leaves_out(count, said):
     text = slack_text(message(suspects=tuple(suspect(node=f"n{n}") for n in range(count))))
     left_out = re.findall(r"\d+ more in the incident", text)
     assert left_out == ([] if said is None else [said])
+
+
+@pytest.mark.parametrize("kind", ["slack", "pagerduty", "alertmanager"])
+def test_how_often_it_was_is_said(kind):
+    sentence = "The 4th of this kind in 9 days; twice resolved as network on n12."
+    assert sentence in str(sent(message(problem=PROBLEM), kind))
+    assert "of this kind" not in str(sent(message(), kind))
+
+
+def test_a_webhook_holds_the_problem():
+    assert sent(message(problem=PROBLEM), "generic")["data"]["problem"] == {
+        "id": "prb_1", "count": 4, "nth": 4, "first_seen": "2026-11-12T15:14:15.123Z",
+        "last_seen": "2026-11-21T03:14:15.123Z",
+        "resolved_by": [{"category": "network", "node": "n12", "count": 2}],
+    }  # fmt: skip
+    assert "problem" not in sent(message(), "generic")["data"]
 
 
 def test_a_phone_is_told_what_happened_and_what_to_do():

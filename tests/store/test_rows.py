@@ -11,7 +11,7 @@ from triage.domain.states import ArtifactState, DeliveryState, IncidentState, Wo
 from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
 from triage.store.database.ids import make_id
-from triage.store.incidents import incidents, retention, revisions, settling
+from triage.store.incidents import incidents, problems, retention, revisions, settling
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
@@ -368,6 +368,8 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         with database.writing() as session:
             evidence.add_readings(session, incident_id, [Reading(made["x"], b"x")])
             answer(session, incident_id, 1, [suspect(1, "n")])
+            cluster_id = jobs.find_cluster(session, incident_id)
+            problems.put(session, incident_id, cluster_id, None, None)
             send(session, incident_id, unique, incident_id)
             work.enqueue(session, WorkKind.PARSE, upload_id, NOW)
     with database.writing() as session:

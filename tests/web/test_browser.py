@@ -291,6 +291,7 @@ def pages_of(hostile: str, site: str) -> list[str]:
         f"{site}/overview", f"{site}/search", f"{site}/search?q=gpu",
         f"{hostile.replace('incidents/', 'incidents/compare?a=')}&b={hostile.rpartition('/')[2]}",
         f"{site}/incidents", hostile, f"{hostile}?role=any", f"{hostile}/files", f"{site}/queue",
+        f"{site}/problems",
         f"{site}/upload", f"{site}/nodes/gpu-0102", f"{site}/login", f"{site}/incidents/none",
         f"{hostile}/raw?file=nodes/gpu-0102/kernel.log&line=3", f"{site}/fleet",
         f"{site}/fleet/nodes", f"{site}/fleet/plan?gpus=1024", f"{site}/fleet/checks",

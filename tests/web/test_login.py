@@ -38,7 +38,7 @@ def filled(path: str) -> str:
 
 
 def test_the_routes_are_those_that_are_meant() -> None:
-    assert len(GETS) == 22, GETS
+    assert len(GETS) == 23, GETS
     assert POSTS == [
         "/incidents/{id}/resolution", "/login", "/logout",
         "/queue/deliveries/{id}/resend", "/upload", "/upload/bundle",

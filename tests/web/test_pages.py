@@ -29,6 +29,7 @@ def every_page(ready: str) -> list[str]:
         f"/incidents/{ready}/raw?file=nodes/gpu-0102/kernel.log&line=10",
         f"/incidents/{ready}/raw?file=fr/comm_lib_trace_rank_3", "/nodes/gpu-0102", "/queue",
         "/upload", "/fleet", "/fleet/nodes", "/fleet/repairs", "/fleet/plan", "/fleet/checks",
+        "/problems",
     ]  # fmt: skip
 
 
@@ -90,6 +91,16 @@ def test_the_page_tells_in_the_order_that_is_needed(visit: Visit, ready: str) ->
     ]  # fmt: skip
     places = [words.index(part) for part in order]
     assert places == sorted(places)
+
+
+def test_an_incident_leads_to_those_of_its_kind(visit: Visit, ready: str) -> None:
+    page = visit.read(f"/incidents/{ready}")
+    assert " of its kind" in page.words or " of this kind in " in page.words
+    where = next(link for link in page.links() if link.startswith("/incidents?problem="))
+    assert f"/incidents/{ready}" in visit.read(where).links()
+    problems = visit.read("/problems?node=gpu-0102&category=gpu")
+    assert where in problems.links()
+    assert "No problem is like that." in visit.read("/problems?node=another").words
 
 
 def test_a_reason_opens_the_file_at_its_line(visit: Visit, ready: str) -> None:

@@ -23,13 +23,14 @@ from triage.agents.asking import Asker
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
 from triage.domain.category import Action
-from triage.domain.counts import count
+from triage.domain.counts import count, format_ordinal
 from triage.domain.report_wire import answer_of_report as answer_in
 from triage.domain.restart import RestartDecision
 from triage.errors import NotFound
 from triage.render.words.next_step import build_next_step
 
 _FEW: Final = 5
+_PROBLEM: Final = ("id", "nth", "count", "first_seen", "last_seen")
 _MAX_REASONS: Final = 4
 _SOURCES: Final = {
     "dumps": "all dumps", "kernel_logs": "all kernel logs", "job_logs": "all job logs",
@@ -108,7 +109,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     suspects = report.get("suspects", ())
     place = next((k for k, one in enumerate(suspects) if one["node"] == asked.node), len(suspects))
     one, after = (*suspects[place : place + 2], None, None)[:2]
-    earlier = [it for it in incident.get("repeats", ()) if one and it["node"] == asked.node]
+    problem = incident.get("problem")
     wanted = [it for it in incident.get("wanted", ()) if one and it["node"] == asked.node]
     summary = "The node is no suspect of this incident."
     step = "Ask what stopped the job: the answer names the suspects."
@@ -116,8 +117,8 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
         reasons = one["because"][:MAX_QUOTES]
         files = len({it["artifact"] for it in reasons} - {None})
         again = ""
-        if earlier:
-            again = f" It was convicted in {count(len(earlier), 'earlier incident')}."
+        if problem is not None and problem["nth"] > 1:
+            again = f" It is the {format_ordinal(problem['nth'])} incident of this kind."
         summary = (
             f"The node is suspect {one['position']} ({one['role']}) for {one['category']},"
             f" confidence {one['score']:.2f}, by {count(len(reasons), 'reason')} out of"
@@ -134,7 +135,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
         "suspect": show_suspect(one, quotes),
         "before_next": round(one["score"] - after["score"], 2) if one and after else None,
         "evidence": show_reasons([one] if one else [], MAX_QUOTES, quotes),
-        "earlier": [show(it, ("incident_id", "node", "at"), quotes) for it in earlier[:_FEW]],
+        "problem": show(problem, _PROBLEM, quotes) if problem else None,
     }
     unknowns = _list_unknowns(report.get("coverage"), wanted)
     return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})

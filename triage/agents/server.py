@@ -48,7 +48,7 @@ _QUESTIONS: Final = (
     ),
     (
         questions.why_is_this_node_suspected, "Why is this node suspected?",
-        "The reasons for one suspect, each with file and line, and earlier convictions.",
+        "The reasons for one suspect, each with file and line, and how often it recurs.",
     ),
     (
         questions.what_else_happened_to_this_node, "What else happened to this node?",

@@ -12,9 +12,9 @@ from urllib.parse import quote
 from triage.client.bundle import gather_bundle
 from triage.client.incident import ENDED, PART_STAYS, Incident, NodeHistory, build_incident_path
 from triage.client.transport import TRIES, ApiRequest, Transport
-from triage.errors import Conflict, NotAllowed, NotYet, UsageError
+from triage.errors import NotAllowed, NotYet, UsageError
 from triage.fleet.client import Fleet
-from triage.render.data.tables import INCIDENTS, SENT, build_table
+from triage.render.data.tables import INCIDENTS, PROBLEMS, SENT, build_table
 
 if TYPE_CHECKING:
     from httpx2 import BaseTransport
@@ -137,13 +137,15 @@ class Client:
         node: str | None = None,
         category: str | None = None,
         state: str | None = None,
+        problem: str | None = None,
         since: datetime | str | None = None,
         limit: int | None = 1000,
     ) -> "DataFrame":
         """Incidents, newest first, at most ``limit`` (all when None).
 
-        ``node`` is among the suspects, ``since`` is when it was opened (a ``datetime`` or
-        RFC 3339 text). Columns are ``triage.render.data.tables.INCIDENTS``.
+        ``node`` is among the suspects, ``problem`` the id of a recurring one, ``since`` is when
+        it was opened (a ``datetime`` or RFC 3339 text). Columns are
+        ``triage.render.data.tables.INCIDENTS``.
         """
         filters = {
             "job_id": job_id,
@@ -151,6 +153,7 @@ class Client:
             "node": node,
             "category": category,
             "state": state,
+            "problem": problem,
             "since": since,
         }
         return build_table(
@@ -166,6 +169,30 @@ class Client:
             for name, value in (filters or {}).items()
         }
         return list(self._transport.pages("/v1/incidents", query, most=limit))
+
+    def problems(
+        self,
+        *,
+        cluster: str | None = None,
+        node: str | None = None,
+        category: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = 1000,
+    ) -> "DataFrame":
+        """Recurring problems, the last seen first, at most ``limit`` (all when None).
+
+        ``node`` and ``category`` are those of one of their incidents, ``since`` is when they were
+        last seen (a ``datetime`` or RFC 3339 text). Columns are
+        ``triage.render.data.tables.PROBLEMS``.
+        """
+        query = {
+            "cluster": cluster,
+            "node": node,
+            "category": category,
+            "since": _format_rfc_3339(since) if isinstance(since, datetime) else since,
+        }
+        rows = self._transport.pages("/v1/problems", query, most=limit)
+        return build_table(map(_flatten_problem, rows), PROBLEMS)
 
     def suspects(self, incident_id: str | int) -> "DataFrame":
         """The suspects of an incident as they stand now, best first."""
@@ -356,28 +383,6 @@ class Client:
         )
         return kept
 
-    def similar(
-        self, incident_id: str | int, *, among: int = 100, least: float = 0.3, most: int = 10
-    ) -> "DataFrame":
-        """Earlier incidents like this one, most alike first, among the newest ``among``.
-
-        ``name`` is the incident's id. See :func:`triage.similar`.
-        """
-        from triage.render.comparison import similar
-
-        wanted = self.incident(incident_id)
-        others: dict[str, Incident] = {}
-        for facts in self.incident_rows(limit=among + 1):
-            if facts["id"] != wanted.id and facts["verdict"] is not None:
-                others[facts["id"]] = Incident(self._transport, facts)
-        readable = {}
-        for name, one in others.items():
-            try:
-                readable[name] = one.to_dict()
-            except Conflict:  # its only verdict was taken back meanwhile
-                continue
-        return similar(wanted, readable, least=least, most=most)
-
     def _facts_of(self, incident_id: str) -> Mapping[str, Any]:
         try:
             return self._transport.get(build_incident_path(incident_id))
@@ -421,6 +426,16 @@ def _flatten_incident(facts: Mapping[str, Any]) -> dict[str, Any]:
     resolution = facts.get("resolution") or {}
     row = {**facts, **{key: verdict.get(key) for key in keys}}
     return {**row, "cordon": row["cordon"] or [], "resolved_as": resolution.get("category")}
+
+
+def _flatten_problem(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A problem as one row of ``PROBLEMS``."""
+    nodes = [one["node"] for one in facts["nodes"]]
+    return {
+        **facts,
+        "nodes": nodes,
+        "resolved_as": [one["category"] for one in facts["resolved_by"]],
+    }
 
 
 def _build_sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from triage.client.transport import Transport
 from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, make_reader
-from triage.domain.counts import count
+from triage.domain.counts import count, format_ordinal
 from triage.domain.report import Answer, Verdict
 from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, Unavailable
 from triage.render.data import frames
-from triage.render.data.tables import ARTIFACTS, EVIDENCE, REPEATS, TIME, build_table
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, TIME, build_table
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
@@ -158,9 +158,11 @@ class Incident:
         return self._rows("artifacts", ARTIFACTS)
 
     @property
-    def repeats(self) -> "DataFrame":
-        """Earlier incidents that convicted the same node, newest first, and by which part."""
-        return build_table(self._facts.get("repeats") or (), REPEATS)
+    def problem(self) -> dict[str, Any] | None:
+        """The recurring problem: ``id``, ``nth`` of ``count``, ``first_seen``, ``last_seen``,
+        ``resolved_by``; None before the final answer.
+        """
+        return cast("dict[str, Any] | None", self._facts.get("problem"))
 
     @property
     def plot(self) -> "ReportPictures":
@@ -222,9 +224,9 @@ class Incident:
         if self.verdict is None:
             why = f": {self.reason}" if self.reason else "; no verdict yet"
             return str(make_element("p", None, where + why))
-        before = self._facts.get("repeats") or []
-        again = f"Again: {before[0]['why']}" if before and before[0].get("why") else ""
-        return render_fragment(self._answer, *filter(None, (where, again)))
+        if self.problem is not None:
+            where += f"; the {format_ordinal(self.problem['nth'])} of its kind"
+        return render_fragment(self._answer, where)
 
     def __repr__(self) -> str:
         verdict = self.verdict

@@ -28,7 +28,7 @@ class WorkKind(StrEnum):
     ANALYSE = "analyse"  # key: incident id
     NOTIFY = "notify"  # key: subscription id
     ACT = "act"  # key: action id
-    RETENTION = "retention"  # what the clock asks for; key: "prune", "digest"
+    RETENTION = "retention"  # what the clock asks for; key: "prune", "problems"
 
 
 class WorkState(StrEnum):

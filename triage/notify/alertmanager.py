@@ -110,6 +110,7 @@ def _build_annotations(
         "action": format_plain(verdict.action, 64),
         "next_step": format_plain(message.next_step, 1000),
         "restart": format_plain(describe_restart(message), 1000),
+        "recurrence": format_plain(message.recurrence, 400),
         "commands": "\n".join(format_plain(command, 300) for command in message.actions),
         "coverage": format_plain(message.coverage_text, 300),
     }

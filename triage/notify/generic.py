@@ -30,6 +30,8 @@ def render(message: Message, target: Target) -> Request:
     }
     if message.restart is not None:
         data["restart"] = message.restart.to_dict()
+    if message.problem is not None:
+        data["problem"] = message.problem.to_dict()
     return build_webhook_request(target, message.event, message.at, data)
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
+from triage.domain.recurrence import ProblemOfIncident
 from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import Restart
 from triage.errors import Place, Unprocessable
@@ -53,7 +54,8 @@ class Message:
     ``previous_suspects`` are those of the revision before: a receiver that keeps alerts apart by
     node needs them to end the alert of a node that is no longer suspected. ``restart`` is what to
     do with the job, as the report has it; None where nothing is known. ``seen_first`` are sentences
-    on what was seen first where no cause is known.
+    on what was seen first where no cause is known. ``problem`` is the recurring problem that the
+    incident is of; None before the final answer.
     """
 
     event: Event
@@ -76,6 +78,13 @@ class Message:
     previous_suspects: tuple[Suspect, ...] = ()
     restart: Restart | None = None
     seen_first: tuple[str, ...] = ()
+    problem: ProblemOfIncident | None = None
+
+    @property
+    def recurrence(self) -> str:
+        """``The 4th of this kind in 9 days; twice resolved as nic.``; empty where not known."""
+        words = "" if self.problem is None else self.problem.describe()
+        return f"{words[:1].upper()}{words[1:]}." if words else ""
 
     def split_standing(
         self, now: Mapping[K, V], before: Mapping[K, V]

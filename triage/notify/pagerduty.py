@@ -117,6 +117,7 @@ def _build_details(
         "action": format_plain(verdict.action, 64),
         "next_step": format_plain(message.next_step, 1000),
         **({"restart": restart} if restart else {}),
+        **({"recurrence": format_plain(message.recurrence, 400)} if message.recurrence else {}),
         "commands": [format_plain(command, 300) for command in message.actions],
         "coverage": format_plain(message.coverage_text, 300),
         "suspects": [

@@ -166,6 +166,8 @@ def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
         yield make_section_block(f"*Next:* {escape_mrkdwn(message.next_step, bounds.sentence)}")
     else:
         yield make_section_block(f"*Action:* {escape_mrkdwn(verdict.action, 64)}")
+    if message.recurrence:
+        yield make_section_block(escape_mrkdwn(message.recurrence, bounds.sentence))
     if restart := describe_restart(message):
         yield make_section_block(f"*Job:* {escape_mrkdwn(restart, bounds.sentence)}")
     commands = format_commands(message.actions, bounds.commands, escape_mrkdwn)

@@ -125,6 +125,8 @@ def _list_paragraphs_below(message: Message) -> Iterator[str]:
     if verdict is not None:
         step = message.next_step or verdict.action
         yield f"Next: {escape_markdown(step, 1_200)}"
+    if message.recurrence:
+        yield escape_markdown(message.recurrence, 1_200)
     if restart := describe_restart(message):
         yield f"Job: {escape_markdown(restart, 1_200)}"
     commands = format_commands(message.actions, 4_000, format_plain)

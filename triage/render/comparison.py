@@ -1,13 +1,12 @@
-"""Comparison: two incidents side by side, and those of many that are like one.
+"""Comparison: two incidents side by side.
 
 Reports, incidents of a service and plain dicts ``triage.report/1`` are all taken.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from triage.analysis.likeness import Likeness, compare_reports
-from triage.render.data.tables import SIMILAR, build_table
+from triage.render.data.tables import build_table
 from triage.render.page.notebook import render_plain_table
 from triage.render.pictures.markup import make_element
 from triage.render.words.answer import format_belief
@@ -50,18 +49,13 @@ class Reported(Protocol):
 class Comparison:
     """What two incidents have in common and where they differ.
 
-    ``likeness`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
-    ``suspects`` (columns ``TWO_SUSPECTS``) are DataFrames.
+    ``verdicts`` (columns ``SIDE_BY_SIDE``) and ``suspects`` (columns ``TWO_SUSPECTS``) are
+    DataFrames.
     """
 
     def __init__(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
         self.a = a
         self.b = b
-
-    @property
-    def likeness(self) -> Likeness:
-        """How much they are the same failure, and why."""
-        return compare_reports(self.a, self.b)
 
     @property
     def verdicts(self) -> "DataFrame":
@@ -90,7 +84,6 @@ class Comparison:
             yield row
 
     def _repr_html_(self) -> str:
-        alike = self.likeness
         rows = [
             (
                 row["what"],
@@ -100,14 +93,12 @@ class Comparison:
             )
             for row in self.statement_rows()
         ]
-        score = make_element("b", None, f"Likeness {format_belief(alike.score)}")
-        sentence = make_element("p", None, score, f": {alike.why or 'nothing in common'}")
         tables = render_plain_table(("", "a", "b", ""), rows)
-        return str(make_element("div", {"class": "triage-comparison"}, sentence, tables))
+        return str(make_element("div", {"class": "triage-comparison"}, tables))
 
     def __repr__(self) -> str:
-        alike = self.likeness
-        return f"<Comparison {format_belief(alike.score)}: {alike.why or 'nothing in common'}>"
+        rows = list(self.statement_rows())
+        return f"<Comparison: {sum(row['same'] for row in rows)} of {len(rows)} statements alike>"
 
 
 def compare(a: Reported | Mapping[str, Any], b: Reported | Mapping[str, Any]) -> Comparison:
@@ -115,48 +106,8 @@ def compare(a: Reported | Mapping[str, Any], b: Reported | Mapping[str, Any]) ->
     return Comparison(_report(a), _report(b))
 
 
-def similar(
-    report: Reported | Mapping[str, Any],
-    incidents: Mapping[str, Reported | Mapping[str, Any]] | Iterable[Reported | Mapping[str, Any]],
-    *,
-    least: float = 0.3,
-    most: int = 10,
-) -> "DataFrame":
-    """Those of ``incidents`` that are like ``report``, most alike first, at most ``most``.
-
-    A mapping gives each its name; else the place in the order is the name. Incidents below a
-    score of ``least`` are left out. Columns are ``triage.render.data.tables.SIMILAR``.
-    """
-    wanted = _report(report)
-    if isinstance(incidents, Mapping):
-        named = list(incidents.items())
-    else:
-        named = [(str(place), one) for place, one in enumerate(incidents)]
-    rows = []
-    for name, one in named:
-        other = _report(one)
-        alike = compare_reports(wanted, other)
-        if alike.score >= least:
-            rows.append(
-                {"name": name, "score": alike.score, "why": alike.why, **_summarize_report(other)}
-            )
-    rows.sort(key=lambda row: (-row["score"], row["name"]))
-    return build_table(rows[:most], SIMILAR)
-
-
 def _report(incident: Reported | Mapping[str, Any]) -> Mapping[str, Any]:
     return incident if isinstance(incident, Mapping) else incident.to_dict()
-
-
-def _summarize_report(report: Mapping[str, Any]) -> dict[str, Any]:
-    verdict, suspects = report["verdict"], report["suspects"]
-    return {
-        "job_id": report["job"]["job_id"],
-        "at": verdict["at"],
-        "category": verdict["category"],
-        "node": suspects[0]["node"] if suspects else None,
-        "summary": verdict["summary"],
-    }
 
 
 def _collect_statements(report: Mapping[str, Any]) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ from triage.api.routers import (
     incident_lists,
     incidents,
     operations,
+    problems,
     resolution,
     search,
     signatures,
@@ -34,7 +35,8 @@ from triage.web import mount
 _ROUTES: Final = (
     acts.routes,
     hooks.routes, intake.ending, uploads.routes, uploads.asking, incidents.routes,
-    incident_lists.routes, resolution.routes, resolution.erasing, search.node_routes,
+    incident_lists.routes, resolution.routes, resolution.erasing, problems.routes,
+    search.node_routes,
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,
     intake.importing, answers.routes, lists.routes,

@@ -23,11 +23,19 @@ from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up
+from triage.services.incidents.problems import keep_problems
 from triage.services.incidents.retention import believe_clock, prune
 from triage.services.retention.erase import finish_erasures
 from triage.services.retention.ownership import announce
 from triage.settings import Settings
-from triage.store.work.overdue import ERASE, PRUNE, STORE, enqueue_daily_round, enqueue_idle
+from triage.store.work.overdue import (
+    ERASE,
+    PROBLEMS,
+    PRUNE,
+    STORE,
+    enqueue_daily_round,
+    enqueue_idle,
+)
 
 log = structlog.get_logger(__name__)
 _DAY: Final = timedelta(days=1)
@@ -70,6 +78,7 @@ def make_sweeper(ctx: Context) -> Sweeper:
         periodic=(
             enqueue_daily_round,
             lambda session, now: enqueue_idle(session, STORE, now),
+            lambda session, now: enqueue_idle(session, PROBLEMS, now),
             lambda session, now: enqueue_digest(session, ctx.settings, now),
         ),
     )
@@ -129,5 +138,6 @@ _HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _run_daily_round,
     STORE: _look_at_store,
     ERASE: _finish_erasures,
+    PROBLEMS: keep_problems,
     DIGEST: _send_weekly_digest,
 }

@@ -46,6 +46,13 @@ def cluster_key(session: Session, name: str) -> int:
     return int(key or 0)
 
 
+def hold_cluster(session: Session, cluster_id: int) -> None:
+    """From now on nobody else decides what is counted for a whole cluster, until the session ends:
+    which acts it allows, and to which problems its incidents belong.
+    """
+    lock_rows(session, select(Cluster).where(Cluster.id == cluster_id)).one_or_none()
+
+
 def find_cluster(session: Session, incident_id: str) -> int:
     """The key of the cluster that an incident's job runs on."""
     found = session.scalar(

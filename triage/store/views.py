@@ -9,6 +9,7 @@ from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.file_kind import FileKind
+from triage.domain.recurrence import ProblemOfIncident
 from triage.domain.report import Answer, Verdict
 from triage.domain.states import (
     ArtifactState,
@@ -65,6 +66,9 @@ class IncidentView(WireForm):
     reason: str | None
     num_artifacts: int
     expected_artifacts: int | None
+    problem: Annotated[
+        ProblemOfIncident | None, "The recurring problem; null before it is final."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from triage.web.routers import (
     incident,
     incidents,
     login,
+    problems,
     queue,
     raw,
     search,
@@ -21,7 +22,18 @@ from triage.web.routers import (
 
 ROUTERS: Final = tuple(
     module.router
-    for module in (incidents, compare, incident, evidence, raw, search, queue, upload, login)
+    for module in (
+        incidents,
+        compare,
+        incident,
+        problems,
+        evidence,
+        raw,
+        search,
+        queue,
+        upload,
+        login,
+    )
 )
 
 

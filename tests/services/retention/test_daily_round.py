@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle
-from tests.support.work import ReadersHere, do_one
+from tests.support.work import ReadersHere, do_all
 from triage import clock
 from triage.domain.states import WorkKind
 from triage.sandbox.pool import Readers
@@ -34,7 +34,7 @@ def round_of(ctx: Context) -> int:
     """One round; how many blobs there are afterwards."""
     with ctx.database.writing() as session:
         enqueue_daily_round(session, clock.read_utc_now())
-    assert do_one(ctx, ReadersHere(), WorkKind.RETENTION)
+    do_all(ctx, ReadersHere(), WorkKind.RETENTION)
     return len(list(ctx.blobs.keys()))
 
 

@@ -36,7 +36,7 @@ from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
-from triage.store.jobs import cluster_key
+from triage.store.jobs import cluster_key, hold_cluster
 from triage.store.messages import subscriptions
 from triage.store.work import table as work
 
@@ -137,7 +137,7 @@ class ActWriter:
 
     def _count_wrong(self, one: NodeActView, why: str) -> None:
         """Count an act that was wrong; too many of them within a week stop the actuator."""
-        acts.hold_cluster(self.session, one.cluster_id)
+        hold_cluster(self.session, one.cluster_id)
         self.note(acts.WRONG, one, why=why)
         number = acts.count_wrong_acts(self.session, one.cluster_id, one.cluster, self.now)
         if number < self.settings.act_wrong_stop:
@@ -188,7 +188,7 @@ class ActWriter:
 
     def _hold_act_cluster(self) -> str:
         cluster = self.settings.act_cluster
-        acts.hold_cluster(self.session, cluster_key(self.session, cluster))
+        hold_cluster(self.session, cluster_key(self.session, cluster))
         return cluster
 
     # --- acts, step by step

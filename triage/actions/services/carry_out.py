@@ -40,6 +40,7 @@ from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, watch_clock
+from triage.store.jobs import hold_cluster
 
 _SCHEDULER: Final = "the scheduler"
 _HOUR: Final = timedelta(hours=1)
@@ -200,7 +201,7 @@ class Hands:
         """
         again_at = None
         with self.ctx.database.writing() as session:
-            acts.hold_cluster(session, one.cluster_id)
+            hold_cluster(session, one.cluster_id)
             writer = self._writer(session)
             fresh = acts.find(session, one.id, locked=True)
             if fresh is not None and fresh.state is ActionState.APPROVED:

@@ -85,13 +85,6 @@ def find_cluster_id(session: Session, name: str) -> int | None:
     return session.scalar(select(Cluster.id).where(Cluster.name == name))
 
 
-def hold_cluster(session: Session, cluster_id: int) -> None:
-    """From now on nobody else begins, proposes or stops acts of the cluster, until the end of the
-    session: budgets and halts are counted by one at a time.
-    """
-    lock_rows(session, select(Cluster).where(Cluster.id == cluster_id)).one()
-
-
 def add(session: Session, **values: Any) -> bool:  # noqa: ANN401 - by the names of columns
     """Keep an act; False where the incident has one of this verb on this node already."""
     return insert_or_none(session, Action, _convert_values(values), Action.id) is not None

@@ -15,7 +15,7 @@ from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.launch import LeftOut
 from triage.domain.restart import Restart
 from triage.domain.states import IncidentState
-from triage.store.incidents.repeats import build_accused_condition
+from triage.store.incidents.settling import build_accused_condition
 from triage.store.incidents.starts import find_restart
 from triage.store.views import IncidentView
 

@@ -6,7 +6,7 @@ of another node ("n7 says of it: ...") names nothing of this one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,25 +36,16 @@ _OF_ANOTHER: Final = " says of it: "
 @dataclass(frozen=True, slots=True)
 class NamedParts:
     """``parts`` by what identifies them, each with its words (``GPU 0000:5d:00``); ``codes``
-    as ``XID 79``. Both in the order in which they were named. ``names`` are interfaces
-    (``ib3``) by whose address a line said, with that address.
+    as ``XID 79``. Both in the order in which they were named.
     """
 
     parts: Mapping[str, str]
     codes: tuple[str, ...]
-    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> str | None:
         """The part that was named first; None where none was."""
         return next(iter(self.parts.values()), None)
-
-    def by_address(self, names: Mapping[str, str]) -> "NamedParts":
-        """The same, with those interfaces under the addresses that ``names`` gives them."""
-        parts: dict[str, str] = {}
-        for key, words in self.parts.items():
-            parts.setdefault(names.get(key, key), words)
-        return replace(self, parts=parts)
 
 
 def list_named_parts(suspect: Mapping[str, Any]) -> NamedParts:
@@ -81,7 +72,11 @@ def list_named_parts(suspect: Mapping[str, Any]) -> NamedParts:
         key for key in parts if normalize_bus_id(key) != key and normalize_bus_id(key) in parts
     }
     kept = {key: words for key, words in parts.items() if key not in again}
-    return NamedParts(kept or indices, tuple(codes), names).by_address(names)
+    by_address: dict[str, str] = {}
+    for key, words in (kept or indices).items():
+        # Where a line said which address an interface has, both are one adapter.
+        by_address.setdefault(names.get(key, key), words)
+    return NamedParts(by_address, tuple(codes))
 
 
 @lru_cache(maxsize=4096)

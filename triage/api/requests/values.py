@@ -120,6 +120,7 @@ Since = Annotated[
     datetime, BeforeValidator(_parse_at), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 IncidentRef = Annotated[str, WithJsonSchema({"type": "string"})]
+ProblemRef = Annotated[str, WithJsonSchema({"type": "string"})]
 Limit = Annotated[
     int, Query(description="Rows of one page."), BeforeValidator(_limit),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT, "default": 50}),

@@ -21,6 +21,7 @@ from triage.api.requests.values import (
     Cursor,
     Limit,
     Name,
+    ProblemRef,
     Since,
     StateName,
     Wait,
@@ -39,7 +40,6 @@ from triage.notify.message import Event
 from triage.notify.ticket import render_ticket_markdown
 from triage.render.data import wire
 from triage.services.context import Context
-from triage.services.incidents.repeats import MAX_REPEATS, Repeat, list_repeats
 from triage.services.incidents.wanted import MAX_WANTED
 from triage.services.notifications.outbox import make_message
 from triage.store.incidents import incidents, revisions, wanted
@@ -55,8 +55,7 @@ _INCIDENTS = page(IncidentView, "incidents")
 _ONE_INCIDENT = make_shape(
     "OneIncident",
     IncidentView,
-    doc="One failure of one job, and what it may be a repeat of.",
-    repeats=Annotated[list[Repeat], Keywords(maxItems=MAX_REPEATS), "Newest first."],
+    doc="One failure of one job, and the files that would tell more.",
     wanted=Annotated[
         list[WantedFile], Keywords(maxItems=MAX_WANTED), "Files that would decide, best first."
     ],
@@ -86,6 +85,7 @@ def list_incidents(
     node: Annotated[Name | None, Query(description="Among the suspects.")] = None,
     category: Annotated[CategoryName | None, Query()] = None,
     state: Annotated[StateName | None, Query()] = None,
+    problem: Annotated[ProblemRef | None, Query(description="Of this recurring problem.")] = None,
     since: Annotated[Since | None, Query(description="Opened then or later.")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
@@ -101,6 +101,7 @@ def list_incidents(
             node=node,
             category=category,
             state=state,
+            problem=problem,
             since=since,
             before=before,
             limit=limit + 1,
@@ -114,13 +115,12 @@ def list_incidents(
 
 @routes.get("/{id}", "One incident", ("The incident.", _ONE_INCIDENT), etag=True, refuses=(404,))
 def incident(request: Request, id: str) -> Response:  # noqa: A002
-    """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
+    """Its state, verdict, coverage, resolution and times, and the recurring problem it is of."""
     with get_state(request).context.database.reading() as session:
         view = find_incident(request, session, id)
-        repeats = [repeat.to_dict() for repeat in list_repeats(session, view.id)]
         waits = waiting.count_by_incident(session, view.id)
         asked = [one.to_dict() for one in wanted.list_wanted(session, view.id)]
-    shown = {**view.to_dict(), "repeats": repeats, "wanted": asked}
+    shown = {**view.to_dict(), "wanted": asked}
     if waits:
         files = [{"for": w.part, "files": w.number, "since": w.since.isoformat()} for w in waits]
         shown["coverage"] = {**(view.coverage or {}), "waiting": files}

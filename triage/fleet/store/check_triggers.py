@@ -10,7 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import Cluster, Evidence, Incident, Job, Node, Outage, Resolution, Suspect
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.store.incidents.repeats import build_accused_condition
+from triage.store.incidents.settling import build_accused_condition
 
 # Kinds that a kernel or a driver prints; a job's own words about a part ask for no check.
 _OF_MACHINES: Final = (

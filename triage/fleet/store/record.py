@@ -51,7 +51,7 @@ from triage.domain.wire import UNSENT, Count, SentAs, WireForm
 from triage.fleet.domain.exposure import FACTS, Ending
 from triage.fleet.store.exposure import StoredOutage
 from triage.store.incidents.past import list_past_stops, list_past_suspects
-from triage.store.incidents.repeats import build_accused_condition
+from triage.store.incidents.settling import build_accused_condition
 
 # Runs: listed for people, and ended by a job's last word.
 

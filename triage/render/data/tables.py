@@ -52,16 +52,11 @@ ARTIFACTS: Final = parse_columns(
 SENT: Final = parse_columns("member string, status int64, reason string, id string")
 """One row per file of an upload; ``status`` 200 was there already, 201 is new, 4xx is refused."""
 
-REPEATS: Final = parse_columns(
-    "incident_id string, job_id string, at time, node string, part string, why string"
+PROBLEMS: Final = parse_columns(
+    "id string, cluster string, category string, summary string, count int64, first_seen time, "
+    "last_seen time, nodes object, resolved_as object"
 )
-"""One row per earlier incident that convicted the same node, newest first."""
-
-SIMILAR: Final = parse_columns(
-    "name string, score float64, why string, job_id string, at time, category string, "
-    "node string, summary string"
-)
-"""One row per earlier incident, most similar first; ``why`` adds up to ``score``."""
+"""One row per recurring problem, the last seen first; what is most frequent stands first."""
 
 
 def build_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "DataFrame":

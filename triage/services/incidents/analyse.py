@@ -28,6 +28,7 @@ from triage.render.data import wire
 from triage.sandbox.pool import Analysis, KnownOfJob, Readers
 from triage.services.context import Context
 from triage.services.incidents.notices import take_in_notices
+from triage.services.incidents.problems import place_incident
 from triage.services.incidents.starts import find_earlier_starts
 from triage.services.incidents.wanted import list_wanted
 from triage.services.notifications.outbox import tell
@@ -266,6 +267,9 @@ def _settle(
     if made is not None:
         evidence.update_dates(session, st.id, made.analysis.dated)
     first = settling.settle(session, st.id, now)
+    answer = newest.answer if made is None else made.answer
+    if answer is not None:
+        place_incident(session, st.id, wire.report(answer), now)
     given_up = artifacts.list_given_up(session, st.id)
     if given_up:
         settling.note_failure(session, st.id, _describe_failure(given_up), now)

@@ -72,7 +72,7 @@ def tell_deleted(
     subscriptions.keep_callbacks(session, incident.id)
     message = replace(
         make_message(incident, None, settings, Event.DELETED, now),
-        state="deleted", url="", reason=None, resolution=None,
+        state="deleted", url="", reason=None, resolution=None, problem=None,
     )  # fmt: skip
     for one in subscriptions.list_active(session):
         if one.id not in receivers and str(Event.DELETED) not in one.events:
@@ -135,6 +135,7 @@ def make_message(
         url=f"{settings.public_url.rstrip('/')}/incidents/{incident.id}",
         reason=incident.reason,
         resolution=None if incident.resolution is None else incident.resolution.to_dict(),
+        problem=incident.problem,
         previous_verdict=None if previous is None else previous.verdict,
         previous_suspects=() if previous is None else previous.suspects,
     )

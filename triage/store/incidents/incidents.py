@@ -17,10 +17,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, undefer
 
-from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
+from models import Artifact, Cluster, Incident, Job, Occurrence, Resolution, Suspect, Work
+from triage.domain.recurrence import ProblemOfIncident
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
 from triage.store.database.upsert import lock_rows
+from triage.store.incidents.problems import map_problems
 from triage.store.views import IncidentView, ResolutionView, make_view
 from triage.store.work import table as work
 
@@ -60,8 +62,8 @@ _KEPT: Final = select(_INCIDENTS.c.id).where(_THIS).with_for_update(read=True, k
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
     """One incident; None where there is none of this id."""
-    row = session.execute(_select_joined().where(Incident.id == incident_id)).one_or_none()
-    return None if row is None else _view(*row)
+    found = _list_views(session, _select_joined().where(Incident.id == incident_id))
+    return found[0] if found else None
 
 
 class JobOfIncident(NamedTuple):
@@ -93,6 +95,7 @@ class _IncidentFilter(TypedDict, total=False):
     node: str | None
     category: str | None
     state: str | None
+    problem: str | None
     since: datetime | None
 
 
@@ -108,7 +111,7 @@ def list_incidents(
     if before is not None:
         query = query.where(tuple_(Incident.created_at, Incident.id) < before)
     query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
-    return [_view(*row) for row in session.execute(query)]
+    return _list_views(session, query)
 
 
 def _list_conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
@@ -120,6 +123,10 @@ def _list_conditions(wanted: _IncidentFilter) -> Iterator[ColumnElement[bool]]:
         yield Incident.category == category
     if (state := wanted.get("state")) is not None:
         yield Incident.state == state
+    if (problem := wanted.get("problem")) is not None:
+        yield Incident.id.in_(
+            select(Occurrence.incident_id).where(Occurrence.problem_id == problem)
+        )
     if (since := wanted.get("since")) is not None:
         yield Incident.created_at >= since
     if (node := wanted.get("node")) is not None:
@@ -236,7 +243,21 @@ def _select_joined() -> Select[Incident, str, str, Resolution]:
     )
 
 
-def _view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
+def _list_views(
+    session: Session, query: Select[Incident, str, str, Resolution]
+) -> list[IncidentView]:
+    rows = session.execute(query).all()
+    problems = map_problems(session, [row.id for row, *_ in rows])
+    return [_view(*row, problems.get(row[0].id)) for row in rows]
+
+
+def _view(
+    row: Incident,
+    job_id: str,
+    cluster: str,
+    resolution: Resolution | None,
+    problem: ProblemOfIncident | None,
+) -> IncidentView:
     return make_view(
         IncidentView,
         row,
@@ -244,4 +265,5 @@ def _view(row: Incident, job_id: str, cluster: str, resolution: Resolution | Non
         cluster=cluster or None,
         state=IncidentState(row.state),
         resolution=None if resolution is None else make_view(ResolutionView, resolution),
+        problem=problem,
     )

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session, undefer
 
-from models import Incident, Resolution
+from models import Incident, Resolution, Suspect
+from triage.domain.category import OF_THE_NODE
 from triage.domain.states import IncidentState, WorkKind
 from triage.store.database.upsert import lock_rows
 from triage.store.incidents import incidents
@@ -169,3 +170,12 @@ def put(session: Session, incident_id: str, said: ResolutionView) -> bool:
     incident.updated_at = said.resolved_at
     session.flush()
     return True
+
+
+def build_accused_condition() -> ColumnElement[bool]:
+    """Nobody has said that it was another node, or no trouble of a node at all."""
+    same_node = or_(Resolution.node.is_(None), Resolution.node == Suspect.node)
+    return or_(
+        Resolution.incident_id.is_(None),
+        and_(Resolution.category.in_(OF_THE_NODE), same_node),
+    )

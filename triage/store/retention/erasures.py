@@ -15,6 +15,7 @@ from triage.domain.file_kind import FileKind
 from triage.store.database.upsert import insert_missing
 from triage.store.incidents.facts import withdraw_job_json
 from triage.store.incidents.incidents import schedule_settling
+from triage.store.incidents.problems import forget_features
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
@@ -137,6 +138,7 @@ def answer_anew(
     """Drop all answers, which quote the file, and have the incident answered without it."""
     for table in (Revision, Suspect):
         session.execute(delete(table).where(table.incident_id == incident_id))
+    forget_features(session, incident_id)
     row = session.get_one(
         Incident, incident_id, options=[undefer(Incident.coverage)], populate_existing=True
     )

@@ -89,6 +89,7 @@ def list_due(
 PRUNE: Final = "prune"
 STORE: Final = "store"
 ERASE: Final = "erase"
+PROBLEMS: Final = "problems"
 
 
 def enqueue_daily_round(session: Session, now: datetime) -> bool:

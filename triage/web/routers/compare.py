@@ -79,7 +79,6 @@ def _compare_sides(a: _Side, b: _Side) -> dict[str, Any]:
     classes = sorted({*a.classes, *b.classes}, key=lambda one: (str(one.kind), one.code or 0))
     shared = [one for one in classes if one in a.classes and one in b.classes]
     return {
-        "likeness": None if reports is None else reports.likeness,
         "statements": [] if reports is None else list(reports.statement_rows()),
         "suspects": [] if reports is None else list(reports.suspect_rows())[:_MOST],
         "common": {kind: sorted(mine[kind] & theirs[kind]) for kind in mine},

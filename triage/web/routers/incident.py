@@ -24,7 +24,6 @@ from triage.render.words.next_step import (
     list_inspection_commands,
 )
 from triage.services.incidents.pictures import Pictures, PictureStore
-from triage.services.incidents.repeats import Repeat, list_repeats
 from triage.services.incidents.resolve import resolve
 from triage.store.incidents import revisions
 from triage.store.incidents.revisions import RevisionHead
@@ -56,7 +55,6 @@ class _ShownIncident:
     pictures: Pictures | None
     files: Mapping[ArtifactState, int]
     history: list[RevisionHead]
-    repeats: list[Repeat]
     waits: list[WaitingFor]
     chosen: bool
 
@@ -72,6 +70,7 @@ class _ShownIncident:
             one.num_artifacts,
             one.reason,
             one.expected_artifacts,
+            one.problem,
             sorted(self.files.items()),
             self.waits,
             self.chosen,
@@ -116,7 +115,6 @@ def _load_shown_incident(request: Request, incident_id: str, number: int | None)
             pictures,
             artifacts.count_by_state(session, incident.id),
             history,
-            [] if shown is None else list_repeats(session, incident.id),
             count_by_incident(session, incident.id) if incident.num_artifacts else [],
             chosen=number is not None and number != incident.revision,
         )

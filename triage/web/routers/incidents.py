@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, get_caller
 from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
-from triage.api.requests.values import CategoryName, Cursor, Name, StateName
+from triage.api.requests.values import CategoryName, Cursor, Name, ProblemRef, StateName
 from triage.api.state import get_state
 from triage.store.incidents import incidents
 from triage.web.access import admit
@@ -17,7 +17,7 @@ from triage.web.route import page_router
 
 router = page_router("", admit(Scope.READ))
 _ROWS = 50
-_FILTERS = ("job_id", "cluster", "node", "category", "state")
+_FILTERS = ("job_id", "cluster", "node", "category", "state", "problem")
 
 
 @router.get("/", name="page_home")
@@ -34,6 +34,7 @@ def incident_list(
     node: Annotated[Name | None, Query()] = None,
     category: Annotated[CategoryName | None, Query()] = None,
     state: Annotated[StateName | None, Query()] = None,
+    problem: Annotated[ProblemRef | None, Query()] = None,
     cursor: Cursor = None,
 ) -> Response:
     """The newest first."""
@@ -47,6 +48,7 @@ def incident_list(
             node=node,
             category=category,
             state=state,
+            problem=problem,
             before=before,
             limit=_ROWS + 1,
         )
@@ -57,6 +59,7 @@ def incident_list(
         "node": node,
         "category": category,
         "state": state,
+        "problem": problem,
     }
     return page(
         request,
