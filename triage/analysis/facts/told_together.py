@@ -51,11 +51,11 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
     together: set[int] = set()
     lost: set[int] = set()
     for server, ones in of_one.items():
-        since_ns = found_again.get(server)
-        for_good = [row for row in ones if since_ns is None or (row.at_ns or 0) > since_ns]
-        said = _select_together(for_good)
+        said = _select_together(ones)
         together.update(map(id, said))
-        lost.update(map(id, _find_common_loss(said, num_nodes)))
+        since_ns = found_again.get(server)
+        for_good = [row for row in said if since_ns is None or (row.at_ns or 0) > since_ns]
+        lost.update(map(id, _find_common_loss(for_good, num_nodes)))
     return [
         _with_second_source(row, is_lost=id(row) in lost) if id(row) in together else row
         for row in rows
