@@ -31,7 +31,7 @@ from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.model import Model
 from triage.analysis.joining.place import Place
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import GPU_PARTS, HARDWARE, Category
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 
@@ -195,8 +195,8 @@ def _add_parts_of_the_lost(
             for k, other in enumerate(beliefs)
             if other.hypothesis.place == cause.place
             and any(claim in other.hypothesis.claims for claim in cause.claims)
-            and not NO_GUESS.intersection(other.bounds)
-            and any(_may_tell_of_the_stop(row, stop) for row in other.hypothesis.rows)
+            and not (NO_GUESS - {Bound.BEFORE}).intersection(other.bounds)
+            and any(_may_tell_the_part(row, cause, stop) for row in other.hypothesis.rows)
         ]
         if not named:
             continue
@@ -218,11 +218,26 @@ def _add_parts_of_the_lost(
     return beliefs
 
 
+_OPEN: Final = frozenset({Category.NCCL_TIMEOUT, Category.GPU})
+
+
 def _names_no_part(cause: Hypothesis) -> bool:
-    """Whether claims alone stand for it that only say who is gone: a file, or a process."""
+    """Whether claims alone stand for it that only say who is gone, a file or a process, or which
+    device stands.
+    """
     return cause.names_somebody and all(
-        claim.is_gap or claim.category is Category.NCCL_TIMEOUT for claim in cause.claims
+        claim.is_gap or claim.category in _OPEN for claim in cause.claims
     )
+
+
+def _may_tell_the_part(row: Evidence, cause: Hypothesis, stop: Stop) -> bool:
+    """Whether a row says which part it is: about the stop; or, of a GPU that it names and that
+    stands, in the hour before, were it only a warning.
+    """
+    if all(claim.category is Category.GPU for claim in cause.claims) and row.gpu is not None:
+        names = row.category in GPU_PARTS and not row.is_generic
+        return names and stop.of(row) in (When.AT, When.AFTER, When.BEFORE)
+    return _may_tell_of_the_stop(row, stop)
 
 
 def _may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
