@@ -379,7 +379,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         found = retention.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
         assert old not in retention.list_old_incidents(session, NOW)
-        uploads = retention.list_old_uploads(session, NOW + HOUR)
+        uploads = retention.list_old_uploads(session, NOW + HOUR, NOW)
         [mine] = [one for one in uploads if artifacts.find_upload(session, one.id)[0] == old]
         retention.forget_blob(session, mine.id)
         assert artifacts.find_upload(session, mine.id) == (old, None)

@@ -102,7 +102,7 @@ def test_markdown_shows_the_words_and_makes_nothing_of_them(
     assert len(re.findall(r"(?<!\\)\*\*", text)) == 2, "our own heading"
     assert LIVE_MARKUP.findall(text) == []
     assert unseen(text) == []
-    ours = r"^(?!\*\*|\||- |$|No suspects|On |Next: |Job: |Coverage: |Incident )"
+    ours = r"^(?!\*\*|\||- |$|No suspects|On |Next: |Job: |Coverage: |Incident |The \d)"
     assert not re.search(ours, text, re.MULTILINE), "one line a reason"
 
 

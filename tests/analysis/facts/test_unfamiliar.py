@@ -70,9 +70,9 @@ def test_what_the_job_outlived_is_not_heard() -> None:
 @pytest.mark.parametrize(
     ("known", "nodes"),
     [
-        (row("n3", weak=True), ["n4"]),  # of the same node, whatever it is worth
-        (row("n5"), []),  # a firm one, elsewhere: it is known what happened
-        (row("n5", weak=True), ["n3", "n4"]),
+        (row("n3", weak=True), []),
+        (row("n5"), []),
+        (row("n5", weak=True), []),
         (row(None, weak=True), []),
         (row("n3", -7 * 86400), ["n3", "n4"]),
         (row("n3", role=EvidenceRole.CONSEQUENCE), ["n3", "n4"]),
@@ -83,6 +83,14 @@ def test_a_signature_that_tells_a_cause_silences_the_reader(
     known: Evidence, nodes: list[str]
 ) -> None:
     assert heard(read("n3"), read("n4"), known=(known,)) == nodes
+
+
+@pytest.mark.parametrize(("weak", "nodes"), [(True, ["n4"]), (False, [])])
+def test_what_many_share_is_heard_beside_a_weak_line_of_another_node(
+    weak: bool, nodes: list[str]
+) -> None:
+    shared = (read("n3", category=Category.STORAGE), read("n4", category=Category.STORAGE))
+    assert heard(*shared, known=(row("n3", weak=weak),)) == nodes
 
 
 def test_beside_an_accused_place_only_its_part_is_asked_for() -> None:
