@@ -37,8 +37,9 @@ def select_unfamiliar(
     cause and that are none of ``strange``; the likeliest of each node.
 
     Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
-    explain it; where a signature convicts somebody, the part of what claims accuse alone. Beside
-    claims, what is printed after the stop tells the part of a place that is accused, and no other.
+    explain it; where a signature convicts somebody, the part of what claims accuse alone; where
+    one tells a cause that needs another source, what nodes share. Beside claims, what is printed
+    after the stop tells the part of a place that is accused, and no other.
     """
     if not dated.unfamiliar or not stop.trouble:
         return []
