@@ -18,6 +18,7 @@ from triage.reader.features import normalize_line
 from triage.signatures.registry import load_all_signatures, match
 
 FOLDER: Final = Path(__file__).with_name("corpus")
+_SIGNATURES: Final = "signatures"
 FOLLOWS: Final = "follows"
 HARMLESS: Final = "harmless"
 # What no line alone can tell.
@@ -84,12 +85,17 @@ def read_signatures() -> Iterator[LabelledLine]:
             if found is not None:
                 role = found.reading.role or found.signature.role
                 label = choose_label(role, found.reading.category or found.signature.category)
-            yield LabelledLine(label, "signatures", one.id, text)
+            yield LabelledLine(label, _SIGNATURES, one.id, text)
 
 
 def compute_digest(lines: Iterable[LabelledLine]) -> str:
-    """A digest of labelled lines, whatever their order: which ones a model has learned from."""
-    rows = sorted(f"{line.label}\t{normalize_line(line.text)}" for line in lines)
+    """A digest of labelled lines, whatever their order: which ones a model has learned from.
+
+    Examples of signatures do not count: a new signature asks for no new model.
+    """
+    rows = sorted(
+        f"{line.label}\t{normalize_line(line.text)}" for line in lines if line.author != _SIGNATURES
+    )
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
 
 
