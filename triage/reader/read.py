@@ -25,7 +25,7 @@ MODEL: Final = "TRIAGE_READER"
 """The variable of the environment that names a model of a team's own."""
 # A line tells a cause where all causes together are this likely, and one of them this much; it
 # tells none where what is no cause is this likely. Chosen on authors left out.
-_LEAST_CAUSE: Final = 0.5
+_LEAST_CAUSE: Final = 0.55
 _LEAST_CATEGORY: Final = 0.35
 _LEAST_NO_CAUSE: Final = 0.7
 # What a signature takes for a failed part is a quotation where that is so likely: values, which
