@@ -26,7 +26,7 @@ from triage.reader.corpus import (
 )
 from triage.reader.learn import fit_model, fit_temperature
 from triage.reader.model import SHIPPED, LineModel
-from triage.reader.read import LineReaderModel
+from triage.reader.read import CauseReader
 
 EXAM: Final = Path(__file__).with_name("reader_exam.tsv")
 _HEAD = ("words of", "causes", "right", "wrong", "silent", "likeliest right", "harmless read",
@@ -74,7 +74,7 @@ def read_exam() -> list[tuple[set[str], str]]:
 
 def judge(model: LineModel, exam: Sequence[tuple[set[str], str]]) -> list[str]:
     """The figures of one row, behind its name."""
-    said = LineReaderModel(model).read([text for _, text in exam])
+    said = CauseReader(model).read([text for _, text in exam])
     likeliest = model.compute_probabilities([text for _, text in exam])[:, : len(CAUSES)]
     names = [CAUSES[at] for at in likeliest.argmax(axis=1)]
     rows = list(zip(exam, said, names, strict=True))
@@ -100,7 +100,7 @@ def list_confused(
     model: LineModel, exam: Sequence[tuple[set[str], str]]
 ) -> list[tuple[str, str, str]]:
     """What was read wrongly: what would be fair, what was said, the line."""
-    said = LineReaderModel(model).read([text for _, text in exam])
+    said = CauseReader(model).read([text for _, text in exam])
     return [
         ("|".join(sorted(fair)), str(one.category), text)
         for (fair, text), one in zip(exam, said, strict=True)

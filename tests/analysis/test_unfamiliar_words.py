@@ -125,3 +125,13 @@ def test_without_a_model_the_patterns_go_on_alone(
     report = answer(tmp_path / "incident", STRANGE)
     assert not report.answer.suspects
     assert any("own.npz" in note and "not read" in note for note in report.answer.coverage.notes)
+
+
+@pytest.mark.parametrize(("program", "role"), [("packagekitd", "noise"), ("trainer", "root")])
+def test_what_a_service_of_the_node_lacks_the_job_does_not(
+    program: str, role: str, tmp_path: Path
+) -> None:
+    lacks = "cannot resolve host of the package index, gave up: name resolution failed"
+    answer(tmp_path, f"{program}[81]: {lacks}")
+    rows = [row for row in read_rows(tmp_path) if lacks in row["text"]]
+    assert [(row["signature"], row["role"]) for row in rows] == [("learned", role)]

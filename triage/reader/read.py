@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from triage.domain.category import Category
+from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import LEARNED, UNREAD, Blame, EvidenceRole, Kind, Trait
 from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
@@ -19,7 +19,7 @@ from triage.reader.corpus import CAUSES, HARMLESS, LABELS
 from triage.reader.model import SHIPPED, LineModel, load_model
 from triage.signatures.host.ipmi_sel import find_place
 from triage.signatures.registry import Match
-from triage.signatures.signature import Reading, Signature
+from triage.signatures.signature import Reading, Scope, Signature
 
 MODEL: Final = "TRIAGE_READER"
 """The variable of the environment that names a model of a team's own."""
@@ -64,6 +64,13 @@ _KINDS: Final = {
     Category.STORAGE: Kind.STORAGE,
 }
 _SHARED: Final = frozenset({Category.STORAGE, Category.DEPENDENCY})
+# What a process of the job says; a service of the node that says so has troubles of its own.
+_OF_A_JOB: Final = SOFTWARE | {
+    Category.DEPENDENCY,
+    Category.NUMERICAL,
+    Category.GPU_OOM,
+    Category.COLLECTIVE_MISMATCH,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ class LineReading:
         return self.harmless >= _MOST_HARMLESS
 
 
-class LineReaderModel:
+class CauseReader:
     """Reads lines by a model, and remembers what it has read: nodes print the same lines."""
 
     def __init__(self, model: LineModel) -> None:
@@ -126,9 +133,9 @@ class LineReaderModel:
 
 
 @lru_cache(1)
-def load_reader() -> LineReaderModel | None:
+def load_reader() -> CauseReader | None:
     """The model of this machine, None where its file cannot be used."""
-    return None if find_reader_fault() else LineReaderModel(_load_once())
+    return None if find_reader_fault() else CauseReader(_load_once())
 
 
 @lru_cache(1)
@@ -175,5 +182,6 @@ def _make_signature(category: Category | None) -> Signature:
         category=category,
         blame=Blame.SHARED if category in _SHARED else Blame.SELF,
         weak=True,
+        scope=Scope.JOB if category in _OF_A_JOB else Scope.ANY,
         traits=frozenset({Trait.UNFAMILIAR}),
     )

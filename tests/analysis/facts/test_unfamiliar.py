@@ -26,7 +26,8 @@ def read(
     node: str | None, at_s: float | None = 0.0, category: Category = Category.NIC,
     signature: str = LEARNED,
 ) -> Evidence:  # fmt: skip
-    made = of(category, Kind.NIC, node, at_s, weak=True)
+    role = EvidenceRole.NOISE if signature == UNREAD else EvidenceRole.ROOT
+    made = of(category, Kind.NIC, node, at_s, weak=True, role=role)
     return replace(
         made, signature=signature, text="the card is out of its wits", fields={"score": "0.80"},
         traits=frozenset({Trait.UNFAMILIAR}),

@@ -15,7 +15,7 @@ from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category
-from triage.domain.evidence import BY_FILE, LEARNED, UNREAD, Evidence, EvidenceRole, Trait
+from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
 
@@ -48,19 +48,26 @@ def select_unfamiliar(
     told = {row.node for row in known if _tells_a_cause(row, stop)}
     is_firm = any(row.is_firm and _tells_a_cause(row, stop) for row in known)
     accusing = [claim for claim in claims if is_accusing(claim)]
-    accused = {node for claim in accusing for node in list_nodes(claim, fleet)}
+    claims_on: dict[str | None, list[Finding]] = defaultdict(list)
+    for claim in accusing:
+        for node in dict.fromkeys(_list_nodes(claim, fleet)):
+            claims_on[node].append(claim)
+    accused = set(claims_on)
     if None in told or (is_firm and not accused):
         return []
     found: dict[str | None, list[Evidence]] = defaultdict(list)
     for row in dated.unfamiliar:
-        if row.signature != LEARNED or row.node in strange:
+        if row.role is not EvidenceRole.ROOT or row.node in strange:
             continue
         row = _place_by_name(row, fleet, nodes)
         when = stop.of(row)
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
-        explains = not accusing or any(_can_explain(row, claim, fleet) for claim in accusing)
-        if explains and Trait.OUTLIVED not in row.traits and (when is When.AT or is_late):
+        if (
+            _may_explain(row, accusing, claims_on)
+            and Trait.OUTLIVED not in row.traits
+            and (when is When.AT or is_late)
+        ):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if is_firm else {*accused, None} if accused else set(found)
@@ -91,17 +98,24 @@ def select_unread(unfamiliar: Iterable[Evidence], stop: Stop) -> list[Evidence]:
     ]
 
 
-def list_nodes(claim: Finding, fleet: JobPlacement) -> list[str]:
+def _list_nodes(claim: Finding, fleet: JobPlacement) -> list[str]:
     """The nodes that a claim names, by itself or by its ranks."""
     seats = (fleet.node_of(rank) for rank in claim.ranks)
     return [*claim.nodes, *(node for node in seats if node is not None)]
 
 
-def _can_explain(row: Evidence, claim: Finding, fleet: JobPlacement) -> bool:
-    """Whether a line elsewhere accounts for a claim, or one of the accused place names its part."""
-    if row.category is None or not claim.can_be_due_to(row.category):
-        return False
-    return row.node not in list_nodes(claim, fleet) or leaves_part_open(claim, row.category)
+def _may_explain(
+    row: Evidence, accusing: Sequence[Finding], claims_on: Mapping[str | None, Sequence[Finding]]
+) -> bool:
+    """Whether a line of an accused place names its part, or one elsewhere accounts for a claim."""
+    if row.category is None or not accusing:
+        return row.category is not None
+    if row.node in claims_on:
+        return any(
+            claim.can_be_due_to(row.category) and leaves_part_open(claim, row.category)
+            for claim in claims_on[row.node]
+        )
+    return any(claim.can_be_due_to(row.category) for claim in accusing)
 
 
 def _tells_a_cause(row: Evidence, stop: Stop) -> bool:

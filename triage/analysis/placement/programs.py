@@ -85,10 +85,13 @@ def with_numbers_of_the_job(
     if not programs.names and not programs.shared:
         return list(rows), []
     gathered = _find_gathered_logs(rows, fleet)
+    knows_addresses = any(map(_ADDRESS.fullmatch, fleet.aliases))
     taken: dict[str, None] = {}
     kept = []
     for row in rows:
-        if row.rank is not None and _is_of_another_world(row, programs, fleet, gathered):
+        if row.rank is not None and _is_of_another_world(
+            row, programs, fleet, gathered, knows_addresses=knows_addresses
+        ):
             who = _parse_program(row) or row.fields.get("printed_by", "a pod")
             at = f" at {row.fields['address']}" if "address" in row.fields else ""
             taken.setdefault(f"[rank{row.rank}] of {who}{at}")
@@ -116,7 +119,12 @@ def _find_gathered_logs(rows: Iterable[Evidence], fleet: JobPlacement) -> frozen
 
 
 def _is_of_another_world(
-    row: Evidence, programs: Programs, fleet: JobPlacement, gathered: Collection[str]
+    row: Evidence,
+    programs: Programs,
+    fleet: JobPlacement,
+    gathered: Collection[str],
+    *,
+    knows_addresses: bool,
 ) -> bool:
     """Whether a number may be that of a program which counts its ranks for itself."""
     if row.signature == JOINED or "of_rank" in row.fields:
@@ -129,7 +137,7 @@ def _is_of_another_world(
     alone = programs.names == {name} and _ENGINES.search(name) is None
     # Another address than that of its number's node, or one that is no node's, speaks against it;
     # where no address of a node is known, none does.
-    return not alone or ("address" in row.fields and any(map(_ADDRESS.fullmatch, fleet.aliases)))
+    return not alone or ("address" in row.fields and knows_addresses)
 
 
 def _is_placed_on_node(row: Evidence, fleet: JobPlacement, gathered: Collection[str]) -> bool:

@@ -29,9 +29,15 @@ from triage.parsers.logs.layout import Layout, detect_layout, find_node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
-from triage.parsers.logs.rows import add_last_line, make_row, merge_rows, read_line
+from triage.parsers.logs.rows import (
+    add_last_line,
+    make_row,
+    merge_rows,
+    read_line,
+    weigh_by_program,
+)
 from triage.parsers.logs.source import LogStream
-from triage.reader.read import LineReaderModel, load_reader, make_match
+from triage.reader.read import CauseReader, load_reader, make_match
 
 # Of a group's last line only the time is read.
 _LAST_BYTES: Final = 1024
@@ -447,7 +453,7 @@ class LogReader:
         found: list[list[int]] = self.tables.masks[:count].tolist()
         return found
 
-    def take_unfamiliar(self, model: LineReaderModel) -> None:
+    def take_unfamiliar(self, model: CauseReader) -> None:
         """What a trained reader takes the lines for that no signature knows."""
         known = {group.first_line for group in self.groups.values() if group is not None}
         known |= self.harmless
@@ -464,7 +470,9 @@ class LogReader:
                 continue
             num_unsure += said.is_unsure
             key, count, first, last, _, _, _, _, start, end = row
-            found = make_row(make_match(text, said), envelope, self.stream.artifact, first)
+            match = make_match(text, said)
+            found = make_row(match, envelope, self.stream.artifact, first)
+            found = weigh_by_program(found, match, envelope, system=self.layout.system)
             group = Group([found], key, count, first, last, envelope.node)
             group.last_raw = bytes(self.buffer[start : min(end, start + _LAST_BYTES)])
             self.groups[key ^ _UNFAMILIAR] = group

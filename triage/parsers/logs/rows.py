@@ -78,7 +78,7 @@ def read_line(
     if match is not None:
         match = _attach_bar(match, bar, following) if "%|" in bar else match
         rows.append(
-            _weigh_by_program(
+            weigh_by_program(
                 make_row(match, envelope, artifact, line), match, envelope, system=system
             )
         )
@@ -253,7 +253,7 @@ def _weigh_by_sentence(row: Evidence, match: Match) -> Evidence:
     return row
 
 
-def _weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
+def weigh_by_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
     """A job's words in the system log of a node count by the program that wrote them.
 
     A desktop's library that is not there, an update that finds no server and a mail
