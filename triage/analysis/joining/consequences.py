@@ -13,7 +13,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import SECOND
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,11 @@ def is_lost_gpu(row: Evidence) -> bool:
     return Trait.GPU_LOST in row.traits or (row.kind is Kind.XID and row.code == 79)
 
 
+def _is_own_port(row: Evidence) -> bool:
+    """Whether a process says that a port of its own adapter fails, which no program makes it do."""
+    return row.category is Category.NETWORK and row.blame is Blame.SELF and row.kind is Kind.NCCL
+
+
 def list_marks(row: Evidence) -> frozenset[str]:
     """What rules can be written about: code, category, kind, and whether it is a symptom."""
     found = {f"kind:{row.kind}"}
@@ -113,7 +118,8 @@ def list_marks(row: Evidence) -> frozenset[str]:
         found.add("lost")
     if Trait.GPU_NOT_STARTED in row.traits:
         found.add("not_started")
-    if row.kind in _SYMPTOMS and (row.category not in _SURE_SOFTWARE or row.kind is Kind.CUDA):
+    sure = row.category in _SURE_SOFTWARE and row.kind is not Kind.CUDA
+    if row.kind in _SYMPTOMS and not (sure or _is_own_port(row)):
         found.add("job")
     return frozenset(found)
 

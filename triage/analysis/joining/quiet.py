@@ -354,12 +354,13 @@ def _judge_logs(
     if health in _WELL:
         return _make_healthy_verdict(f"{quiet}. {sentence}", _WELL[health])
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
-    # Who began and printed no step has most likely hung in its first collective.
-    never_moved = progress is not None and last is None
+    # Who began and printed no step has most likely hung in its first collective, and whose log ends
+    # before those of its nodes in one behind that.
+    hangs = progress is not None and (last is None or progress.left_s is not None)
     return _make_undecided_verdict(
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
         " Bring the rest of its log, or dumps.",
-        category=Category.NCCL_TIMEOUT if never_moved else Category.NONE,
+        category=Category.NCCL_TIMEOUT if hangs else Category.NONE,
         confidence=0.5 if moved else 0.6,
     )
 

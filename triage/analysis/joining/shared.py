@@ -282,7 +282,7 @@ def _speak_alike(group: Sequence[Hypothesis]) -> bool:
 
 def _is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
-    if group[0].category in SOFTWARE and set.intersection(*map(_collect_wording, group)):
+    if group[0].category in _OF_THE_PROGRAM and set.intersection(*map(_collect_wording, group)):
         return False  # one program says the same wherever it runs, on clocks that may be off
     firm = any(row.is_firm for cause in group for row in cause.rows)
     firsts = sorted(

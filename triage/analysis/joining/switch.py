@@ -16,7 +16,7 @@ from triage.analysis.joining.hypothesis import (
 from triage.analysis.joining.peers import find_common_leaf
 from triage.analysis.joining.place import Domain, DomainKind
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, Kind
+from triage.domain.evidence import Blame, Evidence, Kind
 
 # Ports of several nodes that fail within this time fail on the switch's side.
 _TOGETHER_NS: Final = 20 * SECOND
@@ -57,15 +57,20 @@ def _is_same_event(row: Evidence, other: Evidence) -> bool:
     return apart <= _TOGETHER_NS + row.error_ns % _HOUR + other.error_ns % _HOUR
 
 
+def _tells_of_own_port(row: Evidence) -> bool:
+    """Whether a machine, or a process on it, says that a port of its own fails."""
+    return row.kind is Kind.LINK or (row.blame is Blame.SELF and row.kind is Kind.NCCL)
+
+
 def _collect_failing_links(
     causes: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> dict[str, list[Evidence]]:
-    """Node -> the lines in which its kernel says that its links fail, at the stop or maybe then."""
+    """Node -> the lines in which it says that its links fail, at the stop or maybe then."""
     links = {
         cause.node: [
             row
             for row in cause.rows
-            if row.kind is Kind.LINK and not (row.is_generic or row.is_mild)
+            if _tells_of_own_port(row) and not (row.is_generic or row.is_mild)
         ]
         for cause in causes
         if cause.category is Category.NETWORK and cause.node is not None

@@ -8,7 +8,7 @@ from typing import Final
 
 from triage.analysis.progress.course import SECOND
 from triage.analysis.progress.job import judge_health
-from triage.analysis.progress.movement import LEAST_LEFT_S, is_off_by_a_zone
+from triage.analysis.progress.movement import is_off_by_a_zone
 from triage.analysis.progress.pace import describe_step, format_seconds
 from triage.domain.progress import Change, ChangeKind, Health, IdleGpus, JobProgress
 
@@ -25,7 +25,7 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     since_ns = idle.since_ns if last.at_ns is None else max(idle.since_ns, last.at_ns)
     idle_s = (idle.until_ns - since_ns) / SECOND
     pause_s = progress.pause_s or 0.0
-    if idle_s < max(LEAST_LEFT_S, pause_s) or not _is_on_its_clock(progress, idle):
+    if idle_s < max(_LEAST_IDLE_S, pause_s) or not _is_on_its_clock(progress, idle):
         return progress
     step = describe_step(last.step, last.line - 1)
     text = (
@@ -59,5 +59,7 @@ def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
     return abs(apart_s) <= max(progress.pause_s or 0.0, _NEAR_S)
 
 
+# GPUs of a job that runs idle for minutes, while it writes a checkpoint.
+_LEAST_IDLE_S: Final = 900.0
 # A sample stands for half a minute, and what was begun behind the last line goes on for a while.
 _NEAR_S: Final = 300.0

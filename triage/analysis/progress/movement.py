@@ -23,8 +23,8 @@ _LONGEST_GAPS: Final = 1.5
 # another log does, which may be that of a launcher that takes the job down.
 _LEAST_SILENT_S: Final = 90.0
 _LEAST_SILENT_BESIDE_S: Final = 300.0
-# The logs of nodes are collected when the job is over, which says nothing unless it is long.
-LEAST_LEFT_S: Final = 900.0
+# The logs of nodes are collected a little after those of the job, which says nothing.
+_LEAST_LEFT_S: Final = 180.0
 # A clock without a zone is off by quarters of an hour.
 _QUARTER_S: Final = 900.0
 _NEAR_QUARTER_S: Final = 90.0
@@ -134,7 +134,7 @@ def _measure_left_over(
     if reach is None or not ends:
         return None
     left_s = (ends[len(ends) // 2] - reach) / SECOND
-    if is_off_by_a_zone(left_s) or left_s < max(LEAST_LEFT_S, USUAL_GAPS * (gap_s or 0.0)):
+    if is_off_by_a_zone(left_s) or left_s < max(_LEAST_LEFT_S, USUAL_GAPS * (gap_s or 0.0)):
         return None
     return left_s
 
