@@ -2,6 +2,7 @@
 
     python -m benchmarks.reader                 figures, each author left out in turn
     python -m benchmarks.reader --write         the same, and write the model that is shipped
+    python -m benchmarks.reader --only desks    with these authors left out alone
 
 An author is one file below ``triage/reader/corpus``, or the examples of the signatures. Nobody's
 words of ``reader_exam.tsv`` are ever learned: in it several labels that are fair stand as ``a|b``.
@@ -38,12 +39,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write the model that is shipped")
     parser.add_argument("--confused", type=int, default=0, metavar="N", help="print N wrong ones")
+    parser.add_argument("--only", nargs="+", metavar="AUTHOR", help="leave out these alone")
     options = parser.parse_args()
     lines = drop_copies(read_shipped())
     print(f"{len(lines):,} lines of {len({line.author for line in lines})} authors; {machine()}")
     rows = []
     left_out: list[tuple[np.ndarray, int]] = []
-    for author in sorted({line.author for line in lines}):
+    for author in options.only or sorted({line.author for line in lines}):
         model = fit_model([line for line in lines if line.author != author])
         own = [line for line in lines if line.author == author]
         found = model.compute_probabilities([line.text for line in own])

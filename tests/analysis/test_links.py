@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.weighing import Placement, T, answer, culprits, of, retry, stalled
 from triage.analysis.facts.stop import SECOND
+from triage.analysis.joining.consequences import find_explanations
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, Kind
 
@@ -171,3 +172,23 @@ def test_who_complains_behind_the_leaf_switch_hangs_on_it_whatever_its_kernels_c
     assert {one.node for one in said.suspects if one.role is Role.AFFECTED} == {
         "n0", "n1", "n2", "n3",
     }  # fmt: skip
+
+
+def port_fails(node: str, at_s: float = 0.3) -> Evidence:
+    return of(Category.NETWORK, Kind.NCCL, node, at_s, text="Got async event : port error")
+
+
+def test_ports_that_processes_of_two_nodes_see_fail_together_are_the_switchs() -> None:
+    link = of(Category.NETWORK, Kind.LINK, "n1", weak=True, artifact="nodes/n1/kernel.log")
+    said = answer(link, port_fails("n1"), port_fails("n4"), findings=[stalled()])
+    assert {one.node for one in said.suspects if one.role is Role.AFFECTED} == {"n1", "n4"}
+    assert said.verdict.cordon == ()
+    alone = answer(link, port_fails("n1"), findings=[stalled()])
+    assert culprits(alone) == ["n1"]
+
+
+def test_no_storage_makes_a_port_fail() -> None:
+    storage = of(Category.STORAGE, Kind.STORAGE, "n1", -30.0)
+    assert find_explanations([storage, port_fails("n1")]) == {}
+    lost = replace(port_fails("n1"), category=None, text="unhandled system error")
+    assert find_explanations([storage, lost]) == {1: 0}

@@ -52,3 +52,21 @@ def test_no_rank_holds_up_a_step_for_longer_than_it_lasts(
         because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
     )  # fmt: skip
     assert [rank for one in Straggler().run(case) for rank in one.ranks] == named
+
+
+def test_whom_the_latest_rank_holds_up_is_possible_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One rank that is late by a second, and eight of a node that pass a fifth of it on."""
+    late = SimpleNamespace(
+        delay_ms=np.array([1000.0, 450.0, *[200.0] * 8, *[1.0] * 20]), step_ms=4000.0,
+        held_share=np.ones(30), matched=np.full(30, 99), offset_ms=np.zeros(30), num_steps=6,
+    )  # fmt: skip
+    monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
+    case: Any = SimpleNamespace(
+        moving=False, in_flight=False, graph=SimpleNamespace(places=()),
+        snapshot=SimpleNamespace(ranks=np.arange(30), node_of=lambda _rank: "n1"),
+        because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
+    )  # fmt: skip
+    found = {claim.ranks: claim.role for claim in Straggler().run(case)}
+    assert found == {(0,): Role.CULPRIT, (1,): Role.POSSIBLE}

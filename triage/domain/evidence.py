@@ -75,6 +75,8 @@ class Trait(StrEnum):
     """The job went on behind it, or it is of an earlier attempt: no signature says that."""
     UNFAMILIAR = "unfamiliar"
     """No signature knows its words; the trained reader says what they are likely to tell."""
+    ANY_WORDS = "any_words"
+    """The form of an error in any words, of which the trained reader may know the cause."""
     TOLD_TOGETHER = "told_together"
     """Another node says the same of one server, or in the same words, within a minute."""
 

@@ -6,13 +6,13 @@ place that is proved, and make a place possible; they convict nobody.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from triage.domain.category import SOFTWARE, Category
-from triage.domain.evidence import LEARNED, UNREAD, Blame, EvidenceRole, Kind, Trait
+from triage.domain.evidence import LEARNED, UNREAD, Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
 from triage.reader.corpus import CAUSES, HARMLESS, LABELS
@@ -31,6 +31,8 @@ _LEAST_NO_CAUSE: Final = 0.7
 # What a signature takes for a failed part is a quotation where that is so likely: values, which
 # the reader does not see, decide of readings of sensors.
 _MOST_HARMLESS: Final = 0.85
+# What corrects a pattern is to be likelier than not, by more than the reader is wrong of itself.
+_LEAST_TELLING: Final = 0.6
 _HARMLESS: Final = LABELS.index(HARMLESS)
 # Another category is not excluded where it is this likely, and at most two are named.
 _LEAST_OTHER: Final = 0.15
@@ -87,6 +89,12 @@ class LineReading:
     like: str = ""
     is_unsure: bool = False
     harmless: float = 0.0
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it is likely enough to correct a pattern that takes any words for software's."""
+        is_other = self.category is not None and self.category not in SOFTWARE
+        return is_other and self.score >= _LEAST_TELLING
 
     @property
     def is_harmless(self) -> bool:
@@ -165,6 +173,16 @@ def make_match(text: str, reading: LineReading) -> Match:
     return Match(
         _make_signature(reading.category), found, Reading(also=reading.also, fields=fields)
     )
+
+
+def reread_row(row: Evidence, reading: LineReading) -> Evidence:
+    """The row of a pattern that knows the form of an error, with the cause that its words tell."""
+    category = reading.category
+    assert category is not None
+    also = dict.fromkeys((*reading.also, *filter(None, (row.category,)), *row.also))
+    fields = {**row.fields, "like": reading.like, "score": f"{reading.score:.2f}"}
+    blame = Blame.SHARED if category in _SHARED else row.blame
+    return replace(row, category=category, also=tuple(also), fields=fields, blame=blame)
 
 
 @lru_cache(len(Category))

@@ -158,3 +158,25 @@ def test_lines_about_the_stop_that_nobody_can_place_are_told() -> None:
 
 def test_nodes_that_are_not_the_jobs_are_not_heard() -> None:
     assert select_unfamiliar(date([read("n3")]), (), STOP, {"n3"}) == []
+
+
+def test_a_check_that_compares_results_tells_of_the_node_that_it_names() -> None:
+    told = replace(read("n3", category=Category.SDC), text="only rank 9 (n6) computed other sums")
+    assert heard(told) == ["n6"]
+
+
+def test_a_sure_line_is_heard_beside_a_signature_that_needs_another_source() -> None:
+    weak = replace(row("n3"), weak=True)
+    unsure, sure = (replace(read("n3"), fields={"score": score}) for score in ("0.89", "0.90"))
+    assert heard(unsure, known=(weak,)) == []
+    assert heard(sure, known=(weak,)) == ["n3"]
+    assert heard(sure, known=(row("n3"),)) == []
+
+
+def test_a_whole_node_is_heard_where_its_parts_fail_after_it() -> None:
+    tells = replace(read("n3", -2.0, Category.CHASSIS), fields={"score": "0.95"})
+    assert heard(tells, known=(row("n3"),)) == ["n3"]
+    assert heard(replace(tells, fields={"score": "0.85"}), known=(row("n3"),)) == []
+    assert heard(replace(tells, category=Category.NIC), known=(row("n3"),)) == []
+    assert heard(replace(tells, node="n4"), known=(row("n3"),)) == []
+    assert heard(replace(tells, at_ns=(tells.at_ns or 0) + 9 * SECOND), known=(row("n3"),)) == []

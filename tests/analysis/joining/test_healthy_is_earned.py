@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,27 @@ def test_what_waits_is_not_called_done(tmp_path: Path, *, timing: bool) -> None:
     assert "8 ranks wait in all_reduce 31" in summary
     assert "done" not in summary
     assert "said to have failed" not in summary
+
+
+@pytest.mark.parametrize(
+    ("later_s", "kind"), [(100, "healthy"), (260, "inconclusive"), (3600, "healthy")],
+    ids=["collected later", "the job's log ends", "of another zone"],
+)  # fmt: skip
+def test_a_log_that_ends_before_those_of_its_nodes_proves_no_health(
+    tmp_path: Path, later_s: int, kind: str
+) -> None:
+    start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    steps = [
+        f"{start + timedelta(seconds=10 * step):%Y-%m-%d %H:%M:%S} step {step} loss 2.31 lr 1e-4"
+        for step in range(60)
+    ]
+    (tmp_path / "train.log").write_text("\n".join(steps) + "\n")
+    for node in ("n1", "n2", "n3"):
+        kernel = tmp_path / "nodes" / node / "kern.log"
+        kernel.parent.mkdir(parents=True)
+        times = (start, start + timedelta(seconds=590 + later_s))
+        kernel.write_text(
+            "".join(f"{at:%Y-%m-%dT%H:%M:%S}+00:00 {node} kernel: eth0: link up\n" for at in times)
+        )
+    verdict = analyze(tmp_path).to_dict()["verdict"]
+    assert verdict["kind"] == kind

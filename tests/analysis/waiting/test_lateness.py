@@ -85,6 +85,7 @@ def test_a_pause_holds_up_one_step_whatever_it_delays(late: list[int], steps: li
     rows = FinishedOperations(digest, digest, desc, desc, none, none, no, no, none, digest)
     held = np.isin(np.arange(24), late)
     paces = lateness._count_paces(rows)
+    step = lateness._number_steps(rows, paces)
 
     assert paces.tolist() == [[3, 9]] * 2
-    assert lateness._count_steps_with(rows, paces, held, 2).tolist() == steps
+    assert lateness._count_held_steps(rows, step, held, 2).tolist() == steps

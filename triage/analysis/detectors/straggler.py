@@ -22,6 +22,8 @@ _MIN_DELAY_MS = 8.0
 _MIN_SHARE = 0.02
 # ... and from this share on somebody would stop a job for it.
 CONVICTS_SHARE = 0.05
+# Whom the latest rank holds up passes some of that on: less than this share of its delay may be.
+_CONVICTS_BESIDE = 0.5
 # A straggler delays steps several times as much as any of its usual peers ...
 _TIMES_USUAL = 5.0
 # ... and does so in most of them, not in one long pause.
@@ -62,7 +64,10 @@ class Straggler(Detector):
         # All wait for whom they wait for: a step is no shorter than the delay in it. A record that
         # begins and ends within a step tells of one step less.
         odd &= delay * (late.num_steps - 1) <= late.step_ms * late.num_steps
-        if not odd.any() or odd.sum() > max(1, len(delay) // 4):
+        if not odd.any():
+            return
+        latest = odd & (delay >= _CONVICTS_BESIDE * delay[odd].max())
+        if latest.sum() > max(1, len(delay) // 4):
             return
         if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):
             odd &= _flag_late_by_any_clock(case, least)
@@ -71,13 +76,15 @@ class Straggler(Detector):
         top = delay[odd].max()
         for index in np.argsort(-delay, kind="stable")[:_MAX_NAMED].tolist():
             if odd[index] and delay[index] >= top / 4:
-                yield self.finding(case, index, late, usual)
+                yield self.finding(case, index, late, usual, top)
 
-    def finding(self, case: Case, index: int, late: Lateness, usual: float) -> Finding:
+    def finding(
+        self, case: Case, index: int, late: Lateness, usual: float, top: float = 0.0
+    ) -> Finding:
         """The claim in words, with its reasons."""
         rank = int(case.snapshot.ranks[index])
         ms = float(late.delay_ms[index])
-        convicted = ms >= CONVICTS_SHARE * late.step_ms
+        convicted = ms >= max(CONVICTS_SHARE * late.step_ms, _CONVICTS_BESIDE * top)
         text = (
             f"holds up its groups by {ms:.0f} ms a step by its own doing ({usual:.1f} ms is usual"
             f" here), in {late.held_share[index]:.0%} of {late.num_steps} steps,"

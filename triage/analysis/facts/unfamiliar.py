@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
-from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
+from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import Category
+from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
@@ -26,6 +26,11 @@ _SHARE_OF_NODES: Final = 0.1
 _OF_NO_NODE: Final = frozenset(
     {Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE}
 )
+# From here on the reader is as good as a signature that needs another source.
+_SURE: Final = 0.9
+# What takes all parts of a node with it, which then fail in words that signatures know, in seconds.
+_OF_ALL_PARTS: Final = frozenset({Category.CHASSIS, Category.POWER})
+_PARTS_FAIL_NS: Final = 5 * SECOND
 # A node prints few lines that nobody knows about one fault; of more none is special.
 _MOST_OF_A_NODE: Final = 8
 
@@ -34,7 +39,8 @@ def select_unfamiliar(
     dated: DatedEvidence, claims: Iterable[Finding], stop: Stop, strange: Set[str]
 ) -> list[Evidence]:
     """The rows of the reader that are about the stop, of nodes of which no signature tells a
-    cause and that are none of ``strange``; the likeliest of each node.
+    cause and that are none of ``strange``; the likeliest of each node. A sure one is heard beside
+    a signature that needs another source, and of the whole of a node whose parts fail.
 
     Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
     explain it; where a signature convicts somebody, the part of what claims accuse alone; where
@@ -45,16 +51,19 @@ def select_unfamiliar(
         return []
     fleet, known = dated.fleet, dated.evidence
     nodes = {*fleet.nodes, *fleet.seated}
-    told = {row.node for row in known if _tells_a_cause(row, stop)}
-    is_firm = any(row.is_firm and _tells_a_cause(row, stop) for row in known)
+    telling = [row for row in known if _tells_a_cause(row, stop)]
+    whole = _select_of_whole_nodes(dated.unfamiliar, telling, stop, strange)
+    told = {row.node for row in telling if row.is_firm}
+    hinted = {row.node for row in telling}
+    is_firm = bool(told)
     accusing = [claim for claim in claims if is_accusing(claim)]
     claims_on: dict[str | None, list[Finding]] = defaultdict(list)
     for claim in accusing:
         for node in dict.fromkeys(_list_nodes(claim, fleet)):
             claims_on[node].append(claim)
     accused = set(claims_on)
-    if None in told or (is_firm and not accused):
-        return []
+    if None in hinted or (is_firm and not accused):
+        return whole
     found: dict[str | None, list[Evidence]] = defaultdict(list)
     for row in dated.unfamiliar:
         if row.role is not EvidenceRole.ROOT or row.node in strange:
@@ -71,20 +80,48 @@ def select_unfamiliar(
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if is_firm else {*accused, None} if accused else set(found)
-    return [
+
+    def may_be_heard(row: Evidence, node: str | None) -> bool:
+        known_of = told if _get_score(row) >= _SURE else hinted
+        if node in known_of:
+            return False
+        of_its_place = node in accused or row.category in _OF_NO_NODE
+        return of_its_place or not (known_of or row.category in everywhere)
+
+    chosen = [
         row
         for node, rows in found.items()
-        if node in heard and node not in told
-        for row in _choose_likeliest(
-            [
-                row
-                for row in rows
-                if node in accused
-                or row.category in _OF_NO_NODE
-                or not (told or row.category in everywhere)
-            ]
-        )
+        if node in heard
+        for row in _choose_likeliest([row for row in rows if may_be_heard(row, node)])
     ]
+    return [*whole, *chosen]
+
+
+def _select_of_whole_nodes(
+    unfamiliar: Iterable[Evidence], telling: Sequence[Evidence], stop: Stop, strange: Set[str]
+) -> list[Evidence]:
+    """What a controller says of a whole node right before parts of it fail in known words."""
+    firsts: dict[str | None, int] = {}
+    for row in telling:
+        if row.category in HARDWARE and row.is_firm and row.at_ns is not None:
+            firsts[row.node] = min(row.at_ns, firsts.get(row.node, row.at_ns))
+    return [
+        row
+        for row in unfamiliar
+        if row.category in _OF_ALL_PARTS
+        and row.node in firsts
+        and row.node not in strange
+        and row.at_ns is not None
+        and row.at_ns <= firsts[row.node] + _PARTS_FAIL_NS
+        and stop.of(row) is When.AT
+        and Trait.OUTLIVED not in row.traits
+        and _get_score(row) >= _SURE
+    ]
+
+
+def _get_score(row: Evidence) -> float:
+    """How likely the reader takes its category to be."""
+    return float(row.fields["score"])
 
 
 def select_unread(unfamiliar: Iterable[Evidence], stop: Stop) -> list[Evidence]:
@@ -134,20 +171,23 @@ def _find_everywhere(
 
 
 def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
-    ordered = sorted(rows, key=lambda row: row.fields["score"], reverse=True)
+    ordered = sorted(rows, key=_get_score, reverse=True)
     return ordered[:_MOST_OF_A_NODE]
 
 
 def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:
-    """A row of no node of the job at the one node of the job that its text names."""
-    if row.node in nodes and BY_FILE not in row.fields:
+    """A row at the one node of the job that its text names: one of no node of the job, or a process
+    that compares the results of all.
+    """
+    compares = row.category is Category.SDC
+    if row.node in nodes and BY_FILE not in row.fields and not compares:
         return row
     named = {
         node
         for word in _NAMES.findall(row.text)
         if (node := fleet.node_of_address(word)) in nodes and node is not None
     }
-    if len(named) != 1 or (row.node in nodes and row.node not in named):
+    if len(named) != 1 or (row.node in nodes and row.node not in named and not compares):
         return row
     fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
     return replace(row, node=named.pop(), rank=None, fields=fields)

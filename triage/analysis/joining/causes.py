@@ -31,6 +31,7 @@ from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, select_
 from triage.analysis.joining.open_parts import (
     tell_open_ones,
     tell_unnamed_ones,
+    tell_whole_node,
     with_gpus_of_unnamed_errors,
 )
 from triage.analysis.joining.parts import with_proven_part
@@ -189,6 +190,7 @@ def _build_hypotheses_at(
             grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, placement)
+    tell_whole_node(grouped)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
     for index, parent in parents.items():
         if is_by_process(rows[index]) or is_lost_gpu(rows[index]):

@@ -6,13 +6,14 @@ What a machine or a tool says of the same GPU, or that one rank alone has it, cl
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, is_by_process
 from triage.analysis.joining.hypothesis import Hypothesis, get_time_key
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import SOFTWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
+from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind, Trait
 
 
 def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
@@ -55,6 +56,27 @@ def tell_unnamed_ones(
         grouped[parts[0]] = sorted(
             [*grouped[parts[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=get_time_key
         )
+
+
+# What takes every part of a node with it.
+_WHOLE: Final = (Category.CHASSIS, Category.POWER)
+
+
+def tell_whole_node(grouped: dict[Category, list[Evidence]]) -> None:
+    """Parts of a node that fail in known words fail with the whole of which its controller tells in
+    words that no signature knows.
+    """
+    whole = [name for name in _WHOLE if name in grouped]
+    if len(whole) != 1 or not all(Trait.UNFAMILIAR in row.traits for row in grouped[whole[0]]):
+        return
+    parts = [name for name in grouped if name in HARDWARE and name is not whole[0]]
+    rows = [
+        replace(row, also=(name, *row.also))
+        for name in parts
+        if any(row.is_firm for row in grouped[name])
+        for row in grouped.pop(name)
+    ]
+    grouped[whole[0]] = sorted([*grouped[whole[0]], *rows], key=get_time_key)
 
 
 def _has_named_part(row: Evidence, stop: Stop) -> bool:

@@ -1,7 +1,7 @@
 """Links that fail on several nodes at once: what they have in common is the switch."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -62,6 +62,10 @@ def _tells_of_own_port(row: Evidence) -> bool:
     return row.kind is Kind.LINK or (row.blame is Blame.SELF and row.kind is Kind.NCCL)
 
 
+def _select_of_machines(rows: Iterable[Evidence]) -> list[Evidence]:
+    return [row for row in rows if row.kind is Kind.LINK]
+
+
 def _collect_failing_links(
     causes: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> dict[str, list[Evidence]]:
@@ -75,11 +79,14 @@ def _collect_failing_links(
         for cause in causes
         if cause.category is Category.NETWORK and cause.node is not None
     }
-    shown = {
+    told = {
         node: rows_now
         for node, rows in links.items()
         if (rows_now := [row for row in rows if may_count(row, stop)])
     }
+    shown = {node: kept for node, rows in told.items() if (kept := _select_of_machines(rows))}
+    if len(shown) < 2:
+        shown = told
     if len(shown) < 2:
         shown |= _align_unknown_zone(links, stop)
     # What no clock dates counts behind one switch, where it stands at the end of its log.

@@ -29,6 +29,9 @@ from triage.domain.arrays import F64, I64, Flags
 
 # Fewer steps than this decide nothing.
 _MIN_STEPS: Final = 3
+# A rank holds up the steps in which it causes this share of what it causes in a step on average:
+# one long pause is in one of them.
+_NOTICED: Final = 0.3
 _NEVER: Final = 1 << 40
 
 
@@ -86,9 +89,10 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     steps = _count_steps(paces)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
-    noticeable = delay > 0.3 * total[rows.digest] / max(steps, 1)
-    held_up = noticeable & (delay > 0)
-    held = _count_steps_with(rows, paces, held_up, count)
+    step = _number_steps(rows, paces)
+    in_step = np.bincount(step, delay)
+    held_up = (delay > 0) & (in_step[step] > _NOTICED * total[rows.digest] / max(steps, 1))
+    held = _count_held_steps(rows, step, held_up, count)
     return Lateness(
         delay_ms=total / max(steps, 1) / 1e6,
         matched=matched,
@@ -204,10 +208,15 @@ def _count_steps(paces: I64) -> int:
     return int(np.median(lowest)) if len(lowest) else 0
 
 
-def _count_steps_with(rows: FinishedOperations, paces: I64, wanted: Flags, count: int) -> I64:
-    """In how many steps of each digest a wanted row is: one pause holds up several operations."""
+def _number_steps(rows: FinishedOperations, paces: I64) -> I64:
+    """A number for each step of each digest: which rows share one."""
     rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
     begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
-    step = np.cumsum(begins)  # begins anew with no digest: only which rows share one counts
-    told = np.unique(np.stack([rows.digest[wanted], step[wanted]]), axis=1)
-    return np.bincount(told[0], minlength=count)
+    begins |= np.diff(rows.digest, prepend=-1) != 0
+    return np.cumsum(begins) - 1
+
+
+def _count_held_steps(rows: FinishedOperations, step: I64, held_up: Flags, count: int) -> I64:
+    """In how many steps of each digest a row is held up: one pause holds up several operations."""
+    _, at = np.unique(step[held_up], return_index=True)
+    return np.bincount(rows.digest[held_up][at], minlength=count)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.domain.category import HARDWARE
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
@@ -37,7 +37,7 @@ from triage.parsers.logs.rows import (
     weigh_by_program,
 )
 from triage.parsers.logs.source import LogStream
-from triage.reader.read import CauseReader, load_reader, make_match
+from triage.reader.read import CauseReader, load_reader, make_match, reread_row
 
 # Of a group's last line only the time is read.
 _LAST_BYTES: Final = 1024
@@ -317,7 +317,7 @@ class LogReader:
         payload = envelope.text[:4096].encode("utf-8", "replace")
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
-            rows = [self.doubt(self.echo(row), envelope) for row in rows]
+            rows = [self.doubt(self.reread(self.echo(row), envelope), envelope) for row in rows]
         return Group(rows, key, 1, line, line, envelope.node)
 
     def echo(self, row: Evidence) -> Evidence:
@@ -325,6 +325,13 @@ class LogReader:
         if row.signature in self.catalogue.kernel_only and not row.weak:
             return replace(row, weak=True)
         return row
+
+    def reread(self, row: Evidence, envelope: Envelope) -> Evidence:
+        """An error in any words as what the reader takes them for, where it is sure enough."""
+        if Trait.ANY_WORDS not in row.traits or self.reader is None:
+            return row
+        (said,) = self.reader.read([_join_program(envelope)])
+        return reread_row(row, said) if said.is_telling else row
 
     def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
         """A process's words of a failed part as weak where the reader takes them for talk."""
