@@ -59,8 +59,10 @@ def incident(ctx: Context, readers: Readers, node: str, *texts: str) -> str:
 
 
 def signatures_of(ctx: Context, incident_id: str) -> list[str]:
+    """Those of the answer's rows, without what the trained reader makes of other lines."""
     with ctx.database.reading() as session:
-        return [row["signature"] for _, row in evidence.list_by_incident(session, incident_id)]
+        rows = [row for _, row in evidence.list_by_incident(session, incident_id)]
+    return [row["signature"] for row in rows if row["signature"] != "learned"]
 
 
 def everything(ctx: Context) -> list[object]:

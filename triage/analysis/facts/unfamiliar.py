@@ -81,7 +81,7 @@ def select_unfamiliar(
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if is_firm else {*accused, None} if accused else set(found)
 
-    def may_be_heard(row: Evidence, node: str | None) -> bool:
+    def is_heard_beside(row: Evidence, node: str | None) -> bool:
         known_of = told if _get_score(row) >= _SURE else hinted
         if node in known_of:
             return False
@@ -92,7 +92,7 @@ def select_unfamiliar(
         row
         for node, rows in found.items()
         if node in heard
-        for row in _choose_likeliest([row for row in rows if may_be_heard(row, node)])
+        for row in _choose_likeliest([row for row in rows if is_heard_beside(row, node)])
     ]
     return [*whole, *chosen]
 
