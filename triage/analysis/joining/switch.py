@@ -57,7 +57,7 @@ def _is_same_event(row: Evidence, other: Evidence) -> bool:
     return apart <= _TOGETHER_NS + row.error_ns % _HOUR + other.error_ns % _HOUR
 
 
-def _tells_of_own_port(row: Evidence) -> bool:
+def _is_of_own_port(row: Evidence) -> bool:
     """Whether a machine, or a process on it, says that a port of its own fails."""
     return row.kind is Kind.LINK or (row.blame is Blame.SELF and row.kind is Kind.NCCL)
 
@@ -74,7 +74,7 @@ def _collect_failing_links(
         cause.node: [
             row
             for row in cause.rows
-            if _tells_of_own_port(row) and not (row.is_generic or row.is_mild)
+            if _is_of_own_port(row) and not (row.is_generic or row.is_mild)
         ]
         for cause in causes
         if cause.category is Category.NETWORK and cause.node is not None
