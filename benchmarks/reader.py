@@ -42,10 +42,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="AUTHOR", help="leave out these alone")
     options = parser.parse_args()
     lines = drop_copies(read_shipped())
-    print(f"{len(lines):,} lines of {len({line.author for line in lines})} authors; {machine()}")
+    authors = sorted({line.author for line in lines})
+    print(f"{len(lines):,} lines of {len(authors)} authors; {machine()}")
+    if unknown := sorted({*(options.only or ())} - {*authors}):
+        parser.error(f"no author {', '.join(unknown)}; give some of {', '.join(authors)}")
     rows = []
     left_out: list[tuple[np.ndarray, int]] = []
-    for author in options.only or sorted({line.author for line in lines}):
+    for author in options.only or authors:
         model = fit_model([line for line in lines if line.author != author])
         own = [line for line in lines if line.author == author]
         found = model.compute_probabilities([line.text for line in own])

@@ -350,3 +350,19 @@ def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
     ]
     assert culprits(answer(*rows, placement=Placement(nodes=1))) == []
     assert culprits(answer(rows[0], placement=Placement(nodes=1))) == ["n0"]
+
+
+@pytest.mark.parametrize("learned", [False, True], ids=["a weak signature", "the reader"])
+@pytest.mark.parametrize("category", [Category.GPU, Category.CHASSIS])
+def test_a_weak_line_at_the_stop_makes_no_news_of_a_fault_of_another_day(
+    category: Category, *, learned: bool
+) -> None:
+    """Near by: with the fault at the stop the node is convicted, and taken out."""
+    line = of(category, Kind.GPU, "n3", weak=True)
+    if learned:
+        fields = {"score": "0.95", "like": "a tool"}
+        line = replace(line, traits=frozenset({Trait.UNFAMILIAR}), fields=fields)
+    old = answer(row("n3", -7 * 86400), line)
+    assert (culprits(old), old.verdict.cordon) == ([], ())
+    now = answer(row("n3", 1.0), line)
+    assert (culprits(now), now.verdict.cordon) == (["n3"], ("n3",))

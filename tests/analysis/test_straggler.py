@@ -13,6 +13,15 @@ from triage.domain.category import Role
 STEP_MS = 1000.0
 
 
+def make_case(count: int = 1, *, in_flight: bool = False) -> Any:
+    """Ranks of one node of a job that does not hang."""
+    return SimpleNamespace(
+        moving=False, in_flight=in_flight, graph=SimpleNamespace(places=()),
+        snapshot=SimpleNamespace(ranks=np.arange(count), node_of=lambda _rank: "n1"),
+        because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("share", "role"),
     [(CONVICTS_SHARE, Role.CULPRIT), (CONVICTS_SHARE - 0.001, Role.POSSIBLE)],
@@ -22,14 +31,9 @@ def test_a_few_milliseconds_of_a_step_convict_nobody(share: float, role: Role) -
         delay_ms=np.array([share * STEP_MS]), step_ms=STEP_MS, held_share=np.array([1.0]),
         matched=np.array([99]), offset_ms=np.array([0.0]), num_steps=40,
     )  # fmt: skip
-    case: Any = SimpleNamespace(
-        snapshot=SimpleNamespace(ranks=np.array([3])),
-        because=lambda *_given, **_more: None,
-        stack_reason=lambda *_given: (),
-    )
-    found = Straggler().finding(case, 0, late, 0.0)
+    found = Straggler().finding(make_case(), 0, late, 0.0, share * STEP_MS)
 
-    assert (found.ranks, found.role) == ((3,), role)
+    assert (found.ranks, found.role) == ((0,), role)
     assert (found.strength >= 0.5) is (role is Role.CULPRIT)
 
 
@@ -46,11 +50,7 @@ def test_no_rank_holds_up_a_step_for_longer_than_it_lasts(
         matched=np.full(4, 26), offset_ms=np.zeros(4), num_steps=6,
     )  # fmt: skip
     monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
-    case: Any = SimpleNamespace(
-        moving=False, in_flight=True, graph=SimpleNamespace(places=()),
-        snapshot=SimpleNamespace(ranks=np.arange(4), node_of=lambda _rank: "n1"),
-        because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
-    )  # fmt: skip
+    case = make_case(4, in_flight=True)
     assert [rank for one in Straggler().run(case) for rank in one.ranks] == named
 
 
@@ -63,10 +63,6 @@ def test_whom_the_latest_rank_holds_up_is_possible_beside_it(
         held_share=np.ones(30), matched=np.full(30, 99), offset_ms=np.zeros(30), num_steps=6,
     )  # fmt: skip
     monkeypatch.setattr(straggler, "measure", lambda _snapshot: late)
-    case: Any = SimpleNamespace(
-        moving=False, in_flight=False, graph=SimpleNamespace(places=()),
-        snapshot=SimpleNamespace(ranks=np.arange(30), node_of=lambda _rank: "n1"),
-        because=lambda *_given, **_more: None, stack_reason=lambda *_given: (),
-    )  # fmt: skip
+    case = make_case(30)
     found = {claim.ranks: claim.role for claim in Straggler().run(case)}
     assert found == {(0,): Role.CULPRIT, (1,): Role.POSSIBLE}

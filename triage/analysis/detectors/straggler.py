@@ -78,9 +78,7 @@ class Straggler(Detector):
             if odd[index] and delay[index] >= top / 4:
                 yield self.finding(case, index, late, usual, top)
 
-    def finding(
-        self, case: Case, index: int, late: Lateness, usual: float, top: float = 0.0
-    ) -> Finding:
+    def finding(self, case: Case, index: int, late: Lateness, usual: float, top: float) -> Finding:
         """The claim in words, with its reasons."""
         rank = int(case.snapshot.ranks[index])
         ms = float(late.delay_ms[index])

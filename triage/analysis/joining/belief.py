@@ -137,7 +137,7 @@ def _with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Sto
                 dated=id(belief) in dated,
             ),
             *list_bounds_by_rows(belief.hypothesis, stop, beside=beside),
-            *list_bounds_by_part(belief.hypothesis),
+            *list_bounds_by_part(belief.hypothesis, stop),
         ]
         beliefs.append(_with_limit(belief, bounds))
     return beliefs

@@ -140,6 +140,11 @@ def is_waited_for(cause: Hypothesis) -> bool:
 _OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
 
 
+def is_firm_now(row: Evidence, stop: Stop) -> bool:
+    """Whether a row needs no other source and is not of another day, or of a boot."""
+    return row.is_firm and stop.of(row) not in _OF_ANOTHER_TIME
+
+
 def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
     """What its own lines are worth; a detector that convicts the place is another source."""
     times = {stop.of(row) for row in cause.rows}
@@ -172,7 +177,7 @@ def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Itera
         yield Bound.GENERIC_BY_ONE if shared else Bound.GENERIC
     elif _is_fault_alone(cause) and is_routine(cause, stop):
         yield Bound.ROUTINE
-    elif _needs_another_source(cause) or (stop.job_seen and _is_fault_alone(cause)):
+    elif _needs_another_source(cause, stop) or (stop.job_seen and _is_fault_alone(cause)):
         yield Bound.WEAK
     if isinstance(cause.place, Outside) and len(cause.reached) == 1 and not cause.claims:
         yield Bound.SEEN_BY_ONE
@@ -192,11 +197,11 @@ def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
     )
 
 
-def list_bounds_by_part(cause: Hypothesis) -> Iterable[Bound]:
+def list_bounds_by_part(cause: Hypothesis, stop: Stop) -> Iterable[Bound]:
     """What its own lines leave open of the part, whoever waits for its place."""
     familiar = [row for row in cause.rows if Trait.UNFAMILIAR not in row.traits]
     proven = [claim for claim in cause.claims if is_proven_by_records(claim)]
-    told = any(row.is_firm for row in familiar) or len(familiar) == len(cause.rows)
+    told = any(is_firm_now(row, stop) for row in familiar) or len(familiar) == len(cause.rows)
     if not told and not any(claim.category is cause.category for claim in proven):
         yield Bound.UNFAMILIAR if familiar or proven else Bound.UNFAMILIAR_ALONE
     if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
@@ -215,7 +220,7 @@ def _is_fault_alone(cause: Hypothesis) -> bool:
     )
 
 
-def _needs_another_source(cause: Hypothesis) -> bool:
+def _needs_another_source(cause: Hypothesis, stop: Stop) -> bool:
     """Whether none of its lines may accuse alone, and nobody else says so."""
     seconded = cause.votes >= MANY_VOTES and not isinstance(cause.place, Outside)
     claimed = any(claim.ranks for claim in cause.claims)
@@ -233,7 +238,7 @@ def _needs_another_source(cause: Hypothesis) -> bool:
         sides = {is_by_process(row) for row in cause.rows if not (row.is_mild or row.is_generic)}
         seconded = seconded or len(sides) > 1 or (cause.followers > 0 and bool(cause.gpus))
     alone = not claimed and not seconded
-    return alone and not any(row.is_firm or row.is_mild for row in cause.rows)
+    return alone and not any(row.is_mild or is_firm_now(row, stop) for row in cause.rows)
 
 
 def is_single_line(cause: Hypothesis) -> bool:

@@ -190,7 +190,7 @@ def _build_hypotheses_at(
             grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, placement)
-    tell_whole_node(grouped)
+    tell_whole_node(grouped, stop)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
     for index, parent in parents.items():
         if is_by_process(rows[index]) or is_lost_gpu(rows[index]):

@@ -90,7 +90,7 @@ def is_lost_gpu(row: Evidence) -> bool:
     return Trait.GPU_LOST in row.traits or (row.kind is Kind.XID and row.code == 79)
 
 
-def _is_own_port(row: Evidence) -> bool:
+def is_own_port(row: Evidence) -> bool:
     """Whether a process says that a port of its own adapter fails, which no program makes it do."""
     return row.category is Category.NETWORK and row.blame is Blame.SELF and row.kind is Kind.NCCL
 
@@ -119,7 +119,7 @@ def list_marks(row: Evidence) -> frozenset[str]:
     if Trait.GPU_NOT_STARTED in row.traits:
         found.add("not_started")
     sure = row.category in _SURE_SOFTWARE and row.kind is not Kind.CUDA
-    if row.kind in _SYMPTOMS and not (sure or _is_own_port(row)):
+    if row.kind in _SYMPTOMS and not (sure or is_own_port(row)):
         found.add("job")
     return frozenset(found)
 

@@ -62,9 +62,9 @@ def tell_unnamed_ones(
 _WHOLE: Final = (Category.CHASSIS, Category.POWER)
 
 
-def tell_whole_node(grouped: dict[Category, list[Evidence]]) -> None:
-    """Parts of a node that fail in known words fail with the whole of which its controller tells in
-    words that no signature knows.
+def tell_whole_node(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
+    """Parts of a node that fail at the stop in known words fail with the whole node, where its
+    controller tells of that in words that no signature knows.
     """
     whole = [name for name in _WHOLE if name in grouped]
     if len(whole) != 1 or not all(Trait.UNFAMILIAR in row.traits for row in grouped[whole[0]]):
@@ -73,7 +73,7 @@ def tell_whole_node(grouped: dict[Category, list[Evidence]]) -> None:
     rows = [
         replace(row, also=(name, *row.also))
         for name in parts
-        if any(row.is_firm for row in grouped[name])
+        if any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in grouped[name])
         for row in grouped.pop(name)
     ]
     grouped[whole[0]] = sorted([*grouped[whole[0]], *rows], key=get_time_key)

@@ -1,11 +1,12 @@
 """Links that fail on several nodes at once: what they have in common is the switch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, is_at_end_of_boot_log
+from triage.analysis.joining.consequences import is_own_port
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
     get_time_key,
@@ -16,7 +17,7 @@ from triage.analysis.joining.hypothesis import (
 from triage.analysis.joining.peers import find_common_leaf
 from triage.analysis.joining.place import Domain, DomainKind
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, Kind
+from triage.domain.evidence import Evidence, Kind
 
 # Ports of several nodes that fail within this time fail on the switch's side.
 _TOGETHER_NS: Final = 20 * SECOND
@@ -57,24 +58,17 @@ def _is_same_event(row: Evidence, other: Evidence) -> bool:
     return apart <= _TOGETHER_NS + row.error_ns % _HOUR + other.error_ns % _HOUR
 
 
-def _is_of_own_port(row: Evidence) -> bool:
-    """Whether a machine, or a process on it, says that a port of its own fails."""
-    return row.kind is Kind.LINK or (row.blame is Blame.SELF and row.kind is Kind.NCCL)
-
-
-def _select_of_machines(rows: Iterable[Evidence]) -> list[Evidence]:
-    return [row for row in rows if row.kind is Kind.LINK]
-
-
 def _collect_failing_links(
     causes: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> dict[str, list[Evidence]]:
-    """Node -> the lines in which it says that its links fail, at the stop or maybe then."""
+    """Node -> the lines in which its kernel says that its links fail, at the stop or maybe then;
+    where fewer than two kernels say so, also those of its processes.
+    """
     links = {
         cause.node: [
             row
             for row in cause.rows
-            if _is_of_own_port(row) and not (row.is_generic or row.is_mild)
+            if (row.kind is Kind.LINK or is_own_port(row)) and not (row.is_generic or row.is_mild)
         ]
         for cause in causes
         if cause.category is Category.NETWORK and cause.node is not None
@@ -84,7 +78,11 @@ def _collect_failing_links(
         for node, rows in links.items()
         if (rows_now := [row for row in rows if may_count(row, stop)])
     }
-    shown = {node: kept for node, rows in told.items() if (kept := _select_of_machines(rows))}
+    shown = {
+        node: by_kernel
+        for node, rows in told.items()
+        if (by_kernel := [row for row in rows if row.kind is Kind.LINK])
+    }
     if len(shown) < 2:
         shown = told
     if len(shown) < 2:

@@ -6,7 +6,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
-from triage.analysis.joining.bounds import Bound
+from triage.analysis.joining.bounds import Bound, is_firm_now
 from triage.analysis.joining.claims import is_accusing
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain
@@ -218,7 +218,11 @@ def _list_gpus(cause: Hypothesis, ranks: Sequence[int], placement: Placement) ->
 
 
 def _select_cordons(
-    top: Belief, suspects: Sequence[Suspect], category: Category, placement: Placement
+    top: Belief,
+    suspects: Sequence[Suspect],
+    category: Category,
+    stop: Stop,
+    placement: Placement,
 ) -> tuple[str, ...]:
     """The nodes that are taken out: a hardware cause that lines show, and sure of it, of its time
     and of its place. A name that no host can have is never among them: who acts on it would act
@@ -229,7 +233,7 @@ def _select_cordons(
         and Bound.ENDS_ITS_LOG not in top.bounds
         and round(top.probability, 4) >= _CORDON_BELIEF
         and any(
-            row.is_firm and _has_a_time(row) and _is_placed(row, placement)
+            is_firm_now(row, stop) and _has_a_time(row) and _is_placed(row, placement)
             for row in top.hypothesis.rows
         )
     )
@@ -269,7 +273,7 @@ def _build_verdict_of_rows(
         confidence=top.probability if is_named else min(1 - top.probability, _MOST_OF_UNSAID),
         summary=summarize(cause, suspects, victims, is_named=is_named),
         action=_choose_action_at(cause, role, suspects) if is_named else Action.INVESTIGATE,
-        cordon=_select_cordons(top, suspects, category, placement),
+        cordon=_select_cordons(top, suspects, category, stop, placement),
         at=make_timestamp(_find_begin_ns(first, stop)),
     )
 
