@@ -8,7 +8,7 @@ whose block is unlike any it issued before. That many wait for one rank proves
 nothing: it may wait itself.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from triage.analysis.placement.siblings import is_novel_block, is_stuck_in_p2p, is_unlike_siblings
@@ -112,9 +112,33 @@ def _find_blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], s
     alone = [rank for rank in ranks if is_unlike_siblings(case, rank, defects[0].group)]
     if len(alone) == 1:
         return (alone[0],), "the same stage of the other pipelines issued something else there"
+    odd = _find_odd_in_ring(case, defects)
+    if odd is not None:
+        return (odd,), "its peers' sends and receives go round a ring, and its own do not"
     unusual = [rank for rank in ranks if is_novel_block(case, rank)]
     if len(unusual) == 1:
         shared = f"; {counts[unusual[0]]} such transfers have it in common"
         why = "its own block is new, its peers' are as in earlier steps"
         return (unusual[0],), why + (shared if counts[unusual[0]] > 1 else "")
     return ranks, None
+
+
+def _find_odd_in_ring(case: Case, defects: list[Channel]) -> int | None:
+    """The one rank whose ends lie at other distances than those of the ranks beside it, with as
+    many sends and receives: of a pipeline's first and last stage there are fewer.
+    """
+    group = defects[0].group
+    members = case.snapshot.groups[group].ranks
+    seat = {rank: place for place, rank in enumerate(members)}
+    ends: dict[int, list[tuple[bool, int]]] = defaultdict(list)
+    for channel in case.graph.channels:
+        if channel.group == group and channel.rank in seat and channel.peer in seat:
+            far = (seat[channel.peer] - seat[channel.rank]) % len(members)
+            ends[channel.rank].append((channel.send, far))
+    steps = {rank: tuple(sorted(own)) for rank, own in ends.items()}
+    (usual, count), *_ = Counter(steps.values()).most_common(1) or [((), 0)]
+    odd = [rank for rank, own in steps.items() if own != usual]
+    if len(odd) != 1 or count < 2:
+        return None
+    alike = sorted(send for send, _ in usual) == sorted(send for send, _ in steps[odd[0]])
+    return odd[0] if alike else None

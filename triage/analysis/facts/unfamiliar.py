@@ -13,6 +13,7 @@ from typing import Final
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open
+from triage.analysis.joining.hypothesis import get_score, is_sure_reading
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
@@ -20,15 +21,13 @@ from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
 
 _NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
+_RANK: Final = compile_re(r"\brank[ =:]{1,2}(\d{1,7})\b")
 # What more nodes than this say about one stop follows from it.
 _FEW_NODES: Final = 2
 _SHARE_OF_NODES: Final = 0.1
 _OF_NO_NODE: Final = frozenset(
     {Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE}
 )
-# From here on it is as good as a signature that needs another source: of an author left out 337 of
-# 342 such readings are right.
-_SURE: Final = 0.9
 # What takes all parts of a node with it, which then fail in words that signatures know, in seconds.
 _OF_ALL_PARTS: Final = frozenset({Category.CHASSIS, Category.POWER})
 _PARTS_FAIL_NS: Final = 5 * SECOND
@@ -44,46 +43,53 @@ def select_unfamiliar(
     a signature that needs another source, and of the whole of a node whose parts fail.
 
     Where claims accuse somebody, it tells the part of that place, or a cause of no node that may
-    explain it; where a signature convicts somebody, the part of what claims accuse alone; where
-    one tells a cause that needs another source, what nodes share. Beside claims, what is printed
-    after the stop tells the part of a place that is accused, and no other.
+    explain it; where a signature convicts somebody, the part of what claims accuse alone, or one
+    that the signature leaves open; where one tells a cause that needs another source, what nodes
+    share. Beside claims, what is printed after the stop tells the part of a place that is accused,
+    and no other; what several nodes surely tell of something outside of them is heard whomever
+    claims accuse.
     """
     if not dated.unfamiliar or not stop.trouble:
         return []
     fleet, known = dated.fleet, dated.evidence
     nodes = {*fleet.nodes, *fleet.seated}
+    rows = [
+        _place_by_name(row, fleet, nodes)
+        for row in dated.unfamiliar
+        if row.role is EvidenceRole.ROOT
+        and row.category is not None
+        and Trait.OUTLIVED not in row.traits
+        and row.node not in strange
+    ]
     telling = [row for row in known if _tells_a_cause(row, stop)]
-    whole = _select_of_whole_nodes(dated.unfamiliar, telling, stop, strange)
-    told = {row.node for row in telling if row.is_firm}
+    firm: dict[str | None, list[Evidence]] = defaultdict(list)
+    for row in telling:
+        if row.is_firm:
+            firm[row.node].append(row)
     hinted = {row.node for row in telling}
-    is_firm = bool(told)
     accusing = [claim for claim in claims if is_accusing(claim)]
     claims_on: dict[str | None, list[Finding]] = defaultdict(list)
     for claim in accusing:
         for node in dict.fromkeys(_list_nodes(claim, fleet)):
             claims_on[node].append(claim)
     accused = set(claims_on)
-    if None in hinted or (is_firm and not accused):
-        return whole
+    told = [*_select_of_whole_nodes(rows, firm, stop), *_select_left_open(rows, firm, stop)]
+    if None in hinted or (firm and not accused):
+        return told
     found: dict[str | None, list[Evidence]] = defaultdict(list)
-    for row in dated.unfamiliar:
-        if row.role is not EvidenceRole.ROOT or row.node in strange:
-            continue
-        row = _place_by_name(row, fleet, nodes)
+    for row in rows:
         when = stop.of(row)
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
-        if (
-            _may_explain(row, accusing, claims_on)
-            and Trait.OUTLIVED not in row.traits
-            and (when is When.AT or is_late)
-        ):
+        if _may_explain(row, accusing, claims_on) and (when is When.AT or is_late):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
-    heard = accused if is_firm else {*accused, None} if accused else set(found)
+    heard = accused if firm else {*accused, None} if accused else set(found)
+    if not firm:
+        told += _select_told_together(rows, accusing, stop)
 
     def is_heard_beside(row: Evidence, node: str | None) -> bool:
-        known_of = told if _get_score(row) >= _SURE else hinted
+        known_of = firm if is_sure_reading(row) else hinted
         if node in known_of:
             return False
         of_its_place = node in accused or row.category in _OF_NO_NODE
@@ -91,38 +97,66 @@ def select_unfamiliar(
 
     chosen = [
         row
-        for node, rows in found.items()
+        for node, of_node in found.items()
         if node in heard
-        for row in _choose_likeliest([row for row in rows if is_heard_beside(row, node)])
+        for row in _choose_likeliest([row for row in of_node if is_heard_beside(row, node)])
     ]
-    return [*whole, *chosen]
+    return list({id(row): row for row in (*told, *chosen)}.values())
 
 
 def _select_of_whole_nodes(
-    unfamiliar: Iterable[Evidence], telling: Sequence[Evidence], stop: Stop, strange: Set[str]
+    rows: Iterable[Evidence], firm: Mapping[str | None, Sequence[Evidence]], stop: Stop
 ) -> list[Evidence]:
-    """What a controller says of a whole node right before parts of it fail in known words."""
-    firsts: dict[str | None, int] = {}
-    for row in telling:
-        if row.category in HARDWARE and row.is_firm and row.at_ns is not None:
-            firsts[row.node] = min(row.at_ns, firsts.get(row.node, row.at_ns))
+    """What a controller says of a whole node right before parts of it fail in known words. Several
+    GPUs that fail together are another source.
+    """
+    firsts = {
+        node: min(times)
+        for node, known in firm.items()
+        if (times := [r.at_ns for r in known if r.category in HARDWARE and r.at_ns is not None])
+    }
     return [
         row
-        for row in unfamiliar
+        for row in rows
         if row.category in _OF_ALL_PARTS
         and row.node in firsts
-        and row.node not in strange
         and row.at_ns is not None
         and row.at_ns <= firsts[row.node] + _PARTS_FAIL_NS
         and stop.of(row) is When.AT
-        and Trait.OUTLIVED not in row.traits
-        and _get_score(row) >= _SURE
+        and (is_sure_reading(row) or len({known.gpu for known in firm[row.node]} - {None}) > 1)
     ]
 
 
-def _get_score(row: Evidence) -> float:
-    """How likely the reader takes its category to be."""
-    return float(row.fields["score"])
+def _select_left_open(
+    rows: Iterable[Evidence], firm: Mapping[str | None, Sequence[Evidence]], stop: Stop
+) -> list[Evidence]:
+    """What is surely told of a part that all that signatures tell of its node leaves open."""
+    return [
+        row
+        for row in rows
+        if row.node in firm
+        and all(row.category in known.also for known in firm[row.node])
+        and stop.of(row) in (When.AT, When.AFTER)
+        and is_sure_reading(row)
+    ]
+
+
+def _select_told_together(
+    rows: Iterable[Evidence], accusing: Sequence[Finding], stop: Stop
+) -> list[Evidence]:
+    """What several nodes surely tell of one thing outside of them, which may explain a claim."""
+    by_category: dict[Category | None, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        category = row.category
+        if (
+            category in _OF_NO_NODE
+            and row.node is not None
+            and stop.of(row) is When.AT
+            and is_sure_reading(row)
+            and any(claim.can_be_due_to(category) for claim in accusing)
+        ):
+            by_category[category].append(row)
+    return [row for same in by_category.values() if len({r.node for r in same}) > 1 for row in same]
 
 
 def select_unread(unfamiliar: Iterable[Evidence], stop: Stop) -> list[Evidence]:
@@ -172,13 +206,13 @@ def _find_everywhere(
 
 
 def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
-    ordered = sorted(rows, key=_get_score, reverse=True)
+    ordered = sorted(rows, key=get_score, reverse=True)
     return ordered[:_MOST_OF_A_NODE]
 
 
 def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:
-    """A row at the one node of the job that its text names: one of no node of the job, or a process
-    that compares the results of all.
+    """A row at the one node of the job that its text names, or the rank that it names: one of no
+    node of the job, or a process that compares the results of all.
     """
     compares = row.category is Category.SDC
     if row.node in nodes and BY_FILE not in row.fields and not compares:
@@ -188,7 +222,12 @@ def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evide
         for word in _NAMES.findall(row.text)
         if (node := fleet.node_of_address(word)) in nodes and node is not None
     }
+    ranks = {int(rank) for rank in _RANK.findall(row.text)}
+    if not named and len(ranks) == 1 and row.node not in nodes:
+        named = {node for rank in ranks if (node := fleet.node_of(rank)) in nodes and node}
+    else:
+        ranks = set()
     if len(named) != 1 or (row.node in nodes and row.node not in named and not compares):
         return row
     fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
-    return replace(row, node=named.pop(), rank=None, fields=fields)
+    return replace(row, node=named.pop(), rank=next(iter(ranks), None), fields=fields)

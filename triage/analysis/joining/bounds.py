@@ -49,6 +49,7 @@ class Bound(StrEnum):
     STALE = "stale"
     BEFORE = "before"
     TEARDOWN = "teardown"
+    TAKEN_DOWN = "taken_down"
     UNDATED = "undated"
     UNDATED_BESIDE = "undated_beside"
     ENDS_ITS_LOG = "ends_its_log"
@@ -89,6 +90,9 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
     Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
+    Bound.TAKEN_DOWN: Limit(
+        0.25, "who takes a job down after it stopped, and says no reason, is not why it stopped"
+    ),
     Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
     Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
     Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
@@ -105,7 +109,15 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
 
 # What makes a line no answer to why the job stopped, however little else there is.
 NO_GUESS: Final = frozenset(
-    {Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC, Bound.GENERIC_BY_ONE, Bound.ROUTINE}
+    {
+        Bound.STALE,
+        Bound.BEFORE,
+        Bound.TEARDOWN,
+        Bound.TAKEN_DOWN,
+        Bound.GENERIC,
+        Bound.GENERIC_BY_ONE,
+        Bound.ROUTINE,
+    }
 )
 
 
@@ -147,27 +159,9 @@ def is_firm_now(row: Evidence, stop: Stop) -> bool:
 
 def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
     """What its own lines are worth; a detector that convicts the place is another source."""
-    times = {stop.of(row) for row in cause.rows}
-    shows = any(is_at_own_stop(row, stop.of(row)) for row in cause.rows)
-    is_claimed = any(is_accusing(claim) for claim in cause.claims)
-    # The clock of a node that the dumps accuse may be minutes off.
-    firm = any(row.is_firm for row in cause.rows)
-    trusted = is_claimed and firm and not is_routine(cause, stop)
-    if times <= _OF_ANOTHER_TIME:
-        yield Bound.STALE
-    elif times <= _OF_ANOTHER_TIME | {When.BEFORE}:
-        if not trusted:
-            yield Bound.BEFORE
-    elif times <= _OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
-        if not trusted:
-            yield Bound.TEARDOWN
-    elif not shows and stop.known and not is_claimed:
-        if beside:
-            yield Bound.UNDATED_BESIDE
-        else:
-            at_end = any(row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows)
-            yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
-    if is_claimed:
+    yield from _list_bounds_by_times(cause, stop, beside=beside)
+    if any(is_accusing(claim) for claim in cause.claims):
+        firm = any(row.is_firm for row in cause.rows)
         firm = firm or is_on_many(cause, stop) or _tells_a_part(cause, stop)
         if any(is_proven_by_records(claim) for claim in cause.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
@@ -183,6 +177,34 @@ def list_bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Itera
         yield Bound.SEEN_BY_ONE
     if all(Trait.GPU_NOT_STARTED in row.traits for row in cause.rows):
         yield Bound.GPU_OR_SETTING
+
+
+def _list_bounds_by_times(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
+    """What the times of its lines are worth."""
+    times = {stop.of(row) for row in cause.rows}
+    shows = any(is_at_own_stop(row, stop.of(row)) for row in cause.rows)
+    is_claimed = any(is_accusing(claim) for claim in cause.claims)
+    # The clock of a node that the dumps accuse may be minutes off.
+    firm = any(row.is_firm for row in cause.rows)
+    trusted = is_claimed and firm and not is_routine(cause, stop)
+    earlier = _OF_ANOTHER_TIME | {When.BEFORE}
+    if times <= _OF_ANOTHER_TIME:
+        yield Bound.STALE
+    elif times <= earlier:
+        if not trusted:
+            yield Bound.BEFORE
+    elif times <= earlier | {When.TEARDOWN}:
+        if not trusted:
+            yield Bound.TEARDOWN
+    elif not shows and stop.known and not is_claimed:
+        if beside:
+            yield Bound.UNDATED_BESIDE
+        else:
+            at_end = any(row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows)
+            yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
+    is_taken_down = cause.category is Category.HOST_MAINTENANCE and not firm
+    if is_taken_down and times <= earlier | {When.TEARDOWN, When.AFTER}:
+        yield Bound.TAKEN_DOWN
 
 
 def _tells_a_part(cause: Hypothesis, stop: Stop) -> bool:
@@ -203,7 +225,8 @@ def list_bounds_by_part(cause: Hypothesis, stop: Stop) -> Iterable[Bound]:
     proven = [claim for claim in cause.claims if is_proven_by_records(claim)]
     told = any(is_firm_now(row, stop) for row in familiar) or len(familiar) == len(cause.rows)
     if not told and not any(claim.category is cause.category for claim in proven):
-        yield Bound.UNFAMILIAR if familiar or proven else Bound.UNFAMILIAR_ALONE
+        seconded = familiar or proven or cause.votes >= MANY_VOTES
+        yield Bound.UNFAMILIAR if seconded else Bound.UNFAMILIAR_ALONE
     if cause.category is Category.GPU and all(map(may_be_of_a_program, cause.rows)):
         yield Bound.GPU_OR_PROGRAM
 

@@ -206,6 +206,7 @@ def _build_hypotheses_at(
                 hit[category],
             ),
             rows,
+            placement,
             stop,
         )
         for category, own in grouped.items()

@@ -14,6 +14,7 @@ from triage.analysis.joining.hypothesis import (
     Hypothesis,
     is_seen_at_stop,
     is_sure,
+    is_sure_reading,
     select_earliest,
 )
 from triage.analysis.joining.peers import (
@@ -183,12 +184,16 @@ def _drop_errors_of_lost_peers(
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
     firsts: dict[str, tuple[int, int]] = {}
     for k, cause in enumerate(causes):
-        if cause.node is None or cause.category in _CONNECTED or not is_sure(cause):
+        if cause.node is None or cause.category in _CONNECTED:
             continue
-        times = [row.at_ns for row in cause.rows if row.is_firm and row.at_ns is not None]
+        read = cause.category in HARDWARE and any(map(is_sure_reading, cause.rows))
+        if not (read or is_sure(cause)):
+            continue
+        telling = (row for row in cause.rows if row.is_firm or is_sure_reading(row))
+        times = [row.at_ns for row in telling if row.at_ns is not None]
         if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
             firsts[cause.node] = (min(times), k)
-    followers: dict[int, int] = defaultdict(int)
+    lost_by: dict[int, list[str | None]] = defaultdict(list)
     left = []
     for row in naming:
         ends = [
@@ -201,11 +206,17 @@ def _drop_errors_of_lost_peers(
         if first is not None and row.at_ns is not None and row.at_ns - first[0] + slack >= 0:
             category = causes[first[1]].category
             if category in HARDWARE or ends[0] != row.node:
-                followers[first[1]] += 1
+                lost_by[first[1]].append(row.node)
                 continue
         left.append(row)
     kept = [
-        replace(cause, followers=cause.followers + followers[k]) if followers[k] else cause
+        replace(
+            cause,
+            followers=cause.followers + len(lost_by[k]),
+            votes=max(cause.votes, len({*lost_by[k]} - {cause.node, None})),
+        )
+        if k in lost_by
+        else cause
         for k, cause in enumerate(causes)
     ]
     return kept, left

@@ -53,8 +53,10 @@ _RULES: Final = (
         60, 2, gpu=True,
     ),
     _rule("category:gpu_hbm category:gpu_sram", "job not_started", 900, 5),
-    _rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job not_started",
-         900, 2),
+    _rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup", 900, 2),
+    # The driver tells of a GSP that is gone 45 s after somebody asked it, when processes have long
+    # failed.
+    _rule("xid:119 xid:120 category:gpu_gsp", "job not_started", 900, 180, gpu=True),
     _rule("xid:149", "xid:144 xid:145 xid:146 xid:147 xid:148 xid:150 xid:45", 900, 5),
     _rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
     _rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop, When, is_failing
+from triage.analysis.facts.stop import ABOUT_THE_STOP, JOB_KINDS, SECOND, Stop, When, is_failing
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
@@ -75,12 +75,28 @@ def join(
         silent = find_reboot_at_stop(rows, placement, stop)
         silent = silent or ([] if claims else find_silent_peer(rows, placement, topology.nodes))
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
+    if _is_given_up_while_slow(sources, health, stop):
+        stop = replace(stop, trouble=False)
+        named = named if beliefs[0].probability >= CONVICTED else []
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not _is_hit_without_complaint(beliefs, sources, stop)):
         decision = decide_without_suspects(sources, stop, placement)
     else:
         decision = decide(named, sources, stop, placement)
     return Ranking(decision, tuple(beliefs), stop)
+
+
+def _is_given_up_while_slow(sources: Sources, health: Health, stop: Stop) -> bool:
+    """Whether a job that had become slow was ended from outside, and no process of it failed."""
+    failing = [
+        row for row in sources.evidence if is_failing(row) and stop.of(row) in ABOUT_THE_STOP
+    ]
+    ended = all(
+        row.role is EvidenceRole.CONSEQUENCE
+        and (row.category is Category.HOST_MAINTENANCE or row.kind is Kind.SCHEDULER)
+        for row in failing
+    )
+    return health is Health.SLOWED and not sources.claims and ended
 
 
 def _is_all_wait_claim(claim: Finding) -> bool:

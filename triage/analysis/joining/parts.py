@@ -12,28 +12,36 @@ from triage.analysis.facts.outlived import APPLICATION_XIDS, RUNS_APART_NS, pars
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.placement.topology import Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
 _LOST_TOGETHER_NS: Final = 10 * SECOND
-# This many of a node's GPUs hang on the chassis rather than on one of its boards.
+# This many of a node's GPUs, or all of at least so many, hang on the chassis rather than on one of
+# its boards.
 _CHASSIS_GPUS: Final = 6
+_ALL_GPUS: Final = 4
+_OF_ALL_PARTS: Final = frozenset({Category.CHASSIS, Category.POWER})
 # Beside the GPU that repeats itself another one may have a fault of its own.
 _MOST_AT_ONCE: Final = 2
 # As often as this the same place of a chip is no accident.
 _REPEATS: Final = 3
 
 
-def with_proven_part(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+def with_proven_part(
+    cause: Hypothesis, rows: Sequence[Evidence], placement: Placement, stop: Stop
+) -> Hypothesis:
     """``cause``, of whose node all ``rows`` are, with the part that they prove together."""
     if cause.category is Category.GPU and any(is_lost_gpu(row) for row in cause.rows):
-        return _lift_lost_gpus_to_node(cause, rows)
+        return _lift_lost_gpus_to_node(cause, rows, placement, stop)
     if cause.category in SOFTWARE:
         return _find_repeating_chip(cause, rows, stop)
     return cause
 
 
-def _lift_lost_gpus_to_node(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def _lift_lost_gpus_to_node(
+    cause: Hypothesis, rows: Sequence[Evidence], placement: Placement, stop: Stop
+) -> Hypothesis:
     """A node that loses several GPUs at once lost what they hang on, not each of them."""
     lost = [row for row in rows if row.gpu and is_lost_gpu(row) and not row.weak]
     newest = max((row.at_ns for row in lost if row.at_ns is not None), default=None)
@@ -42,9 +50,11 @@ def _lift_lost_gpus_to_node(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypo
     count = len({row.gpu for row in lost})
     if count < 2:
         return cause
-    category = Category.CHASSIS if count >= _CHASSIS_GPUS else Category.IO_BOARD
-    if any(row.kind is Kind.POWER for row in rows):
-        category = Category.POWER
+    is_all = count >= max(_ALL_GPUS, len(placement.ranks_on(cause.node or "")))
+    category = Category.CHASSIS if count >= _CHASSIS_GPUS or is_all else Category.IO_BOARD
+    told = {row.category for row in rows if stop.of(row) in ABOUT_THE_STOP} & _OF_ALL_PARTS
+    if told:
+        category = Category.POWER if Category.POWER in told else Category.CHASSIS
     also = {Category.CHASSIS, Category.POWER, Category.IO_BOARD, Category.GPU} - {category}
     return replace(cause, category=category, also=cause.also | also)
 

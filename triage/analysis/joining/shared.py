@@ -137,7 +137,24 @@ def _find_commonest_category(group: Sequence[Hypothesis]) -> Category:
 
 
 def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """One hypothesis for each category outside of all nodes, or at none that is told."""
+    """One hypothesis for each category outside of all nodes, or at none that is told.
+
+    What a program says in no node is in none, also where one node says it with a clock.
+    """
+    outside = {
+        words: cause.place
+        for cause in causes
+        if cause.category in SOFTWARE and isinstance(cause.place, Outside)
+        for words in _collect_wording(cause)
+    }
+    causes = [
+        replace(cause, place=place)
+        if cause.category in SOFTWARE
+        and cause.node is not None
+        and (place := next(filter(None, map(outside.get, _collect_wording(cause))), None))
+        else cause
+        for cause in causes
+    ]
     alike: dict[tuple[Category, Place], list[Hypothesis]] = defaultdict(list)
     for cause in causes:
         if not cause.names_somebody and cause.rows:

@@ -91,8 +91,10 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
     return replace(row, node=None)
 
 
-# "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
+# "[cn-101:1] ", "(cn-101) ", "[epilog cn-101] ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of
+# launchers, shells and scripts.
 _FIRST_NAME: Final = compile_re(
+    r"(?:\[[a-z][\w-]{0,23}[ :@])?"
     r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
     r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
     re.IGNORECASE,
@@ -100,11 +102,11 @@ _FIRST_NAME: Final = compile_re(
 
 
 def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
-    """A process's line that begins with the name of a node of the job, one of ``known``, as that
-    node's, whatever prints the names and in whichever file.
+    """A line of a process, or one that nothing else places, that begins with the name of a node of
+    the job, one of ``known``, as that node's, whatever prints the names and in whichever file.
     """
-    placed = row.node is not None and BY_FILE not in row.fields
-    if placed or is_about_another(row) or row.kind not in _OF_PROCESSES or row.rank is not None:
+    placed = row.node is not None and (BY_FILE not in row.fields or row.kind not in _OF_PROCESSES)
+    if placed or is_about_another(row) or row.rank is not None:
         return row
     found = _FIRST_NAME.match(row.text)
     if found is None:
