@@ -89,7 +89,10 @@ class _Joining:
                 continue
             if isinstance(cause.place, AtNode | AtRank):
                 self.at[cause.place].append(k)
-            elif _is_failing_at_stop(cause, stop):
+            elif is_dated_to_the_stop(cause, stop) or (
+                # The ends of several logs are no accident.
+                cause.votes >= MANY_VOTES and _is_failing_at_stop(cause, stop)
+            ):
                 self.elsewhere.append(k)
 
     def add_of_rank(self, claim: Finding, rank: int) -> None:
