@@ -21,6 +21,7 @@ from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
 
 _NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
+_DOTS_OF_AN_ADDRESS: Final = 3
 _RANK: Final = compile_re(r"\brank[ =:]{1,2}(\d{1,7})\b")
 # What more nodes than this say about one stop follows from it.
 _FEW_NODES: Final = 2
@@ -220,7 +221,10 @@ def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evide
     named = {
         node
         for word in _NAMES.findall(row.text)
-        if (node := fleet.node_of_address(word)) in nodes and node is not None
+        # A bare number is a count, or a device.
+        if (any(map(str.isalpha, word)) or word.count(".") == _DOTS_OF_AN_ADDRESS)
+        and (node := fleet.node_of_address(word)) in nodes
+        and node is not None
     }
     ranks = {int(rank) for rank in _RANK.findall(row.text)}
     if not named and len(ranks) == 1 and row.node not in nodes:

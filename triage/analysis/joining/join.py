@@ -77,7 +77,7 @@ def join(
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     if _is_given_up_while_slow(sources, health, stop):
         stop = replace(stop, trouble=False)
-        named = named if beliefs[0].probability >= CONVICTED else []
+        named = named if named and named[0].probability >= CONVICTED else []
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not _is_hit_without_complaint(beliefs, sources, stop)):
         decision = decide_without_suspects(sources, stop, placement)

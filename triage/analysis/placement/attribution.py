@@ -94,7 +94,7 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
 # "[cn-101:1] ", "(cn-101) ", "[epilog cn-101] ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of
 # launchers, shells and scripts.
 _FIRST_NAME: Final = compile_re(
-    r"(?:\[[a-z][\w-]{0,23}[ :@])?"
+    r"[\d. ]{0,40}(?:\[(?:[a-z][\w-]{0,23}[ :@]){1,3})?"
     r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
     r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
     re.IGNORECASE,
