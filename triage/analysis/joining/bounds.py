@@ -202,7 +202,9 @@ def _list_bounds_by_times(cause: Hypothesis, stop: Stop, *, beside: bool) -> Ite
         else:
             at_end = any(row.is_firm and is_at_end_of_boot_log(row) for row in cause.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
-    is_taken_down = cause.category is Category.HOST_MAINTENANCE and not firm
+    is_taken_down = cause.category is Category.HOST_MAINTENANCE and not (
+        firm or cause.names_somebody
+    )
     if is_taken_down and times <= earlier | {When.TEARDOWN, When.AFTER}:
         yield Bound.TAKEN_DOWN
 

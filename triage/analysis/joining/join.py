@@ -77,7 +77,7 @@ def join(
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     if _is_given_up_while_slow(sources, health, stop):
         stop = replace(stop, trouble=False)
-        named = named if named and named[0].probability >= CONVICTED else []
+        named = named if named and _may_slow_down(named[0]) else []
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not _is_hit_without_complaint(beliefs, sources, stop)):
         decision = decide_without_suspects(sources, stop, placement)
@@ -97,6 +97,12 @@ def _is_given_up_while_slow(sources: Sources, health: Health, stop: Stop) -> boo
         for row in failing
     )
     return health is Health.SLOWED and not sources.claims and ended
+
+
+def _may_slow_down(belief: Belief) -> bool:
+    """Whether it is convicted, or a part that may be why a job has become slow."""
+    is_part = belief.hypothesis.category in HARDWARE and belief.probability >= NAMES_A_PART
+    return is_part or belief.probability >= CONVICTED
 
 
 def _is_all_wait_claim(claim: Finding) -> bool:
