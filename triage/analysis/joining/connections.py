@@ -11,6 +11,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop
 from triage.analysis.joining.hypothesis import (
+    MANY_VOTES,
     Hypothesis,
     is_seen_at_stop,
     is_sure,
@@ -113,9 +114,17 @@ def _gather_worst_ends(
     causes: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
 ) -> list[Hypothesis]:
     """The errors at the ends that most complain of, and at those (``own``) whose machine says so
-    too.
+    too. Where several complain of another end than those, no machine proves that it is its own.
     """
-    kept = list(causes)
+    elsewhere = [
+        node for node in pairs.worst() if node not in own and len(pairs.others[node]) >= MANY_VOTES
+    ]
+    kept = [
+        replace(cause, rows=tuple(replace(row, weak=True) for row in cause.rows))
+        if elsewhere and cause.node in own and cause.category in _CONNECTED
+        else cause
+        for cause in causes
+    ]
     at_node = {
         cause.node: k for k, cause in enumerate(kept) if cause.category in _CONNECTED and cause.node
     }

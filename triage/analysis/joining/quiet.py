@@ -366,16 +366,16 @@ def _judge_logs(
 
 
 def _find_last_of_machines_ns(evidence: Sequence[Evidence], stop: Stop) -> int | None:
-    """When machines were last heard after the job began; None where they were not, where nothing
-    says when it began, or job.json that it ended well.
+    """When machines were last heard, after the job began where that is told; None where they were
+    not, or job.json says that it ended well.
     """
-    if stop.begun_ns is None or stop.ended_well:
+    if stop.ended_well:
         return None
     last_ns = max(
         (row.last_at_ns or row.at_ns or 0 for row in evidence if row.kind in KERNEL_KINDS),
         default=0,
     )
-    return last_ns if last_ns > stop.begun_ns + _SETUP_S * SECOND else None
+    return last_ns if last_ns > (stop.begun_ns or 0) + _SETUP_S * SECOND else None
 
 
 def _is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
