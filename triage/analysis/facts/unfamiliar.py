@@ -8,6 +8,7 @@ signature tells a cause there.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
@@ -55,7 +56,7 @@ def select_unfamiliar(
     fleet, known = dated.fleet, dated.evidence
     nodes = {*fleet.nodes, *fleet.seated}
     rows = [
-        _place_by_name(row, fleet, nodes)
+        _date_by_text(_place_by_name(row, fleet, nodes))
         for row in dated.unfamiliar
         if row.role is EvidenceRole.ROOT
         and row.category is not None
@@ -209,6 +210,19 @@ def _find_everywhere(
 def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
     ordered = sorted(rows, key=get_score, reverse=True)
     return ordered[:_MOST_OF_A_NODE]
+
+
+# A column of a list of events: "SramThreshold node/n7 2026-05-29T09:41:49Z GPU:2 ...".
+_UTC: Final = compile_re(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+
+
+def _date_by_text(row: Evidence) -> Evidence:
+    """A row that no clock dates, at the one time in UTC that its text tells."""
+    times = _UTC.findall(row.text) if row.at_ns is None else []
+    if len(times) != 1:
+        return row
+    at = datetime.fromisoformat(times[0])
+    return replace(row, at_ns=int(at.timestamp()) * SECOND, error_ns=SECOND)
 
 
 def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:

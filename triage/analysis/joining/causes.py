@@ -81,7 +81,7 @@ def find_causes(
     causes = gather_shared(causes, topology, stop)
     if len(nodes) > 1:
         causes = merge_faults_of_a_program(causes, stop)
-    return merge_alike(with_gpus_of_unnamed_errors(causes))
+    return merge_alike(with_gpus_of_unnamed_errors(causes, stop))
 
 
 def _group_roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:

@@ -100,9 +100,15 @@ class _Joining:
         place = _find_place_of_rank(rank, self.placement)
         if isinstance(place, AtRank) and self.home is not None:
             place = self.home
-        for k in (*self.at[place], *self.at.get(AtRank(rank), ())):
-            if _can_hold_up(self.causes[k], claim, rank, self.placement, self.stop):
-                self.causes[k] = _with_claim(self.causes[k], claim, rank)
+        holding = [
+            k
+            for k in (*self.at[place], *self.at.get(AtRank(rank), ()))
+            if _can_hold_up(self.causes[k], claim, rank, self.placement, self.stop)
+        ]
+        # Of what failed on the node of one rank that is gone, what names that rank is why.
+        named = [k for k in holding if rank in self.causes[k].ranks and len(claim.ranks) == 1]
+        for k in named or holding:
+            self.causes[k] = _with_claim(self.causes[k], claim, rank)
         self.add_from_elsewhere(claim, place)
         self.add_at_its_own(claim, place, rank)
 

@@ -90,6 +90,7 @@ def _gather_unknown_ends(
     match = replace(
         failing[0],
         rows=select_earliest([*failing[0].rows, *rows], 2 * _MAX_ROWS),
+        votes=max(failing[0].votes, len({row.node for row in naming} - {failing[0].node, None})),
         also=failing[0].also | {Category.NIC},
     )
     return [match if cause is failing[0] else cause for cause in causes]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, is_by_process
-from triage.analysis.joining.hypothesis import Hypothesis, get_time_key
+from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, is_seen_at_stop
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import HARDWARE, SOFTWARE, Category
@@ -86,7 +86,7 @@ def _has_named_part(row: Evidence, stop: Stop) -> bool:
     return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
 
 
-def with_gpus_of_unnamed_errors(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def with_gpus_of_unnamed_errors(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A device error that names no part is the GPU's where one rank alone has it: a program that
     is wrong is so on many.
     """
@@ -96,6 +96,7 @@ def with_gpus_of_unnamed_errors(causes: Sequence[Hypothesis]) -> list[Hypothesis
         if cause.category is Category.NCCL_TIMEOUT
         and cause.rows
         and all(row.kind is Kind.CUDA and row.category is None for row in cause.rows)
+        and is_seen_at_stop(cause, stop)
     ]
     if len(unnamed) != 1 or len(unnamed[0].ranks) != 1 or unnamed[0].in_no_node:
         return list(causes)

@@ -343,6 +343,7 @@ def _judge_logs(
     if health is Health.MOVING_TO_THE_END and last is not None and _is_left(evidence, last):
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."
+    goes_on_ns = None
     if health is Health.MOVING_TO_THE_END and last is not None and last.at_ns is None:
         goes_on_ns = _find_last_of_machines_ns(evidence, stop)
         if goes_on_ns is not None:
@@ -356,7 +357,9 @@ def _judge_logs(
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
     # Who began and printed no step has most likely hung in its first collective, and whose log ends
     # before those of its nodes in one behind that.
-    hangs = progress is not None and (last is None or progress.left_s is not None)
+    hangs = progress is not None and (
+        last is None or progress.left_s is not None or goes_on_ns is not None
+    )
     return _make_undecided_verdict(
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
         " Bring the rest of its log, or dumps.",
