@@ -41,7 +41,7 @@ UNDATED = "".join(f"iteration {800 + k}/ 10000 | loss 2.1\n" for k in range(9))
         pytest.param(UNDATED, {}, "10:40", "inconclusive", id="nodes-go-on"),
         pytest.param(UNDATED, {}, "09:55", "healthy", id="as-long-as-it-sets-up"),
         pytest.param(UNDATED, {"exit_code": 0}, "10:40", "healthy", id="ended"),
-        pytest.param(UNDATED, {"started_at": None}, "10:40", "healthy", id="begun-some-time"),
+        pytest.param(UNDATED, {"started_at": None}, "10:40", "inconclusive", id="begun-some-time"),
         pytest.param(STEPS, {}, "09:59", "healthy", id="dated"),
     ],
 )

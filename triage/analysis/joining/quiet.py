@@ -345,7 +345,9 @@ def _judge_logs(
         sentence += " After it, processes of the job close their connections."
     goes_on_ns = None
     if health is Health.MOVING_TO_THE_END and last is not None and last.at_ns is None:
-        goes_on_ns = _find_last_of_machines_ns(evidence, stop)
+        goes_on_ns = _find_last_of_machines_ns(
+            evidence, stop, progress.until_ns if progress is not None else None
+        )
         if goes_on_ns is not None:
             health = Health.UNKNOWN
             sentence += (
@@ -368,9 +370,11 @@ def _judge_logs(
     )
 
 
-def _find_last_of_machines_ns(evidence: Sequence[Evidence], stop: Stop) -> int | None:
-    """When machines were last heard, after the job began where that is told; None where they were
-    not, or job.json says that it ended well.
+def _find_last_of_machines_ns(
+    evidence: Sequence[Evidence], stop: Stop, spoke_ns: int | None
+) -> int | None:
+    """When machines were last heard, after the job began and, at ``spoke_ns``, spoke last, where
+    that is told; None where they were not, or job.json says that it ended well.
     """
     if stop.ended_well:
         return None
@@ -378,7 +382,8 @@ def _find_last_of_machines_ns(evidence: Sequence[Evidence], stop: Stop) -> int |
         (row.last_at_ns or row.at_ns or 0 for row in evidence if row.kind in KERNEL_KINDS),
         default=0,
     )
-    return last_ns if last_ns > (stop.begun_ns or 0) + _SETUP_S * SECOND else None
+    since_ns = max(spoke_ns or 0, (stop.begun_ns or 0) + _SETUP_S * SECOND)
+    return last_ns if last_ns > since_ns else None
 
 
 def _is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:

@@ -91,14 +91,14 @@ def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
     return replace(row, node=None)
 
 
-# "[cn-101:1] ", "(cn-101) ", "[epilog cn-101] ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of
-# launchers, shells and scripts.
+# "[cn-101:1] ", "(cn-101) ", "cn-101: 9: ", "rank=9 host=cn-101 ": marks of launchers and shells.
 _FIRST_NAME: Final = compile_re(
-    r"[\d. ]{0,40}(?:\[(?:[a-z][\w-]{0,23}[ :@]){1,3})?"
     r"(?:[\W\d]|\b(?:rank|host|hostname|node|worker|task|local_rank)\b){0,40}"
     r"(?P<name>(?P<host>[A-Za-z][\w.-]{0,252}?)(?:-\d{1,5})?)(?=[^\w.-]|\.?\s|$)",
     re.IGNORECASE,
 )
+# "[epilog cn-101] ", "1772234653.800 [dcgmi diag cn-101] ": scripts that run on a node.
+_TAG: Final = compile_re(r"[\d. ]{0,40}\[(?P<words>[\w. -]{1,300})\]")
 
 
 def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
@@ -108,10 +108,10 @@ def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) ->
     placed = row.node is not None and (BY_FILE not in row.fields or row.kind not in _OF_PROCESSES)
     if placed or is_about_another(row) or row.rank is not None:
         return row
-    found = _FIRST_NAME.match(row.text)
-    if found is None:
-        return row
-    names = (fleet.node_of_address(found[part]) for part in ("name", "host"))
+    found, tag = _FIRST_NAME.match(row.text), _TAG.match(row.text)
+    words = [*found.group("name", "host")] if found is not None else []
+    words += tag["words"].split() if tag is not None else []
+    names = (fleet.node_of_address(word) for word in words)
     node = next((one for one in names if one in known), None)
     return row if node is None else replace(_drop_file_node(row), node=node)
 
