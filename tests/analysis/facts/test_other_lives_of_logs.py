@@ -158,7 +158,18 @@ def test_logs_of_ranks_are_of_one_attempt(tmp_path: Path) -> None:
     assert str(told.verdict.category) in ("gpu_hbm", "gpu_sram"), told.verdict.summary
 
 
-@pytest.mark.parametrize("mark", ["[n2:1] ", "(n2) ", "n2: 5: ", "(n2-1) ", "rank=5 host=n2 "])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[n2:1] ",
+        "(n2) ",
+        "n2: 5: ",
+        "(n2-1) ",
+        "rank=5 host=n2 ",
+        "[slowcheck n2] ",
+        "[dcgmi diag n2] ",
+    ],
+)
 def test_a_line_is_of_the_node_that_it_begins_with(mark: str, tmp_path: Path) -> None:
     line = mark + ECC.partition(": ")[2]
     files = {"nodes/n1/train.log": [*steps(megatron, 400, 10, 0), line]}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -180,3 +181,61 @@ def test_a_whole_node_is_heard_where_its_parts_fail_after_it() -> None:
     assert heard(replace(tells, category=Category.NIC), known=(row("n3"),)) == []
     assert heard(replace(tells, node="n4"), known=(row("n3"),)) == []
     assert heard(replace(tells, at_ns=(tells.at_ns or 0) + 9 * SECOND), known=(row("n3"),)) == []
+
+
+@pytest.mark.parametrize(
+    ("category", "score", "nodes", "told"),
+    [
+        (Category.STORAGE, "0.95", ["n4", "n5"], ["n4", "n5"]),
+        (Category.STORAGE, "0.85", ["n4", "n5"], []),
+        (Category.STORAGE, "0.95", ["n4"], []),
+        (Category.NIC, "0.95", ["n4", "n5"], []),
+    ],
+    ids=["surely", "not surely", "by one node", "of a part of a node"],
+)
+def test_what_nodes_tell_together_is_heard_whomever_dumps_accuse(
+    category: Category, score: str, nodes: list[str], told: list[str]
+) -> None:
+    """Rank 29, on n3, stopped issuing work while other nodes lose the file server."""
+    rows = [replace(read(one, category=category), fields={"score": score}) for one in nodes]
+    assert heard(*rows, claims=(claim(29),)) == told
+
+
+def test_a_part_that_a_signature_leaves_open_is_heard() -> None:
+    ecc = of(Category.GPU_HBM, Kind.CUDA, also=(Category.GPU_SRAM,))
+    told = replace(read("n3", 3.0, Category.GPU_SRAM), fields={"score": "0.95"})
+    assert heard(told, known=(ecc,)) == ["n3"]
+    assert heard(replace(told, fields={"score": "0.85"}), known=(ecc,)) == []
+    assert heard(replace(told, category=Category.GPU_THERMAL), known=(ecc,)) == []
+    assert heard(told, known=(replace(ecc, also=()),)) == []
+
+
+def test_several_gpus_that_fail_are_another_source_of_a_whole_node() -> None:
+    tells = replace(read("n3", -2.0, Category.POWER), fields={"score": "0.75"})
+    lost = [replace(row("n3"), gpu=f"0000:{k}0:00") for k in range(2)]
+    assert heard(tells, known=(lost[0],)) == []
+    assert heard(tells, known=tuple(lost)) == ["n3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("loader: shard 3 has not answered rank=50", "n6"),
+        ("loader: shard 3 has not answered rank=50, asked by rank=9", None),
+        ("probe of ring 0: 0.0 Gb/s on 3 rails", None),
+    ],
+)
+def test_a_line_is_of_the_one_rank_that_it_names_and_no_number_is_a_node(
+    text: str, place: str | None
+) -> None:
+    numbered = replace(FLEET, aliases={**FLEET.aliases, "0": "n1", "0.0": "n1", "3": "n2"})
+    rows = [replace(read(None), text=text)]
+    dated = replace(date(rows), fleet=numbered)
+    assert [one.node for one in select_unfamiliar(dated, (), STOP, frozenset())] == [place]
+
+
+def test_a_column_of_a_list_of_events_dates_its_line() -> None:
+    at = datetime.fromtimestamp(T // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    one = replace(read("n3", None), text=f"SramThreshold node/n3 {at} GPU:2 3 errors")
+    assert heard(one) == ["n3"]
+    assert heard(replace(one, text=f"{one.text}, first at 2026-01-01T00:00:00Z")) == []
