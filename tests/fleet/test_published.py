@@ -31,13 +31,13 @@ from triage.statistics.ettr import (
     estimate_loss,
     solve_longest_restart_s,
 )
-from triage.statistics.hours_of_day import compute_silence_probability
 from triage.statistics.projection import (
     estimate_job_mtti,
     estimate_run_survival,
     solve_gpu_limit,
 )
 from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
+from triage.statistics.silent_days import compute_silence_probability
 from triage.statistics.spares import (
     estimate_spares_in_repair,
     solve_spares_for_availability,

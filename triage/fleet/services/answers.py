@@ -227,7 +227,6 @@ def build_fleet_options(
     cost_s: float | None = None,
     restart_s: float | None = None,
     compare_days: float | None = None,
-    utc_offset_hours: float | None = None,
 ) -> FleetOptions:
     """The options of a report from the parameters that people give; what is None is usual.
 
@@ -238,7 +237,6 @@ def build_fleet_options(
         "checkpoint_cost_s": cost_s,
         "restart_s": restart_s,
         "compare_last_days": compare_days,
-        "utc_offset_hours": utc_offset_hours,
     }
     known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return FleetOptions(**known)
