@@ -276,10 +276,9 @@ def record_from_exports(
 
     ``cluster`` is that of the record and of rows that name none; rows of others are left out.
     ``zone`` is that of times which name none, ``day_zero`` the day from which a table counts that
-    names none. ``nodes`` are those of the fleet that no row names, or how many it has in all; as
-    names they are also what a ticket may name in its text. ``since`` and ``until`` are the first
-    and the last time that is told, where not given. Parts are not used. The notes of the record
-    count what could not be read and what was left out.
+    names none. ``nodes`` are those of the fleet that no row names, or how many it has in all.
+    ``since`` and ``until`` are the first and the last time that is told, where not given. Parts
+    are not used. The notes of the record count what could not be read and what was left out.
 
     >>> table = b"node,from,to\nn1,2026-11-20T22:00Z,2026-11-21T06:00Z"
     >>> record = record_from_exports(table, nodes=9)
@@ -289,10 +288,7 @@ def record_from_exports(
     Raises :class:`UsageError` where a file cannot be read or rows are of several clusters,
     :class:`ArtifactError` for what is no export.
     """
-    names = () if isinstance(nodes, int) else tuple(nodes)
-    options = Options(
-        zone=zone, cluster=cluster or "", day_zero=day_zero, nodes=lambda: frozenset(names)
-    )
+    options = Options(zone=zone, cluster=cluster or "", day_zero=day_zero)
     rows = RecordRows()
     runs: dict[tuple[str, datetime], Run] = {}
     clusters: set[str] = set()
@@ -319,8 +315,7 @@ def record_from_exports(
     times = [*rows.iterate_run_times(), *rows.iterate_outage_times()]
     first = since or min(times, default=EPOCH)
     last = until or max(times, default=first)
-    fleet = nodes if isinstance(nodes, int) else names
-    found = rows.build(first, last, nodes=fleet, cluster=cluster)
+    found = rows.build(first, last, nodes=nodes, cluster=cluster)
     notes = [f"{what} left out: {number:,}" for what, number in sorted(left_out.items())]
     return replace(found, notes=(*notes, *found.notes))
 

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from triage.clock import read_utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
-from triage.domain.hosts import expand
 from triage.domain.wire import Keywords, WireForm
 from triage.errors import (
     ArtifactError,
@@ -30,8 +29,6 @@ from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.exposure import Tally
-from triage.fleet.store.record import list_node_rows as nodes_of
-from triage.fleet.store.record import map_cluster_keys
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.services.context import Context
 from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
@@ -58,14 +55,6 @@ def parse_day_zero(text: str) -> datetime:
         return datetime.combine(date.fromisoformat(text), time(), UTC)
     except ValueError as error:
         raise UsageError(f"{text[:80]!r} is no day such as 2024-03-30") from error
-
-
-def parse_node_names(hosts: str) -> frozenset[str]:
-    """The names of a host list. Raises :class:`UsageError`."""
-    try:
-        return frozenset(expand(",".join(hosts.split())))
-    except ValueError as error:
-        raise UsageError(f"nodes: {error}") from error
 
 
 _BATCH: Final = 2_000
@@ -101,8 +90,7 @@ class Imported(WireForm):
 
 class ImportKeywords(TypedDict, total=False):
     """How an export is read: ``zone`` is that of times which name none, ``cluster`` that of rows
-    which name none, ``day_zero`` the day from which a table counts that names none, and ``nodes``
-    are those that a ticket may name in its text besides the ones that the cluster has.
+    which name none, and ``day_zero`` the day from which a table counts that names none.
 
     ``most_rows`` is for a process that has other things to do. Rows of another cluster than that
     of the ``caller``'s token are not read.
@@ -111,7 +99,6 @@ class ImportKeywords(TypedDict, total=False):
     zone: tzinfo
     cluster: str
     day_zero: datetime
-    nodes: frozenset[str]
     most_rows: int | None
     caller: Caller | None
 
@@ -166,7 +153,6 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
         last=now + _AHEAD,
         sparing=most_rows is not None,
         day_zero=how.get("day_zero", DAY_ZERO),
-        nodes=lambda: how.get("nodes", frozenset()) | _load_known_nodes(ctx, cluster),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
@@ -202,14 +188,6 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
             f"of {found.num_skipped:,} rows that were not read the first {_MOST_LISTED} are listed"
         )
     return found
-
-
-def _load_known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
-    """The names of all nodes of a cluster."""
-    with ctx.database.reading() as session:
-        keys = map_cluster_keys(session)
-        rows = nodes_of(session, [keys[cluster]]) if cluster in keys else []
-        return frozenset(row.name for row in rows)
 
 
 class _ExposureKeeper:
