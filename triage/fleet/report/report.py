@@ -61,12 +61,11 @@ from triage.fleet.report.rates import (
     measure_clustering,
 )
 from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_row
-from triage.statistics.dispersion import Dispersion
+from triage.statistics.dispersion import Dispersion, SilentDays, find_silent_days
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import CheckpointPlan
 from triage.statistics.lifetimes import Survival, estimate_survival_curve
 from triage.statistics.projection import Projection
-from triage.statistics.silent_days import SilentDays, find_silent_days
 
 
 def iterate_record_notes(record: FleetRecord, seen: Exposed) -> Iterator[str]:
