@@ -196,7 +196,6 @@ class NodeSignals:
     """What else is known of one node within the record."""
 
     distinct_xids: tuple[int, ...] = ()
-    jobs_that_excluded_it: int = 0
     straggler_hits: int = 0
     checks: tuple[CheckResult, ...] = ()
     """The newest result of each check and part."""

@@ -35,11 +35,12 @@ from triage.fleet.record.columns import (
     Accusations,
     FleetRecord,
     Interruptions,
+    OutageStretch,
     RepairNotes,
     Runs,
     convert_to_epoch_ns,
 )
-from triage.fleet.record.faults import ToldOutage, build_outages
+from triage.fleet.record.faults import NEVER_NS, build_outages
 
 # A failure is told a little before or after the end of its run, by another clock.
 _SLACK_NS: Final = 60 * 1_000_000_000
@@ -61,7 +62,7 @@ class RecordRows:
     """Rows of a record by their keys; ``stops`` is None where the ends of runs tell of them.
 
     An outage is its node and start, a node its name; each row of ``runs`` is a run. Of two reports
-    of an outage the one that ``same_outage`` names stands; of two of a fact the later one.
+    of an outage the one that ``order_reports`` puts first stands; of two of a fact the later one.
     """
 
     def __init__(self) -> None:
@@ -145,10 +146,10 @@ class RecordRows:
             fact: tuple(self.facts.get(name, {}).get(fact) for name in names) for fact in FACTS
         }
         outages = (
-            ToldOutage(
+            OutageStretch(
                 place[row.node],
                 convert_to_epoch_ns(row.from_at),
-                None if row.to_at is None else convert_to_epoch_ns(row.to_at),
+                NEVER_NS if row.to_at is None else convert_to_epoch_ns(row.to_at),
                 *(row.reason, row.cause, row.action, row.planned),
             )
             for _, row in sorted(self.outages.items())

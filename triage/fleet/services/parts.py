@@ -20,7 +20,7 @@ from triage.domain.hardware import (
 )
 from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
-from triage.fleet.store.exposure import Sighting, keep_sightings
+from triage.fleet.store.exposure import keep_sightings
 from triage.fleet.store.parts import (
     PartStayView,
     list_part_stays,
@@ -63,9 +63,16 @@ def keep_seen_parts(
     keep_sightings(
         session,
         [
-            Sighting(
-                part.kind, part.identity, keys[names[node]], part.slot, at, at, "incident", key_id
-            )
+            {
+                "kind": part.kind,
+                "identity": part.identity,
+                "node_id": keys[names[node]],
+                "slot": part.slot,
+                "first_at": at,
+                "last_at": at,
+                "source": "incident",
+                "key_id": key_id,
+            }
             for key_id, mine in found
             for node, part, at in mine
         ],
@@ -143,21 +150,17 @@ def answer_hardware(
     """
     if identity is None and node is None:
         raise _make_refusal("identity", "name a part or a node")
-    spelt = None if identity is None else _list_spellings(identity)
-    if spelt is not None and not spelt:
+    spelt = None
+    if identity is not None:  # as each kind of part would have it; none for a placeholder
+        spellings = {normalize_identity(kind, identity) for kind in HardwareKind}
+        spelt = sorted(filter(None, spellings))
+    if spelt == []:
         raise _make_refusal("identity", "this is no UUID, serial number or GUID of a part")
     with ctx.database.reading() as session:
         found = list_part_stays(
             session, identities=spelt, node=node, cluster=cluster, limit=limit + 1
         )
     return HardwareAnswer(identity, node, tuple(found[:limit]), len(found) > limit)
-
-
-def _list_spellings(text: str) -> list[str]:
-    """As each kind of part would have it; none for a placeholder."""
-    return sorted(
-        {one for kind in HardwareKind if (one := normalize_identity(kind, text)) is not None}
-    )
 
 
 def _make_refusal(name: str, why: str) -> Unprocessable:

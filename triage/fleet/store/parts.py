@@ -72,26 +72,19 @@ def list_part_stays(
     limit: int = 50,
 ) -> list[PartStayView]:
     """Stays, the newest first: of parts with one of these identities, of a node, of a cluster."""
+    stay = PartSighting
+    times = (stay.first_at, stay.last_at, stay.source)
     query = (
-        select(
-            PartSighting.kind,
-            PartSighting.identity,
-            PartSighting.slot,
-            Node.name,
-            Cluster.name,
-            PartSighting.first_at,
-            PartSighting.last_at,
-            PartSighting.source,
-        )
-        .join(Node, PartSighting.node_id == Node.id)
+        select(stay.kind, stay.identity, stay.slot, Node.name, Cluster.name, *times)
+        .join(Node, stay.node_id == Node.id)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(PartSighting.kind.in_(list(HardwareKind)))
+        .where(stay.kind.in_(list(HardwareKind)))
     )
     if identities is not None:
-        query = query.where(PartSighting.identity.in_(identities))
+        query = query.where(stay.identity.in_(identities))
     if node is not None:
         query = query.where(Node.name == node)
     if cluster is not None:
         query = query.where(Cluster.name == cluster)
-    newest = query.order_by(PartSighting.last_at.desc(), PartSighting.id.desc()).limit(limit)
+    newest = query.order_by(stay.last_at.desc(), stay.id.desc()).limit(limit)
     return [PartStayView(*row) for row in session.execute(newest)]

@@ -11,7 +11,7 @@ from models import Node, Outage, Repair
 from tests.fleet.services.fleets import at, imported, row, service_on, stamp, tally, told
 from triage.errors import UsageError
 from triage.fleet.record.faults import faults_of
-from triage.fleet.services.exposure.imports import parse_day_zero, parse_node_names
+from triage.fleet.services.exposure.imports import parse_day_zero
 from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.standings.standing import fleet_standings
 from triage.services.context import Context
@@ -148,13 +148,6 @@ def test_ten_years_of_a_trace_without_dates(ctx: Context) -> None:
 def test_a_day_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no day"):
         parse_day_zero(text)
-
-
-@pytest.mark.parametrize("text", ["n[1-", "n[1-99999999]", "n[[1]]"])
-def test_hosts_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="nodes: "):
-        parse_node_names(text)
-    assert parse_node_names(" n[1-2], n4 ") == {"n1", "n2", "n4"}
 
 
 @pytest.mark.parametrize(("times", "wanted"), [(1, False), (6, True)])
