@@ -20,9 +20,9 @@ from triage.domain.hardware import (
 )
 from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
-from triage.fleet.store.exposure import keep_sightings
-from triage.fleet.store.parts import (
+from triage.fleet.store.exposure import (
     PartStayView,
+    keep_sightings,
     list_part_stays,
     list_reading_origins,
     map_short_names,
