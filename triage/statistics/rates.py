@@ -74,12 +74,12 @@ def compute_wider_bounds(events: int, factor: float) -> tuple[float, float]:
     A negative binomial of that variance takes the place of the Poisson law; at factor 1 the
     bounds are Garwood's.
     """
-    from scipy.optimize import brentq
-    from scipy.stats import nbinom
-
     low, high = count_bounds(events)
     if factor <= 1 + 1e-6:
         return low, high
+    from scipy.optimize import brentq
+    from scipy.stats import nbinom
+
     success = 1 / factor
 
     def at_least(mean: float) -> float:

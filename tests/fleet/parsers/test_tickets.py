@@ -116,6 +116,12 @@ def test_a_closed_ticket_has_seen_done_what_its_title_asks_for() -> None:
     assert (row.action, row.text) == (RepairAction.SWAP_GPU, "7 Replace GPU 3")
 
 
+def test_a_column_that_says_the_cause_is_believed_before_the_notes() -> None:
+    text = table("title,host,created,closed,category,notes", f"slow,n1,{TIMES},Network,rebooted")
+    row = only(read(text)[1])
+    assert (row.cause, row.action) == (OutageCause.SWITCH, RepairAction.REBOOT)
+
+
 def test_of_columns_that_tell_the_same_the_first_of_the_map_is_taken() -> None:
     later = "2026-11-21 01:00:00"
     text = table("created,outage_start,closed,title,node", f"{later},{TIMES},x,n1")

@@ -347,6 +347,12 @@ def _load_ticket_columns() -> Mapping[str, Sequence[str]]:
     return tomllib.loads(text)
 
 
+# Actions that say which part it was.
+_OF_A_PART: Final = frozenset(
+    action for action in RepairAction if action.startswith("swap_") or action is RepairAction.RESEAT
+) - {RepairAction.SWAP_NODE}
+
+
 class TicketReader(TableReader):
     """Claims a table with a title, a node and a time."""
 
@@ -380,10 +386,16 @@ class TicketReader(TableReader):
         cause_text, title, done = (remove_names(text, nodes)[:MAX_REASON] for text in texts)
         # A title says what is to be done, which a closed ticket has seen done.
         deeds = [done, *([title] if end else [])]
-        action = next((one for text in deeds if (one := classify_repair_action(text))), None)
+        actions = [one for text in deeds if (one := classify_repair_action(text))]
+        # "Fixed" is what a tracker calls every end; a title beside it says more.
+        clear = (one for one in actions if one not in (RepairAction.OTHER, RepairAction.NONE))
+        action = next(clear, actions[0] if actions else None)
         reason = " ".join(" ".join((first["key"], *texts[1:])).split())[:MAX_REASON]
         if begin is not None and end is not None:
-            cause = classify_outage_cause(cause_text, title, done)
+            sources = (cause_text, done if action in _OF_A_PART else "", title, done)
+            causes = (classify_outage_cause(text) for text in sources)
+            named = (one for one in causes if one is not OutageCause.UNKNOWN)
+            cause = next(named, OutageCause.UNKNOWN)
             planned = cause is OutageCause.MAINTENANCE
             for node in nodes:
                 yield Outage(node, begin, end, reason, cluster, cause, action, planned)

@@ -54,9 +54,9 @@ def keep_seen_parts(
     if not telling:
         return
     found: list[tuple[str | None, list[_Seen]]] = []
-    for origin, reading in list_reading_origins(session, telling):
-        parts = list(_iterate_parts(reading.rows, origin.node, min(origin.at, now)))
-        found += [(origin.key_id, mine) for mine in _group_by_node(parts)]
+    for sender, key_id, at, reading in list_reading_origins(session, telling):
+        parts = list(_iterate_parts(reading.rows, sender, min(at, now)))
+        found += [(key_id, mine) for mine in _group_by_node(parts)]
     names = map_short_names(session, cluster_id, {seen[0] for _, mine in found for seen in mine})
     jobs.note_nodes_seen(session, cluster_id, set(names.values()), now)
     keys = jobs.find_node_keys(session, cluster_id, set(names.values()))

@@ -254,28 +254,22 @@ def _load_known_sets(session: Session, hashes: Sequence[str]) -> dict[str, int]:
 # Parts by the identity of their maker: in which nodes each was seen, first and last.
 
 
-class Origin(NamedTuple):
-    """The node that sent a file, the token that it came with, and when it came."""
-
-    node: str | None
-    key_id: str | None
-    at: datetime
-
-
 def list_reading_origins(
     session: Session, readings: Sequence[Reading]
-) -> list[tuple[Origin, Reading]]:
-    """Where the files of these readings came from; those that are gone are left out."""
+) -> list[tuple[str | None, str | None, datetime, Reading]]:
+    """(the node that sent the file, the token that it came with, when it came, its reading); files
+    that are gone are left out.
+    """
     wanted = {one.artifact_id: one for one in readings}
     ids = sorted(wanted)
-    found: list[tuple[Origin, Reading]] = []
+    found: list[tuple[str | None, str | None, datetime, Reading]] = []
     for start in range(0, len(ids), _CHUNK):
         rows = session.execute(
             select(Artifact.id, Artifact.node, Upload.key_id, Artifact.created_at)
             .join(Upload, Artifact.upload_id == Upload.id)
             .where(Artifact.id.in_(ids[start : start + _CHUNK]))
         )
-        found += [(Origin(node, key, at), wanted[name]) for name, node, key, at in rows]
+        found += [(node, key, at, wanted[name]) for name, node, key, at in rows]
     return found
 
 
