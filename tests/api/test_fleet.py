@@ -104,7 +104,6 @@ def test_it_is_read_with_a_token_that_reads(
         ("?cost_s=1_0", "cost_s"),
         ("?restart_s=-1", "restart_s"),
         ("?compare_days=0", "compare_days"),
-        ("?utc_offset_hours=15", "utc_offset_hours"),
         ("/projection", "gpus"),
         ("/projection?gpus=8&hours=0", "hours"),
         ("/projection?gpus=8&gpus=9", "gpus"),
@@ -130,7 +129,7 @@ def test_what_cannot_be_is_refused_with_its_place(service: Service, path: str, p
 @pytest.mark.parametrize(
     "path",
     [
-        "?top=2000", "?gpus=10000000", "?cost_s=0.001", "?cost_s=8.64e4", "?utc_offset_hours=-14",
+        "?top=2000", "?gpus=10000000", "?cost_s=0.001", "?cost_s=8.64e4",
         "/projection?gpus=1", "/spares?confidence=0.999999&nodes=1000000", "/nodes?standing=golden",
         "/runs?ending=planned", "?compare_days=0.01", "?until=1990-01-01T00:00:00Z",
         "?until=2200-01-01T00:00:00Z", "/nodes?until=1990-01-01T00:00:00Z",

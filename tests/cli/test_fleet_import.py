@@ -73,14 +73,3 @@ def test_a_trace_that_counts_days_has_a_day_zero(
         assert f": {added} added" in capsys.readouterr().out
     assert main(["fleet", "import", str(file), "--day-zero", "soon"]) == 2
     assert "is no day such as" in capsys.readouterr().err
-
-
-def test_tickets_name_nodes_that_are_listed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "tickets.csv"
-    file.write_text("title,created,closed\nn7 is down,2026-11-01 00:00,2026-11-02 00:00\n")
-    assert main(["fleet", "import", str(file)]) == 0
-    assert "tickets that name no node left out: 1" in capsys.readouterr().err
-    assert main(["fleet", "import", str(file), "--nodes", "n[1-9]"]) == 0
-    assert "tickets, 1 rows: 1 added" in capsys.readouterr().out

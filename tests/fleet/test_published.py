@@ -22,6 +22,7 @@ from triage.domain.llama3 import (
     LLAMA3_UNEXPECTED,
     Parent,
 )
+from triage.statistics.dispersion import compute_silence_probability
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
     compute_daly_s,
@@ -31,13 +32,12 @@ from triage.statistics.ettr import (
     estimate_loss,
     solve_longest_restart_s,
 )
-from triage.statistics.hours_of_day import compute_silence_probability
 from triage.statistics.projection import (
     estimate_job_mtti,
     estimate_run_survival,
     solve_gpu_limit,
 )
-from triage.statistics.rates import HOURS_PER_YEAR, estimate_mtti, estimate_rate
+from triage.statistics.rates import estimate_mtti, estimate_rate
 from triage.statistics.spares import (
     estimate_spares_in_repair,
     solve_spares_for_availability,
@@ -45,6 +45,7 @@ from triage.statistics.spares import (
 
 GPU_HOURS = LLAMA3_HOURS * LLAMA3_GPUS
 NODE_DAYS = LLAMA3_HOURS / 24 * LLAMA3_NODES
+HOURS_PER_YEAR = 8_760.0
 PER_GPU_HOUR = estimate_rate(LLAMA3_UNEXPECTED, GPU_HOURS, unit="per GPU-h")
 MTTI_S = LLAMA3_HOURS * 3600 / LLAMA3_UNEXPECTED
 RSC_1, RSC_2 = 6.50e-3, 2.34e-3  # failures a node-day (RSC, section on failure rates)

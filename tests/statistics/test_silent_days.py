@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.statistics.hours_of_day import compute_silence_probability, find_silent_days
+from triage.statistics.dispersion import compute_silence_probability, find_silent_days
 
 
 def test_a_day_without_a_stop_at_size_is_named() -> None:

@@ -200,8 +200,7 @@ def test_an_answer_that_names_no_node_offers_a_test_of_groups(visit: Visit) -> N
     incident = sent(visit.service, "open", {"job.out": b"step 1\nsrun: error: task 3: Killed\n"})
     analyse(visit.service)
     words = visit.read(f"/incidents/{incident}").words
-    assert f"triage show {incident} --url URL --format json --output report.json" in words
-    assert "triage fleet isolate --report report.json --state plan.json" in words
+    assert "triage fleet isolate --nodes NODES --state plan.json" in words
 
 
 @pytest.mark.parametrize("path", ["/v1/fleet/test-plans", "/fleet/test-plans/plan_1"])

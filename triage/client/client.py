@@ -326,14 +326,12 @@ class Client:
         zone: str = "UTC",
         cluster: str | None = None,
         day_zero: str | None = None,
-        nodes: str | None = None,
     ) -> dict[str, Any]:
         """Send what a scheduler, an inventory, a tracker or a public trace exports; what became
         of it.
 
-        ``zone`` is that of times which name none, ``cluster`` that of rows which name none,
-        ``day_zero`` the day from which a table counts that names none, and ``nodes`` a host list
-        of what tickets may name besides the nodes that the cluster has.
+        ``zone`` is that of times which name none, ``cluster`` that of rows which name none, and
+        ``day_zero`` the day from which a table counts that names none.
         The same export again adds nothing. Raises :class:`UsageError` for a file that cannot
         be read.
         """
@@ -349,7 +347,6 @@ class Client:
                     "zone": zone,
                     "cluster": cluster or None,
                     "day_zero": day_zero or None,
-                    "nodes": nodes or None,
                 },
                 {"Content-Type": "application/octet-stream"},
                 lambda: iter([data]),

@@ -57,18 +57,6 @@ class PartIdentity:
     identity: str
     slot: str = ""
 
-    @property
-    def words(self) -> str:
-        """As a sentence names it."""
-        if self.kind is HardwareKind.GPU:
-            return self.identity
-        word = {
-            HardwareKind.GPU_BOARD: "GPU board",
-            HardwareKind.NIC: "adapter",
-            HardwareKind.BOARD: "base board",
-        }.get(self.kind, "chassis")
-        return f"{word} {self.identity}"
-
 
 def make_part_identity(kind: HardwareKind, text: str, slot: str = "") -> PartIdentity | None:
     """The part with this identity; None where the text is a placeholder or none at all."""

@@ -14,8 +14,8 @@ import numpy as np
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED, Parent
 from triage.domain.wire import Count, Share, WireForm
-from triage.statistics.estimate import OUTSIDE, Estimate
-from triage.statistics.rates import adjust_p_values
+from triage.statistics.estimate import Estimate
+from triage.statistics.rates import adjust_p_values, compute_share_bounds
 
 # The chi-square law wants this many expected in each cell.
 _MIN_EXPECTED = 5.0
@@ -72,7 +72,8 @@ def compare_cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> Cau
     ours = {row: int(counts.get(row, 0)) for row in LLAMA3_COUNTS}
     total = sum(ours.values())
     p_values = _test_rows(ours, total)
-    differ = _select_discoveries(p_values)
+    q_values = adjust_p_values(np.array([*p_values.values()], np.float64)).tolist()
+    differ = {row for row, q in zip(p_values, q_values, strict=True) if q < _ROW_FDR}
     rows = tuple(
         CauseRow(
             row,
@@ -91,12 +92,9 @@ def compare_cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> Cau
 
 def estimate_share(count: int, total: int) -> Estimate:
     """``count`` of ``total`` with its exact (Clopper-Pearson) interval."""
-    from scipy.stats import beta
-
     if not total:
         return Estimate(None, None, None, 0, "share", notes=("nothing was counted",))
-    low = float(beta.ppf(OUTSIDE / 2, count, total - count + 1)) if count else 0.0
-    high = float(beta.ppf(1 - OUTSIDE / 2, count + 1, total - count)) if count < total else 1.0
+    low, high = compute_share_bounds(count, total - count)
     return Estimate(count / total, low, high, count, "share")
 
 
@@ -110,11 +108,6 @@ def _test_rows(ours: Mapping[str, int], total: int) -> dict[str, float]:
         table = [[ours[row], total - ours[row]], [theirs, LLAMA3_UNEXPECTED - theirs]]
         tests[row] = float(fisher_exact(table).pvalue)
     return tests
-
-
-def _select_discoveries(p_values: Mapping[str, float]) -> set[str]:
-    q_values = adjust_p_values(np.array([*p_values.values()], np.float64)).tolist()
-    return {row for row, q_value in zip(p_values, q_values, strict=True) if q_value < _ROW_FDR}
 
 
 def _test_whole(

@@ -45,7 +45,9 @@ class Projection(WireForm):
 
 def estimate_job_mtti(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:
     """Hours between interruptions of a job of ``num_gpus``, from a rate per GPU-hour."""
-    return gpu_hour_rate.falling(lambda one: _divide(1.0, one * num_gpus), "h")
+    return gpu_hour_rate.falling(
+        lambda one: 1.0 / (one * num_gpus) if one * num_gpus else math.inf, "h"
+    )
 
 
 def estimate_run_survival(gpu_hour_rate: Estimate, num_gpus: int, hours: float) -> Estimate:
@@ -80,10 +82,6 @@ def project(
         every = hardware_per_gpu_hour * num_gpus + software_per_job_hour
         fixed = 1 / every if every > 0 else None
     return Projection(num_gpus, estimate_job_mtti(gpu_hour_rate, num_gpus), fixed, tuple(said))
-
-
-def _divide(one: float, other: float) -> float:
-    return one / other if other else math.inf
 
 
 def solve_gpu_limit(

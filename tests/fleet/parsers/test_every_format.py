@@ -21,7 +21,7 @@ EXAMPLES = {
     "inventory": table("node,generation,rack", "n[1-2],H100,r12"),
     "hardware": table("node,kind,identity", "n12,gpu_board,1655023014410"),
     "outages": table("node,from,to,reason", f"n1,{AT},{END},HBM"),
-    "tickets": table("number,created,closed,title", f'7,{AT},{END},"gpu003: GPU 3\nreplaced"'),
+    "tickets": table("number,created,closed,host,title", f'7,{AT},{END},gpu003,"GPU 3\nreplaced"'),
     "kubernetes": json.dumps({"kind": "List", "items": [
         {"kind": "Event", "involvedObject": {"kind": "Node", "name": "n1"}, "count": 2,
          "reason": "NodeNotReady", "firstTimestamp": f"{AT}Z", "lastTimestamp": f"{END}Z"}]}),
@@ -36,7 +36,7 @@ EXAMPLES = {
     ),
 }  # fmt: skip
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
-OPTIONS = Options(last=NOW, nodes=lambda: {"gpu003"})
+OPTIONS = Options(last=NOW)
 ODD = (
     b"", b'"', b"\n", b",", b"|", b"[", b"]", b"{", b"}", b"\xff", b"\x07", b"9999", b"-", b"\r",
     "\u202e\ud7ff".encode(), b"[1-9999999]", b"Unknown", b"null", b"+", b"=", b"1e309",

@@ -48,8 +48,8 @@ PLAIN = "4711,2026-11-21T01:00:00Z,2026-11-21T03:14:15Z"
         ("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User", "outages"),
         ("REASON|USER|TIMESTAMP|NODELIST", "outages"),
         ("node,from_day,to_day,cause", "outages"),
-        ("number,opened_at,short_description", "tickets"),
-        ("Summary;Created;Issue key", "tickets"),
+        ("number,cmdb_ci,opened_at,short_description", "tickets"),
+        ("Summary;Created;Host;Issue key", "tickets"),
         ("REASON               USER         TIMESTAMP           NODELIST", "outages"),
     ],
 )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.fleet.records import record, runs, stops
-from triage.fleet.record.exposed import clip_exposure, measure_hours_before
+from triage.fleet.record.exposed import clip_exposure
+from triage.statistics.away.steps import sum_time_since
 
 
 def test_runs_are_clipped_to_the_record() -> None:
@@ -63,7 +64,8 @@ def test_hours_up_to_an_edge_are_summed_whatever_overlaps() -> None:
     edges = np.array([0.0, 13.0, 50.0, 99.0, 400.0])
     slow = [float((weight * (np.minimum(end, e) - np.minimum(start, e))).sum()) for e in edges]
 
-    assert measure_hours_before(edges, start, end, weight) == pytest.approx(slow)
+    begun = sum_time_since(start, edges, weight)
+    assert begun - sum_time_since(end, edges, weight) == pytest.approx(slow)
 
 
 def test_events_fall_into_their_windows() -> None:

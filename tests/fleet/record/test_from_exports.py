@@ -26,7 +26,7 @@ RUNS = (
     b"job_id,started_at,ended_at,ending,num_gpus,nodes\n"
     b"7,2026-11-20T00:00,2026-11-22T00:00,failed,32,n[1-4]\n"
 )
-TICKETS = b"title,created,action\nn3 was slow,2026-11-21 00:00,cable swapped\n"
+TICKETS = b"title,host,created,action\nslow,n3,2026-11-21 00:00,cable swapped\n"
 
 
 def test_files_of_all_kinds_make_one_record() -> None:

@@ -155,12 +155,12 @@ def test_golden_takes_a_long_clean_record_and_a_stress_check(stops, signals, day
         (NodeSignals(checks=(check(Outcome.FAIL),)), Grade.WATCH),
         (NodeSignals(checks=(check(Outcome.SKIPPED),)), Grade.NORMAL),
         (NodeSignals(distinct_xids=(48, 63, 94, 95)), Grade.NORMAL),
-        (NodeSignals(distinct_xids=(48, 63, 94), jobs_that_excluded_it=5), Grade.WATCH),
-        (NodeSignals(distinct_xids=(48, 48, 48), jobs_that_excluded_it=5), Grade.NORMAL),
+        (NodeSignals(distinct_xids=(48, 63, 94), straggler_hits=5), Grade.WATCH),
+        (NodeSignals(distinct_xids=(48, 48, 48), straggler_hits=5), Grade.NORMAL),
         (NodeSignals(straggler_hits=4, telemetry={"throttled_hours": 80.0}), Grade.WATCH),
         (
             NodeSignals(
-                (48, 63, 94, 95, 79), 50, 50, (check(Outcome.FAIL),), {"remap_growth": 900.0}
+                (48, 63, 94, 95, 79), 50, (check(Outcome.FAIL),), {"remap_growth": 900.0}
             ),
             Grade.WATCH,
         ),
@@ -176,7 +176,7 @@ def test_signs_put_a_node_under_watch_and_never_convict_it(signals, grade):
 
 
 def test_what_all_nodes_show_is_no_sign():
-    alike = NodeSignals(distinct_xids=(13, 31, 43), jobs_that_excluded_it=4)
+    alike = NodeSignals(distinct_xids=(13, 31, 43), straggler_hits=4)
     drains = [(node, day) for node in range(100) for day in (3.0, 9.0, 20.0)]
 
     record = fleet(signals={node_name(one): alike for one in range(100)}, outages=drains)

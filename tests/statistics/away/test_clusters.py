@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import poisson
 
 from tests.support.planted_outages import KINDS, planted_outages
-from triage.statistics.away.clusters import cluster_ids, compute_clustered_law
+from triage.statistics.away.methods import cluster_ids, compute_clustered_law
 from triage.statistics.away.steps import Away, cut_outages
 
 

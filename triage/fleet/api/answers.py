@@ -30,7 +30,6 @@ from triage.fleet.api.values import (
     Restart,
     Top,
     Until,
-    UtcOffset,
 )
 from triage.fleet.repairs.answer import FleetRepairs
 from triage.fleet.report.report import FleetReport
@@ -91,8 +90,7 @@ MTTI: Final = select_keys(
     FleetReport,
     (
         *_HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
-        "by_generation", "over_time", "dispersion", "comparison", "hours_of_day", "silent_days",
-        "notes",
+        "by_generation", "over_time", "dispersion", "comparison", "silent_days", "notes",
     ),
 )  # fmt: skip
 PARTS: Final = make_shape(
@@ -150,7 +148,6 @@ def fleet_report(
     cost_s: Cost = None,
     restart_s: Restart = None,
     compare_days: CompareDays = None,
-    utc_offset_hours: UtcOffset = None,
     top: Top = 50,
 ) -> Response:
     """Rates, causes beside Llama 3's, projection, checkpoints, spares, and the worst nodes.
@@ -167,7 +164,6 @@ def fleet_report(
             cost_s=cost_s,
             restart_s=restart_s,
             compare_days=compare_days,
-            utc_offset_hours=utc_offset_hours,
         ),
     )
     clusters = tuple(filter(get_caller(request).sees, answer.clusters))

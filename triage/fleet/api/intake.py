@@ -30,7 +30,6 @@ from triage.fleet.services.exposure.imports import (
     Imported,
     import_upload,
     parse_day_zero,
-    parse_node_names,
     parse_zone,
 )
 from triage.fleet.services.exposure.job_ended import EndedJob, keep_job_end, parse_end
@@ -90,10 +89,6 @@ async def import_rows(
     day_zero: Annotated[
         Name | None, Query(description="Of tables that count days, as 2024-03-30; else 2000-01-01.")
     ] = None,
-    nodes: Annotated[
-        Name | None,
-        Query(description="A host list: nodes that tickets name, besides those of the cluster."),
-    ] = None,
 ) -> Response:
     """What Slurm keeps of jobs and nodes, lists of kubectl, tickets, or a table of
     runs, of nodes or of outages. Known by its content; rows that are there already add nothing,
@@ -102,7 +97,6 @@ async def import_rows(
     state = get_state(request)
     own_zone = _parse_query_value("zone", parse_zone, zone or "UTC")
     first_day = _parse_query_value("day_zero", parse_day_zero, day_zero or f"{DAY_ZERO:%Y-%m-%d}")
-    known = _parse_query_value("nodes", parse_node_names, nodes or "")
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     take = partial(
         import_upload,
@@ -112,7 +106,6 @@ async def import_rows(
         zone=own_zone,
         cluster=cluster or "",
         day_zero=first_day,
-        nodes=known,
         most_rows=MOST_ROWS,
         caller=get_caller(request),
     )

@@ -197,7 +197,9 @@ def encode_csv(rows: Sequence[_Row]) -> bytes:
     table.writerow(_COLUMNS)
     for row in rows:
         told = {**row, "reasons": " / ".join(row["reasons"])}
-        table.writerow([make_safe_cell(_format_cell(told[name])) for name in _COLUMNS])
+        values = (told[name] for name in _COLUMNS)
+        cells = ("" if one is None else format_one_line(str(one)) for one in values)
+        table.writerow([make_safe_cell(one) for one in cells])
     return out.getvalue().encode("utf-8", "replace")
 
 
@@ -211,7 +213,3 @@ def encode_markdown(rows: Sequence[_Row]) -> bytes:
         cells = (escape_markdown(row["node"], 256), row["grade"], str(row["strikes"]), rate, why)
         lines.append(f"| {' | '.join(cells)} |")
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
-
-
-def _format_cell(value: object) -> str:
-    return "" if value is None else format_one_line(str(value))

@@ -73,9 +73,6 @@ CompareDays = Annotated[
     float | None,
     *_bound(0.01, 3_660, "Compare the last days with all before; by default the later half.", 7),
 ]
-UtcOffset = Annotated[
-    float | None, *_bound(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8)
-]
 Top = Annotated[int, *_bound(1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
     str | None,

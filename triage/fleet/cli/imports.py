@@ -24,7 +24,6 @@ Take in runs, outages, repairs and an inventory: what a rate rests on.
     triage fleet import inventory.csv outages.csv --cluster a
     sacctmgr -P show event start=now-90days | triage fleet import -
     cat slurmctld.log* | triage fleet import - --zone Europe/Berlin
-    triage fleet import tickets.csv --nodes 'gpu[001-512]'
     triage fleet import outages.csv --day-zero 2024-03-30
 
 Files are known by their content: tables of Slurm, its controller's log, lists
@@ -50,16 +49,13 @@ def import_files(
     day_zero: Annotated[
         str, typer.Option("--day-zero", metavar="DATE", help="Of tables that count days.")
     ] = "2000-01-01",
-    nodes: Annotated[
-        str, typer.Option("--nodes", metavar="HOSTS", help="That tickets name, besides known ones.")
-    ] = "",
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
     """Import; the help stands in ``HELP``."""
     refused = 0
-    asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero, "nodes": nodes}
+    asked = {"zone": zone, "cluster": cluster, "day_zero": day_zero}
     with open_file_ingest(asked, url, token_file, ca_file) as take:
         for name in files:
             try:
@@ -86,12 +82,10 @@ def open_file_ingest(
         from triage.fleet.services.exposure.imports import (
             import_upload,
             parse_day_zero,
-            parse_node_names,
             parse_zone,
         )
 
         zone, day_zero = parse_zone(asked["zone"]), parse_day_zero(asked["day_zero"])
-        nodes = parse_node_names(asked["nodes"])
     with open_service_context() as ctx:
 
         def take(name: str) -> Mapping[str, Any]:
@@ -103,7 +97,6 @@ def open_file_ingest(
                     zone=zone,
                     cluster=asked["cluster"],
                     day_zero=day_zero,
-                    nodes=nodes,
                 ).to_dict()
 
         yield take

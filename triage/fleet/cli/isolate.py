@@ -9,8 +9,7 @@ import typer
 
 from triage.cli.options import TextOrJson
 from triage.cli.output import check_folder, emit, get_output_columns, print_lines
-from triage.domain.category import Role
-from triage.domain.hosts import expand, format_host_list, is_host_name, make_natural_key
+from triage.domain.hosts import expand, format_host_list
 from triage.domain.patterns import compile_re
 from triage.errors import UsageError
 
@@ -24,15 +23,13 @@ Feed back which groups failed, and the next round or the answer is printed.
 Examples:
   triage fleet isolate --nodes n[0001-2048] --state plan.json
   triage fleet isolate --state plan.json --result g7=fail --result rest=pass
-  triage fleet isolate --report report.json --recall 0.7 --state plan.json
+  triage fleet isolate --nodes n[1-64] --recall 0.7 --state plan.json
 
 A result is pass, fail or not_run; a group may be a list: g[1-7]=pass, and `rest`
 is each group of the round without a result.
 """
 _RESULT: Final = compile_re(r"([^=\s]{1,4096})=(pass|fail|not_run)")
 _MAX_BYTES: Final = 64 << 20
-# The nodes of a job that no evidence names hold this share of the suspicion together.
-_UNNAMED_SHARE: Final = 0.1
 
 
 def _make_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
@@ -42,9 +39,6 @@ def _make_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - w
 def isolate(
     nodes: Annotated[str, _make_option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
     good: Annotated[str, _make_option("--good", "HOSTLIST", "Partners known to be good.")] = "",
-    report: Annotated[
-        Path | None, _make_option("--report", "FILE", "Suspects of this report, as JSON.")
-    ] = None,
     recall: Annotated[
         float | None, _make_option("--recall", "P", "How often a bad node fails a test [0.95].")
     ] = None,
@@ -77,26 +71,27 @@ def isolate(
 
     given = {"recall": recall, "false_alarm": false_alarm, "group_size": group_size}
     rates: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    begins = bool(nodes or report)
+    begins = bool(nodes)
     if begins == (state is not None and state.exists()):
         raise UsageError(
             f"{state} holds a plan already: name another file, or leave out the nodes"
             if begins
-            else "say which nodes: --nodes or --report; or --state FILE of a plan"
+            else "say which nodes: --nodes; or --state FILE of a plan"
         )
     if state is not None:
         check_folder(state)
     if begins:
         if result:
             raise UsageError("a plan that begins has no result yet")
-        weights = _weigh_nodes(_parse_hosts(nodes, "--nodes"), _parse_hosts(good, "--good"), report)
+        weights = dict.fromkeys(_parse_hosts(nodes, "--nodes"), 1.0)
+        weights |= dict.fromkeys(_parse_hosts(good, "--good"), 0.0)
         plan = isolation.begin_plan(
             list(weights), list(weights.values()), isolation.TestRates(**rates)
         )
     elif good or rates:
         raise UsageError("the plan is begun: its nodes and rates stay as they are")
     else:
-        plan = isolation.plan_from_dict(_read_json(state or Path(), "test plan"))
+        plan = isolation.plan_from_dict(_read_plan(state or Path()))
         plan = isolation.add_results(plan, _parse_outcomes(result or []))
         if not plan.waiting:
             plan = isolation.add_round(plan)
@@ -144,36 +139,6 @@ def _list_commands(facts: dict[str, Any], test: str, state: Path | None) -> Iter
         yield f"  --exclude={facts['exclude']}"
 
 
-def _weigh_nodes(
-    nodes: Sequence[str], good: Sequence[str], report: Path | None
-) -> dict[str, float]:
-    """The suspicion of each node: by the score of suspects, 0 of good ones. Raises UsageError.
-
-    The bad node may be one that left no trace, so the other nodes of the job are suspects too.
-    """
-    from triage.domain.report_wire import answer_of_report
-
-    weights = dict.fromkeys(nodes, 1.0)
-    if report is not None:
-        try:
-            answer = answer_of_report(_read_json(report, "report of triage analyze --format json"))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{report} is no report of triage analyze --format json") from error
-        suspects: dict[str, float] = {}
-        for one in answer.suspects:
-            if one.node and one.role is not Role.AFFECTED:
-                suspects[one.node] = max(one.score, suspects.get(one.node, 0.0))
-        named = {*nodes, *suspects, *answer.victims.nodes}
-        named |= {rank.node for rank in answer.ranks if rank.node}
-        names = sorted(filter(is_host_name, named), key=make_natural_key)
-        share = _UNNAMED_SHARE / (1 - _UNNAMED_SHARE) * sum(suspects.values())
-        each = share / max(1, len(set(names) - set(suspects))) or 1.0
-        weights = {name: suspects.get(name, each) for name in names}
-    if not weights:
-        raise UsageError("the answer names no node: say which ones with --nodes")
-    return weights | dict.fromkeys(good, 0.0)
-
-
 def _parse_outcomes(results: Sequence[str]) -> dict[str, str]:
     outcomes: dict[str, str] = {}
     for text in results:
@@ -186,7 +151,7 @@ def _parse_outcomes(results: Sequence[str]) -> dict[str, str]:
     return outcomes
 
 
-def _read_json(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can hold
+def _read_plan(path: Path) -> Any:  # noqa: ANN401 - what JSON can hold
     try:
         with path.open("rb") as file:
             found = file.read(_MAX_BYTES + 1)
@@ -196,7 +161,7 @@ def _read_json(path: Path, what: str) -> Any:  # noqa: ANN401 - what JSON can ho
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} holds no {what}: {error}") from error
+        raise UsageError(f"{path} holds no test plan: {error}") from error
 
 
 def _parse_hosts(text: str, name: str) -> list[str]:

@@ -52,6 +52,10 @@ _Restart = Annotated[
     typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
 ]
 
+_RowsFormat = Annotated[
+    Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+]
+
 
 def report(
     since: Since = None,
@@ -148,9 +152,7 @@ def nodes(
     until: AsOf = None,
     cluster: Cluster = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
-    format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
-    ] = Rows.TEXT,
+    format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -194,9 +196,7 @@ def parts(
         str | None, typer.Option("--node", metavar="NAME", help="All parts of this node.")
     ] = None,
     cluster: Cluster = None,
-    format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
-    ] = Rows.TEXT,
+    format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -309,9 +309,7 @@ def repairs(
     until: AsOf = None,
     cluster: Cluster = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many nodes.")] = 50,
-    format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
-    ] = Rows.TEXT,
+    format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,

@@ -165,15 +165,15 @@ def _load_job_states() -> Mapping[str, JobState]:
 # Of different ends the earlier one stands; of causes and reasons the one that names a part, then
 # the first in the alphabet; so that neither the order of reports nor a repeat changes the result.
 
-CLOCKS_APART: Final = timedelta(minutes=1)
-"""Two sources see one return by their own clocks."""
+# Two sources see one return by their own clocks.
+_CLOCKS_APART: Final = timedelta(minutes=1)
 
 
 class OutageReport(Protocol):
     """An outage as one source tells it."""
 
     @property
-    def to_at(self) -> Any:  # noqa: ANN401 - a datetime, or nanoseconds
+    def to_at(self) -> datetime | None:
         """When the node came back; None where it is still out."""
 
     @property
@@ -193,12 +193,12 @@ class OutageReport(Protocol):
         """Whether it is maintenance."""
 
 
-def is_contradiction(one: OutageReport, other: OutageReport, apart: Any = CLOCKS_APART) -> bool:  # noqa: ANN401
-    """Whether both say an end, or a cause, and not the same; ``apart`` is how far clocks are."""
+def is_contradiction(one: OutageReport, other: OutageReport) -> bool:
+    """Whether both say an end, or a cause, and not the same."""
     causes = {report.cause for report in (one, other) if not rank_vagueness(report.cause)}
     if one.to_at is None or other.to_at is None:
         return len(causes) > 1
-    return len(causes) > 1 or abs(one.to_at - other.to_at) > apart
+    return len(causes) > 1 or abs(one.to_at - other.to_at) > _CLOCKS_APART
 
 
 def order_reports(report: OutageReport) -> tuple[int, bool, str, str, bool]:

@@ -62,6 +62,17 @@ class _OutState:
         if reason and reason not in self.reasons and len(self.reasons) < _MOST_REASONS:
             self.reasons.append(reason)
 
+    def go(self, change: NodeChange) -> None:
+        """Take the node out, or keep it out for one reason more."""
+        if self.since is None:
+            self.since = change.at
+            told = self.last_reason_at
+            if told is not None and change.at - told <= _REASON_HOLDS:
+                self.add(self.last_reason)
+        self.down |= change.change is StateChange.DOWN
+        self.drained |= change.change is StateChange.DRAIN
+        self.add(change.reason)
+
 
 def join_changes(changes: Iterable[NodeChange | Row], options: Options) -> Iterator[Row]:
     """The outages that the changes make, by node and start; those that last have no end.
@@ -95,9 +106,12 @@ def _join_node_changes(node: str, changes: Iterable[NodeChange], cluster: str) -
     state = _OutState()
     for change in changes:
         if change.change is StateChange.REASON:
-            _tell(state, change)
+            if state.since is None:
+                state.last_reason_at, state.last_reason = change.at, change.reason
+            else:
+                state.add(change.reason)
         elif change.change in (StateChange.DOWN, StateChange.DRAIN):
-            _go(state, change)
+            state.go(change)
         elif state.since is None:
             yield _NOT_OUT
         else:
@@ -109,23 +123,6 @@ def _join_node_changes(node: str, changes: Iterable[NodeChange], cluster: str) -
                 state = _OutState()
     if state.since is not None:
         yield make_outage_for_reasons(node, state.since, None, state.reasons, cluster)
-
-
-def _tell(state: _OutState, change: NodeChange) -> None:
-    if state.since is None:
-        state.last_reason_at, state.last_reason = change.at, change.reason
-    else:
-        state.add(change.reason)
-
-
-def _go(state: _OutState, change: NodeChange) -> None:
-    if state.since is None:
-        state.since = change.at
-        if state.last_reason_at is not None and change.at - state.last_reason_at <= _REASON_HOLDS:
-            state.add(state.last_reason)
-    state.down |= change.change is StateChange.DOWN
-    state.drained |= change.change is StateChange.DRAIN
-    state.add(change.reason)
 
 
 def make_outage_for_reasons(

@@ -37,8 +37,8 @@ from triage.fleet.parsers.tables import (
     OutageReader,
     RunReader,
     SacctReader,
+    TicketReader,
 )
-from triage.fleet.parsers.tickets import TicketReader
 
 _HEAD: Final = 4096
 _PIECE: Final = 1 << 18
@@ -141,8 +141,8 @@ def _read_table(number: int, header: str, lines: Iterator[Line], options: Option
         f"line {number}: {shorten_foreign_text(header)} is no header that we know: sacct"
         f" --parsable2 with JobID,"
         " State, Start and End; a table with job_id and started_at, with node and rack, with"
-        " node, kind and identity, with node and from, or of tickets with a title and a time;"
-        " slurmctld.log; scontrol show node; or kubectl get -o json"
+        " node, kind and identity, with node and from, or of tickets with a title, a node and a"
+        " time; slurmctld.log; scontrol show node; or kubectl get -o json"
     )
 
 

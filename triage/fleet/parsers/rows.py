@@ -6,7 +6,7 @@ is none of a run (a step, a job that waits) is :class:`Passed`.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Annotated, ClassVar, Final
@@ -48,7 +48,6 @@ class Options:
     Times beyond ``last`` cannot be: whoever wrote them has a wrong clock, or a wrong zone.
     ``sparing`` is for a process that has other things to do: JSON, which is held whole, may be
     a quarter as long. ``day_zero`` is the day from which tables that name no date count theirs.
-    ``nodes`` gives the names of the nodes that a text without a column of nodes may name.
     """
 
     zone: tzinfo = UTC
@@ -56,7 +55,6 @@ class Options:
     last: datetime | None = None
     sparing: bool = False
     day_zero: datetime = DAY_ZERO
-    nodes: Callable[[], Collection[str]] = frozenset
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,16 +54,25 @@ was there, or ``from`` and ``to``; without any it is there now. ::
 
     node,kind,identity,slot,seen_at
     n12,gpu,GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14,0000:5d:00,2026-03-04T10:00:00Z
+
+``tickets``: what people wrote down of nodes, a ticket a row. ``tickets.toml`` says what the columns
+of trackers tell. A ticket becomes outages, or repairs where it does not say from when to when a
+node was out. ::
+
+    number,opened_at,closed_at,short_description,cmdb_ci,close_notes
+    INC0010023,2026-11-20 22:00:00,2026-11-21 06:00:00,GPU 3 Xid 79,gpu003,GPU 3 replaced
 """
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.hardware import MAX_IDENTITY, HardwareKind, make_part_identity
-from triage.domain.hosts import expand
+from triage.domain.hosts import expand, is_host_name
 from triage.domain.patterns import compile_re
 from triage.fleet.domain.cause import (
     OutageCause,
@@ -76,6 +85,7 @@ from triage.fleet.domain.exposure import (
     Ending,
     JobState,
     NodeFacts,
+    NodeRepair,
     Outage,
     PartSeen,
     Run,
@@ -111,6 +121,8 @@ _IN_SERVICE: Final = Passed("events of nodes that were not out of service")
 # gres/gpu=16; gres/gpu:h100=16 repeats it by type.
 _GPUS: Final = compile_re(r"(?:^|,)gres/gpu=(\d{1,8})(?:,|$)", re.ASCII)
 _TYPED_GPUS: Final = compile_re(r"(?:^|,)gres/gpu:[^=,]{1,80}=(\d{1,8})(?=,|$)", re.ASCII)
+_NO_NODE: Final = Passed("tickets that name no node")
+_NOTHING_DONE: Final = Passed("tickets without begin and end that tell of no repair")
 _NO_NODES: Final = ("", "None assigned", "none", "(null)")
 _YES: Final = frozenset({"yes", "true", "1", "y", "planned"})
 _NODES: Final = ("node", "NodeName", "NodeList")
@@ -326,3 +338,69 @@ class HardwareReader(TableReader):
         part = make_part_identity(kind, identity, normalize_bus_id(slot) or slot)
         if part is not None:
             yield PartSeen(node, part, first, last, cluster)
+
+
+@cache
+def _load_ticket_columns() -> Mapping[str, Sequence[str]]:
+    """What columns of tickets tell, and how they are called by trackers."""
+    text = files("triage.fleet.parsers").joinpath("tickets.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+# Actions that say which part it was.
+_OF_A_PART: Final = frozenset(
+    action for action in RepairAction if action.startswith("swap_") or action is RepairAction.RESEAT
+) - {RepairAction.SWAP_NODE}
+
+
+class TicketReader(TableReader):
+    """Claims a table with a title, a node and a time."""
+
+    name = "tickets"
+
+    @classmethod
+    def claims(cls, columns: Columns, delimiter: str) -> bool:
+        """By the names in the header."""
+        names = _load_ticket_columns()
+        needed = (names["title"], names["node"], (*names["begin"], *names["end"]))
+        found = all(columns.first(*group) is not None for group in needed)
+        return found and delimiter not in ("", "|")
+
+    def read(self, get: Get) -> Iterator[Row]:
+        """The outages or repairs that a ticket tells of. Raises :class:`RowError`."""
+        told = {
+            kind: [text for name in names if (text := get(name).strip()).lower() not in NOTHING]
+            for kind, names in _load_ticket_columns().items()
+        }
+        first = {kind: texts[0] if texts else "" for kind, texts in told.items()}
+        times = first["begin"], first["end"]
+        begin, end = parse_both_ends(*times, self.options, "its begin", "its end")
+        nodes = parse_host_list(first["node"]) if first["node"] else ()
+        if wrong := next((node for node in nodes if not is_host_name(node)), None):
+            raise RowError(f"the node {shorten_foreign_text(wrong)} is no name of a host")
+        if not nodes:
+            yield _NO_NODE
+            return
+        cluster = cluster_in(first["cluster"], self.options)
+        texts = (first["cause"], first["title"], "; ".join(told["done"]))
+        cause_text, title, done = (remove_names(text, nodes)[:MAX_REASON] for text in texts)
+        # A title says what is to be done, which a closed ticket has seen done.
+        deeds = [done, *([title] if end else [])]
+        actions = [one for text in deeds if (one := classify_repair_action(text))]
+        # "Fixed" is what a tracker calls every end; a title beside it says more.
+        clear = (one for one in actions if one not in (RepairAction.OTHER, RepairAction.NONE))
+        action = next(clear, actions[0] if actions else None)
+        reason = " ".join(" ".join((first["key"], *texts[1:])).split())[:MAX_REASON]
+        if begin is not None and end is not None:
+            sources = (cause_text, done if action in _OF_A_PART else "", title, done)
+            causes = (classify_outage_cause(text) for text in sources)
+            named = (one for one in causes if one is not OutageCause.UNKNOWN)
+            cause = next(named, OutageCause.UNKNOWN)
+            planned = cause is OutageCause.MAINTENANCE
+            for node in nodes:
+                yield Outage(node, begin, end, reason, cluster, cause, action, planned)
+        elif action is not None and (at := end or begin) is not None:
+            for node in nodes:
+                yield NodeRepair(node, at, action, reason, cluster)
+        else:
+            yield _NOTHING_DONE

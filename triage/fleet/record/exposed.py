@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triage.fleet.record.columns import FleetRecord
+from triage.statistics.away.steps import sum_time_since
 
 HOUR_NS: Final = 3_600 * 1_000_000_000
 
@@ -71,11 +72,16 @@ class Exposed:
         """Job-hours from the start of the record to each edge."""
         if self.by_calendar:
             return np.clip(edges_h, 0.0, self.period_h)
-        return measure_hours_before(edges_h, self.start_h, self.end_h, np.ones(len(self.start_h)))
+        return self._sum_before(edges_h, 1.0)
 
     def gpu_hours_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours from the start of the record to each edge."""
-        return measure_hours_before(edges_h, self.start_h, self.end_h, self.gpus)
+        return self._sum_before(edges_h, self.gpus)
+
+    def _sum_before(self, edges_h: _Floats, weight: _Floats | float) -> _Floats:
+        """Weighted hours of all runs up to each edge, whatever their overlap."""
+        begun = sum_time_since(self.start_h, edges_h, weight)
+        return begun - sum_time_since(self.end_h, edges_h, weight)
 
     def exposure_before(self, edges_h: _Floats) -> _Floats:
         """GPU-hours where sizes are known, else job-hours: what stops are in proportion to."""
@@ -115,22 +121,6 @@ def clip_exposure(record: FleetRecord) -> Exposed:
         num_planned=int((within & stops.planned).sum()),
         by_calendar=by_calendar,
     )
-
-
-def measure_hours_before(
-    edges_h: _Floats, start_h: _Floats, end_h: _Floats, weight: _Floats
-) -> _Floats:
-    """Weighted hours of all runs up to each edge: O((runs + edges) log runs), any overlap."""
-    return _sum_growth(edges_h, start_h, weight) - _sum_growth(edges_h, end_h, weight)
-
-
-def _sum_growth(edges_h: _Floats, since_h: _Floats, weight: _Floats) -> _Floats:
-    """Sum over runs of weight x (edge - since), for those that began before the edge."""
-    order = np.argsort(since_h, kind="stable")
-    begun = np.searchsorted(since_h[order], edges_h)
-    heavy = np.concatenate([[0.0], np.cumsum(weight[order])])
-    moved = np.concatenate([[0.0], np.cumsum(weight[order] * since_h[order])])
-    return np.asarray(heavy[begun] * edges_h - moved[begun], np.float64)
 
 
 def _fill_sizes(record: FleetRecord) -> tuple[_Floats, _Floats]:

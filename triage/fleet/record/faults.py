@@ -7,7 +7,7 @@ So are those between which planned maintenance kept the node out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -30,37 +30,22 @@ from triage.fleet.record.node_exposure import NS_PER_DAY
 # that was rotated), and a node would be out forever. A run that starts on it shows that it was
 # back.
 
-NEVER_NS: Final = np.iinfo(np.int64).max
+NEVER_NS: Final = int(np.iinfo(np.int64).max)
 # A run may start while somebody is about to drain its node.
 _SLACK_NS: Final = 600 * 10**9
 
 
-class ToldOutage(NamedTuple):
-    """An outage of a node, by its place in the record; ``end_ns`` is None while it lasts."""
-
-    node: int
-    start_ns: int
-    end_ns: int | None
-    reason: str
-    cause: OutageCause
-    action: RepairAction | None
-    planned: bool
-
-
 def build_outages(
-    told: Iterable[ToldOutage], runs: Runs, since_ns: int, until_ns: int
+    told: Iterable[OutageStretch], runs: Runs, since_ns: int, until_ns: int
 ) -> tuple[Outages, int]:
-    """Outages cut to the time. Those of one node that overlap are one: it is out only once.
+    """Outages cut to the time; ``end_ns`` of one that lasts is told as :data:`NEVER_NS`. Those of
+    one node that overlap are one: it is out only once.
 
     A planned one is kept apart from a fault that it overlaps. The second value says how many that
     last were ended by the next run.
     """
-    rows = [
-        row
-        for row in told
-        if row.start_ns < until_ns and (row.end_ns is None or row.end_ns >= since_ns)
-    ]
-    lasting = [row for row in rows if row.end_ns is None]
+    rows = [row for row in told if row.start_ns < until_ns and row.end_ns >= since_ns]
+    lasting = [row for row in rows if row.end_ns == NEVER_NS]
     again = find_next_runs(
         runs,
         since_ns,
@@ -71,7 +56,7 @@ def build_outages(
     found: list[OutageStretch] = []
     for row in rows:
         start = max(row.start_ns, since_ns)
-        end = min(next(ends) if row.end_ns is None else row.end_ns, until_ns)
+        end = min(next(ends) if row.end_ns == NEVER_NS else row.end_ns, until_ns)
         found.append(OutageStretch(row.node, start, max(start, end), *row[3:]))
     merged: list[OutageStretch] = []
     for stretch in sorted(found, key=lambda one: (one.node, one.planned, one.start_ns)):

@@ -35,11 +35,12 @@ from triage.fleet.record.columns import (
     Accusations,
     FleetRecord,
     Interruptions,
+    OutageStretch,
     RepairNotes,
     Runs,
     convert_to_epoch_ns,
 )
-from triage.fleet.record.faults import ToldOutage, build_outages
+from triage.fleet.record.faults import NEVER_NS, build_outages
 
 # A failure is told a little before or after the end of its run, by another clock.
 _SLACK_NS: Final = 60 * 1_000_000_000
@@ -61,7 +62,7 @@ class RecordRows:
     """Rows of a record by their keys; ``stops`` is None where the ends of runs tell of them.
 
     An outage is its node and start, a node its name; each row of ``runs`` is a run. Of two reports
-    of an outage the one that ``same_outage`` names stands; of two of a fact the later one.
+    of an outage the one that ``order_reports`` puts first stands; of two of a fact the later one.
     """
 
     def __init__(self) -> None:
@@ -145,10 +146,10 @@ class RecordRows:
             fact: tuple(self.facts.get(name, {}).get(fact) for name in names) for fact in FACTS
         }
         outages = (
-            ToldOutage(
+            OutageStretch(
                 place[row.node],
                 convert_to_epoch_ns(row.from_at),
-                None if row.to_at is None else convert_to_epoch_ns(row.to_at),
+                NEVER_NS if row.to_at is None else convert_to_epoch_ns(row.to_at),
                 *(row.reason, row.cause, row.action, row.planned),
             )
             for _, row in sorted(self.outages.items())
@@ -276,10 +277,9 @@ def record_from_exports(
 
     ``cluster`` is that of the record and of rows that name none; rows of others are left out.
     ``zone`` is that of times which name none, ``day_zero`` the day from which a table counts that
-    names none. ``nodes`` are those of the fleet that no row names, or how many it has in all; as
-    names they are also what a ticket may name in its text. ``since`` and ``until`` are the first
-    and the last time that is told, where not given. Parts are not used. The notes of the record
-    count what could not be read and what was left out.
+    names none. ``nodes`` are those of the fleet that no row names, or how many it has in all.
+    ``since`` and ``until`` are the first and the last time that is told, where not given. Parts
+    are not used. The notes of the record count what could not be read and what was left out.
 
     >>> table = b"node,from,to\nn1,2026-11-20T22:00Z,2026-11-21T06:00Z"
     >>> record = record_from_exports(table, nodes=9)
@@ -289,10 +289,7 @@ def record_from_exports(
     Raises :class:`UsageError` where a file cannot be read or rows are of several clusters,
     :class:`ArtifactError` for what is no export.
     """
-    names = () if isinstance(nodes, int) else tuple(nodes)
-    options = Options(
-        zone=zone, cluster=cluster or "", day_zero=day_zero, nodes=lambda: frozenset(names)
-    )
+    options = Options(zone=zone, cluster=cluster or "", day_zero=day_zero)
     rows = RecordRows()
     runs: dict[tuple[str, datetime], Run] = {}
     clusters: set[str] = set()
@@ -319,8 +316,7 @@ def record_from_exports(
     times = [*rows.iterate_run_times(), *rows.iterate_outage_times()]
     first = since or min(times, default=EPOCH)
     last = until or max(times, default=first)
-    fleet = nodes if isinstance(nodes, int) else names
-    found = rows.build(first, last, nodes=fleet, cluster=cluster)
+    found = rows.build(first, last, nodes=nodes, cluster=cluster)
     notes = [f"{what} left out: {number:,}" for what, number in sorted(left_out.items())]
     return replace(found, notes=(*notes, *found.notes))
 

@@ -176,16 +176,3 @@ def tabulate_hot_nodes(telemetry: Wire, named: Callable[[str], str] = str) -> Ta
     rows = [{**node, "node": named(node["node"])} for node in shown]
     measured = count(telemetry.get("num_nodes", 0), "node")
     return tabulate("hot_nodes", rows, most=_MAX_ROWS, measured=measured)
-
-
-def tabulate_stop_hours(report: Wire) -> Table | None:
-    """Interruptions by hour of the day, where they were tested."""
-    counts = report["hours_of_day"]["counts"]
-    if report["hours_of_day"]["p_value"] is None:
-        return None
-    total = sum(counts) or None
-    rows = (
-        {"hour": hour, "value": number, "share": total and number / total}
-        for hour, number in enumerate(counts)
-    )
-    return tabulate("stop_hours", rows)

@@ -14,7 +14,7 @@ class FleetOptions:
     a stop to the first new step (detection, triage, queue, start, load).
     ``reference_gpus`` is the job that checkpoints and survival are worked out for (the usual
     one where None). ``compare_last_days`` are compared with all before (half of the record
-    where None). ``utc_offset_hours`` moves hours of the day to the site's clock.
+    where None).
     """
 
     checkpoint_cost_s: float = 10.0
@@ -22,7 +22,6 @@ class FleetOptions:
     wanted_ettr: float = 0.9
     reference_gpus: int | None = None
     compare_last_days: float | None = None
-    utc_offset_hours: float = 0.0
     repair_days: tuple[float, ...] = (1.0, 7.0, 14.0)
     survival_hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
     checkpoint_costs_s: tuple[float, ...] = (2.5, 10.0, 20.0, 60.0)
@@ -32,11 +31,7 @@ class FleetOptions:
         for one in fields(self):
             value = getattr(self, one.name)
             numbers = value if isinstance(value, tuple) else (value,)
-            if one.name != "utc_offset_hours" and any(
-                number is not None and not 0 < number < float("inf") for number in numbers
-            ):
+            if any(number is not None and not 0 < number < float("inf") for number in numbers):
                 raise UsageError(f"{one.name} is above zero, not {value}")
         if self.wanted_ettr >= 1:
             raise UsageError(f"wanted_ettr is below 1, not {self.wanted_ettr}")
-        if not -14 <= self.utc_offset_hours <= 14:
-            raise UsageError(f"utc_offset_hours lies within 14 h, not {self.utc_offset_hours}")

@@ -15,14 +15,9 @@ from triage.domain.wire import Count, Key, WireForm
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed
 from triage.statistics.cause_mix import estimate_share
-from triage.statistics.dispersion import (
-    Dispersion,
-    estimate_wider_mtti,
-    estimate_wider_rate,
-    measure_dispersion,
-)
+from triage.statistics.dispersion import Dispersion, measure_dispersion
 from triage.statistics.estimate import Estimate
-from triage.statistics.rates import Comparison, compare_rates
+from triage.statistics.rates import Comparison, compare_rates, estimate_mtti, estimate_rate
 
 
 class Origin(StrEnum):
@@ -106,7 +101,7 @@ def thin_dispersion(factor: float, part: int, whole: int) -> float:
 
 def _estimate_cause_rate(events: int, seen: Exposed, factor: float) -> Estimate:
     wide = thin_dispersion(factor, events, seen.events)
-    return estimate_wider_rate(events, seen.gpu_hours, wide, unit="per 1e6 GPU-h", per=1e6)
+    return estimate_rate(events, seen.gpu_hours, wide, unit="per 1e6 GPU-h", per=1e6)
 
 
 def _classify_origin(cause: Category | None) -> Origin:
@@ -202,11 +197,11 @@ def estimate_rates(seen: Exposed, factor: float) -> Rates:
     """Rates of the whole record; ``factor`` is that of clustered events."""
     events = seen.events
     return Rates(
-        estimate_wider_mtti(events, seen.job_hours, factor),
-        estimate_wider_mtti(len(seen.index), seen.period_h, factor),
-        estimate_wider_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
-        estimate_wider_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
-        estimate_wider_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
+        estimate_mtti(events, seen.job_hours, factor),
+        estimate_mtti(len(seen.index), seen.period_h, factor),
+        estimate_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
+        estimate_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
+        estimate_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
     )
 
 
@@ -247,8 +242,8 @@ def estimate_by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
                 job_hours,
                 gpu_hours,
                 events,
-                estimate_wider_mtti(events, job_hours, wide),
-                estimate_wider_mtti(events, gpu_hours, wide, unit="GPU-h"),
+                estimate_mtti(events, job_hours, wide),
+                estimate_mtti(events, gpu_hours, wide, unit="GPU-h"),
             )
         )
     return tuple(rows)
@@ -288,7 +283,7 @@ def estimate_by_generation(
         events = int(of_it[guilty].sum())
         days = float(node_h[of_it].sum()) / 24
         wide = thin_dispersion(factor, events, seen.events)
-        figure = estimate_wider_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
+        figure = estimate_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
         rows.append(ByGeneration(generation, int(of_it.sum()), days, events, figure))
     return tuple(sorted(rows, key=lambda row: (-row.node_days, row.generation or "")))
 
@@ -311,8 +306,8 @@ def divide_into_windows(
             int(events[i]),
             max(0.0, float(job_hours[i])),
             max(0.0, float(gpu_hours[i])),
-            estimate_wider_mtti(int(events[i]), _clean_hours(job_hours[i]), factor),
-            estimate_wider_mtti(int(events[i]), _clean_hours(gpu_hours[i]), factor, unit="GPU-h"),
+            estimate_mtti(int(events[i]), _clean_hours(job_hours[i]), factor),
+            estimate_mtti(int(events[i]), _clean_hours(gpu_hours[i]), factor, unit="GPU-h"),
             at[i],
             at[i + 1],
         )

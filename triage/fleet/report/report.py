@@ -6,7 +6,7 @@ it are empty.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -61,21 +61,10 @@ from triage.fleet.report.rates import (
     measure_clustering,
 )
 from triage.statistics.cause_mix import CauseMix, compare_cause_mix, count_by_row
-from triage.statistics.dispersion import Dispersion
+from triage.statistics.dispersion import Dispersion, SilentDays, find_silent_days
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import CheckpointPlan
-from triage.statistics.hours_of_day import (
-    HoursOfDay,
-    SilentDays,
-    find_silent_days,
-    measure_hours_of_day,
-)
-from triage.statistics.lifetimes import (
-    Survival,
-    WeibullShape,
-    estimate_survival_curve,
-    fit_weibull_shape,
-)
+from triage.statistics.lifetimes import Survival, estimate_survival_curve
 from triage.statistics.projection import Projection
 
 
@@ -163,7 +152,6 @@ class Gaps:
     """Hours from one unexpected stop to the next, the last one cut by the end of the record."""
 
     curve: Survival
-    weibull: WeibullShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +170,8 @@ class FleetReport(WireForm):
     ``comparison`` is the later part over the earlier one, ``spares``, ``availability`` and
     ``away`` say how many nodes to keep, ``repairs`` how long they are out, ``gaps`` the times
     between stops. ``by_size`` with its ``size_test``, ``by_generation``, ``over_time`` (windows),
-    ``dispersion`` (index and p-value), ``hours_of_day`` and ``silent_days`` say whether one rate
-    is enough; ``projection`` and ``next_period`` what it means for other sizes and for the time to
-    come.
+    ``dispersion`` (index and p-value) and ``silent_days`` say whether one rate is enough;
+    ``projection`` and ``next_period`` what it means for other sizes and for the time to come.
     """
 
     cluster: str | None
@@ -214,7 +201,6 @@ class FleetReport(WireForm):
     next_period: NextPeriod | None
     availability: AvailabilitySpares | None
     limits: tuple[LimitRow, ...]
-    hours_of_day: HoursOfDay
     gaps: Gaps
     silent_days: Annotated[SilentDays, SentAs(dict[str, Any])]
     silent_dates: Annotated[tuple[str, ...], UNSENT]
@@ -291,7 +277,6 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         next_period=estimate_next_period(seen, absent),
         availability=availability,
         limits=limit_rows(figures, reference, options),
-        hours_of_day=_test_hours(record, seen, options, spread),
         gaps=_summarize_gaps(seen),
         silent_days=quiet,
         silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
@@ -337,21 +322,7 @@ def _summarize_gaps(seen: Exposed) -> Gaps:
     last = seen.period_h - seen.at_h[-1:]
     times = np.maximum(np.concatenate([between, last]), 0.0)
     failed = np.arange(len(times)) < len(between)
-    return Gaps(
-        estimate_survival_curve(times, failed, points=_CURVE_POINTS),
-        fit_weibull_shape(times, failed),
-    )
-
-
-def _test_hours(
-    record: FleetRecord, seen: Exposed, options: FleetOptions, spread: Dispersion
-) -> HoursOfDay:
-    at = record.interruptions.at_ns[seen.index] % (24 * HOUR_NS) / HOUR_NS
-    hours = measure_hours_of_day(at + options.utc_offset_hours)
-    if not spread.clustered or hours.p_value is None:
-        return hours
-    said = "stops come in clusters, and each counts: the p-value says too much"
-    return replace(hours, notes=(*hours.notes, said))
+    return Gaps(estimate_survival_curve(times, failed, points=_CURVE_POINTS))
 
 
 def _estimate_fleet_size(record: FleetRecord, reference: int | None) -> int:

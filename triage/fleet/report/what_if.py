@@ -19,11 +19,10 @@ from triage.fleet.report.plan import (
 from triage.fleet.report.rates import Origin, thin_dispersion
 from triage.fleet.report.report import FleetReport
 from triage.statistics.away.methods import SparesCost
-from triage.statistics.dispersion import estimate_wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
 from triage.statistics.ettr import CheckpointPlan, plan_checkpoints
 from triage.statistics.projection import Projection
-from triage.statistics.rates import estimate_rate as plain_rate
+from triage.statistics.rates import estimate_rate
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
@@ -205,7 +204,7 @@ def _own_spares(report: FleetReport, nodes: int, confidence: float) -> list[Spar
 def _get_outage_rate(report: FleetReport) -> Estimate:
     """Outages per 1,000 node-days; the bounds hold that of the next period too."""
     days = report.exposure.num_nodes * report.exposure.days
-    plain = plain_rate(report.repairs.outages, days, unit=_PER_NODE_DAY, per=1e3)
+    plain = estimate_rate(report.repairs.outages, days, unit=_PER_NODE_DAY, per=1e3)
     said = report.next_period.outages if report.next_period else None
     if plain.value is None or said is None or not said.value or not said.low or not said.high:
         return plain
@@ -243,9 +242,7 @@ def _list_node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
     if counted:
         wide = thin_dispersion(report.dispersion.factor, hardware, counted)
         days = report.exposure.node_days
-        rows.append(
-            ("hardware", estimate_wider_rate(hardware, days, wide, unit=every.unit, per=1e3))
-        )
+        rows.append(("hardware", estimate_rate(hardware, days, wide, unit=every.unit, per=1e3)))
     if report.repairs.outages:
         rows.append(("outages", _get_outage_rate(report)))
     return rows

@@ -51,18 +51,18 @@ def read_gauges(ctx: Context) -> list[GaugeMetricFamily]:
 
 
 def list_gauges(answer: FleetAnswer) -> list[GaugeMetricFamily]:
-    """The gauges of one look at the fleet: numbers by the values of their one label."""
-    labelled = {
-        name: (label, {key: one for key, one in values.items() if one is not None})
-        for name, (label, values) in _collect_labelled(answer).items()
-    }
-    plain = {name: one for name, one in _collect_plain(answer).items() if one is not None}
-    found = [GaugeMetricFamily(name, GAUGES[name], value=one) for name, one in plain.items()]
-    for name, (label, values) in labelled.items():
-        if values:
+    """The gauges of one look at the fleet: numbers, and those by the values of one label."""
+    found = [
+        GaugeMetricFamily(name, GAUGES[name], value=one)
+        for name, one in _collect_plain(answer).items()
+        if one is not None
+    ]
+    for name, (label, values) in _collect_labelled(answer).items():
+        known = {key: one for key, one in values.items() if one is not None}
+        if known:
             found.append(GaugeMetricFamily(name, GAUGES[name], labels=[label]))
-            for key, one in values.items():
-                found[-1].add_metric([key], one)
+        for key, one in known.items():
+            found[-1].add_metric([key], one)
     return found
 
 

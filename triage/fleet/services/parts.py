@@ -1,4 +1,4 @@
-"""Parts in nodes: kept as the rows of a file are stored, and told to people and to records.
+"""Parts in nodes: kept as the rows of a file are stored, and told to people.
 
 A file is read once, and so are the parts in it. What a node sends tells of its own parts alone.
 A file that names more GPUs of one node than a node holds speaks of other nodes too, and is left
@@ -20,13 +20,9 @@ from triage.domain.hardware import (
 )
 from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
-from triage.fleet.record.columns import convert_to_epoch_ns
-from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, find_moved_parts
-from triage.fleet.services.record.nodes import Nodes
-from triage.fleet.store.exposure import Sighting, keep_sightings
-from triage.fleet.store.parts import (
+from triage.fleet.store.exposure import (
     PartStayView,
-    list_moved_parts,
+    keep_sightings,
     list_part_stays,
     list_reading_origins,
     map_short_names,
@@ -58,18 +54,25 @@ def keep_seen_parts(
     if not telling:
         return
     found: list[tuple[str | None, list[_Seen]]] = []
-    for origin, reading in list_reading_origins(session, telling):
-        parts = list(_iterate_parts(reading.rows, origin.node, min(origin.at, now)))
-        found += [(origin.key_id, mine) for mine in _group_by_node(parts)]
+    for sender, key_id, at, reading in list_reading_origins(session, telling):
+        parts = list(_iterate_parts(reading.rows, sender, min(at, now)))
+        found += [(key_id, mine) for mine in _group_by_node(parts)]
     names = map_short_names(session, cluster_id, {seen[0] for _, mine in found for seen in mine})
     jobs.note_nodes_seen(session, cluster_id, set(names.values()), now)
     keys = jobs.find_node_keys(session, cluster_id, set(names.values()))
     keep_sightings(
         session,
         [
-            Sighting(
-                part.kind, part.identity, keys[names[node]], part.slot, at, at, "incident", key_id
-            )
+            {
+                "kind": part.kind,
+                "identity": part.identity,
+                "node_id": keys[names[node]],
+                "slot": part.slot,
+                "first_at": at,
+                "last_at": at,
+                "source": "incident",
+                "key_id": key_id,
+            }
             for key_id, mine in found
             for node, part, at in mine
         ],
@@ -147,8 +150,11 @@ def answer_hardware(
     """
     if identity is None and node is None:
         raise _make_refusal("identity", "name a part or a node")
-    spelt = None if identity is None else _list_spellings(identity)
-    if spelt is not None and not spelt:
+    spelt = None
+    if identity is not None:  # as each kind of part would have it; none for a placeholder
+        spellings = {normalize_identity(kind, identity) for kind in HardwareKind}
+        spelt = sorted(filter(None, spellings))
+    if spelt == []:
         raise _make_refusal("identity", "this is no UUID, serial number or GUID of a part")
     with ctx.database.reading() as session:
         found = list_part_stays(
@@ -157,29 +163,9 @@ def answer_hardware(
     return HardwareAnswer(identity, node, tuple(found[:limit]), len(found) > limit)
 
 
-def _list_spellings(text: str) -> list[str]:
-    """As each kind of part would have it; none for a placeholder."""
-    return sorted(
-        {one for kind in HardwareKind if (one := normalize_identity(kind, text)) is not None}
-    )
-
-
 def _make_refusal(name: str, why: str) -> Unprocessable:
     return Unprocessable(
         why,
         hint="give identity=GPU-..., a serial number or a GUID; or node=NAME",
         places=(Place(f"query/{name}", why),),
     )
-
-
-def find_moved_among(
-    session: Session, clusters: Sequence[int], until: datetime, nodes: Nodes
-) -> tuple[MovedPart, ...]:
-    """The parts of a record's nodes that were seen in several of them before ``until``."""
-    stays = []
-    for row in list_moved_parts(session, clusters, until):
-        place = int(nodes.place[row.node_id]) if row.node_id < len(nodes.place) else -1
-        if place >= 0 and row.kind in PARTS:
-            times = convert_to_epoch_ns(row.first_at), convert_to_epoch_ns(row.last_at)
-            stays.append(PlacedStay(place, HardwareKind(row.kind), row.identity, row.slot, *times))
-    return find_moved_parts(stays)

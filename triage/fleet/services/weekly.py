@@ -4,7 +4,6 @@ It stands in the table of work like everything that must not get lost. A schedul
 sends the digest of the last week that ended, and none of those before it.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, get_args
 from urllib.parse import urlencode
@@ -52,7 +51,7 @@ def format_week_name(end: datetime) -> str:
 
 def enqueue_digest(session: Session, settings: Settings, now: datetime) -> bool:
     """Put the next digest in line where somebody wants one; whether something was put there."""
-    if not _list_wanting(session):
+    if not subscriptions.list_by_event(session, str(Event.FLEET_DIGEST)):
         return False
     end = compute_due_before(now, settings)
     return enqueue_by(
@@ -64,14 +63,10 @@ def list_due_subscriptions(session: Session, end: datetime) -> list[Subscription
     """Who wanted the digest of that week before it ended, and has not been told."""
     return [
         one
-        for one in _list_wanting(session)
+        for one in subscriptions.list_by_event(session, str(Event.FLEET_DIGEST))
         if one.created_at <= end
         and deliveries.find(session, digest_id(format_week_name(end), one.id)) is None
     ]
-
-
-def _list_wanting(session: Session) -> Sequence[SubscriptionView]:
-    return subscriptions.list_by_event(session, str(Event.FLEET_DIGEST))
 
 
 log = structlog.get_logger(__name__)
@@ -106,7 +101,10 @@ def build_digest(ctx: Context, end: datetime) -> Notice:
     headline = compose_weekly_headline(week_wire, standings)
     sentences = list_weekly_sentences(week_wire, trend_wire, standings, before, week.checks)
     notes = tuple(dict.fromkeys([*trend.notes, *week.standings.notes]))
-    url = _build_address(ctx.settings, end)
+    # The page of the week, whose days are whole ones; nowhere where nobody said how to get there.
+    days = {"from": f"{end - WEEK:%Y-%m-%d}", "to": f"{end - timedelta(seconds=1):%Y-%m-%d}"}
+    site = ctx.settings.public_url
+    url = f"{site.rstrip('/')}/fleet?{urlencode(days)}" if site else ""
     data = {
         "week": format_week_name(end),
         "since": format_iso_utc(end - WEEK),
@@ -118,16 +116,6 @@ def build_digest(ctx: Context, end: datetime) -> Notice:
         "url": url,
     }
     return Notice(Event.FLEET_DIGEST, end, headline, tuple(sentences), data, url, notes=notes)
-
-
-def _build_address(settings: Settings, end: datetime) -> str:
-    """The page of the week, whose days are whole ones; nothing where nobody said how to get
-    there.
-    """
-    if not settings.public_url:
-        return ""
-    days = {"from": f"{end - WEEK:%Y-%m-%d}", "to": f"{end - timedelta(seconds=1):%Y-%m-%d}"}
-    return f"{settings.public_url.rstrip('/')}/fleet?{urlencode(days)}"
 
 
 def _build_data(

@@ -24,7 +24,6 @@ from triage.fleet.standings.strikes import FALSE_DISCOVERY_RATE, WINDOW_DAYS
 # How often the fleet's mean a count has to be.
 _USUAL: Final = 3.0
 _LEAST_XIDS: Final = 3
-_LEAST_EXCLUDED: Final = 3
 _LEAST_STRAGGLER_HITS: Final = 3
 _LEAST_TAKEN_OUT: Final = 3
 # Telemetry of 28 days: from where it counts, and how it is said.
@@ -73,11 +72,9 @@ def collect_signs(
 def _list_measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
     """Counts per node, from where they count, and their words."""
     xids = [len(set(node.distinct_xids)) for node in signals]
-    excluded = [node.jobs_that_excluded_it for node in signals]
     hits = [node.straggler_hits for node in signals]
     rows: list[tuple[Floats, float, str]] = [
         (np.array(xids, np.float64), _LEAST_XIDS, "it printed {:.0f} different Xids"),
-        (np.array(excluded, np.float64), _LEAST_EXCLUDED, "{:.0f} jobs asked not to run on it"),
         (np.array(hits, np.float64), _LEAST_STRAGGLER_HITS, "it was the slow node of {:.0f} jobs"),
     ]
     for key, (least, words) in _TELEMETRY.items():

@@ -54,14 +54,14 @@ def iterate_brought_checks(
     """(row, its other results, those that the token brought) of checks that it told of."""
     naming = type_coerce(HealthCheck.history, Text).contains(key_id, autoescape=True)
     for row in session.scalars(select(HealthCheck).where(naming).order_by(HealthCheck.id)):
-        mine = [entry for entry in row.history if _build_key_condition(entry, key_id, since)]
+        mine = [
+            entry
+            for entry in row.history
+            if entry[BROUGHT_BY:] == [key_id]
+            and (since is None or datetime.fromisoformat(entry[0]) >= since)
+        ]
         if mine:
             yield row, [entry for entry in row.history if entry not in mine], mine
-
-
-def _build_key_condition(entry: Entry, key_id: str, since: datetime | None) -> bool:
-    brought = entry[BROUGHT_BY] if len(entry) > BROUGHT_BY else None
-    return brought == key_id and (since is None or datetime.fromisoformat(entry[0]) >= since)
 
 
 def withdraw(session: Session, key_id: str, since: datetime | None) -> dict[str, int]:

@@ -13,13 +13,131 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, func, select, union, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from models import Cluster, HealthCheck, Node
+from models import Cluster, Evidence, HealthCheck, Incident, Job, Node, Outage, Resolution, Suspect
 from models.base import normalize_stored_name
-from triage.domain.category import Category
+from triage.domain.category import HARDWARE, Category, Role
+from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.domain.wire import format_iso_utc
 from triage.fleet.store.record import filter_by_cluster
 from triage.store.database.upsert import insert_missing, lock_rows
+from triage.store.incidents.settling import build_accused_condition
+
+# What evidence asks to be checked: errors of nodes, convictions, and repairs, newest each.
+
+# Kinds that a kernel or a driver prints; a job's own words about a part ask for no check.
+_OF_MACHINES: Final = (
+    *(Kind.XID, Kind.SXID, Kind.ECC, Kind.LINK),
+    *(Kind.NIC, Kind.PCIE, Kind.THERMAL, Kind.POWER),
+)
+_ERRORS: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+
+
+class Sighting(NamedTuple):
+    """The newest time of one error of a node; ``what`` is its Xid code or its category."""
+
+    cluster: str
+    node: str
+    what: str | int
+    at: datetime
+
+
+def list_xid_sightings(
+    session: Session,
+    codes: Collection[int],
+    since: datetime,
+    *,
+    cluster: str | None = None,
+    node: str | None = None,
+) -> list[Sighting]:
+    """Xids of these codes in logs of incidents since then."""
+    wanted = (Evidence.role.in_(_ERRORS), Evidence.kind == Kind.XID, Evidence.code.in_(codes))
+    return _list_newest_lines(session, Evidence.code, since, cluster, node, *wanted)
+
+
+def list_error_sightings(
+    session: Session,
+    categories: Collection[Category],
+    since: datetime,
+    *,
+    cluster: str | None = None,
+    node: str | None = None,
+) -> list[Sighting]:
+    """Roots of these categories that machines printed since then."""
+    wanted = (
+        Evidence.role == EvidenceRole.ROOT,
+        Evidence.kind.in_(_OF_MACHINES),
+        Evidence.category.in_(categories),
+        # A check that failed asks for no check.
+        Evidence.signature.not_like("check.%"),
+    )
+    return _list_newest_lines(session, Evidence.category, since, cluster, node, *wanted)
+
+
+def _list_newest_lines(
+    session: Session,
+    column: InstrumentedAttribute[Any],
+    since: datetime,
+    cluster: str | None,
+    node: str | None,
+    *wanted: ColumnElement[bool],
+) -> list[Sighting]:
+    """The newest line of each node and value of ``column``, of those that are ``wanted``."""
+    query = (
+        select(Cluster.name, Evidence.node, column, func.max(Evidence.at))
+        .join(Incident, Evidence.incident_id == Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .where(*wanted, Evidence.at >= since, Evidence.node.is_not(None))
+        .where(*_iterate_conditions(Evidence.node, cluster, node))
+        .group_by(Cluster.name, Evidence.node, column)
+    )
+    return [Sighting._make(row) for row in session.execute(query) if None not in row]
+
+
+def list_convictions(
+    session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
+) -> list[Sighting]:
+    """Nodes convicted of a hardware cause since then, and not cleared by a person."""
+    query = (
+        select(Cluster.name, Suspect.node, Suspect.category, func.max(Incident.created_at))
+        .join(Incident, Suspect.incident_id == Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        .where(Suspect.role == Role.CULPRIT, Suspect.position == 1, Suspect.node.is_not(None))
+        .where(Suspect.category.in_(HARDWARE), *_iterate_conditions(Suspect.node, cluster, node))
+        .where(
+            Incident.provisional.is_(False), Incident.created_at >= since, build_accused_condition()
+        )
+        .group_by(Cluster.name, Suspect.node, Suspect.category)
+    )
+    return [Sighting._make(row) for row in session.execute(query)]
+
+
+def map_last_repairs(
+    session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
+) -> dict[tuple[str, str], datetime]:
+    """(cluster, node) -> when it last came back into service since then."""
+    query = (
+        select(Cluster.name, Node.name, func.max(Outage.to_at))
+        .join(Node, Outage.node_id == Node.id)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(Outage.to_at >= since, *_iterate_conditions(Node.name, cluster, node))
+        .group_by(Cluster.name, Node.name)
+    )
+    return {(name, host): at for name, host, at in session.execute(query) if at is not None}
+
+
+def _iterate_conditions(
+    host: InstrumentedAttribute[Any], cluster: str | None, nodes: str | Collection[str] | None
+) -> Iterator[ColumnElement[bool]]:
+    """The conditions that keep this cluster and this node, or these, alone, where named."""
+    if cluster is not None:
+        yield Cluster.name == cluster
+    if nodes is not None:
+        yield host == nodes if isinstance(nodes, str) else host.in_(nodes)
+
 
 MAX_HISTORY: Final = 20
 _SHORT: Final = 160
@@ -51,27 +169,14 @@ class KeptResults(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCheck:
-    """One check of one part of a node; ``part`` is None for the node as a whole.
+class KeptCheck(CheckResult):
+    """The newest result of one check of one part of a node.
 
     ``history`` is newest first: ``{at, outcome, detail}``.
     """
 
-    cluster: str
-    node: str
-    check: str
-    part: str | None
-    outcome: Outcome
-    at: datetime
-    detail: str
-    category: Category | None
+    cluster: str = ""
     history: tuple[dict[str, Any], ...] = ()
-
-    def to_result(self) -> CheckResult:
-        """The newest result alone, as the pure core takes it."""
-        return CheckResult(
-            self.node, self.check, self.outcome, self.at, self.part, self.detail, self.category
-        )
 
 
 def keep(
@@ -231,7 +336,7 @@ def list_newest_checks(
     query = (
         select(*key, row.outcome, row.at, row.detail, row.category, row.history)
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(*_iterate_conditions(cluster, nodes))
+        .where(*_iterate_conditions(row.node, cluster, nodes))
         .order_by(row.node, row.check, row.part, Cluster.name)
     )
     if len(outcomes) < len(Outcome):
@@ -262,7 +367,7 @@ def last_runs(
     query = (
         select(Cluster.name, row.node, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(cluster, nodes))
+        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(row.node, cluster, nodes))
         .group_by(Cluster.name, row.node, row.check)
     )
     rows = session.execute(query)
@@ -277,7 +382,7 @@ def map_checks_in_use(
     query = (
         select(Cluster.name, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(cluster, None))
+        .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(row.node, cluster, None))
         .group_by(Cluster.name, row.check)
     )
     return {(name, check): at for name, check, at in session.execute(query)}
@@ -319,10 +424,8 @@ def list_nodes_seen_since(
     query = (
         select(Cluster.name, Node.name)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(Node.name.in_(nodes), Node.last_seen_at >= since)
+        .where(Node.last_seen_at >= since, *_iterate_conditions(Node.name, cluster, nodes))
     )
-    if cluster is not None:
-        query = query.where(Cluster.name == cluster)
     return [(name, node) for name, node in session.execute(query)]
 
 
@@ -331,16 +434,6 @@ def _iterate_name_conditions(
 ) -> Iterator[ColumnElement[bool]]:
     if first is not None:
         yield column >= first
-
-
-def _iterate_conditions(
-    cluster: str | None, nodes: Collection[str] | None
-) -> Iterator[ColumnElement[bool]]:
-    """The conditions that keep this cluster and these nodes alone, where they are named."""
-    if cluster is not None:
-        yield Cluster.name == cluster
-    if nodes is not None:
-        yield HealthCheck.node.in_(nodes)
 
 
 @dataclass(frozen=True, slots=True)

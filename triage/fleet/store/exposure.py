@@ -9,15 +9,18 @@ Keys of nodes that were first seen together follow each other, so a set of nodes
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Base, Node, NodeSet, Outage, PartSighting, Repair, Run
+from models import Artifact, Base, Cluster, Node, NodeSet, Outage, PartSighting, Repair, Run, Upload
+from triage.domain.hardware import HardwareKind
+from triage.domain.wire import SentAs, WireForm
 from triage.fleet.domain.exposure import (
     FACTS,
     Ending,
@@ -26,7 +29,9 @@ from triage.fleet.domain.exposure import (
     order_reports,
     weigh_ending,
 )
-from triage.store.database.upsert import insert_missing, insert_new
+from triage.store.database.upsert import insert_missing, insert_new, lock_rows
+from triage.store.jobs import find_node_keys
+from triage.store.uploads.evidence import Reading
 
 _CHUNK: Final = 1000
 _WORD: Final = np.dtype("<u4")
@@ -46,71 +51,12 @@ class Tally(NamedTuple):
         return Tally(*map(sum, zip(self, other, strict=True)))
 
 
-class NewRun(NamedTuple):
-    """A run; ``node_set_id`` is None where no source names its nodes.
-
-    ``key_id`` is the token that told the end that stands.
-    """
-
-    cluster_id: int
-    job_id: str
-    started_at: datetime
-    ended_at: datetime | None
-    seen_at: datetime
-    ending: str
-    cause: str | None
-    num_nodes: int
-    num_gpus: int
-    node_set_id: int | None
-    source: str
-    key_id: str | None = None
+M = TypeVar("M", bound=Base)
+Columns = Mapping[str, Any]
+"""A row to store, by the names of its columns; other keys are passed over."""
 
 
-class StoredOutage(NamedTuple):
-    """An outage; ``cause``, ``action`` and ``planned`` are as
-    :class:`triage.fleet.domain.exposure.Outage` has them, None in rows of a release before them.
-    ``key_id`` is the token that told the reason that stands.
-    """
-
-    node_id: int
-    from_at: datetime
-    to_at: datetime | None
-    reason: str
-    source: str
-    key_id: str | None = None
-    cause: str | None = None
-    action: str | None = None
-    planned: bool | None = None
-
-
-class NewRepair(NamedTuple):
-    """A repair."""
-
-    node_id: int
-    at: datetime
-    action: str
-    text: str
-    source: str
-    key_id: str | None = None
-
-
-class Sighting(NamedTuple):
-    """A part in a node, from the first to the last time that something named it there."""
-
-    kind: str
-    identity: str
-    node_id: int
-    slot: str
-    first_at: datetime
-    last_at: datetime
-    source: str
-    key_id: str | None = None
-
-
-R = TypeVar("R", NewRun, StoredOutage, NewRepair, Sighting)
-
-
-def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
+def keep_runs(session: Session, runs: Iterable[Columns]) -> Tally:
     """Store these runs. Of two reports of one (cluster, job, start) the larger numbers of nodes and
     GPUs stand, and the end that :func:`triage.fleet.domain.exposure.weigh_ending` puts higher;
     among equals the earlier one, when work had stopped.
@@ -120,67 +66,69 @@ def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
         found = session.get_one(NodeSet, key)
         return found.num_nodes, found.sha256
 
-    def merge(one: NewRun, other: NewRun) -> NewRun:
+    def merge(one: Run, other: Run) -> dict[str, Any]:
         causes = [cause for cause in (one.cause, other.cause) if cause is not None]
         sets = {key for key in (one.node_set_id, other.node_set_id) if key is not None}
-        return max(one, other, key=_rank_end)._replace(
-            cause=min(causes, default=None),
-            seen_at=max(one.seen_at, other.seen_at),
-            num_nodes=max(one.num_nodes, other.num_nodes),
-            num_gpus=max(one.num_gpus, other.num_gpus),
-            node_set_id=max(sets, key=rank_set) if len(sets) > 1 else next(iter(sets), None),
-        )
+        return read_columns(max(one, other, key=_rank_end)) | {
+            "cause": min(causes, default=None),
+            "seen_at": max(one.seen_at, other.seen_at),
+            "num_nodes": max(one.num_nodes, other.num_nodes),
+            "num_gpus": max(one.num_gpus, other.num_gpus),
+            "node_set_id": max(sets, key=rank_set) if len(sets) > 1 else next(iter(sets), None),
+        }
 
-    return _keep_merged(session, Run, NewRun, ("cluster_id", "job_id", "started_at"), runs, merge)
+    return _keep_merged(session, Run, ("cluster_id", "job_id", "started_at"), runs, merge)
 
 
-def _rank_end(run: NewRun) -> tuple[int, bool, float, str]:
+def _rank_end(run: Run) -> tuple[int, bool, float, str]:
     early = 0.0 if run.ended_at is None else -run.ended_at.timestamp()
     return weigh_ending(Ending(run.ending)), run.ended_at is not None, early, run.source
 
 
-def keep_outages(session: Session, outages: Iterable[StoredOutage]) -> tuple[Tally, int]:
+def keep_outages(session: Session, outages: Iterable[Columns]) -> tuple[Tally, int]:
     """Store these outages; a stored one gets an end that is reported now.
 
-    Two reports of one are merged as ``same_outage`` says, in whichever order they come. The
+    Two reports of one are merged as ``complete_fields`` says, in whichever order they come. The
     second number counts reports that contradict another one of the same node and start.
     """
     contradictions = 0
 
-    def merge(one: StoredOutage, other: StoredOutage) -> StoredOutage:
+    def merge(one: Outage, other: Outage) -> dict[str, Any]:
         nonlocal contradictions
         contradictions += is_contradiction(one, other)
         # By an order of all that is told, so that three reports give the same in any order.
         first, last = sorted((one, other), key=lambda row: (*order_reports(row), row.source))
-        return first._replace(**complete_fields(first, last))
+        return read_columns(first) | complete_fields(first, last)
 
-    key = ("node_id", "from_at")
-    return _keep_merged(session, Outage, StoredOutage, key, outages, merge), contradictions
+    tally = _keep_merged(session, Outage, ("node_id", "from_at"), outages, merge)
+    return tally, contradictions
 
 
-def keep_repairs(session: Session, repairs: Iterable[NewRepair]) -> Tally:
+def keep_repairs(session: Session, repairs: Iterable[Columns]) -> Tally:
     """Store these repairs. Of two texts of one repair the first in the alphabet stands."""
 
-    def merge(one: NewRepair, other: NewRepair) -> NewRepair:
-        return min(one, other, key=lambda repair: (not repair.text, repair.text, repair.source))
+    def merge(one: Repair, other: Repair) -> dict[str, Any]:
+        return read_columns(
+            min(one, other, key=lambda repair: (not repair.text, repair.text, repair.source))
+        )
 
-    return _keep_merged(session, Repair, NewRepair, ("node_id", "at", "action"), repairs, merge)
+    return _keep_merged(session, Repair, ("node_id", "at", "action"), repairs, merge)
 
 
-def keep_sightings(session: Session, seen: Iterable[Sighting]) -> Tally:
+def keep_sightings(session: Session, seen: Iterable[Columns]) -> Tally:
     """Store what was seen: of each part and node the first and the last time, and of the slots the
     one that says more.
     """
 
-    def merge(one: Sighting, other: Sighting) -> Sighting:
+    def merge(one: PartSighting, other: PartSighting) -> dict[str, Any]:
         slots = (one.slot, other.slot)
-        return one._replace(
-            slot=max(slots, key=lambda slot: (_BUS in slot, bool(slot), slot == one.slot)),
-            first_at=min(one.first_at, other.first_at),
-            last_at=max(one.last_at, other.last_at),
-        )
+        return read_columns(one) | {
+            "slot": max(slots, key=lambda slot: (_BUS in slot, bool(slot), slot == one.slot)),
+            "first_at": min(one.first_at, other.first_at),
+            "last_at": max(one.last_at, other.last_at),
+        }
 
-    return _keep_merged(session, PartSighting, Sighting, Sighting._fields[:3], seen, merge)
+    return _keep_merged(session, PartSighting, ("kind", "identity", "node_id"), seen, merge)
 
 
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
@@ -200,56 +148,60 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
     return Tally(0, len(changes), len(keys) - len(changes))
 
 
+def read_columns(row: Base) -> dict[str, Any]:
+    """The columns of a row by name, without its id."""
+    return {one.key: getattr(row, one.key) for one in row.__table__.columns if one.key != "id"}
+
+
 def _keep_merged(
     session: Session,
-    model: type[Base],
-    kind: type[R],
+    model: type[M],
     key: tuple[str, ...],
-    rows: Iterable[R],
-    merge: Callable[[R, R], R],
+    rows: Iterable[Columns],
+    merge: Callable[[M, M], dict[str, Any]],
 ) -> Tally:
-    """Insert new rows and complete stored ones; the fields of a row are columns.
+    """Insert new rows and complete stored ones.
 
-    Rows with the same ``key`` are one; ``merge`` joins two reports of it, in either order.
+    Rows with the same ``key`` are one; ``merge`` gives the columns of two reports of it, in either
+    order.
     """
-    places = [kind._fields.index(name) for name in key]
-    wanted: dict[tuple[Any, ...], R] = {}
+    names = [one.key for one in model.__table__.columns if one.key != "id"]
+    wanted: dict[tuple[Any, ...], M] = {}
     num_rows = 0
-    for row in rows:
+    for told in rows:
         num_rows += 1
-        own = tuple(row[place] for place in places)
-        wanted[own] = merge(wanted[own], row) if own in wanted else row
+        row = model(**{name: told[name] for name in names if name in told})
+        own = tuple(getattr(row, name) for name in key)
+        wanted[own] = model(**merge(wanted[own], row)) if own in wanted else row
 
-    def load(keys: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, R]]:
-        """The stored ones with their ids, locked until the session ends.
+    def load(keys: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], M]:
+        """The stored ones, locked until the session ends.
 
         Of several rows of one part, which a database of 0.2 may have, the oldest is kept.
         """
-        columns = [getattr(model, name) for name in kind._fields]
-        among = tuple_(*(columns[place] for place in places))
-        query = select(model.__table__.c.id, *columns).order_by(model.__table__.c.id)
-        found: dict[tuple[Any, ...], tuple[int, R]] = {}
+        among = tuple_(*(getattr(model, name) for name in key))
+        query = select(model).order_by(model.__table__.c.id)
+        found: dict[tuple[Any, ...], M] = {}
         for start in range(0, len(keys), _CHUNK):
-            some = query.where(among.in_(keys[start : start + _CHUNK])).with_for_update()
-            for row_id, *values in session.execute(some):
-                stored = kind._make(values)
-                found.setdefault(tuple(stored[place] for place in places), (row_id, stored))
+            for row in lock_rows(session, query.where(among.in_(keys[start : start + _CHUNK]))):
+                found.setdefault(tuple(getattr(row, name) for name in key), row)
         return found
 
     stored = load(sorted(wanted))
     new = sorted(wanted.keys() - stored.keys())
-    added = insert_new(session, model, [wanted[own]._asdict() for own in new])
+    added = insert_new(session, model, [read_columns(wanted[own]) for own in new])
     if added < len(new):  # another session has inserted some of them meanwhile
         stored |= load(new)
-    changes = []
-    for own, (row_id, before) in stored.items():
-        after = merge(before, wanted[own])
-        if after != before:
-            changes.append({"id": row_id, **after._asdict()})
-    if changes:
-        # By id: a fixed order of row locks avoids a deadlock.
-        session.execute(update(model), sorted(changes, key=lambda row: row["id"]))
-    return Tally(added, len(changes), num_rows - added - len(changes))
+    changed = 0
+    for own, row in stored.items():
+        before, after = read_columns(row), merge(row, wanted[own])
+        changed += before != after
+        # Written when the session is flushed, by id: a fixed order of row locks.
+        for name in after:
+            if after[name] != before[name]:
+                setattr(row, name, after[name])
+    session.flush()
+    return Tally(added, changed, num_rows - added - changed)
 
 
 def pack_keys(keys: Iterable[int]) -> bytes:
@@ -297,3 +249,73 @@ def _load_known_sets(session: Session, hashes: Sequence[str]) -> dict[str, int]:
         rows = session.execute(select(NodeSet.sha256, NodeSet.id).where(some))
         found |= {row.sha256: row.id for row in rows}
     return found
+
+
+# Parts by the identity of their maker: in which nodes each was seen, first and last.
+
+
+def list_reading_origins(
+    session: Session, readings: Sequence[Reading]
+) -> list[tuple[str | None, str | None, datetime, Reading]]:
+    """(the node that sent the file, the token that it came with, when it came, its reading); files
+    that are gone are left out.
+    """
+    wanted = {one.artifact_id: one for one in readings}
+    ids = sorted(wanted)
+    found: list[tuple[str | None, str | None, datetime, Reading]] = []
+    for start in range(0, len(ids), _CHUNK):
+        rows = session.execute(
+            select(Artifact.id, Artifact.node, Upload.key_id, Artifact.created_at)
+            .join(Upload, Artifact.upload_id == Upload.id)
+            .where(Artifact.id.in_(ids[start : start + _CHUNK]))
+        )
+        found += [(node, key, at, wanted[name]) for name, node, key, at in rows]
+    return found
+
+
+def map_short_names(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, str]:
+    """Each name as the scheduler has it: ``n12.example.com`` is ``n12`` where that is a node."""
+    first = {name: name.partition(".")[0] for name in names}
+    known = set(find_node_keys(session, cluster_id, {name for name in first.values() if name}))
+    return {name: short if short in known else name for name, short in first.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PartStayView(WireForm):
+    """A part in a node, from the first to the last time that anything said so."""
+
+    kind: Annotated[str, SentAs(HardwareKind)]
+    identity: str
+    slot: Annotated[str, "Where in the node; empty where nobody says."]
+    node: str
+    cluster: Annotated[str, "Empty where nobody named one."]
+    first_at: datetime
+    last_at: datetime
+    source: Annotated[str, "incident or import."]
+
+
+def list_part_stays(
+    session: Session,
+    *,
+    identities: Sequence[str] | None = None,
+    node: str | None = None,
+    cluster: str | None = None,
+    limit: int = 50,
+) -> list[PartStayView]:
+    """Stays, the newest first: of parts with one of these identities, of a node, of a cluster."""
+    stay = PartSighting
+    times = (stay.first_at, stay.last_at, stay.source)
+    query = (
+        select(stay.kind, stay.identity, stay.slot, Node.name, Cluster.name, *times)
+        .join(Node, stay.node_id == Node.id)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(stay.kind.in_(list(HardwareKind)))
+    )
+    if identities is not None:
+        query = query.where(stay.identity.in_(identities))
+    if node is not None:
+        query = query.where(Node.name == node)
+    if cluster is not None:
+        query = query.where(Cluster.name == cluster)
+    newest = query.order_by(stay.last_at.desc(), stay.id.desc()).limit(limit)
+    return [PartStayView(*row) for row in session.execute(newest)]

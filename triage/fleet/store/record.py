@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVarTuple
 
 from sqlalchemy import (
     ColumnElement,
+    Row,
     Select,
     and_,
     case,
@@ -48,8 +49,7 @@ from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.facts import FactsState
 from triage.domain.states import ArtifactState, IncidentState
 from triage.domain.wire import UNSENT, Count, SentAs, WireForm
-from triage.fleet.domain.exposure import FACTS, Ending
-from triage.fleet.store.exposure import StoredOutage
+from triage.fleet.domain.exposure import Ending
 from triage.store.incidents.past import list_past_stops, list_past_suspects
 from triage.store.incidents.settling import build_accused_condition
 
@@ -148,37 +148,6 @@ def list_runs(
 _Ts = TypeVarTuple("_Ts")
 
 
-class NodeRow(NamedTuple):
-    """A node, and what an inventory says of it."""
-
-    key: int
-    cluster: int
-    name: str
-    generation: str | None
-    rack: str | None
-    leaf_switch: str | None
-    batch: str | None
-    cage: str | None
-    slot: str | None
-    role: str | None
-    last_seen_at: datetime
-
-
-class RunRow(NamedTuple):
-    """A run; ``spans`` are its packed nodes, None where nobody named them."""
-
-    cluster: int
-    job_id: str
-    started_at: datetime
-    ended_at: datetime | None
-    seen_at: datetime
-    ending: str
-    cause: str | None
-    num_nodes: int
-    num_gpus: int
-    spans: bytes | None
-
-
 class StopRow(NamedTuple):
     """A settled incident: ``key`` is the time of its failure where somebody said it."""
 
@@ -209,15 +178,6 @@ class SuspectRow(NamedTuple):
     row: dict[str, Any] | None
 
 
-class RepairNote(NamedTuple):
-    """What somebody did to a node."""
-
-    node: int
-    at: datetime
-    action: str
-    text: str
-
-
 def filter_by_cluster(
     query: Select[*_Ts], cluster_id: InstrumentedAttribute[int], cluster: str | None
 ) -> Select[*_Ts]:
@@ -232,23 +192,21 @@ def map_cluster_keys(session: Session) -> dict[str, int]:
     return {row.name: row.id for row in session.execute(select(Cluster.name, Cluster.id))}
 
 
-def list_node_rows(session: Session, of: Sequence[int]) -> list[NodeRow]:
-    """All nodes of these clusters."""
-    facts = (getattr(Node, name) for name in FACTS)
-    rows = session.execute(
-        select(Node.id, Node.cluster_id, Node.name, *facts, Node.last_seen_at)
-        .where(Node.cluster_id.in_(of))
-        .order_by(Node.name, Node.id)
-    )
-    return [NodeRow(*row) for row in rows]
+def list_node_rows(session: Session, of: Sequence[int]) -> Sequence[Row[Any]]:
+    """The columns of all nodes of these clusters."""
+    nodes = select(*Node.__table__.c).where(Node.cluster_id.in_(of))
+    return session.execute(nodes.order_by(Node.name, Node.id)).all()
 
 
 def list_run_rows(
     session: Session, of: Sequence[int], since: datetime, until: datetime
-) -> list[RunRow]:
-    """Runs that lie within the time at least in part, by job and start."""
-    rows = session.execute(
-        select(Run.cluster_id, Run.job_id, *REPORTED, NodeSet.spans)
+) -> Sequence[Row[Any]]:
+    """Runs that lie within the time at least in part, by job and start; ``spans`` are the packed
+    nodes of each, None where nobody named them.
+    """
+    columns: Sequence[Any] = (Run.cluster_id, Run.job_id, *REPORTED, NodeSet.spans)
+    return session.execute(
+        select(*columns)
         .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
         .where(
             Run.cluster_id.in_(of),
@@ -256,8 +214,7 @@ def list_run_rows(
             func.coalesce(Run.ended_at, Run.seen_at) >= since,
         )
         .order_by(Run.cluster_id, Run.job_id, Run.started_at)
-    )
-    return [RunRow._make(row) for row in rows]
+    ).all()
 
 
 def list_stop_rows(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]:
@@ -307,10 +264,10 @@ def list_suspect_rows(session: Session, of: Sequence[int], since: datetime) -> l
 
 def list_outage_rows(
     session: Session, of: Sequence[int], since: datetime, until: datetime
-) -> list[StoredOutage]:
-    """Outages that lie within the time at least in part."""
-    rows = session.execute(
-        select(*(getattr(Outage, name) for name in StoredOutage._fields))
+) -> Sequence[Row[Any]]:
+    """The columns of outages that lie within the time at least in part."""
+    return session.execute(
+        select(*Outage.__table__.c)
         .join(Node, Outage.node_id == Node.id)
         .where(
             Node.cluster_id.in_(of),
@@ -318,21 +275,19 @@ def list_outage_rows(
             or_(Outage.to_at.is_(None), Outage.to_at > since),
         )
         .order_by(Outage.node_id, Outage.from_at)
-    )
-    return [StoredOutage(*row) for row in rows]
+    ).all()
 
 
-def list_repair_notes(
+def list_repair_rows(
     session: Session, of: Sequence[int], since: datetime, until: datetime
-) -> list[RepairNote]:
-    """Notes of repairs within the time, by time."""
-    rows = session.execute(
-        select(Repair.node_id, Repair.at, Repair.action, Repair.text)
+) -> Sequence[Row[Any]]:
+    """The columns of repairs within the time, by time."""
+    return session.execute(
+        select(*Repair.__table__.c)
         .join(Node, Repair.node_id == Node.id)
         .where(Node.cluster_id.in_(of), Repair.at >= since, Repair.at < until)
         .order_by(Repair.at, Repair.id)
-    )
-    return [RepairNote(*row) for row in rows]
+    ).all()
 
 
 def list_node_xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:

@@ -17,8 +17,7 @@ import numpy as np
 from triage.domain.arrays import F64, Flags
 from triage.domain.counts import count
 from triage.domain.wire import UNSENT, Count, Share, WireForm
-from triage.statistics.away.clusters import cluster_ids
-from triage.statistics.away.methods import METHODS, Law, fit_laws
+from triage.statistics.away.methods import METHODS, Law, cluster_ids, fit_laws
 from triage.statistics.away.steps import Away, cut_outages, cut_period
 from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.next_period import Drift, compute_ratio_bounds, judge_drift
@@ -152,10 +151,11 @@ def forecast_spares(
     trend = judge_drift(began, outages.days)
     whole = _with_whole_lengths(outages, begun, lasting)
     tried: HeldOut = evaluate_held_out(outages, confidence) if walk else {}
-    method = _choose_method(tried)
+    is_drifting = tried and tried["drifting"][1] < _FAR_BETTER * tried["clusters"][1]
+    method = "drifting" if is_drifting else "clusters"
     laws = fit_laws(outages, whole) if walk else fit_laws(outages, whole, (method,))
     law, later = laws[method], None
-    if _has_moved(trend):
+    if trend.way in ("rose", "fell"):
         later = fit_laws(_select_later_half(outages), _select_later_half(whole), (method,))[method]
     if later is not None and trend.way == "rose":
         law = Law.larger(law, later)
@@ -187,12 +187,6 @@ def forecast_spares(
         outages,
         began,
     )
-
-
-def _choose_method(tried: HeldOut) -> str:
-    """The method that the forecast is of."""
-    better = tried and tried["drifting"][1] < _FAR_BETTER * tried["clusters"][1]
-    return "drifting" if better else "clusters"
 
 
 def _select_later_half(outages: Away) -> Away:
@@ -266,10 +260,6 @@ def _list_reasons_against_forecast(
             f" worth {looks:.1f} independent looks at the fleet: a bound only",
         )
     return ()
-
-
-def _has_moved(trend: Drift) -> bool:
-    return trend.way in ("rose", "fell")
 
 
 def _describe_drift(

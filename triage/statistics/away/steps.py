@@ -71,7 +71,7 @@ class Away:
     def averages(self, pieces: int) -> F64:
         """The mean number away in equal pieces of the record, in order; shape (pieces,)."""
         edges = np.linspace(0.0, self.days, pieces + 1)
-        gone = _sum_days_since(self.start, edges) - _sum_days_since(self.end, edges)
+        gone = sum_time_since(self.start, edges) - sum_time_since(self.end, edges)
         return np.asarray(np.diff(gone) / np.diff(edges), np.float64)
 
     def quantile(self, confidence: float) -> int:
@@ -109,9 +109,13 @@ def _estimate_long_run_variance(series: F64) -> float:
     return float(max(covariance[0], 2 * kept.sum() - covariance[0]))
 
 
-def _sum_days_since(at: F64, edges: F64) -> F64:
-    """Days from each event to the edge, summed over those that came before it."""
-    ordered = np.sort(at)
-    before = np.searchsorted(ordered, edges)
-    total = np.concatenate([[0.0], np.cumsum(ordered)])
-    return np.asarray(before * edges - total[before], np.float64)
+def sum_time_since(at: F64, edges: F64, weight: F64 | float = 1.0) -> F64:
+    """Time from each event to the edge, summed with its weight over those that came before it:
+    O((events + edges) log events).
+    """
+    order = np.argsort(at, kind="stable")
+    before = np.searchsorted(at[order], edges)
+    weights = np.broadcast_to(weight, at.shape)[order]
+    heavy = np.concatenate([[0.0], np.cumsum(weights)])
+    moved = np.concatenate([[0.0], np.cumsum(weights * at[order])])
+    return np.asarray(heavy[before] * edges - moved[before], np.float64)

@@ -11,13 +11,13 @@ from models import Node, Outage, Repair
 from tests.fleet.services.fleets import at, imported, row, service_on, stamp, tally, told
 from triage.errors import UsageError
 from triage.fleet.record.faults import faults_of
-from triage.fleet.services.exposure.imports import parse_day_zero, parse_node_names
+from triage.fleet.services.exposure.imports import parse_day_zero
 from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.standings.standing import fleet_standings
 from triage.services.context import Context
 
 HEADER = "node,from,to,cause,detail,action,planned,cluster"
-TICKETS = "number,opened_at,closed_at,short_description,close_notes"
+TICKETS = "number,opened_at,closed_at,cmdb_ci,short_description,close_notes"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -122,21 +122,12 @@ def test_outages_that_overlap_are_one_fault(ctx: Context) -> None:
 
 
 def test_a_repair_without_an_outage_is_kept_once(ctx: Context) -> None:
-    text = f"{TICKETS}\nI1,{stamp(3)},,n1: node down,cable replaced\nI2,{stamp(3)},,n7: x,rebooted"
-    found = imported(ctx, text, nodes=frozenset({"n1"}))
+    text = f"{TICKETS}\nI1,{stamp(3)},,n1,down,cable replaced\nI2,{stamp(3)},,,x,rebooted"
+    found = imported(ctx, text)
     assert (found.format, tally(found)) == ("tickets", (1, 0, 0))
     assert found.notes == ["tickets that name no node left out: 1"]
-    assert tally(imported(ctx, text, nodes=frozenset({"n1"}))) == (0, 0, 1)
-    assert repairs(ctx) == [("n1", at(3), "swap_cable", "I1 n1: node down cable replaced")]
-
-
-def test_a_ticket_may_name_the_nodes_that_its_cluster_has(ctx: Context) -> None:
-    text = f"{TICKETS}\nI1,{stamp(3)},{stamp(5)},node1 and node2 are down,"
-    imported(ctx, "node,rack\nnode1,r1", cluster="a")
-    imported(ctx, "node,rack\nnode2,r1", cluster="b")
-    assert tally(imported(ctx, text, cluster="a")) == (1, 0, 0)
-    assert [each[0] for each in kept(ctx)] == ["node1"]
-    assert tally(imported(ctx, text, cluster="c")) == (0, 0, 0)
+    assert tally(imported(ctx, text)) == (0, 0, 1)
+    assert repairs(ctx) == [("n1", at(3), "swap_cable", "I1 down cable replaced")]
 
 
 def test_ten_years_of_a_trace_without_dates(ctx: Context) -> None:
@@ -157,13 +148,6 @@ def test_ten_years_of_a_trace_without_dates(ctx: Context) -> None:
 def test_a_day_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no day"):
         parse_day_zero(text)
-
-
-@pytest.mark.parametrize("text", ["n[1-", "n[1-99999999]", "n[[1]]"])
-def test_hosts_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="nodes: "):
-        parse_node_names(text)
-    assert parse_node_names(" n[1-2], n4 ") == {"n1", "n2", "n4"}
 
 
 @pytest.mark.parametrize(("times", "wanted"), [(1, False), (6, True)])

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from triage.fleet.services.health.policy import (
+from triage.fleet.services.health.due_list import (
     ASKS,
     EVERY,
     STRESS,

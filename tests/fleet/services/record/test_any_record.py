@@ -67,7 +67,6 @@ def answers(ctx: Context, chance: random.Random) -> Iterator[Any]:
     options = build_fleet_options(
         gpus=chance.choice([None, 1, 10_000_000]), cost_s=chance.choice([None, 0.001, 86_400]),
         restart_s=chance.choice([None, 0.001, 604_800]), compare_days=chance.choice([None, 0.01]),
-        utc_offset_hours=chance.choice([None, -14, 14]),
     )  # fmt: skip
     yield look_at_fleet(ctx, **asked, options=options).to_dict(2000)
     yield look_at_standings(ctx, until=until, cluster=asked["cluster"]).to_dict()

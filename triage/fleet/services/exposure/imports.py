@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from triage.clock import read_utc_now
 from triage.domain.body import Body
 from triage.domain.caller import Caller
-from triage.domain.hosts import expand
 from triage.domain.wire import Keywords, WireForm
 from triage.errors import (
     ArtifactError,
@@ -27,11 +26,9 @@ from triage.errors import (
 from triage.fleet.domain.exposure import ExposureRow, Outage, Run, describe_contradictions
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
-from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Unread
+from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Row, Unread
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.exposure import Tally
-from triage.fleet.store.record import list_node_rows as nodes_of
-from triage.fleet.store.record import map_cluster_keys
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.services.context import Context
 from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
@@ -58,14 +55,6 @@ def parse_day_zero(text: str) -> datetime:
         return datetime.combine(date.fromisoformat(text), time(), UTC)
     except ValueError as error:
         raise UsageError(f"{text[:80]!r} is no day such as 2024-03-30") from error
-
-
-def parse_node_names(hosts: str) -> frozenset[str]:
-    """The names of a host list. Raises :class:`UsageError`."""
-    try:
-        return frozenset(expand(",".join(hosts.split())))
-    except ValueError as error:
-        raise UsageError(f"nodes: {error}") from error
 
 
 _BATCH: Final = 2_000
@@ -101,8 +90,7 @@ class Imported(WireForm):
 
 class ImportKeywords(TypedDict, total=False):
     """How an export is read: ``zone`` is that of times which name none, ``cluster`` that of rows
-    which name none, ``day_zero`` the day from which a table counts that names none, and ``nodes``
-    are those that a ticket may name in its text besides the ones that the cluster has.
+    which name none, and ``day_zero`` the day from which a table counts that names none.
 
     ``most_rows`` is for a process that has other things to do. Rows of another cluster than that
     of the ``caller``'s token are not read.
@@ -111,7 +99,6 @@ class ImportKeywords(TypedDict, total=False):
     zone: tzinfo
     cluster: str
     day_zero: datetime
-    nodes: frozenset[str]
     most_rows: int | None
     caller: Caller | None
 
@@ -166,28 +153,16 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
         last=now + _AHEAD,
         sparing=most_rows is not None,
         day_zero=how.get("day_zero", DAY_ZERO),
-        nodes=lambda: how.get("nodes", frozenset()) | _load_known_nodes(ctx, cluster),
     )
     reading = read_exposure(source, options)
     found = Imported(reading.format)
-    keeper = _ExposureKeeper(ctx, now, caller)
-    passed: Counter[str] = Counter()
+    keeper = _ExposureKeeper(ctx, now, caller, found)
     for number, row in enumerate(reading.rows):
         if number == most_rows:
             keeper.finish()
             raise Forbidden(f"more than {most_rows:,} rows in one request")
-        row = keeper.bounded(row, number)
-        if isinstance(row, Unread):
-            found.num_skipped += 1
-            if len(found.skipped) < _MOST_LISTED:
-                found.skipped.append(row)
-        elif isinstance(row, Passed):
-            passed[row.what] += row.number
-        else:
-            keeper.add(row)
+        keeper.take(row, number)
     keeper.finish()
-    found.rows = keeper.num_rows
-    found.added, found.changed, found.unchanged = keeper.tally
     if keeper.outside is not None and not found.rows:
         raise keeper.outside
     if found.added or found.changed:
@@ -195,33 +170,21 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
         with ctx.database.writing() as session:
             actor = caller.key_id or "local"
             audit.note(session, actor, "import", cluster or "fleet", now, detail)
-    found.notes += [f"{what} left out: {number:,}" for what, number in sorted(passed.items())]
     found.notes += keeper.notes()
-    if found.num_skipped > len(found.skipped):
-        found.notes.append(
-            f"of {found.num_skipped:,} rows that were not read the first {_MOST_LISTED} are listed"
-        )
     return found
 
 
-def _load_known_nodes(ctx: Context, cluster: str) -> frozenset[str]:
-    """The names of all nodes of a cluster."""
-    with ctx.database.reading() as session:
-        keys = map_cluster_keys(session)
-        rows = nodes_of(session, [keys[cluster]]) if cluster in keys else []
-        return frozenset(row.name for row in rows)
-
-
 class _ExposureKeeper:
-    """Gathers rows, and stores them some thousand at a time.
+    """Gathers rows, and stores them some thousand at a time; counts in ``found`` what became of
+    them.
 
     Runs without an end are stored last: they were last seen to run at the latest time of the
     export.
     """
 
-    def __init__(self, ctx: Context, now: datetime, caller: Caller) -> None:
+    def __init__(self, ctx: Context, now: datetime, caller: Caller, found: Imported) -> None:
         self.ctx = ctx
-        self.num_rows = 0
+        self.found = found
         self.tally = Tally()
         self.caller = caller
         self.outside: NotAllowed | None = None
@@ -233,26 +196,31 @@ class _ExposureKeeper:
         self.open: list[ExposureRow] = []
         self.latest: datetime | None = None
         self.num_lasting = 0
+        self.passed: Counter[str] = Counter()
 
-    def bounded(
-        self, row: ExposureRow | Unread | Passed, number: int
-    ) -> ExposureRow | Unread | Passed:
-        """The row; unread where the token is not to tell of it. ``number`` counts from 0."""
-        if isinstance(row, Unread | Passed):
-            return row
-        try:
-            self.caller.check(row.cluster)
-        except NotAllowed as refusal:
-            self.outside = self.outside or refusal
-            return Unread(number + 1, refusal.detail)
-        return row
+    def take(self, row: Row, number: int) -> None:
+        """Keep a row; unread is what the token is not to tell of. ``number`` counts from 0."""
+        if not isinstance(row, Unread | Passed):
+            try:
+                self.caller.check(row.cluster)
+            except NotAllowed as refusal:
+                self.outside = self.outside or refusal
+                row = Unread(number + 1, refusal.detail)
+        if isinstance(row, Passed):
+            self.passed[row.what] += row.number
+        elif isinstance(row, Unread):
+            self.found.num_skipped += 1
+            if len(self.found.skipped) < _MOST_LISTED:
+                self.found.skipped.append(row)
+        else:
+            self.add(row)
 
     def add(self, row: ExposureRow) -> None:
         """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""
         self.clusters.add(row.cluster)
         if len(self.clusters) > _MOST_CLUSTERS:
             raise Forbidden(f"more than {_MOST_CLUSTERS} clusters in one export")
-        self.num_rows += 1
+        self.found.rows += 1
         if isinstance(row, Run):
             last = row.ended_at or row.started_at
             self.latest = last if self.latest is None else max(self.latest, last)
@@ -268,20 +236,26 @@ class _ExposureKeeper:
             self._keep(self.open)
 
     def notes(self) -> list[str]:
-        """What a reader of the result should know of the outages."""
-        notes = []
+        """What a reader of the result should know."""
+        notes = [f"{what} left out: {number:,}" for what, number in sorted(self.passed.items())]
         if self.num_lasting:
             notes.append(
                 f"outages without an end, which last until one is told: {self.num_lasting:,}"
             )
         if self.writer.contradictions:
             notes.append(describe_contradictions(self.writer.contradictions))
+        if self.found.num_skipped > _MOST_LISTED:
+            notes.append(
+                f"of {self.found.num_skipped:,} rows that were not read the first {_MOST_LISTED}"
+                " are listed"
+            )
         return notes
 
     def finish(self) -> None:
         """Keep what is left."""
         self._keep(self.batch)
         self._keep(self.open)
+        self.found.added, self.found.changed, self.found.unchanged = self.tally
 
     def _keep(self, rows: list[ExposureRow]) -> None:
         """Store rows and forget them."""

@@ -4,6 +4,7 @@ Times are stored to the second, names of nodes as keys, which are looked up once
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from datetime import datetime
 from functools import reduce
 from typing import Any, Final
@@ -20,11 +21,6 @@ from triage.fleet.domain.exposure import (
     Run,
 )
 from triage.fleet.store.exposure import (
-    NewRepair,
-    NewRun,
-    R,
-    Sighting,
-    StoredOutage,
     Tally,
     keep_facts,
     keep_node_sets,
@@ -37,6 +33,10 @@ from triage.fleet.store.exposure import (
 from triage.store import jobs
 
 _MOST_SETS: Final = 1024
+
+
+def _cut_to_second(at: datetime) -> datetime:
+    return at.replace(microsecond=0)
 
 
 class ExposureWriter:
@@ -57,12 +57,26 @@ class ExposureWriter:
     def keep(self, session: Session, rows: Sequence[ExposureRow], seen_at: datetime) -> Tally:
         """Store these rows. ``seen_at`` is when runs without an end were last seen to run."""
         self._learn(session, rows)
+        runs = self._keep_runs(session, [row for row in rows if isinstance(row, Run)], seen_at)
+        outages, contradictions = keep_outages(
+            session,
+            [
+                self._build_row(row, from_at=_cut_to_second(row.from_at))
+                for row in rows
+                if isinstance(row, Outage)
+            ],
+        )
+        self.contradictions += contradictions
+        repairs = [
+            self._build_row(row, at=_cut_to_second(row.at))
+            for row in rows
+            if isinstance(row, NodeRepair)
+        ]
+        parts = [self._build_sighting(row) for row in rows if isinstance(row, PartSeen)]
         tallies = (
-            self._keep_runs(session, [row for row in rows if isinstance(row, Run)], seen_at),
-            self._keep_outages(session, [row for row in rows if isinstance(row, Outage)]),
-            self._keep_repairs(session, [row for row in rows if isinstance(row, NodeRepair)]),
+            *(runs, outages, keep_repairs(session, repairs)),
             self._keep_facts(session, [row for row in rows if isinstance(row, NodeFacts)]),
-            self._keep_parts(session, [row for row in rows if isinstance(row, PartSeen)]),
+            keep_sightings(session, parts),
         )
         return reduce(Tally.plus, tallies)
 
@@ -71,10 +85,9 @@ class ExposureWriter:
         sets = keep_node_sets(session, set(filter(None, spans)))
         rows = (
             self._build_row(
-                NewRun,
                 run,
                 cluster_id=self.clusters[run.cluster],
-                started_at=run.started_at.replace(microsecond=0),
+                started_at=_cut_to_second(run.started_at),
                 seen_at=run.ended_at or max(run.started_at, seen_at),
                 num_nodes=max(run.num_nodes, len(run.nodes)),
                 node_set_id=sets.get(packed),
@@ -83,39 +96,25 @@ class ExposureWriter:
         )
         return keep_runs(session, rows)
 
-    def _keep_outages(self, session: Session, outages: Iterable[Outage]) -> Tally:
-        rows = [
-            self._build_row(
-                StoredOutage,
-                outage,
-                node_id=self.nodes[self.clusters[outage.cluster], outage.node],
-                from_at=outage.from_at.replace(microsecond=0),
-                source="import",
-            )
-            for outage in outages
-        ]
-        tally, contradictions = keep_outages(session, rows)
-        self.contradictions += contradictions
-        return tally
+    def _build_row(self, told: ExposureRow, **own: Any) -> dict[str, Any]:  # noqa: ANN401 - columns
+        """The columns of a row to store: what it tells, and its ``own``."""
+        if not isinstance(told, Run):
+            own["node_id"] = self.nodes[self.clusters[told.cluster], told.node]
+        columns = {one.name: getattr(told, one.name) for one in fields(told)}
+        return {"source": "import", "key_id": self.key_id, **columns, **own}
 
-    def _keep_repairs(self, session: Session, repairs: Iterable[NodeRepair]) -> Tally:
-        rows = [
-            self._build_row(
-                NewRepair,
-                repair,
-                node_id=self.nodes[self.clusters[repair.cluster], repair.node],
-                at=repair.at.replace(microsecond=0),
-                source="import",
-            )
-            for repair in repairs
-        ]
-        return keep_repairs(session, rows)
-
-    def _build_row(self, kind: type[R], told: object, **own: Any) -> R:  # noqa: ANN401 - columns
-        """A row to store: its ``own`` columns, and the others as the row of the same name told."""
-        names = [name for name in kind._fields if name not in own and hasattr(told, name)]
-        columns = {name: getattr(told, name) for name in names}
-        return kind(**columns, **own, key_id=self.key_id)
+    def _build_sighting(self, seen: PartSeen) -> dict[str, Any]:
+        """A part in a node; of a time that nobody says it is seen now."""
+        last = seen.last_at or seen.first_at or self.now
+        first = seen.first_at or last
+        return self._build_row(
+            seen,
+            kind=seen.part.kind,
+            identity=seen.part.identity,
+            slot=seen.part.slot,
+            first_at=_cut_to_second(min(first, last)),
+            last_at=_cut_to_second(last),
+        )
 
     def _keep_facts(self, session: Session, facts: Sequence[NodeFacts]) -> Tally:
         found: dict[int, dict[str, str]] = {}
@@ -124,25 +123,6 @@ class ExposureWriter:
             of_node |= {name: text for name in FACTS if (text := getattr(fact, name))}
         tally = keep_facts(session, found)
         return tally._replace(unchanged=len(facts) - tally.changed)
-
-    def _keep_parts(self, session: Session, parts: Iterable[PartSeen]) -> Tally:
-        """Parts in nodes; of a time that nobody says they are seen now."""
-        sightings = []
-        for seen in parts:
-            last = seen.last_at or seen.first_at or self.now
-            first = seen.first_at or last
-            sightings.append(
-                Sighting(
-                    *(seen.part.kind, seen.part.identity),
-                    self.nodes[self.clusters[seen.cluster], seen.node],
-                    seen.part.slot,
-                    min(first, last).replace(microsecond=0),
-                    last.replace(microsecond=0),
-                    "import",
-                    self.key_id,
-                )
-            )
-        return keep_sightings(session, sightings)
 
     def _learn(self, session: Session, rows: Iterable[ExposureRow]) -> None:
         """Look up the keys of all clusters and nodes that the rows name."""

@@ -1,7 +1,8 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from sqlalchemy.orm import Session
@@ -10,22 +11,160 @@ from triage.clock import read_utc_now
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.wire import Keywords, SentAs, Time, format_iso_utc
-from triage.fleet.services.health.policy import (
-    ASKS,
-    LOOK_BACK,
-    STRESS,
-    Ask,
-    CheckTrigger,
-    Due,
-    Ran,
-    list_due_checks,
-)
 from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.record.record import list_probations_at
-from triage.fleet.store import check_triggers
 from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
 from triage.services.context import Context
+
+# Which check of a node is due: by its age, or because evidence asks for it.
+#
+# A family of checks is due by age where it was run on this node before, or is run on other nodes of
+# its cluster: nobody is asked for a tool that is not in use. What evidence asks for is due until a
+# check that answers it has run; a conviction asks for a stress test until that ran or the node came
+# back from an outage.
+
+# What is older asks for nothing: the node has run jobs for a month since.
+LOOK_BACK: Final = timedelta(days=30)
+# How often each family of checks is to be run. Drains are no check that is run.
+EVERY: Final[Mapping[str, timedelta]] = {
+    **dict.fromkeys(("gpu", "host"), timedelta(days=1)),
+    **dict.fromkeys(("dcgm", "ib"), timedelta(days=7)),
+    "nccl": timedelta(days=30),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """After these errors ``check`` is due, until one of ``answered_by`` (prefixes) has run."""
+
+    check: str
+    answered_by: tuple[str, ...]
+    xids: frozenset[int] = frozenset()
+    categories: frozenset[Category] = frozenset()
+
+
+_NO_XID: Final = frozenset[int]()
+_MEMORY_XIDS: Final = frozenset({48, 63, 64, 94, 95})
+_HEAT: Final = ("gpu.temperature", "gpu.throttle")
+ASKS: Final = (
+    Ask(
+        "dcgm.memory", ("dcgm.memory", "dcgm.memtest"), _MEMORY_XIDS, frozenset({Category.GPU_HBM})
+    ),
+    Ask("nccl.busbw", ("nccl.",), frozenset({74}), frozenset({Category.NVLINK})),
+    Ask("ib.counters", ("ib.",), _NO_XID, frozenset({Category.NIC, Category.NETWORK})),
+    Ask("gpu.temperature", _HEAT, _NO_XID, frozenset({Category.GPU_THERMAL})),
+    Ask("gpu.pcie_link", ("gpu.pcie_link",), _NO_XID, frozenset({Category.IO_BOARD})),
+)
+STRESS: Final = Ask(
+    "dcgm.targeted_stress",
+    (
+        *("dcgm.targeted_stress", "dcgm.sm_stress", "dcgm.targeted_power", "dcgm.diagnostic"),
+        *("dcgm.pulse_test", "host.stress", "host.gpu_stress"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """When a check of a node last ran, whatever it found; one that was left out did not run."""
+
+    cluster: str
+    node: str
+    check: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTrigger:
+    """An error of a node at a time, and the check that it asks for; ``words`` name the error."""
+
+    cluster: str
+    node: str
+    ask: Ask
+    at: datetime
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A check, or a family of them, that is to be run on a node, since when, and why."""
+
+    cluster: str
+    node: str
+    check: str
+    since: datetime
+    because: str
+
+
+def list_due_checks(
+    ran: Sequence[Ran],
+    triggers: Iterable[CheckTrigger],
+    nodes: Iterable[tuple[str, str]],
+    in_use: Mapping[tuple[str, str], datetime],
+    now: datetime,
+) -> list[Due]:
+    """What is due on which node, by node and check.
+
+    ``ran`` and ``triggers`` are of the ``nodes`` in question, as (cluster, node);
+    ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
+    """
+    found = {
+        (due.cluster, due.node, due.check): due
+        for due in _iterate_due_by_age(ran, nodes, in_use, now)
+    }
+    newest: dict[tuple[str, str], list[Ran]] = {}
+    for run in ran:
+        newest.setdefault((run.cluster, run.node), []).append(run)
+    for trigger in sorted(triggers, key=lambda trigger: (trigger.at, trigger.words)):
+        cluster, node, ask = trigger.cluster, trigger.node, trigger.ask
+        later = (run.check for run in newest.get((cluster, node), ()) if run.at >= trigger.at)
+        if not any(check.startswith(ask.answered_by) for check in later):
+            because = f"asked for by {trigger.words}"
+            found[cluster, node, ask.check] = Due(cluster, node, ask.check, trigger.at, because)
+    return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
+
+
+def _iterate_due_by_age(
+    ran: Sequence[Ran],
+    nodes: Iterable[tuple[str, str]],
+    in_use: Mapping[tuple[str, str], datetime],
+    now: datetime,
+) -> Iterable[Due]:
+    """Families of checks that are in use in a cluster, and too old or never run on a node."""
+    last: dict[tuple[str, str, str], datetime] = {}
+    for run in ran:
+        key = (run.cluster, run.node, _get_family(run.check))
+        last[key] = max(run.at, last.get(key, run.at))
+    used: dict[tuple[str, str], datetime] = {}
+    for (cluster, check), at in in_use.items():
+        pair = (cluster, _get_family(check))
+        used[pair] = max(at, used.get(pair, at))
+    for cluster, node in sorted({*nodes, *((key[0], key[1]) for key in last)}):
+        for family, every in EVERY.items():
+            used_at = used.get((cluster, family))
+            if used_at is None or now - used_at > LOOK_BACK + every:
+                continue  # nobody runs it any more
+            ran_at = last.get((cluster, node, family))
+            if ran_at is None:
+                because = f"never run here; other nodes have it every {format_days(every)}"
+                yield Due(cluster, node, family, used_at, because)
+            elif now - ran_at > every:
+                because = (
+                    f"last run {format_days(now - ran_at)} ago; due every {format_days(every)}"
+                )
+                yield Due(cluster, node, family, ran_at + every, because)
+
+
+def _get_family(check: str) -> str:
+    return check.partition(".")[0]
+
+
+def format_days(span: timedelta) -> str:
+    """``7 days``, ``1 day``, ``12.5 days``."""
+    number = round(span / timedelta(days=1), 1)
+    return "1 day" if number == 1 else f"{number:g} days"
+
 
 _DUE: Final = "due"
 _STATE_OF: Final = {
@@ -115,7 +254,7 @@ def iterate_check_rows(
             for kept in health.list_newest_checks(
                 session, cluster=cluster, nodes=names, outcomes=outcomes
             ):
-                found.setdefault(kept.node, []).append(_build_row(kept))
+                found.setdefault(kept.node or "", []).append(_build_row(kept))
         if due:
             for row in due.of(names):
                 found.setdefault(row["node"], []).append(row)
@@ -167,7 +306,7 @@ def map_newest_results(
     """Node -> the newest result of each of its checks, as a fleet's record holds them."""
     found: dict[str, list[CheckResult]] = {}
     for kept in health.list_newest_checks(session, cluster=cluster):
-        found.setdefault(kept.node, []).append(kept.to_result())
+        found.setdefault(kept.node or "", []).append(kept)
     return {node: tuple(results) for node, results in found.items()}
 
 
@@ -180,7 +319,7 @@ def _build_row(kept: KeptCheck) -> CheckRow:
     category = None if kept.category is None else str(kept.category)
     return {
         "cluster": kept.cluster,
-        "node": kept.node,
+        "node": kept.node or "",
         "check": kept.check,
         "part": kept.part,
         "state": _STATE_OF[kept.outcome],
@@ -248,18 +387,14 @@ def _list_triggers_since(
     codes = sorted({code for ask in ASKS for code in ask.xids})
     categories = sorted({category for ask in ASKS for category in ask.categories})
     found: list[CheckTrigger] = []
-    for seen in check_triggers.list_xid_sightings(
-        session, codes, since, cluster=cluster, node=node
-    ):
+    for seen in health.list_xid_sightings(session, codes, since, cluster=cluster, node=node):
         asks = (ask for ask in ASKS if seen.what in ask.xids)
         found += _iterate_triggers(seen, asks, f"Xid {seen.what} at {format_iso_utc(seen.at)}")
-    for seen in check_triggers.list_error_sightings(
-        session, categories, since, cluster=cluster, node=node
-    ):
+    for seen in health.list_error_sightings(session, categories, since, cluster=cluster, node=node):
         asks = (ask for ask in ASKS if seen.what in ask.categories)
         found += _iterate_triggers(seen, asks, f"{seen.what} at {format_iso_utc(seen.at)}")
-    repaired = check_triggers.map_last_repairs(session, since, cluster=cluster, node=node)
-    for seen in check_triggers.list_convictions(session, since, cluster=cluster, node=node):
+    repaired = health.map_last_repairs(session, since, cluster=cluster, node=node)
+    for seen in health.list_convictions(session, since, cluster=cluster, node=node):
         back = repaired.get((seen.cluster, seen.node))
         if back is None or back < seen.at:
             words = (
@@ -274,7 +409,7 @@ def _iterate_probation_triggers(
     session: Session, now: datetime, cluster: str | None, node: str | None
 ) -> Iterator[CheckTrigger]:
     """The check of its cause, for each node that came back lately and is likely to fail again."""
-    back = check_triggers.map_last_repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
+    back = health.map_last_repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
     if not back:
         return
     # A name that several clusters have is printed with that of its cluster.
@@ -287,7 +422,7 @@ def _iterate_probation_triggers(
 
 
 def _iterate_triggers(
-    seen: check_triggers.Sighting, asks: Iterable[Ask], words: str
+    seen: health.Sighting, asks: Iterable[Ask], words: str
 ) -> Iterator[CheckTrigger]:
     for ask in asks:
         yield CheckTrigger(seen.cluster, seen.node, ask, seen.at, words)

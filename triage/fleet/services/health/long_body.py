@@ -7,7 +7,7 @@ runs.
 
 import json
 import sys
-from dataclasses import astuple
+from dataclasses import asdict, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final
@@ -59,40 +59,23 @@ def _unpack_output(output: Output) -> Checks:
     lines = output.lines()
     try:
         told = json.loads(next(lines, b""))
-        return Checks(
-            artifact=_ARTIFACT,
-            format=told["format"],
-            results=tuple(_un_pack_result(json.loads(line)) for line in lines),
-            not_understood=tuple(NotUnderstood(*one) for one in told["not_understood"]),
-            num_not_understood=told["num_not_understood"],
-            first_line=told["first_line"],
-            last_line=told["last_line"],
-        )
+        told["not_understood"] = tuple(NotUnderstood(**one) for one in told["not_understood"])
+        return Checks(**told, results=tuple(_unpack_result(json.loads(line)) for line in lines))
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(_DIED) from error
 
 
-def _pack_result(result: CheckResult) -> list[Any]:
-    """A result as JSON holds it; see :func:`_unpack_result`."""
-    at = None if result.at is None else result.at.isoformat()
-    rate = None if result.bandwidth is None else list(astuple(result.bandwidth))
-    found = (result.node, result.check, result.outcome, at, result.part)
-    return [*found, result.detail, result.category, result.line, rate]
-
-
-def _un_pack_result(packed: list[Any]) -> CheckResult:
-    node, check, outcome, at, part, detail, category, line, rate = packed
+def _unpack_result(told: dict[str, Any]) -> CheckResult:
+    """A result as JSON held it."""
+    at, category, bandwidth = told["at"], told["category"], told["bandwidth"]
     return CheckResult(
-        node=node,
-        check=check,
-        outcome=Outcome(outcome),
-        at=None if at is None else datetime.fromisoformat(at),
-        part=part,
-        detail=detail,
-        category=None if category is None else Category(category),
-        artifact=_ARTIFACT,
-        line=line,
-        bandwidth=None if rate is None else Bandwidth(*rate),
+        **told
+        | {
+            "outcome": Outcome(told["outcome"]),
+            "at": None if at is None else datetime.fromisoformat(at),
+            "category": None if category is None else Category(category),
+            "bandwidth": None if bandwidth is None else Bandwidth(**bandwidth),
+        }
     )
 
 
@@ -112,15 +95,10 @@ def main() -> int:
     if format_ is None:
         return 1
     found = format_.checks(body, _ARTIFACT, **asked)
-    about = {
-        "format": found.format,
-        "not_understood": [[one.line, one.why] for one in found.not_understood],
-        "num_not_understood": found.num_not_understood,
-        "first_line": found.first_line,
-        "last_line": found.last_line,
-    }
-    for one in chain([about], map(_pack_result, found.results)):
-        sys.stdout.write(json.dumps(one) + "\n")
+    about = asdict(replace(found, results=()))
+    del about["results"]
+    for one in chain([about], map(asdict, found.results)):
+        sys.stdout.write(json.dumps(one, default=datetime.isoformat) + "\n")
     return 0
 
 

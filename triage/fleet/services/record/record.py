@@ -6,11 +6,13 @@ missing is said in the record's notes, and never made up.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from triage.analysis.facts.part import list_named_parts
@@ -22,6 +24,7 @@ from triage.fleet.domain.cause import (
     classify_outage_cause,
     classify_repair_action,
 )
+from triage.fleet.domain.exposure import FACTS
 from triage.fleet.record.columns import (
     Accusation,
     Accusations,
@@ -29,14 +32,13 @@ from triage.fleet.record.columns import (
     Interruptions,
     NodeSignals,
     Outages,
+    OutageStretch,
     RepairNotes,
     Runs,
     convert_to_epoch_ns,
 )
-from triage.fleet.record.faults import ToldOutage, build_outages
+from triage.fleet.record.faults import NEVER_NS, build_outages
 from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, list_record_probations
-from triage.fleet.services.parts import find_moved_among
-from triage.fleet.services.record.nodes import Nodes, select_record_nodes
 from triage.fleet.services.record.runs import (
     CLOCKS_APART,
     UNDATED_WITHIN,
@@ -47,9 +49,82 @@ from triage.fleet.services.record.runs import (
     is_slow,
 )
 from triage.fleet.store import record as fleet
-from triage.fleet.store.exposure import StoredOutage, unpack_sets
+from triage.fleet.store.exposure import unpack_sets
 from triage.fleet.store.record import StopRow, SuspectRow
 from triage.services.context import Context
+
+# The nodes of a record: one place for each, whatever cluster a row of it names.
+#
+# A node's name says which node only within one cluster. What names no cluster is of the one
+# cluster that has a node of that name, where there is only one; a name that several clusters have
+# is printed as ``name (cluster)``.
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """``names`` are sorted, and ``facts`` are what inventories say of each, as columns by name;
+    ``place`` takes a key to its place among them, -1 where it has none.
+    """
+
+    names: tuple[str, ...]
+    facts: Mapping[str, Any]
+    place: npt.NDArray[np.int32]
+    by_name: Mapping[tuple[int | None, str], int]
+
+    def place_of(self, cluster: int | None, name: str) -> int | None:
+        """The place of a node by name; None for a name that is not known or says too little."""
+        one = (cluster, name) if (cluster, name) in self.by_name else (None, name)
+        return self.by_name.get(one)
+
+
+def select_record_nodes(
+    rows: Sequence[Row[Any]], wanted: Iterable[int], names: Mapping[int, str]
+) -> Nodes:
+    """The nodes with these keys. ``names`` are those of clusters by key."""
+    same: dict[str, dict[int, Row[Any]]] = {}
+    for row in rows:
+        same.setdefault(row.name, {})[row.cluster_id] = row
+    keys = set(wanted)
+    found: list[tuple[str, list[Row[Any]]]] = []
+    for name, of_clusters in same.items():
+        for label, together in _separate_nodes(name, list(of_clusters.values()), names):
+            if any(row.id in keys for row in together):
+                found.append((label, together))
+    found.sort(key=lambda one: one[0])
+    place = np.full(max((row.id for row in rows), default=0) + 1, -1, np.int32)
+    by_name: dict[tuple[int | None, str], int] = {}
+    num_same: dict[str, int] = {}
+    for index, (_, together) in enumerate(found):
+        for row in together:
+            place[row.id] = index
+            by_name[row.cluster_id, row.name] = index
+            by_name[None, row.name] = index
+        num_same[together[0].name] = num_same.get(together[0].name, 0) + 1
+    for name, number in num_same.items():
+        if number > 1:
+            del by_name[None, name]
+    facts = {
+        fact: tuple(
+            next((told for row in together if (told := getattr(row, fact))), None)
+            for _, together in found
+        )
+        for fact in FACTS
+    }
+    return Nodes(tuple(label for label, _ in found), facts, place, by_name)
+
+
+def _separate_nodes(
+    name: str, rows: list[Row[Any]], clusters: Mapping[int, str]
+) -> list[tuple[str, list[Row[Any]]]]:
+    """The nodes of one name, each with its rows."""
+    named = [row for row in rows if clusters.get(row.cluster_id)]
+    if len(named) <= 1:
+        # Named first: what an inventory said of it was said with the cluster.
+        return [(name, [*named, *(row for row in rows if row not in named)])]
+    return [
+        (f"{name} ({clusters[row.cluster_id]})" if row in named else name, [row]) for row in rows
+    ]
+
 
 _CATEGORIES: Final = frozenset(str(one) for one in Category)
 
@@ -133,7 +208,9 @@ def read_fleet_record(
     accused |= {(row.cluster, row.resolved_node) for row in told if row.resolved_node}
     wanted = _collect_distinct(member_keys) | {row.node_id for row in outages}
     wanted |= {
-        row.key for row in known if row.last_seen_at >= since or (row.cluster, row.name) in accused
+        row.id
+        for row in known
+        if row.last_seen_at >= since or (row.cluster_id, row.name) in accused
     }
     nodes = select_record_nodes(known, wanted, names)
     new_place = {old: new for new, old in enumerate(inside)}
@@ -152,7 +229,6 @@ def read_fleet_record(
         gpus_per_node=ran.find_gpus_per_node(),
         cluster=cluster,
         notes=tuple(_iterate_notes(stops, kept, num_cut, num_ran_again)),
-        moved=find_moved_among(session, of, until, nodes),
     )
 
 
@@ -167,11 +243,11 @@ def read_outage_record(
     names = {key: name for name, key in fleet.map_cluster_keys(session).items()}
     of = _select_cluster_keys(names, cluster)
     outages = fleet.list_outage_rows(session, of, since, until)
-    notes = fleet.list_repair_notes(session, of, since, until)
+    notes = fleet.list_repair_rows(session, of, since, until)
     begin = max(since, min((row.from_at for row in outages), default=since))
     known = fleet.list_node_rows(session, of)
-    wanted = {row.node_id for row in outages} | {row.node for row in notes}
-    wanted |= {row.key for row in known if row.last_seen_at >= begin}
+    wanted = {row.node_id for row in outages} | {row.node_id for row in notes}
+    wanted |= {row.id for row in known if row.last_seen_at >= begin}
     nodes = select_record_nodes(known, wanted, names)
     ran = _build_runs((), *unpack_sets([]), nodes, begin, until)
     return FleetRecord(
@@ -185,16 +261,15 @@ def read_outage_record(
         outages=_build_outages(outages, nodes, begin, until, ran)[0],
         cluster=cluster,
         repairs=_build_repairs(notes, nodes),
-        moved=find_moved_among(session, of, until, nodes),
     )
 
 
-def _build_repairs(rows: Sequence[fleet.RepairNote], nodes: Nodes) -> RepairNotes:
+def _build_repairs(rows: Sequence[Row[Any]], nodes: Nodes) -> RepairNotes:
     """Notes as columns; an action of a newer release counts as any repair."""
     known = set(RepairAction)
     return RepairNotes.of_rows(
         rows,
-        node=nodes.place[np.array([row.node for row in rows], np.int32)],
+        node=nodes.place[np.array([row.node_id for row in rows], np.int32)],
         at_ns=np.array([convert_to_epoch_ns(row.at) for row in rows], np.int64),
         action=tuple(
             RepairAction(row.action) if row.action in known else RepairAction.OTHER for row in rows
@@ -246,21 +321,21 @@ def _build_interruptions(
 
 
 def _build_outages(
-    rows: Sequence[StoredOutage], nodes: Nodes, since: datetime, until: datetime, ran: Runs
+    rows: Sequence[Row[Any]], nodes: Nodes, since: datetime, until: datetime, ran: Runs
 ) -> tuple[Outages, int]:
     """The outages as columns, and how many without an end the next run on their node ended."""
     told = (_read_outage(row, int(nodes.place[row.node_id])) for row in rows)
     return build_outages(told, ran, convert_to_epoch_ns(since), convert_to_epoch_ns(until))
 
 
-def _read_outage(row: StoredOutage, node: int) -> ToldOutage:
+def _read_outage(row: Row[Any], node: int) -> OutageStretch:
     """A stored row; one of a release before this has its cause in its reason."""
     cause = classify_outage_cause(row.reason) if row.cause is None else OutageCause(row.cause)
     action = classify_repair_action(row.reason) if row.cause is None else None
-    return ToldOutage(
+    return OutageStretch(
         node=node,
         start_ns=convert_to_epoch_ns(row.from_at),
-        end_ns=None if row.to_at is None else convert_to_epoch_ns(row.to_at),
+        end_ns=NEVER_NS if row.to_at is None else convert_to_epoch_ns(row.to_at),
         reason=row.reason,
         cause=cause,
         action=action if row.action is None else RepairAction(row.action),

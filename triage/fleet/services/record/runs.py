@@ -17,11 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import Row
 
 from triage.domain.category import Category, VerdictKind
 from triage.fleet.domain.exposure import Ending, weigh_ending
-from triage.fleet.store.record import RunRow, StopRow
+from triage.fleet.store.record import StopRow
 
 # A scheduler and a hook that tell of one run do not differ by more.
 _SAME_START: Final = timedelta(minutes=1)
@@ -63,7 +65,9 @@ class Attempt:
     planned: bool = False
 
 
-def build_attempts(rows: Sequence[RunRow], unnamed: int | None = None) -> tuple[list[Attempt], int]:
+def build_attempts(
+    rows: Sequence[Row[Any]], unnamed: int | None = None
+) -> tuple[list[Attempt], int]:
     """The runs, by job and start, and how many were cut where the next one of the job began.
 
     A run of the cluster that nobody named (``unnamed``) is of the one that names this job.
@@ -135,11 +139,12 @@ def _was_cut(earlier: Attempt, later: Attempt) -> bool:
     return too_long
 
 
-def _make_attempt(row: RunRow) -> Attempt:
-    ending = _normalize_ending(row.ending)
+def _make_attempt(row: Row[Any]) -> Attempt:
+    # What a later release wrote and this one does not know is unknown.
+    ending = Ending(row.ending) if row.ending in _ENDINGS else Ending.UNKNOWN
     last = row.seen_at if row.ended_at is None else row.ended_at
     return Attempt(
-        cluster=row.cluster,
+        cluster=row.cluster_id,
         job_id=row.job_id,
         start=row.started_at,
         end=max(row.started_at, last),
@@ -152,11 +157,6 @@ def _make_attempt(row: RunRow) -> Attempt:
         interrupted=ending == Ending.UNEXPECTED,
         planned=ending == Ending.PLANNED,
     )
-
-
-def _normalize_ending(ending: str) -> Ending:
-    """The ending; what a later release wrote and this one does not know is unknown."""
-    return Ending(ending) if ending in _ENDINGS else Ending.UNKNOWN
 
 
 def _find_category_cause(category: str | None) -> Category | None:

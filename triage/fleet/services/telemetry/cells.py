@@ -273,7 +273,8 @@ def _compute_series_growth(names: Sequence[SeriesName], cells: Cells, before: La
     """By how much each series grew over the day: within its hours and between them."""
     found = np.bincount(cells["series"], cells["growth"], len(names)).astype(float)
     earlier = np.full(len(cells), np.nan)
-    earlier[1:] = np.where(_find_same(cells), cells["last"][:-1], np.nan)
+    same = cells["series"][1:] == cells["series"][:-1]
+    earlier[1:] = np.where(same, cells["last"][:-1], np.nan)
     for index, name in enumerate(names) if before else ():
         at = int(np.searchsorted(cells["series"], index))
         if is_counter(name[0]) and at < len(cells) and cells["series"][at] == index:
@@ -282,11 +283,6 @@ def _compute_series_growth(names: Sequence[SeriesName], cells: Cells, before: La
     step = cells["first"][known] - earlier[known]
     step = np.where(step < 0, cells["first"][known], step)
     return np.asarray(found + np.bincount(cells["series"][known], step, len(names)), np.float64)
-
-
-def _find_same(cells: Cells) -> Flags:
-    """Which cells but the first go on with the series of the one before."""
-    return np.asarray(cells["series"][1:] == cells["series"][:-1], np.bool_)
 
 
 def find_last_values(names: Sequence[SeriesName], cells: Cells) -> dict[SeriesName, float]:

@@ -85,7 +85,9 @@ class Summary:
 
     def add(self, batch: Samples) -> None:
         """Take one batch in."""
-        self._learn(batch)
+        if batch.series is not self._reader:  # each file numbers its own from 0
+            self._reader, self._mapped = batch.series, []
+        self._mapped += [self._number(key) for key in batch.series[len(self._mapped) :]]
         series = np.array(self._mapped, np.int64)[batch.series_index]
         at_us, value = batch.at_ns // 1000, batch.value
         named = series >= 0
@@ -154,12 +156,6 @@ class Summary:
             part["series"] = local
             found.append(((nodes[int(node[begin])], int(day[begin])), names, part))
         return found
-
-    def _learn(self, batch: Samples) -> None:
-        """Number the series that were not met before; each file numbers its own from 0."""
-        if batch.series is not self._reader:
-            self._reader, self._mapped = batch.series, []
-        self._mapped += [self._number(key) for key in batch.series[len(self._mapped) :]]
 
     def _number(self, key: SeriesKey) -> int:
         """The number of a series, -1 for one that is nobody's."""
