@@ -70,8 +70,7 @@ class Standing(WireForm):
     ``rate``, ``rate_low`` and ``rate_high`` are shrunk towards the fleet (95 %).
     ``part`` is the part of it that is named again, None where none is; ``leaf_switch`` and
     ``rack`` are where an inventory puts the node. ``probation`` stands beside the grade: the node
-    came back from a repair lately; None where it did not. ``hardware`` is what its parts did in
-    other nodes.
+    came back from a repair lately; None where it did not.
 
     ``forecast`` is how many faults it is expected to have in the next 56 days, with its 95 %
     interval, and ``times`` that over the forecast of its peers; None where the record is too
@@ -95,7 +94,6 @@ class Standing(WireForm):
     leaf_switch: str | None = None
     rack: str | None = None
     probation: Probation | None = None
-    hardware: tuple[str, ...] = ()
     forecast: Annotated[float | None, _SIX_DIGITS, Key("forecast_faults_56_days")] = None
     forecast_low: Annotated[float | None, _SIX_DIGITS] = None
     forecast_high: Annotated[float | None, _SIX_DIGITS] = None

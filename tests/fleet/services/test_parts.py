@@ -1,4 +1,4 @@
-"""What a part did in another node: in standings, priors, a node's history, and by its identity."""
+"""Where a part was: in a node's history, and by its identity."""
 
 from collections.abc import Iterator
 
@@ -15,10 +15,7 @@ from tests.fleet.services.fleets import (
     service_on,
     told,
 )
-from triage.domain.standing import FleetStandings, Grade, PartKind
 from triage.errors import Unprocessable
-from triage.fleet.services.answers import look_at_standings
-from triage.fleet.services.hooks import select_priors
 from triage.fleet.services.parts import answer_hardware
 from triage.services.context import Context
 from triage.store import nodes
@@ -49,78 +46,11 @@ def failure(ctx: Context, job: str, node: str, hour: float, gpu: str = SLOT) -> 
         found.row = {**found.row, "gpus": [gpu]}
 
 
-def standings(ctx: Context) -> FleetStandings:
-    return look_at_standings(ctx, until=at(700), cluster="a")
-
-
 def moved(ctx: Context) -> None:
     """The GPU fails twice in n12, sits in m7 from hour 120 on, and fails once there."""
     for job, node, hour in (("1", "n12", 48), ("2", "n12", 96), ("3", "m7", 200)):
         failure(ctx, job, node, hour)
     hardware(ctx, ("n12", 30), ("n12", 72), ("m7", 120))
-
-
-def test_a_part_that_failed_elsewhere_is_said_of_the_node_that_has_it(ctx: Context) -> None:
-    moved(ctx)
-    found = standings(ctx)
-    [m7] = [one for one in found.nodes if one.node == "m7"]
-    text = (
-        f"its {GPU} in slot {SLOT} sat in n12 until 2026-11-04, and was named there in"
-        " 2 interruptions"
-    )
-    assert m7.hardware == (text,)
-    assert m7.reasons[-1] == text
-    assert [one.hardware for one in found.nodes if one.node == "n12"] == [()]
-
-
-def test_it_is_among_the_parts_that_are_named_again(ctx: Context) -> None:
-    moved(ctx)
-    [part] = [one for one in standings(ctx).parts if len(one.nodes) > 1]
-    assert (part.kind, part.node, part.nodes, part.interruptions) == (
-        PartKind.PART, "m7", ("n12", "m7"), 3,
-    )  # fmt: skip
-    assert "in n12 until 2026-11-04 (2), in m7 since 2026-11-06 (1)" in part.text
-
-
-def test_it_is_a_prior_and_changes_no_grade(ctx: Context) -> None:
-    moved(ctx)
-    before = {one.node: one.grade for one in standings(ctx).nodes}
-    prior = select_priors(standings(ctx), {"m7"})["m7"]
-    assert prior.grade is Grade.WATCH
-    assert before["m7"] not in (Grade.LEMON, Grade.WATCH)
-    assert prior.text.startswith(f"before this incident its {GPU}")
-    assert prior.text.endswith("(a prior, no evidence)")
-
-
-@pytest.mark.parametrize(
-    ("gpu", "hour"),
-    [
-        ("0000:1b:00", 48),  # another slot
-        (SLOT, 160),  # behind the move
-        (SLOT, 25),  # long before it was seen there
-    ],
-)
-def test_what_another_part_did_is_not_said_of_it(ctx: Context, gpu: str, hour: float) -> None:
-    failure(ctx, "1", "n12", hour, gpu)
-    told(ctx, row("2", 130, 150, "completed", nodes="m7", gpus=8))
-    hardware(ctx, ("n12", 72), ("m7", 120))
-    found = standings(ctx)
-    assert not any(one.hardware for one in found.nodes)
-    assert all(len(part.nodes) == 1 for part in found.parts)
-
-
-def test_a_part_that_went_back_is_said_of_nobody_else(ctx: Context) -> None:
-    failure(ctx, "1", "n12", 48)
-    failure(ctx, "2", "n12", 300)
-    hardware(ctx, ("n12", 30), ("m7", 120), ("n12", 240))
-    assert not any(one.hardware for one in standings(ctx).nodes)
-
-
-def test_a_part_that_two_nodes_claim_convicts_neither(ctx: Context) -> None:
-    failure(ctx, "1", "n12", 48)
-    for hour in (24, 72, 120):
-        hardware(ctx, ("n12", hour), ("m7", hour))
-    assert not any(one.hardware for one in standings(ctx).nodes)
 
 
 def test_the_history_of_a_node_has_its_parts_and_where_each_was(ctx: Context) -> None:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from triage.domain.category import Category
 from triage.domain.health import CheckResult
 from triage.fleet.domain.cause import OutageCause, RepairAction
-from triage.fleet.record.moved_parts import MovedPart
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
@@ -214,8 +213,7 @@ class FleetRecord:
     does, None for that of most), which are empty where no inventory says any.
     ``gpus_per_node`` is what most runs had, None where no run says it. ``repairs`` are notes that
     came apart from the outage that they are about, None where there are none. ``notes`` say
-    what is missing (incidents without a run, runs without nodes). ``moved`` are parts that were
-    in several nodes.
+    what is missing (incidents without a run, runs without nodes).
     """
 
     since_ns: int
@@ -237,4 +235,3 @@ class FleetRecord:
     slot: tuple[str | None, ...] = ()
     role: tuple[str | None, ...] = ()
     repairs: RepairNotes | None = None
-    moved: tuple[MovedPart, ...] = ()

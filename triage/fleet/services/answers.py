@@ -25,7 +25,6 @@ from triage.fleet.services.telemetry.rollups import (
     read_fleet_telemetry,
     sum_node_telemetry,
 )
-from triage.fleet.standings.parts import with_hardware
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored
 from triage.services.context import Context
@@ -173,7 +172,7 @@ def look_at_fleet(
         period=period,
         cluster=cluster,
         report=fleet_report(record, options=options),
-        standings=with_probation(with_hardware(fleet_standings(lately), lately), probations),
+        standings=with_probation(fleet_standings(lately), probations),
         checks=tuple(checks),
         telemetry=telemetry,
         clusters=tuple(names),
@@ -189,7 +188,7 @@ def look_at_standings(
         telemetry = sum_node_telemetry(session, period.until, cluster=cluster)
         lately = _read_standings_record(session, period, cluster, telemetry)
         probations = list_probations_at(session, period.until, cluster)
-    return with_probation(with_hardware(fleet_standings(lately), lately), probations)
+    return with_probation(fleet_standings(lately), probations)
 
 
 def _read_standings_record(

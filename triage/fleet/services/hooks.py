@@ -15,7 +15,6 @@ from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.parts import keep_seen_parts
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.weekly import enqueue_digest
-from triage.fleet.standings.parts import with_sentences
 from triage.fleet.standings.words import make_prior
 from triage.fleet.store.brought import count_brought, withdraw
 from triage.services.context import Context, FleetHooks
@@ -33,7 +32,7 @@ def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     for one in found.nodes:  # the worst come first
         if nodes and one.node not in nodes:
             continue
-        prior = with_sentences(make_prior(one, found.window_days), one.hardware)
+        prior = make_prior(one, found.window_days)
         if prior is None or len(priors) == MAX_PRIORS:
             continue
         priors[one.node] = prior

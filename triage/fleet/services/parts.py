@@ -20,13 +20,9 @@ from triage.domain.hardware import (
 )
 from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
-from triage.fleet.record.columns import convert_to_epoch_ns
-from triage.fleet.record.moved_parts import PARTS, MovedPart, PlacedStay, find_moved_parts
-from triage.fleet.services.record.nodes import Nodes
 from triage.fleet.store.exposure import Sighting, keep_sightings
 from triage.fleet.store.parts import (
     PartStayView,
-    list_moved_parts,
     list_part_stays,
     list_reading_origins,
     map_short_names,
@@ -170,16 +166,3 @@ def _make_refusal(name: str, why: str) -> Unprocessable:
         hint="give identity=GPU-..., a serial number or a GUID; or node=NAME",
         places=(Place(f"query/{name}", why),),
     )
-
-
-def find_moved_among(
-    session: Session, clusters: Sequence[int], until: datetime, nodes: Nodes
-) -> tuple[MovedPart, ...]:
-    """The parts of a record's nodes that were seen in several of them before ``until``."""
-    stays = []
-    for row in list_moved_parts(session, clusters, until):
-        place = int(nodes.place[row.node_id]) if row.node_id < len(nodes.place) else -1
-        if place >= 0 and row.kind in PARTS:
-            times = convert_to_epoch_ns(row.first_at), convert_to_epoch_ns(row.last_at)
-            stays.append(PlacedStay(place, HardwareKind(row.kind), row.identity, row.slot, *times))
-    return find_moved_parts(stays)

@@ -1,23 +1,20 @@
 """Parts by the identity of their maker: in which nodes each was seen, first and last."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, select, true
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Cluster, Node, PartSighting, Upload
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import SentAs, WireForm
-from triage.fleet.store.exposure import Sighting
 from triage.store.jobs import find_node_keys
 from triage.store.uploads.evidence import Reading
 
 _CHUNK: Final = 500
-# What is in more nodes is a number that firmware made up.
-_MOST_NODES: Final = 32
 
 
 class Origin(NamedTuple):
@@ -50,36 +47,6 @@ def map_short_names(session: Session, cluster_id: int, names: Iterable[str]) -> 
     first = {name: name.partition(".")[0] for name in names}
     known = set(find_node_keys(session, cluster_id, {name for name in first.values() if name}))
     return {name: short if short in known else name for name, short in first.items()}
-
-
-def list_moved_parts(session: Session, of: Sequence[int], until: datetime) -> list[Sighting]:
-    """All parts that were there before ``until`` in the nodes of these clusters that hold or held
-    what several of them held.
-
-    Parts that many nodes claim make no node one of them: their number is one that firmware made up.
-    """
-    inside = and_(true(), *_filter_by_clusters(session, of))
-    first, last = func.min(PartSighting.node_id), func.max(PartSighting.node_id)
-    moved = (
-        select(PartSighting.kind, PartSighting.identity)
-        .where(inside)
-        .group_by(PartSighting.kind, PartSighting.identity)
-        .having(first < last, func.count() <= _MOST_NODES)
-        .subquery()
-    )
-    same = and_(PartSighting.kind == moved.c.kind, PartSighting.identity == moved.c.identity)
-    nodes = sorted(session.scalars(select(PartSighting.node_id).join(moved, same).distinct()))
-    rows = select(*(getattr(PartSighting, name) for name in Sighting._fields))
-    return [
-        Sighting._make(row)
-        for start in range(0, len(nodes), _CHUNK)
-        for row in session.execute(
-            rows.where(
-                PartSighting.first_at < until,
-                PartSighting.node_id.in_(nodes[start : start + _CHUNK]),
-            )
-        )
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +95,3 @@ def list_part_stays(
         query = query.where(Cluster.name == cluster)
     newest = query.order_by(PartSighting.last_at.desc(), PartSighting.id.desc()).limit(limit)
     return [PartStayView(*row) for row in session.execute(newest)]
-
-
-def _filter_by_clusters(session: Session, of: Sequence[int]) -> Iterator[ColumnElement[bool]]:
-    """Nothing where it is all of them: a join over a whole fleet takes longer than the rest."""
-    if session.scalar(select(Cluster.id).where(Cluster.id.not_in(of)).limit(1)) is not None:
-        yield PartSighting.node_id.in_(select(Node.id).where(Node.cluster_id.in_(of)))

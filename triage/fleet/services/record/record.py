@@ -35,7 +35,6 @@ from triage.fleet.record.columns import (
 )
 from triage.fleet.record.faults import ToldOutage, build_outages
 from triage.fleet.repairs.answer import FleetRepairs, fleet_repairs, list_record_probations
-from triage.fleet.services.parts import find_moved_among
 from triage.fleet.services.record.nodes import Nodes, select_record_nodes
 from triage.fleet.services.record.runs import (
     CLOCKS_APART,
@@ -152,7 +151,6 @@ def read_fleet_record(
         gpus_per_node=ran.find_gpus_per_node(),
         cluster=cluster,
         notes=tuple(_iterate_notes(stops, kept, num_cut, num_ran_again)),
-        moved=find_moved_among(session, of, until, nodes),
     )
 
 
@@ -185,7 +183,6 @@ def read_outage_record(
         outages=_build_outages(outages, nodes, begin, until, ran)[0],
         cluster=cluster,
         repairs=_build_repairs(notes, nodes),
-        moved=find_moved_among(session, of, until, nodes),
     )
 
 
