@@ -1,18 +1,15 @@
-"""A fleet in a notebook: its answers in sentences, its tables, its pictures."""
+"""A fleet in a notebook: its answers in sentences, its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from triage.errors import UsageError
-from triage.fleet.render import pictures
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, format_period, is_empty, list_headlines
 from triage.fleet.render.tables import find_field
-from triage.fleet.render.texts import FLEET_CSS
 from triage.fleet.render.words import Wire
 from triage.render.data.tables import TIME, build_table
 from triage.render.page.notebook import render_plain_table
-from triage.render.pictures.alone import Picture, make_picture
 from triage.render.pictures.markup import make_element
 
 if TYPE_CHECKING:
@@ -63,39 +60,6 @@ class Frame:
         rows = find_field(answer, self._rows) or ()
         found = ({name: find_field(row, key) for name, key in self._keys.items()} for row in rows)
         return build_table(found, self.columns)
-
-
-class FleetPictures:
-    """The four pictures of one fleet, as its page draws them."""
-
-    def __init__(
-        self, read: Callable[[], dict[str, Any]], read_nodes: Callable[[], Sequence[Wire]]
-    ) -> None:
-        self._read = read
-        self._read_nodes = read_nodes
-
-    def causes(self) -> Picture:
-        """Shares of the causes beside those of the Llama 3 run."""
-        return _make("causes", pictures.draw_causes(self._read()))
-
-    def mtti(self) -> Picture:
-        """The mean time between interruptions over the period, each with its interval."""
-        return _make("time between interruptions", pictures.draw_over_time(self._read()))
-
-    def projection(self) -> Picture:
-        """The mean time between interruptions by GPUs of the job, both in powers of ten."""
-        return _make("projection", pictures.draw_projection(self._read()))
-
-    def nodes(self) -> Picture:
-        """All nodes by their standing, each under its leaf switch."""
-        standings = {**self._read()["standings"], "nodes": self._read_nodes()}
-        return _make(
-            "nodes under leaf switches", pictures.draw_leaves(pictures.group_by_leaf(standings))
-        )
-
-
-def _make(of: str, drawn: str) -> Picture:
-    return make_picture(of, drawn, FLEET_CSS)
 
 
 _HEAD: Final = ("node", "standing", "strikes", "why")
@@ -325,11 +289,6 @@ class FleetView:
     def notes(self) -> list[str]:
         """What the record lacks."""
         return list(self._facts["notes"])
-
-    @property
-    def plot(self) -> FleetPictures:
-        """The pictures: ``.plot.causes()``, ``.mtti()``, ``.projection()``, ``.nodes()``."""
-        return FleetPictures(lambda: self._facts, self._read_nodes)
 
     def _repr_html_(self) -> str:
         answers = [make_element("li", None, text) for text in self.answers]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from triage.fleet.render import pictures, tables
+from triage.fleet.render import tables
 from triage.fleet.render.repairs import list_repair_tables
 from triage.fleet.render.sentences import (
     EMPTY,
@@ -89,13 +89,13 @@ def render_plan(report: Wire, spares: Wire) -> Html:
     return _draw("plan", report, spares)
 
 
-def render_node_table(rows: Sequence[Wire], fleet_rate: float | None, named: Named) -> Html:
+def render_node_table(rows: Sequence[Wire], named: Named) -> Html:
     """The standings of nodes, each with its reasons."""
-    return _draw("node_table", rows, fleet_rate, named)
+    return _draw("node_table", rows, named)
 
 
 def render_node_lists(standings: Wire) -> dict[str, Any]:
-    """What stands around that table: the legend, parts, places and the map of leaf switches."""
+    """What stands around that table: the legend, parts, places and the leaf switches."""
     return {
         "keys": _draw("legend", standings["counts"]),
         "parts": _draw("parts", standings),
@@ -127,8 +127,6 @@ def _load_environment() -> Environment:
     made.globals |= {
         "EMPTY": EMPTY,
         "TO_BEGIN": TO_BEGIN,
-        "draw": pictures.draw_chart,
-        "pictures": pictures,
         "repair_tables": list_repair_tables,
         "rows": tables.tabulate,
         "say": write_sentences,

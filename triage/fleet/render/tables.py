@@ -1,4 +1,4 @@
-"""Tables of a fleet as data: what stands beside every picture, and is read aloud in its place.
+"""Tables of a fleet as data.
 
 ``tables.toml`` says what their columns are.
 """
@@ -11,11 +11,22 @@ from string import Formatter
 from typing import Any, Final, NamedTuple
 
 from triage.domain.counts import count
+from triage.domain.hosts import make_natural_key
 from triage.domain.patterns import compile_re
-from triage.fleet.render.words import FORMATS, Wire, format_hours, format_per_cent, mark
+from triage.fleet.render.words import (
+    FORMATS,
+    Estimate,
+    Wire,
+    format_hours,
+    format_per_cent,
+    mark,
+)
 from triage.render.pictures.markup import make_element
+from triage.render.words.clean import format_one_line
+from triage.render.words.ranges import condense_names
 
 _MAX_ROWS: Final = 20
+_MAX_LEAVES, _MAX_NAMES = 40, 120
 # Warmer than the median rack by less is the place of a sensor.
 _WARM_C: Final = 1.0
 _HEAT: Final = (
@@ -189,3 +200,106 @@ def tabulate_stop_hours(report: Wire) -> Table | None:
         for hour, number in enumerate(counts)
     )
     return tabulate("stop_hours", rows)
+
+
+def describe_reference_job(report: Wire) -> str:
+    """``a job of 16,384 GPUs``; ``a job`` where no size is known."""
+    reference = report["exposure"]["reference_gpus"]
+    return f"a job of {reference:,} GPUs" if reference else "a job"
+
+
+def get_job_mtti(report: Wire, window: Wire) -> Estimate:
+    """The MTTI in hours, of a job of the reference size where one is known.
+
+    A record of jobs of many sizes has no other figure that can be compared over time.
+    """
+    reference = report["exposure"]["reference_gpus"]
+    mine: Estimate = window["mtti"]
+    if not reference or not window["gpu_hours"]:
+        return mine
+    between = window["gpu_hours_between"]
+    keys = ("value", "low", "high")
+    scaled = {key: None if between[key] is None else between[key] / reference for key in keys}
+    return {**mine, **scaled}
+
+
+def tabulate_windows(report: Wire, name: str, windows: Iterable[Wire]) -> Table | None:
+    """Windows as rows of the table of this name."""
+    rows = [
+        {
+            **row,
+            "job_mtti": get_job_mtti(report, row),
+            "exposed": f"{row['gpu_hours']:,.0f}"
+            if row["gpu_hours"]
+            else f"{row['job_hours']:,.0f} job-h",
+        }
+        for row in windows
+    ]
+    return tabulate(name, rows, job=describe_reference_job(report))
+
+
+def list_shared_warnings(report: Wire) -> list[str]:
+    """The warnings that hold for every size."""
+    every = [row["warnings"] for row in report["projection"]]
+    return [text for text in every[0] if all(text in of_size for of_size in every)] if every else []
+
+
+def tabulate_projection(report: Wire) -> Table | None:
+    """Sizes as rows, with what speaks against each figure."""
+    shared = set(list_shared_warnings(report))
+    rows = report["projection"]
+    own = ("; ".join(text for text in row["warnings"] if text not in shared) for row in rows)
+    return tabulate(
+        "projection", ({**row, "beware": text} for row, text in zip(rows, own, strict=True))
+    )
+
+
+def tabulate_gaps(report: Wire) -> Table | None:
+    """Times by the share of gaps that last longer."""
+    curve = report["gaps"]["curve"]
+    rows = []
+    for wanted in (0.9, 0.75, 0.5, 0.25, 0.1, 0.05):
+        points = zip(curve["times"], curve["alive"], strict=True)
+        time = next((time for time, share in points if share <= wanted), None)
+        if time is not None:
+            rows.append({"share": f"{100 * wanted:g} %", "hours": time})
+    return tabulate("gaps", rows)
+
+
+def tabulate_leaves(standings: Wire) -> Table | None:
+    """The leaf switches that are accused, or have nodes that stand out; accused ones first.
+
+    What is accused node after node may be the switch above them.
+    """
+    accused = {part["name"] for part in standings["parts"] if part["kind"] == "leaf_switch"}
+    rows = []
+    for leaf in standings["leaves"]:
+        name, counts = leaf["leaf_switch"], leaf["counts"]
+        lemons, watched = (counts.get(grade, 0) for grade in ("lemon", "watch"))
+        if lemons or watched or name in accused:
+            rows.append(
+                {
+                    "label": name or "no leaf known",
+                    "num_nodes": sum(counts.values()),
+                    "lemons": lemons,
+                    "watched": watched,
+                    "switch": "itself accused" if name in accused else "",
+                    "names": _list_outlying_names(standings, name),
+                    "order": (name not in accused, -lemons, -watched, name is None),
+                }
+            )
+    rows.sort(key=lambda row: (*row["order"], make_natural_key(row["label"])))
+    return tabulate("leaves", rows, most=_MAX_LEAVES)
+
+
+def _list_outlying_names(standings: Wire, leaf: str | None) -> str:
+    """``lemon n3, n7; watch n9``, as far as the nodes of a leaf are listed."""
+    named: dict[str, list[str]] = {"lemon": [], "watch": []}
+    for row in standings["nodes"]:
+        if row["leaf_switch"] == leaf and row["grade"] in named:
+            named[row["grade"]].append(format_one_line(row["node"]))
+    return "; ".join(
+        f"{grade} {condense_names(names, max_chars=_MAX_NAMES)}"
+        for grade, names in named.items()
+        if names
+    )

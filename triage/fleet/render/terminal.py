@@ -1,7 +1,7 @@
 """A fleet on a terminal: the report, tables, standings, repairs and plans as lines.
 
 Takes wire forms. No line is wider than the screen. Plain ASCII of our own; what comes from the
-record is cleaned and cut. Pictures are for pages; here a row is a window, a size, a cause.
+record is cleaned and cut.
 """
 
 from collections import Counter
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.pictures import list_shared_warnings, tabulate_windows
 from triage.fleet.render.repairs import list_repair_tables
 from triage.fleet.render.sentences import (
     EMPTY,
@@ -19,9 +18,15 @@ from triage.fleet.render.sentences import (
     is_empty,
     list_headlines,
 )
-from triage.fleet.render.tables import Table, tabulate, tabulate_spares
-from triage.fleet.render.texts import (
+from triage.fleet.render.tables import (
+    Table,
     describe_reference_job,
+    list_shared_warnings,
+    tabulate,
+    tabulate_spares,
+    tabulate_windows,
+)
+from triage.fleet.render.texts import (
     is_without_runs,
     select_cause_rows,
     write_sentences,

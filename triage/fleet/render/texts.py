@@ -1,8 +1,7 @@
-"""The templates of a fleet: sentences as text, charts and sections of pages as markup."""
+"""The templates of a fleet: sentences as text, sections of pages as markup."""
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -10,10 +9,9 @@ from typing import Final
 from jinja2 import Environment
 
 from triage.domain.counts import count
-from triage.fleet.render.tables import find_word, load_tables
-from triage.fleet.render.words import FORMATS, Wire, format_share, mark, with_interval
+from triage.fleet.render.tables import describe_reference_job, find_word, load_tables
+from triage.fleet.render.words import FORMATS, Wire, format_share, with_interval
 from triage.render.page.templates import make_environment
-from triage.render.pictures.markup import Html
 from triage.render.words.clean import cut, format_one_line
 
 _FOLDER: Final = Path(__file__).parent / "templates"
@@ -44,12 +42,6 @@ def write_paragraphs(macro: str, *values: object) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def draw_markup(template: str, macro: str, *values: object) -> Html:
-    """What a macro of a template of markup makes; blank where it makes nothing."""
-    module = load_environment().get_template(template).module
-    return Html(getattr(module, macro)(*values).strip())
-
-
 @cache
 def load_environment(*, markup: bool = True) -> Environment:
     """The templates with the words of a fleet as filters; values are escaped in ``markup``."""
@@ -71,7 +63,6 @@ def load_environment(*, markup: bool = True) -> Environment:
         "on_probation": _list_probations,
         "percent": lambda share: f"{share:.0%}",
         "plainly": lambda number: f"{float(f'{number:.3g}'):g}",
-        "points": _join_points,
         "round_number": lambda value: f"{value:,.0f}",
         "signed": lambda value: f"{value:+g}",
         "spare_nodes": _format_spares,
@@ -83,25 +74,13 @@ def load_environment(*, markup: bool = True) -> Environment:
         "with_spares": lambda rows, least: [row for row in rows if row["spares"] >= least][:1],
         "without_runs": is_without_runs,
     }
-    made.globals |= {
-        "GRADES": GRADES,
-        "g": "{:g}".format,
-        "gpus": _format_gpus,
-        "mark": mark,
-        "share_tick": lambda share: f"{100 * share:g} %",
-    }
+    made.globals["GRADES"] = GRADES
     return made
 
 
 def is_without_runs(report: Wire) -> bool:
     """Whether no job is known, running or interrupted."""
     return not report["exposure"]["runs"] and not report["stops"]["unexpected"]
-
-
-def describe_reference_job(report: Wire) -> str:
-    """``a job of 16,384 GPUs``; ``a job`` where no size is known."""
-    reference = report["exposure"]["reference_gpus"]
-    return f"a job of {reference:,} GPUs" if reference else "a job"
 
 
 def select_cause_rows(report: Wire) -> list[Wire]:
@@ -160,13 +139,3 @@ def _format_many(number: float) -> str:
         if number >= least:
             return f"{number / least:,.1f}{unit}"
     return f"{number:,.0f}"
-
-
-def _format_gpus(value: float) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:g} M"
-    return f"{value:,.0f}" if math.isfinite(value) else ""
-
-
-def _join_points(points: Iterable[tuple[float, float]]) -> Html:
-    return Html("L".join(f"{x:g} {y:g}" for x, y in points))

@@ -182,9 +182,7 @@ def fleet_standings(
         standings=standings,
         said=write_sentences("tested", standings)[0],
         **fleet_page.render_node_lists(standings),
-        table=fleet_page.render_node_table(
-            shown, standings["fleet_rate_per_1000_node_days"], _link_node
-        ),
+        table=fleet_page.render_node_table(shown, _link_node),
         num_rows=len(rows),
         shown=len(shown),
         number=number,

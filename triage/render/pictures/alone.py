@@ -26,15 +26,15 @@ class Picture:
         return f"<picture: {self.of}>" if self.svg else f"<no picture: no {self.of} to draw>"
 
 
-def make_picture(of: str, drawn: str, more_css: str = "") -> Picture:
-    """A chart of a page as a document with the style sheets of its page.
+def make_picture(of: str, drawn: str) -> Picture:
+    """A chart of a page as a document with the style sheet of its page.
 
     A sentence in place of a chart is no picture.
     """
     if not drawn.startswith("<svg "):
         return Picture(of, "")
     attributes, _, content = drawn.removeprefix("<svg ").partition(">")
-    return Picture(of, f"{_HEAD}{attributes}><style>{CSS}{more_css}</style>{content}")
+    return Picture(of, f"{_HEAD}{attributes}><style>{CSS}</style>{content}")
 
 
 class ReportPictures:
