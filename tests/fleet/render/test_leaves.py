@@ -2,7 +2,7 @@
 
 from tests.fleet.render import fleets
 from triage.domain.standing import FleetStandings, Grade, Standing
-from triage.fleet.render.page import render_node_lists
+from triage.fleet.render.page import draw
 from triage.fleet.render.tables import tabulate_leaves
 
 
@@ -42,17 +42,17 @@ def test_nodes_that_are_not_told_are_counted_without_a_name():
 
 def test_without_an_inventory_there_is_no_table():
     assert tabulate_leaves(fleets.one_stop()[1]) is None
-    assert render_node_lists(fleets.one_stop()[1])["leaves"] == ""
+    assert draw("leaf_section", fleets.one_stop()[1]) == ""
 
 
 def test_where_no_node_stands_out_it_says_so():
-    lists = render_node_lists(mapped([("a", "normal", "leaf1"), ("b", "normal", "leaf2")]))
+    drawn = draw("leaf_section", mapped([("a", "normal", "leaf1"), ("b", "normal", "leaf2")]))
 
-    assert "No leaf has a node that stands out." in lists["leaves"]
+    assert "No leaf has a node that stands out." in drawn
 
 
 def test_hostile_names_are_words_in_the_table():
-    markup = render_node_lists(fleets.hostile()[1])["leaves"]
+    markup = draw("leaf_section", fleets.hostile()[1])
 
     assert "<img" not in markup
     assert "\x1b" not in markup

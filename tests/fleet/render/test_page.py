@@ -4,7 +4,7 @@ import pytest
 
 from tests.fleet.render import fleets
 from tests.render.page.test_html import OURS, Page
-from triage.fleet.render.page import POLICY, render, render_node_table
+from triage.fleet.render.page import POLICY, draw, render
 from triage.fleet.render.sentences import list_headlines
 
 EVERY = ["llama3", "with_lemons", "nothing", "one_stop", "hostile"]
@@ -73,7 +73,7 @@ def test_an_empty_fleet_is_told_how_to_begin():
 def test_a_node_shows_its_figures_and_its_reasons():
     _, standings = fleets.with_lemons()
     one = standings["nodes"][0]
-    text = Page(render_node_table([one], str)).text
+    text = Page(draw("node_table", [one], str)).text
 
     assert one["node"] in text
     assert "lemon" in text
@@ -89,8 +89,8 @@ def test_a_node_without_exposure_has_its_word():
         "q_value": None, "leaf_switch": None, "rack": None,
     }  # fmt: skip
 
-    assert "no run names it" in render_node_table([row], str)
-    assert render_node_table([], str)
+    assert "no run names it" in draw("node_table", [row], str)
+    assert draw("node_table", [], str)
 
 
 def test_a_year_of_a_large_fleet_stays_a_small_page():

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.fleet.render import fleets
+from triage.fleet.render.sentences import select_cause_rows, write_sentences
 from triage.fleet.render.tables import get_job_mtti, tabulate, tabulate_projection
-from triage.fleet.render.texts import select_cause_rows, write_sentences
 
 
 def test_causes_are_beside_those_of_llama_3():

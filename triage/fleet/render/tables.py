@@ -21,12 +21,13 @@ from triage.fleet.render.words import (
     format_per_cent,
     mark,
 )
-from triage.render.pictures.markup import make_element
+from triage.render.pictures.markup import Html
 from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense_names
 
 _MAX_ROWS: Final = 20
 _MAX_LEAVES, _MAX_NAMES = 40, 120
+_DIFFERS: Final = Html('<span class="differs">differs</span>')
 # Warmer than the median rack by less is the place of a sensor.
 _WARM_C: Final = 1.0
 _HEAT: Final = (
@@ -76,7 +77,7 @@ class _CellFormatter(Formatter):
         if format_spec.startswith("?"):
             return "" if value is None else self.format_field(value, format_spec[1:])
         if format_spec == "marked":
-            return make_element("span", {"class": "differs"}, "differs") if value else ""
+            return _DIFFERS if value else ""
         if words := load_tables()["words"].get(format_spec):
             return words.get(value, value)
         return FORMATS[format_spec](value) if format_spec in FORMATS else format(value, format_spec)
@@ -302,4 +303,44 @@ def _list_outlying_names(standings: Wire, leaf: str | None) -> str:
         f"{grade} {condense_names(names, max_chars=_MAX_NAMES)}"
         for grade, names in named.items()
         if names
+    )
+
+
+# Repairs: who is on probation, which repair holds, how right the chances were. Shares are of
+# returns whose time is over.
+
+
+def list_repair_tables(
+    repairs: Wire, named: Callable[[str], str] = str, most: int = 100
+) -> tuple[tuple[str, str, Table | None, str], ...]:
+    """Probation, repairs, causes, and chances held against what came: (key, title, table, word).
+
+    A page folds a table that has a word. ``named`` makes of a node's name what stands in the
+    table; ``most`` are on probation by name.
+    """
+    nodes = [
+        {
+            **row,
+            "node": named(row["node"]),
+            "after": FORMATS["repair_action"](row["action"])
+            if row["action"]
+            else FORMATS["repair_cause"](row["cause"]),
+        }
+        for row in repairs["probation"]
+    ]
+    deciles = [
+        {**row, "within_days": one["within_days"]}
+        for one in repairs["judged"]
+        for row in one["deciles"]
+    ]
+    return (
+        ("probation", "On probation", tabulate("probation", nodes, most=most), ""),
+        ("holds", "Which repair holds", tabulate("holds", repairs["by_repair"]), ""),
+        ("causes", "By cause", tabulate("returns", repairs["by_cause"]), ""),
+        (
+            "judged",
+            "What was said, and what came",
+            tabulate("judged", deciles),
+            "By tenths of what was said",
+        ),
     )

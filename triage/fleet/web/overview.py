@@ -27,9 +27,8 @@ from triage.store.incidents import incidents, revisions
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import drop_blanks
-from triage.web.route import page_router
 
 router = page_router("/overview", admit(Scope.READ))
 _ROWS: Final = 12

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.report import Answer
-from triage.render.page.style import CSS
-from triage.render.pictures import graph, grid, progress_svg, timeline_svg
-from triage.render.words.moments import build_timeline_rows
+from triage.render.page.templates import CSS
+from triage.render.pictures import graph, grid, progress
 
 # The ground that a picture stands on; a page brings its own.
 _HEAD: Final = '<svg xmlns="http://www.w3.org/2000/svg" style="background: var(--page)" '
@@ -38,7 +37,7 @@ def make_picture(of: str, drawn: str) -> Picture:
 
 
 class ReportPictures:
-    """The four pictures of one answer, as its page draws them."""
+    """The pictures of one answer, as its page draws them."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -51,10 +50,6 @@ class ReportPictures:
         """Who waits for whom: boxes of ranks, arrows that mean "waits for"."""
         return make_picture("waits", graph.as_svg(self._answer.waits))
 
-    def timeline(self) -> Picture:
-        """The first error of each node beside the stop."""
-        return make_picture("moments", timeline_svg.as_svg(build_timeline_rows(self._answer)))
-
     def progress(self) -> Picture:
         """How the job moved: its steps over time, as its own logs print them."""
-        return make_picture("progress", progress_svg.as_svg(self._answer.progress))
+        return make_picture("progress", progress.as_svg(self._answer.progress))

@@ -21,9 +21,8 @@ from triage.store.uploads import artifacts
 from triage.store.views import WorkView
 from triage.store.work import backlog
 from triage.web.access import admit, get_visitor
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import read_form
-from triage.web.route import page_router
 
 router = page_router("/queue")
 _ROWS = 100
