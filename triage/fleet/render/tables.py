@@ -86,13 +86,9 @@ class _CellFormatter(Formatter):
         """The text of a cell or a head."""
         if match := _FIELD.fullmatch(text):
             value = find_field(fields, match[1])
-            return _convert_cell(self.format_field(value, match[2]) if match[2] else value)
+            cell = self.format_field(value, match[2]) if match[2] else value
+            return cell if isinstance(cell, str) else str(cell)
         return self.vformat(text, (), fields)
-
-
-def _convert_cell(value: Any) -> str:  # noqa: ANN401 - a field
-    """Text as it is, markup too; other values as text."""
-    return value if isinstance(value, str) else str(value)
 
 
 _FORMATTER: Final = _CellFormatter()

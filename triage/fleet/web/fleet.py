@@ -188,7 +188,7 @@ def fleet_standings(
     return page(
         request,
         "fleet_nodes.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
         standings=standings,
         said=write_sentences("tested", standings)[0],
         keys=draw("legend", standings["counts"]),
@@ -213,7 +213,7 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     return page(
         request,
         "fleet_repairs.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
         answers=draw("paragraphs", write_sentences("repairs", found)),
         repairs=draw("repairs", found, _link_node),
     )
@@ -253,7 +253,7 @@ def fleet_plans(
     return page(
         request,
         "fleet_plan.html",
-        **_collect_head(asked, _list_cluster_names(request), report),
+        **_collect_head(asked, list_cluster_names(request), report),
         nothing=nothing,
         knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
         usual={
@@ -289,7 +289,7 @@ def fleet_checks(
     return page(
         request,
         "fleet_checks.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
         rows=rows[(number - 1) * _ROWS : number * _ROWS],
         num_rows=len(rows),
         number=number,
@@ -364,7 +364,8 @@ def _collect_head(
     }
 
 
-def _list_cluster_names(request: Request) -> list[str]:
+def list_cluster_names(request: Request) -> list[str]:
+    """The clusters that there are and that the visitor's token reaches, by name."""
     with get_state(request).context.database.reading() as session:
         return _own_names(request, sorted(name for name in map_cluster_keys(session) if name))
 

@@ -130,17 +130,21 @@ def _arrange_by_row(ordered: Sequence[RankState]) -> Grid:
     return Grid(tuple(cells), size, widest, _RING + len(rows) * size, tuple(labels), num_columns)
 
 
-def join_spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
-    """Cells that touch in a row, joined: (x, y, width), top to bottom, left to right."""
-    places = sorted((cell.y, cell.x) for cell in cells)
-    for y, row in groupby(places, lambda place: place[0]):
+def join_spans(
+    cells: Sequence[Cell], size: int, *, upright: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """Cells that touch in a row, joined: (x, y, width), top to bottom, left to right.
+
+    ``upright`` joins those that touch in a column: (x, y, height), left to right, top to bottom.
+    """
+    places = sorted((cell.x, cell.y) if upright else (cell.y, cell.x) for cell in cells)
+    for line, members in groupby(places, lambda place: place[0]):
         start = end = -1
-        for _, x in row:
-            if x != end and start >= 0:
-                yield start, y, end - start
-            start = x if x != end else start
-            end = x + size
-        yield start, y, end - start
+        for _, at in [*members, (line, -1)]:
+            if at != end and start >= 0:
+                yield (line, start, end - start) if upright else (start, line, end - start)
+            start = at if at != end else start
+            end = at + size
 
 
 def group_ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
@@ -236,20 +240,9 @@ def _draw_squares(cells: Sequence[Cell], size: int) -> str:
 
 def _draw_lines(grid: Grid) -> str:
     """Lines of the page's colour between the squares, so that joined runs read as cells."""
-    size = grid.size
-    upright: list[str] = []
-    columns: dict[int, list[int]] = {}
-    for x, y in sorted({(cell.x, cell.y) for cell in grid.cells}):
-        columns.setdefault(x, []).append(y)
-    for x, ys in columns.items():
-        start = previous = ys[0]
-        for y in [*ys[1:], -1]:
-            if y != previous + size:
-                upright.append(f"M{x} {start}v{previous + size - start}")
-                start = y
-            previous = y
-    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, size))
-    return "".join(upright) + "".join(level)
+    upright = (f"M{x} {y}v{h}" for x, y, h in join_spans(grid.cells, grid.size, upright=True))
+    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, grid.size))
+    return "".join((*upright, *level))
 
 
 def _place_marks(grid: Grid) -> tuple[list[_Mark], list[_Mark]]:

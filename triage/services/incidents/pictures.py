@@ -45,7 +45,7 @@ class Pictures:
 
     ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here packed as
     gzip. ``summary`` says the grid in one sentence, ``states`` are rows of (state, meaning, count,
-    ranks). The other pictures are SVG with their text twins, empty where there is nothing to draw.
+    ranks). The others are SVG and tables, empty where there is nothing to draw.
     """
 
     answer: Answer
