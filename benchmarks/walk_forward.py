@@ -30,15 +30,28 @@ from simulator.fleet.wish import FleetWish
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
 from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.standings.forecast import COUNTS, HORIZON_DAYS, count_later_faults, count_scores
+from triage.fleet.standings.forecast import HORIZON_DAYS, count_later_faults
 from triage.fleet.standings.standing import fleet_standings
-from triage.fleet.standings.strikes import build_history
+from triage.fleet.standings.strikes import (
+    FaultHistory,
+    build_history,
+    cut_history,
+    sum_by_member,
+)
 
 START: Final = pd.Timestamp("2026-01-01", tz="UTC")
 FIRST_DAYS: Final = 56.0
 KS: Final = (1, 5, 10, 20)
 DRAWS: Final = 400
 MOST_RATIO: Final = 1000.0
+# Half-lives and windows of the counts that calls are held against; days.
+WINDOWS: Final = (56.0, 112.0)
+DECAYS: Final = (7.0, 14.0, 28.0, 56.0, 112.0)
+COUNTS: Final = (
+    *(f"count of {days:g} days" for days in WINDOWS),
+    "count of all",
+    *(f"decayed count, half-life {days:g} days" for days in DECAYS),
+)
 
 
 @dataclass
@@ -86,6 +99,15 @@ class Tally:
             f"{self.failed / self.calls:.0%}", COUNTS[best - 1], f"{sums[best] / self.calls:.3f}",
             f"{sums[0] / max(sums[best], 1e-9):.2f} ({low:.2f} to {upper(high)})",
         )  # fmt: skip
+
+
+def count_scores(history: FaultHistory, day: float) -> list[Floats]:
+    """The counts of :data:`COUNTS` at ``day``, each of shape (nodes,)."""
+    known = cut_history(history, day)
+    every = np.ones(len(known))
+    windows = [(known.day > day - days).astype(np.float64) for days in WINDOWS]
+    fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in DECAYS]
+    return [sum_by_member(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
 
 
 def upper(high: float) -> str:

@@ -68,10 +68,6 @@ OTHERS: Final = (
 
 GRID_DRAWN: Final = "document.querySelector('.rank-grid')?.dataset.drawnAt"
 TO_THE_GRID: Final = "document.querySelector('#h-ranks').scrollIntoView(); true"
-TO_FLEET_PICTURES: Final = (
-    "[...document.querySelectorAll('main h2')]"
-    ".find((one) => one.textContent === 'How often jobs stop').scrollIntoView(); true"
-)
 TO_WHAT_STANDS_OUT: Final = (
     "document.querySelector('#rank-grid canvas').focus({preventScroll: true});"
     "document.querySelector('#rank-grid canvas').dispatchEvent("
@@ -86,7 +82,6 @@ SHOTS: Final = (
     Shot("incident-64-pictures", SMALL, WIDE, 1000, script=TO_THE_GRID),
     Shot("incident-16384-dark", LARGE, WIDE, 860, dark=True, script=TO_WHAT_STANDS_OUT),
     Shot("fleet-light", "/fleet?days=60", WIDE, 640),
-    Shot("fleet-pictures", "/fleet?days=60", 1200, 1440, script=TO_FLEET_PICTURES),
     Shot("fleet-plan-light", "/fleet/plan?days=60&gpus=131072", WIDE, 720),
 )
 

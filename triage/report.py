@@ -159,9 +159,9 @@ class Report:
         return write(build_trace(view.case, self.answer, ranks, last_s, limit), Path(path))
 
     def _repr_html_(self) -> str:
-        from triage.render.page import notebook
+        from triage.render.page import html
 
-        return notebook.render_fragment(self.answer)
+        return html.render_fragment(self.answer)
 
     def __repr__(self) -> str:
         verdict = self.answer.verdict

@@ -23,7 +23,7 @@ from triage.errors import (
 )
 from triage.render.data import frames
 from triage.render.data.tables import ARTIFACTS, EVIDENCE, INCIDENTS, PROBLEMS, SENT
-from triage.render.page import notebook
+from triage.render.page import html
 from triage.render.terminal import text
 
 
@@ -81,7 +81,7 @@ def test_it_shows_itself(lost):
     markup = lost._repr_html_()
     assert f"Incident {lost.id} of job {JOB['job_id']}, ready" in markup
     assert "<script" not in markup
-    assert notebook.render_fragment(lost.report.answer)[-400:] in markup
+    assert html.render_fragment(lost.report.answer)[-400:] in markup
     assert repr(lost).startswith(f"<Incident {lost.id} of job")
 
 

@@ -12,7 +12,7 @@ from triage.client import Client
 from triage.client.exports import tables as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
-from triage.fleet.render.notebook import FRAMES, FleetPictures, FleetView
+from triage.fleet.render.notebook import FRAMES, FleetView
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
 from triage.render.pictures.alone import ReportPictures
@@ -56,7 +56,7 @@ def test_a_table_has_the_columns_of_the_page(name):
 
 
 def test_every_public_method_is_named():
-    for cls in (Client, triage.Report, ReportPictures, Fleet, FleetView, FleetPictures):
+    for cls in (Client, triage.Report, ReportPictures, Fleet, FleetView):
         names = [name for name in vars(cls) if not name.startswith("_")]
         unnamed = [name for name in names if not re.search(rf"\.{name}\b", PAGE)]
         assert set(unnamed) <= {"answer", "sources", "url", "close", "incident_rows"}

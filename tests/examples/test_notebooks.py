@@ -77,7 +77,7 @@ def test_every_picture_is_there(executed, kept):
             for output in cell.outputs
             if "image/svg+xml" in output.get("data", {})
         ]
-        assert [picture.get("class") for picture in pictures] == ["graph", "grid", "moments"]
+        assert [picture.get("class") for picture in pictures] == ["graph", "grid"]
 
 
 def test_the_words_are_true(executed):

@@ -289,7 +289,6 @@ def test_logging_in_and_out(browser: Browser, service: Service) -> None:
 def pages_of(hostile: str, site: str) -> list[str]:
     return [
         f"{site}/overview", f"{site}/search", f"{site}/search?q=gpu",
-        f"{hostile.replace('incidents/', 'incidents/compare?a=')}&b={hostile.rpartition('/')[2]}",
         f"{site}/incidents", hostile, f"{hostile}?role=any", f"{hostile}/files", f"{site}/queue",
         f"{site}/problems",
         f"{site}/upload", f"{site}/nodes/gpu-0102", f"{site}/login", f"{site}/incidents/none",

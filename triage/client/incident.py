@@ -215,15 +215,15 @@ class Incident:
         return cast("T", self._kept[name])
 
     def _repr_html_(self) -> str:
-        from triage.render.page.notebook import render_fragment
-        from triage.render.pictures.markup import make_element
+        from triage.render.page.html import render_fragment
+        from triage.render.pictures.markup import draw
 
         where = f"Incident {self.id} of job {self.job_id}, {self.state}"
         where += ", may still change" if self.provisional else ""
         where += f"; turned out to be {self.resolution['category']}" if self.resolution else ""
         if self.verdict is None:
             why = f": {self.reason}" if self.reason else "; no verdict yet"
-            return str(make_element("p", None, where + why))
+            return str(draw("paragraphs", [where + why]))
         if self.problem is not None:
             where += f"; the {format_ordinal(self.problem['nth'])} of its kind"
         return render_fragment(self._answer, where)
@@ -340,14 +340,12 @@ class NodeHistory:
         return f"{format_one_line(self.node)}: {text}"
 
     def _repr_html_(self) -> str:
-        from triage.render.page.notebook import render_plain_table
-        from triage.render.pictures.markup import make_element
+        from triage.render.pictures.markup import draw
 
         head = ("when", "incident", "job", "role", "cause", "turned out to be")
         keys = ("created_at", "incident_id", "job_id", "role", "category", "resolved_as")
         rows = [tuple(row[key] for key in keys) for row in self._facts["incidents"][:10]]
-        summary = make_element("p", None, make_element("b", None, self.summary))
-        return str(make_element("div", None, summary, render_plain_table(head, rows)))
+        return str(draw("titled_table", self.summary, head, rows))
 
     def __repr__(self) -> str:
         return f"<NodeHistory {self.summary}>"

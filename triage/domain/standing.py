@@ -108,8 +108,7 @@ class Walked(WireForm):
     At ``looks`` times ``calls`` nodes were called lemons, of which ``failed`` failed within
     ``days``: ``precision``, with its 95 % interval over the ``calls_apart`` that do not overlap.
     ``faults_per_call`` is how many faults a called node had in that time, ``faults_per_node`` how
-    many any node, ``faults_per_best_count`` those of as many nodes by ``best_count``, which is
-    the best of several counts in hindsight.
+    many any node.
     """
 
     days: float
@@ -122,8 +121,6 @@ class Walked(WireForm):
     precision_high: Annotated[float, _SIX_DIGITS]
     faults_per_call: Annotated[float, _SIX_DIGITS]
     faults_per_node: Annotated[float, _SIX_DIGITS]
-    best_count: str
-    faults_per_best_count: Annotated[float, _SIX_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,35 +3,24 @@
 Reports, incidents of a service and plain dicts ``triage.report/1`` are all taken.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from triage.render.data.tables import build_table
-from triage.render.page.notebook import render_plain_table
-from triage.render.pictures.markup import make_element
+from triage.render.data.tables import build_table, parse_columns
+from triage.render.pictures.markup import draw
 from triage.render.words.answer import format_belief
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SIDE_BY_SIDE: Mapping[str, str] = {
-    "what": "string",
-    "a": "string",
-    "b": "string",
-    "same": "bool",
-}
+SIDE_BY_SIDE: Final = parse_columns("what string, a string, b string, same bool")
 """One row per statement of the two verdicts and what they rest on."""
 
-TWO_SUSPECTS: Mapping[str, str] = {
-    "who": "string",
-    "position_a": "Int64",
-    "position_b": "Int64",
-    "category_a": "string",
-    "category_b": "string",
-    "score_a": "Float64",
-    "score_b": "Float64",
-}
+TWO_SUSPECTS: Final = parse_columns(
+    "who string, position_a Int64, position_b Int64, category_a string, category_b string, "
+    "score_a Float64, score_b Float64"
+)
 """One row per node (or rank, where no node is known) that either incident suspects."""
 
 _VERDICT = ("kind", "category", "confidence", "action", "cordon", "at", "summary")
@@ -60,28 +49,28 @@ class Comparison:
     @property
     def verdicts(self) -> "DataFrame":
         """The statements of both, one a row."""
-        return build_table(self.statement_rows(), SIDE_BY_SIDE)
+        return build_table(self._list_statements(), SIDE_BY_SIDE)
 
     @property
     def suspects(self) -> "DataFrame":
         """Whom either suspects, one a row; those of ``a`` first."""
-        return build_table(self.suspect_rows(), TWO_SUSPECTS)
-
-    def statement_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of ``verdicts`` as dicts."""
-        a, b = _collect_statements(self.a), _collect_statements(self.b)
-        for what in a:
-            yield {"what": what, "a": a[what], "b": b[what], "same": a[what] == b[what]}
-
-    def suspect_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of ``suspects`` as dicts; None where one does not suspect."""
         mine, theirs = _map_suspects_by_name(self.a), _map_suspects_by_name(self.b)
-        for who in dict.fromkeys((*mine, *theirs)):
-            row: dict[str, Any] = {"who": who}
-            for side, suspect in (("a", mine.get(who)), ("b", theirs.get(who))):
-                for key in ("position", "category", "score"):
-                    row[f"{key}_{side}"] = None if suspect is None else suspect[key]
-            yield row
+        rows = (
+            {"who": who}
+            | {
+                f"{key}_{side}": of.get(who, {}).get(key)
+                for side, of in (("a", mine), ("b", theirs))
+                for key in ("position", "category", "score")
+            }
+            for who in dict.fromkeys((*mine, *theirs))
+        )
+        return build_table(rows, TWO_SUSPECTS)
+
+    def _list_statements(self) -> list[dict[str, Any]]:
+        a, b = _collect_statements(self.a), _collect_statements(self.b)
+        return [
+            {"what": what, "a": a[what], "b": b[what], "same": a[what] == b[what]} for what in a
+        ]
 
     def _repr_html_(self) -> str:
         rows = [
@@ -91,13 +80,12 @@ class Comparison:
                 _shorten_text(row["b"]),
                 "" if row["same"] else "differs",
             )
-            for row in self.statement_rows()
+            for row in self._list_statements()
         ]
-        tables = render_plain_table(("", "a", "b", ""), rows)
-        return str(make_element("div", {"class": "triage-comparison"}, tables))
+        return str(draw("comparison", rows))
 
     def __repr__(self) -> str:
-        rows = list(self.statement_rows())
+        rows = self._list_statements()
         return f"<Comparison: {sum(row['same'] for row in rows)} of {len(rows)} statements alike>"
 
 

@@ -22,10 +22,9 @@ from triage.api.routers import (
 )
 from triage.fleet.api import answers, intake, lists
 from triage.fleet.api.metrics import FleetGauges
-from triage.fleet.render.texts import FLEET_CSS
+from triage.fleet.render.sentences import FLEET_CSS
 from triage.fleet.services.gauges import read_gauges
 from triage.fleet.web import fleet as fleet_pages
-from triage.fleet.web import nodes as node_pages
 from triage.fleet.web import overview as overview_pages
 from triage.server import agents
 from triage.services.context import Context
@@ -44,7 +43,7 @@ _ROUTES: Final = (
     node_acts.reading, node_acts.asking,
 )  # fmt: skip
 PAGES: Final = (
-    *mount.ROUTERS, overview_pages.router, node_pages.router, fleet_pages.router,
+    *mount.ROUTERS, overview_pages.router, fleet_pages.node_router, fleet_pages.router,
     agents.router,
 )  # fmt: skip
 

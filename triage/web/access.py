@@ -10,7 +10,7 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from anyio import to_thread
@@ -140,26 +140,18 @@ def check_origin(request: Request) -> None:
 
 def set_cookie(request: Request, response: Response, secret: str) -> None:
     """Hand the session's secret to the browser: no script reads it, no other site sends it."""
-    response.set_cookie(
-        _choose_cookie_name(request),
-        secret,
-        max_age=int(LIFE.total_seconds()),
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=_is_over_tls(request),
-    )
+    max_age = int(LIFE.total_seconds())
+    response.set_cookie(value=secret, max_age=max_age, **_describe_cookie(request))
 
 
 def forget_cookie(request: Request, response: Response) -> None:
     """Let the browser drop the session's cookie."""
-    response.delete_cookie(
-        _choose_cookie_name(request),
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=_is_over_tls(request),
-    )
+    response.delete_cookie(**_describe_cookie(request))
+
+
+def _describe_cookie(request: Request) -> dict[str, Any]:
+    name, secure = _choose_cookie_name(request), _is_over_tls(request)
+    return {"key": name, "path": "/", "httponly": True, "samesite": "strict", "secure": secure}
 
 
 def _choose_cookie_name(request: Request) -> str:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.errors import NotFound
-from triage.render.page.style import CSS
+from triage.render.page.templates import CSS
 
 _FOLDER: Final = Path(__file__).parent / "static"
 _CSS_TYPE: Final = "text/css; charset=utf-8"

@@ -7,33 +7,10 @@ from fastapi import FastAPI
 
 from triage.services.incidents.pictures import PictureStore
 from triage.web.assets import add_sheets, asset
-from triage.web.routers import (
-    compare,
-    evidence,
-    incident,
-    incidents,
-    login,
-    problems,
-    queue,
-    raw,
-    search,
-    upload,
-)
+from triage.web.routers import evidence, incident, lists, login, queue, upload
 
 ROUTERS: Final = tuple(
-    module.router
-    for module in (
-        incidents,
-        compare,
-        incident,
-        problems,
-        evidence,
-        raw,
-        search,
-        queue,
-        upload,
-        login,
-    )
+    module.router for module in (lists, incident, evidence, queue, upload, login)
 )
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.fleet.render import fleets
 from triage.fleet.render.page import render
+from triage.fleet.render.sentences import write_sentences
 from triage.fleet.render.tables import tabulate_hot_nodes, tabulate_racks
-from triage.fleet.render.texts import write_sentences
 from triage.statistics.daily_cycle import fit_daily_cycle
 
 HOURS = np.arange(24 * 28)

@@ -1,38 +1,9 @@
-"""The map of leaf switches: every node once, by its standing, and accused leaves outlined."""
-
-import re
+"""The table of leaf switches: those with nodes that stand out, the accused ones first."""
 
 from tests.fleet.render import fleets
 from triage.domain.standing import FleetStandings, Grade, Standing
-from triage.fleet.render.pictures import (
-    MAX_NODES,
-    Leaf,
-    draw_leaves,
-    group_by_leaf,
-    tabulate_leaves,
-)
-
-
-def squares(svg, grade):
-    paths = re.findall(rf'<path class="{grade}" d="([^"]+)"', svg)
-    return sum(path.count("M") for path in paths)
-
-
-def test_every_node_is_one_square_of_its_standing():
-    _, standings = fleets.with_lemons()
-    svg = draw_leaves(group_by_leaf(standings))
-
-    for grade, number in standings["counts"].items():
-        assert squares(svg, grade) == number, grade
-    assert sum(standings["counts"].values()) == 256
-
-
-def test_an_accused_leaf_is_outlined_and_named_as_that():
-    leaves = group_by_leaf(fleets.with_lemons()[1])
-
-    assert [leaf.name for leaf in leaves if leaf.accused] == ["leaf001"]
-    assert draw_leaves(leaves).count('class="leaf accused"') == 1
-    assert "itself accused" in str(tabulate_leaves(leaves))
+from triage.fleet.render.page import draw
+from triage.fleet.render.tables import tabulate_leaves
 
 
 def mapped(rows):
@@ -41,47 +12,48 @@ def mapped(rows):
     return FleetStandings(nodes).to_dict()
 
 
-def test_leaves_and_nodes_stand_in_the_order_of_their_numbers():
-    standings = mapped((f"n{n}", "normal", f"leaf{n % 11}") for n in range(40, 0, -1))
-    leaves = group_by_leaf(standings)
+def test_an_accused_leaf_comes_first_and_is_named_as_that():
+    rows = tabulate_leaves(fleets.with_lemons()[1]).rows
 
-    assert [leaf.name for leaf in leaves] == [f"leaf{number}" for number in range(11)]
-    assert [name for name, _ in leaves[0].nodes] == ["n11", "n22", "n33"]
-
-
-def test_nodes_of_no_known_leaf_come_last_in_a_box_of_their_own():
-    standings = mapped([("a", "watch", None), ("b", "watch", "leaf1")])
-    leaves = group_by_leaf(standings)
-
-    assert [leaf.name for leaf in leaves] == ["leaf1", None]
-    assert "no leaf known" in draw_leaves(leaves)
+    assert [row[0] for row in rows if "itself accused" in row] == ["leaf001"]
+    assert rows[0][0] == "leaf001"
 
 
-def test_nodes_that_are_not_told_stand_in_their_leaf_without_a_name():
-    told = mapped([("a", "lemon", "x"), ("b", "normal", "x"), ("c", "normal", None)])
-    some = {**told, "nodes": told["nodes"][:1]}
+def test_leaves_stand_in_the_order_of_their_lemons_then_of_their_numbers():
+    many = [(f"n{n}", "lemon", f"leaf{n}") for n in range(11, 0, -1)]
+    table = tabulate_leaves(mapped([*many, ("n0", "lemon", "leaf7"), ("x", "normal", "leaf99")]))
 
-    assert [leaf.nodes for leaf in group_by_leaf(some)] == [
-        (("a", "lemon"), ("", "normal")),
-        (("", "normal"),),
-    ]
-    assert "lemon a" in draw_leaves(group_by_leaf(some))
+    order = [7, *(number for number in range(1, 12) if number != 7)]
+    assert [row[0] for row in table.rows] == [f"leaf{number}" for number in order]
 
 
-def test_without_an_inventory_there_is_no_map():
-    assert group_by_leaf(fleets.one_stop()[1]) == ()
-    assert draw_leaves(()) == ""
+def test_nodes_of_no_known_leaf_come_last_in_a_row_of_their_own():
+    table = tabulate_leaves(mapped([("a", "watch", None), ("b", "watch", "leaf1")]))
+
+    assert [row[0] for row in table.rows] == ["leaf1", "no leaf known"]
 
 
-def test_too_many_nodes_are_a_sentence():
-    leaf = Leaf("leaf1", tuple((f"n{n}", "normal") for n in range(MAX_NODES + 1)))
+def test_nodes_that_are_not_told_are_counted_without_a_name():
+    told = mapped([("a", "lemon", "x"), ("b", "lemon", "x"), ("c", "normal", None)])
+    [row] = tabulate_leaves({**told, "nodes": told["nodes"][:1]}).rows
 
-    assert "too many to draw" in draw_leaves((leaf,))
+    assert list(row) == ["x", "2", "2", "0", "", "lemon a"]
 
 
-def test_hostile_names_are_words_in_the_map():
-    svg = draw_leaves(group_by_leaf(fleets.hostile()[1]))
+def test_without_an_inventory_there_is_no_table():
+    assert tabulate_leaves(fleets.one_stop()[1]) is None
+    assert draw("leaf_section", fleets.one_stop()[1]) == ""
 
-    assert "<img" not in svg
-    assert "\x1b" not in svg
-    assert "\u202e" not in svg
+
+def test_where_no_node_stands_out_it_says_so():
+    drawn = draw("leaf_section", mapped([("a", "normal", "leaf1"), ("b", "normal", "leaf2")]))
+
+    assert "No leaf has a node that stands out." in drawn
+
+
+def test_hostile_names_are_words_in_the_table():
+    markup = draw("leaf_section", fleets.hostile()[1])
+
+    assert "<img" not in markup
+    assert "\x1b" not in markup
+    assert "\u202e" not in markup

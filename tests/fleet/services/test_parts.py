@@ -1,4 +1,4 @@
-"""What a part did in another node: in a node's history, and by its identity."""
+"""Where a part was: in a node's history, and by its identity."""
 
 from collections.abc import Iterator
 

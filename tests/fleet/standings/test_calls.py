@@ -5,14 +5,7 @@ import pytest
 
 from tests.fleet.standings.outages import at_random, in_bursts, record_of
 from triage.domain.standing import Grade
-from triage.fleet.standings.forecast import (
-    COUNTS,
-    CallRule,
-    compute_expected_of_top,
-    count_scores,
-    decide_calls,
-    iterate_forecasts,
-)
+from triage.fleet.standings.forecast import CallRule, decide_calls, iterate_forecasts
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.standings.strikes import build_history
 
@@ -93,7 +86,6 @@ def test_walked_calls_say_their_precision():
     assert walked is not None
     assert 0 <= walked.precision_low <= walked.precision <= walked.precision_high <= 1
     assert walked.failed <= walked.calls
-    assert walked.best_count in COUNTS
     assert any("nodes called lemons before" in note for note in found.notes)
 
 
@@ -103,24 +95,6 @@ def test_a_node_that_is_long_out_is_no_call():
     found = fleet_standings(record_of([*in_bursts(60), *again, ("n007", 121.0, 300.0, "memory")]))
 
     assert next(one for one in found.nodes if one.node == "n007").grade is not Grade.LEMON
-
-
-def test_ties_of_a_count_are_taken_on_average():
-    score, after = np.array([2.0, 1.0, 1.0, 0.0]), np.array([5.0, 3.0, 0.0, 9.0])
-
-    assert compute_expected_of_top(score, 2, after, np.ones(4, dtype=bool)) == 6.5
-
-
-def test_counts_look_back_as_far_as_they_say():
-    history = build_history(record_of([("n001", 50.0, 50.1, "gpu"), ("n001", 190.0, 190.1, "gpu")]))
-
-    scores = dict(zip(COUNTS, count_scores(history, 200.0), strict=True))
-
-    assert scores["count of 56 days"][1] == pytest.approx(1)
-    assert scores["count of all"][1] == pytest.approx(2)
-    assert scores["decayed count, half-life 14 days"][1] == pytest.approx(
-        0.5 ** (10 / 14), abs=0.01
-    )
 
 
 @pytest.mark.parametrize("days", [7.0, 3650.0], ids=["a week", "ten years"])

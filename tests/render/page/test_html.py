@@ -11,9 +11,8 @@ import pytest
 
 from tests.render import answers
 from triage.domain.report import RankState, Waits
-from triage.render.page.html import render
-from triage.render.page.notebook import render_fragment
-from triage.render.pictures.markup import make_element, trust_markup
+from triage.render.page.html import render, render_fragment
+from triage.render.pictures.markup import Html, draw
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large", "standing"]
 VOID = {"meta", "br"}
@@ -190,12 +189,9 @@ def test_nothing_to_draw_leaves_no_empty_picture():
     assert "<svg" not in render(bare)
 
 
-def test_a_string_child_is_escaped_and_markup_is_not():
-    assert make_element("p", None, "<b>") == "<p>&lt;b&gt;</p>"
-    assert make_element("p", None, trust_markup("<b>x</b>")) == "<p><b>x</b></p>"
-    assert make_element("p", {"title": '"><script>', "hidden": True, "x": None}) == (
-        '<p title="&quot;&gt;&lt;script&gt;" hidden></p>'
-    )
+def test_text_is_escaped_and_markup_is_not():
+    assert draw("paragraphs", ["<b>", Html("<b>x</b>")]) == "<p>&lt;b&gt;</p><p><b>x</b></p>"
+    assert "<script" not in draw("titled_table", "<script>", ["<script>"], [["<script>"]])
 
 
 def test_stacks_are_a_table_and_a_tree_to_open():

@@ -9,7 +9,7 @@ import pytest
 from tests.render import answers
 from triage.domain.category import Category
 from triage.domain.report import Moment, Waits
-from triage.render.page.notebook import render_fragment
+from triage.render.page.html import render_fragment
 
 EVERY = ["healthy", "culprit", "tie", "hostile", "large"]
 
@@ -63,24 +63,32 @@ def test_many_suspects_are_counted():
     assert "and 4 more in .suspects" in Tags(render_fragment(answer)).text
 
 
-def test_without_waits_the_time_line_is_the_picture():
+def test_without_waits_the_time_line_stands_there():
     at = answers.AT - timedelta(seconds=41)
     moments = (
         Moment(at, "n3", 27, "xid", Category.GPU_HBM, "Xid 94"),
         Moment(answers.AT, None, None, "stop", None, "the job stops"),
     )
     markup = render_fragment(replace(answers.culprit(), waits=Waits(), timeline=moments))
-    assert "Time line: the first error of 1 nodes" in markup
-    # No style sheet comes along: every shape carries its own colours.
-    assert markup.count("<path") == markup.count("stroke=")
+    for words in ("-41.0 s", "n3, rank 27", "xid, gpu_hbm", "Xid 94", "the job stops"):
+        assert words in Tags(markup).text
 
 
-def test_a_picture_that_is_not_small_is_named():
+def test_every_shape_carries_its_own_colours():
+    markup = render_fragment(answers.culprit())
+    assert markup.count("<path") == markup.count("stroke=") + 1  # and the tip of the arrows
+
+
+def test_commands_stand_on_lines_of_their_own():
+    assert "kubectl cordon n3" in Tags(render_fragment(answers.culprit())).text.splitlines()[1]
+
+
+def test_a_time_line_that_is_not_small_is_named():
     moments = [Moment(answers.AT, f"n{k}", None, "xid", Category.GPU, "Xid 79") for k in range(20)]
     stop = Moment(answers.AT, None, None, "stop", None, "the job stops")
     answer = replace(answers.culprit(), waits=Waits(), timeline=(*moments, stop))
     assert "<svg" not in render_fragment(answer)
-    assert ".plot.timeline() draws the picture." in render_fragment(answer)
+    assert ".timeline has what happened when." in render_fragment(answer)
 
 
 def test_notes_are_escaped():

@@ -6,19 +6,14 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.render import answers
-from triage.domain.category import Category
-from triage.domain.report import Moment, Waits
+from triage.domain.report import Waits
 from triage.render.pictures.alone import ReportPictures, make_picture
 
-NAMES = ["ranks", "waits", "timeline"]
+NAMES = ["ranks", "waits"]
 
 
 def drawn(answer, name):
-    """The picture of this name; of the first errors, with one of a hostile node."""
-    if answer.ranks:
-        stop = Moment(answers.AT, None, None, "stop", None, "the job stops")
-        first = Moment(answers.AT, answers.HOSTILE, None, "xid", Category.GPU_HBM, "NVRM: Xid")
-        answer = replace(answer, timeline=(first, stop))
+    """The picture of this name."""
     return getattr(ReportPictures(answer), name)()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from triage.api.answers.json import make_json_response
 from triage.render.data.wire import encode_line
-from triage.render.terminal.wrap import wrap
+from triage.render.terminal.text import wrap
 from triage.render.words.clean import count_cells, cut, escape_json, format_one_line, make_encodable
 
 ANY_TEXT = st.text(st.characters(), max_size=200)

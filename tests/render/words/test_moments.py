@@ -1,8 +1,6 @@
-"""The time line: what happened when, as text, table and picture."""
+"""The time line: what happened when, as text and table."""
 
-import itertools
 import math
-import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,7 +11,6 @@ from tests.render.page.test_html import Page
 from triage.domain.category import Category
 from triage.domain.report import Moment
 from triage.render.page import html
-from triage.render.pictures import timeline_svg
 from triage.render.terminal import text
 from triage.render.words.moments import build_timeline_rows, format_doubt, format_relative
 
@@ -92,41 +89,12 @@ def test_text_keeps_suspects_and_the_stop_of_many():
     assert "and 33 more nodes (--format html)" in shown
 
 
-def test_html_has_the_picture_and_the_same_rows():
+def test_html_has_the_same_rows():
     page = Page(html.render(answers.logged()))
-    assert page.tags.count("svg") == 1
-    assert "Time line: the first error of 3 nodes beside the stop" in page.text
+    assert "svg" not in page.tags
     assert "02:39:15.123 -1,500 s ± 60 s n5 nic port 1 link down" in page.text
     assert "03:04:14.723 -0.4 s n3, rank 27 xid, gpu Xid 79, fallen off the bus" in page.text
     assert "03:14:15.123 +600 s the job is given up" in page.text
-
-
-def places(markup):
-    found = re.findall(r'class="mark" d="M([0-9.]+)', markup)
-    return [float(x) for x in found]
-
-
-def test_the_picture_keeps_the_order_of_time():
-    markup = timeline_svg.as_svg(build_timeline_rows(answers.logged()))
-    stop = float(re.search(r'class="stop" d="M([0-9.]+)', markup)[1])
-    warned, fell, followed = places(markup)
-    assert warned < fell < stop < followed
-
-
-@pytest.mark.parametrize("seconds", [1e-9, 0.3, 7, 3599, 1e5, 1e12, 1e300])
-def test_every_time_has_a_place_in_the_picture(seconds):
-    line = build_timeline_rows(answers.logged())[1]
-    for away in (-seconds, seconds):
-        markup = timeline_svg.as_svg((replace(line, from_stop_s=away),))
-        assert 150 < places(markup)[0] < 790
-        assert "nan" not in markup
-
-
-def test_words_on_the_axis_do_not_lie_on_each_other():
-    for reach in (0.2, 5, 90, 4000, 1e7):
-        axis = timeline_svg.Axis([-reach, reach / 7])
-        xs = [x for x, _ in axis.ticks()]
-        assert all(b - a >= 44 for a, b in itertools.pairwise(xs)), reach
 
 
 @pytest.mark.parametrize("name", ["culprit", "healthy", "tie"])

@@ -64,10 +64,9 @@ def isolate(
 ) -> None:
     """Print the next round or the answer; the help stands in ``HELP``."""
     from triage.fleet import isolation
-    from triage.fleet.render.texts import write_sentences
+    from triage.fleet.render.sentences import write_sentences
     from triage.render.data.wire import encode
-    from triage.render.terminal.text import Line
-    from triage.render.terminal.wrap import wrap
+    from triage.render.terminal.text import Line, wrap
 
     given = {"recall": recall, "false_alarm": false_alarm, "group_size": group_size}
     rates: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -1,19 +1,15 @@
-"""A fleet in a notebook: its answers in sentences, its tables, its pictures."""
+"""A fleet in a notebook: its answers in sentences, its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from triage.errors import UsageError
-from triage.fleet.render import pictures
 from triage.fleet.render.sentences import EMPTY, STANDS_OUT, format_period, is_empty, list_headlines
 from triage.fleet.render.tables import find_field
-from triage.fleet.render.texts import FLEET_CSS
 from triage.fleet.render.words import Wire
 from triage.render.data.tables import TIME, build_table
-from triage.render.page.notebook import render_plain_table
-from triage.render.pictures.alone import Picture, make_picture
-from triage.render.pictures.markup import make_element
+from triage.render.pictures.markup import draw
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,39 +61,6 @@ class Frame:
         return build_table(found, self.columns)
 
 
-class FleetPictures:
-    """The four pictures of one fleet, as its page draws them."""
-
-    def __init__(
-        self, read: Callable[[], dict[str, Any]], read_nodes: Callable[[], Sequence[Wire]]
-    ) -> None:
-        self._read = read
-        self._read_nodes = read_nodes
-
-    def causes(self) -> Picture:
-        """Shares of the causes beside those of the Llama 3 run."""
-        return _make("causes", pictures.draw_causes(self._read()))
-
-    def mtti(self) -> Picture:
-        """The mean time between interruptions over the period, each with its interval."""
-        return _make("time between interruptions", pictures.draw_over_time(self._read()))
-
-    def projection(self) -> Picture:
-        """The mean time between interruptions by GPUs of the job, both in powers of ten."""
-        return _make("projection", pictures.draw_projection(self._read()))
-
-    def nodes(self) -> Picture:
-        """All nodes by their standing, each under its leaf switch."""
-        standings = {**self._read()["standings"], "nodes": self._read_nodes()}
-        return _make(
-            "nodes under leaf switches", pictures.draw_leaves(pictures.group_by_leaf(standings))
-        )
-
-
-def _make(of: str, drawn: str) -> Picture:
-    return make_picture(of, drawn, FLEET_CSS)
-
-
 _HEAD: Final = ("node", "standing", "strikes", "why")
 _MOST_NODES: Final = 10
 
@@ -116,52 +79,42 @@ class FleetView:
         "row string, parent string, count int64, share estimate, llama3_count int64,"
         "llama3_share float64, differs boolean",
     )
-    """Interruptions by row of the Llama 3 table, beside Llama 3's own. One row per row of the
-    Llama 3 table, in its order.
-    """
+    """One row per row of the Llama 3 table, in its order, beside Llama 3's own interruptions."""
 
     leaves = Frame(
         "causes",
         "category string, row string, count int64, resolved int64, share=share.value Float64,"
         "per_million_gpu_hours=rate estimate",
     )
-    """Interruptions by cause, the most frequent first. One row per cause, the most frequent
-    first; category is missing where nobody triaged.
-    """
+    """One row per cause, the most frequent first; category is missing where nobody triaged."""
 
     mtti = Frame(
         "over_time",
         "from time, to time, events int64, job_hours float64, gpu_hours float64,"
         "mtti_h=mtti estimate",
     )
-    """The mean time between interruptions over the period, window by window. One row per day,
-    week or four weeks of the period.
-    """
+    """The mean time between interruptions: one row per day, week or four weeks of the period."""
 
     sizes = Frame(
         "by_size",
         "from_gpus int64, to_gpus int64, runs int64, events int64, job_hours float64,"
         "gpu_hours float64, mtti_h=mtti estimate",
     )
-    """The same by size of job. One row per size of job, the smallest first."""
+    """The same, one row per size of job, the smallest first."""
 
     projection = Frame(
         "projection",
         "num_gpus int64, mtti_h=mtti estimate, software_fixed_h=software_fixed Float64,"
         "warnings object",
     )
-    """The mean time between interruptions of jobs of other sizes. One row per size of a job to
-    come.
-    """
+    """The same for jobs to come, one row per size."""
 
     checkpoints = Frame(
         "checkpoints",
         "cost_s float64, restart_s float64, young_s=young estimate, daly_s=daly.value Float64,"
         "loss estimate",
     )
-    """How often to checkpoint, by what a checkpoint costs. One row per cost of a checkpoint,
-    for the job of reference_gpus.
-    """
+    """One row per cost of a checkpoint, for the job of reference_gpus."""
 
     spares = Frame(
         "spares",
@@ -169,9 +122,7 @@ class FleetView:
         "mean_down=spares.mean_down float64, at_95=spares.at_95 int64, at_99=spares.at_99 int64,"
         "at_999=spares.at_999 int64",
     )
-    """How many spare nodes to keep. One row per reason for a node to be away, and time that it
-    is.
-    """
+    """Spare nodes to keep: one row per reason for a node to be away, and time that it is."""
 
     spares_cost = Frame(
         "away.costs",
@@ -179,18 +130,14 @@ class FleetView:
         "idle_node_days float64, node_hours_short float64, hours_short float64,"
         "gpu_hours_short Float64",
     )
-    """Spares against what is short without them, a month. One row per number of spares, a month
-    of them; empty without outages.
-    """
+    """One row per number of spares, a month of them; empty without outages."""
 
     away = Frame(
         "away.groups",
         "kind string, name string, num_nodes int64, outages int64, mean_away float64,"
         "in_sample int64, forecast estimate",
     )
-    """Nodes away at once and spares for them, by generation, rack and cause. One row per
-    generation, rack and cause, the most node-days away first.
-    """
+    """One row per generation, rack and cause, the most node-days away first."""
 
     nodes = Frame(
         "standings.nodes",
@@ -201,16 +148,14 @@ class FleetView:
         "forecast_high Float64, times Float64, special string",
         source="_standing_facts",
     )
-    """How every node stands, the worst first. One row per node, the worst first."""
+    """One row per node, the worst first."""
 
     parts = Frame(
         "standings.parts",
         "kind string, name string, node string, nodes object, interruptions int64,"
         "expected Float64, q_value Float64, text string",
     )
-    """Parts and leaf switches that are named again and again. One row per part, or leaf switch,
-    that several interruptions name.
-    """
+    """One row per part, or leaf switch, that several interruptions name."""
 
     places = Frame(
         "standings.places",
@@ -218,9 +163,7 @@ class FleetView:
         "rate_of_rest Float64, ratio Float64, ratio_low Float64, ratio_high Float64,"
         "p_value Float64, q_value Float64, found boolean, text string",
     )
-    """How often each place fails beside the rest of its kind, the surest first. One row per
-    generation, delivery, rack, cage, slot and leaf, the surest to differ first.
-    """
+    """One row per generation, delivery, rack, cage, slot and leaf, the surest to differ first."""
 
     runs = Frame(
         "runs",
@@ -228,9 +171,7 @@ class FleetView:
         "cause string, num_nodes int64, num_gpus int64, source string",
         source="_run_facts",
     )
-    """The runs that the rates rest on, newest first. One row per run, newest first; ended_at is
-    missing while nobody has told the end.
-    """
+    """One row per run, newest first; ended_at is missing while nobody has told the end."""
 
     probation = Frame(
         "probation",
@@ -240,9 +181,7 @@ class FleetView:
         "text string",
         source="_repairs",
     )
-    """Nodes that came back lately and are likelier to fail than others. One row per node on
-    probation, the likeliest to fail first.
-    """
+    """One row per node that came back lately and is likelier to fail, the likeliest first."""
 
     repairs = Frame(
         "by_repair",
@@ -250,9 +189,7 @@ class FleetView:
         "others_30 estimate, p_value Float64, q_value Float64, verdict string",
         source="_repairs",
     )
-    """Which repair holds for which cause. One row per cause and repair; shares of returns that
-    failed again.
-    """
+    """One row per cause and repair: shares of returns that failed again."""
 
     returns = Frame(
         "returns",
@@ -260,9 +197,7 @@ class FleetView:
         "failed_after_days Float64, watched_days float64, within_7 float64, within_30 float64",
         source="_repairs",
     )
-    """The newest returns: out, repaired, back, and what came after. One row per return, the
-    newest first, with the chances said on its day.
-    """
+    """One row per return, the newest first, with the chances said on its day."""
 
     def __init__(
         self,
@@ -326,30 +261,14 @@ class FleetView:
         """What the record lacks."""
         return list(self._facts["notes"])
 
-    @property
-    def plot(self) -> FleetPictures:
-        """The pictures: ``.plot.causes()``, ``.mtti()``, ``.projection()``, ``.nodes()``."""
-        return FleetPictures(lambda: self._facts, self._read_nodes)
-
     def _repr_html_(self) -> str:
-        answers = [make_element("li", None, text) for text in self.answers]
         rows = [
             (row["node"], row["grade"], str(row["strikes"]), (row["reasons"] or ("",))[0])
             for row in self._facts["standings"]["nodes"]
             if row["grade"] in STANDS_OUT
         ]
-        return str(
-            make_element(
-                "div",
-                {"class": "triage-fleet"},
-                make_element(
-                    "p", None, make_element("b", None, f"The fleet, {format_period(self._facts)}")
-                ),
-                make_element("ul", None, *answers),
-                render_plain_table(_HEAD, rows[:_MOST_NODES]) if rows else None,
-                *(make_element("p", None, note) for note in self.notes),
-            )
-        )
+        title = f"The fleet, {format_period(self._facts)}"
+        return str(draw("fleet", title, self.answers, _HEAD, rows[:_MOST_NODES], self.notes))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {format_period(self._facts)}: {self.answers[0]}>"

@@ -4,24 +4,23 @@
 report, which takes what ``FleetReport.to_dict`` and ``FleetStandings.to_dict`` give.
 """
 
-from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from jinja2 import Environment
 
-from triage.fleet.render import pictures, tables
-from triage.fleet.render.repairs import list_repair_tables
+from triage.fleet.render import tables
 from triage.fleet.render.sentences import (
     EMPTY,
+    FLEET_CSS,
     STANDS_OUT,
     TO_BEGIN,
-    Headline,
     format_period,
     is_empty,
     list_headlines,
+    load_environment,
+    write_sentences,
 )
-from triage.fleet.render.texts import FLEET_CSS, load_environment, write_sentences
 from triage.fleet.render.words import (
     Wire,
     format_duration,
@@ -29,12 +28,9 @@ from triage.fleet.render.words import (
     format_node_rate,
     with_interval,
 )
-from triage.render.page.style import CSS, compute_policy_source
-from triage.render.pictures.markup import Html, trust_markup
+from triage.render.page.templates import CSS, compute_policy_source
+from triage.render.pictures.markup import Html
 from triage.render.words.clean import cut, format_one_line
-
-Named = Callable[[str], Html | str]
-"""Makes of a node's name what stands in a table: a link where there are pages."""
 
 _SHEET: Final = CSS + FLEET_CSS
 POLICY: Final = (
@@ -56,7 +52,7 @@ def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
         .render(
             title=cut(format_one_line(f"Fleet, {period}"), 120),
             policy=POLICY,
-            css=trust_markup(_SHEET),
+            css=Html(_SHEET),
             period=period,
             nothing=is_empty(report, standings),
             headlines=list_headlines(report, standings, num_checks),
@@ -69,54 +65,12 @@ def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
     return f"{text}\n"
 
 
-def render_answers(report: Wire, standings: Wire, num_checks: int = 0) -> Html:
-    """The answers of the whole report."""
-    return render_headlines(list_headlines(report, standings, num_checks))
+def draw(macro: str, *values: object) -> Html:
+    """What a macro of ``sections.html`` makes; blank where it makes nothing.
 
-
-def render_headlines(headlines: Iterable[Headline]) -> Html:
-    """Sentences, each with what it rests on."""
-    return _draw("answers", list(headlines))
-
-
-def render_overview(report: Wire, standings: Wire, named: Named, telemetry: Wire) -> Html:
-    """All that looks back; ``telemetry`` is ``FleetTelemetry`` on the wire."""
-    return _draw("overview", report, standings, named, telemetry)
-
-
-def render_plan(report: Wire, spares: Wire) -> Html:
-    """What looks ahead; ``spares`` is ``what_if.SparesAnswer`` on the wire."""
-    return _draw("plan", report, spares)
-
-
-def render_node_table(rows: Sequence[Wire], fleet_rate: float | None, named: Named) -> Html:
-    """The standings of nodes, each with its reasons."""
-    return _draw("node_table", rows, fleet_rate, named)
-
-
-def render_node_lists(standings: Wire) -> dict[str, Any]:
-    """What stands around that table: the legend, parts, places and the map of leaf switches."""
-    return {
-        "keys": _draw("legend", standings["counts"]),
-        "parts": _draw("parts", standings),
-        "places": _draw("places", standings),
-        "leaves": _draw("leaf_section", standings),
-    }
-
-
-def render_grade_word(grade: str) -> Html:
-    """The word of a grade with its square."""
-    return _draw("grade", grade)
-
-
-def render_repairs(found: Wire, named: Named) -> tuple[Html, Html]:
-    """The sentences of the page of repairs, and the sections below them."""
-    sentences = write_sentences("repairs", found)
-    return _draw("paragraphs", sentences), _draw("repairs", found, named)
-
-
-def _draw(macro: str, *values: object) -> Html:
-    """What a macro of ``sections.html`` makes; blank where it makes nothing."""
+    It takes wire forms, and as ``named`` what makes of a node's name what stands in a table: a
+    link where there are pages.
+    """
     module = _load_environment().get_template("sections.html").module
     return Html(getattr(module, macro)(*values).strip())
 
@@ -127,9 +81,7 @@ def _load_environment() -> Environment:
     made.globals |= {
         "EMPTY": EMPTY,
         "TO_BEGIN": TO_BEGIN,
-        "draw": pictures.draw_chart,
-        "pictures": pictures,
-        "repair_tables": list_repair_tables,
+        "repair_tables": tables.list_repair_tables,
         "rows": tables.tabulate,
         "say": write_sentences,
         "tables": tables,

@@ -1,4 +1,4 @@
-"""Tables of a fleet as data: what stands beside every picture, and is read aloud in its place.
+"""Tables of a fleet as data.
 
 ``tables.toml`` says what their columns are.
 """
@@ -11,11 +11,23 @@ from string import Formatter
 from typing import Any, Final, NamedTuple
 
 from triage.domain.counts import count
+from triage.domain.hosts import make_natural_key
 from triage.domain.patterns import compile_re
-from triage.fleet.render.words import FORMATS, Wire, format_hours, format_per_cent, mark
-from triage.render.pictures.markup import make_element
+from triage.fleet.render.words import (
+    FORMATS,
+    Estimate,
+    Wire,
+    format_hours,
+    format_per_cent,
+    mark,
+)
+from triage.render.pictures.markup import Html
+from triage.render.words.clean import format_one_line
+from triage.render.words.ranges import condense_names
 
 _MAX_ROWS: Final = 20
+_MAX_LEAVES, _MAX_NAMES = 40, 120
+_DIFFERS: Final = Html('<span class="differs">differs</span>')
 # Warmer than the median rack by less is the place of a sensor.
 _WARM_C: Final = 1.0
 _HEAT: Final = (
@@ -65,7 +77,7 @@ class _CellFormatter(Formatter):
         if format_spec.startswith("?"):
             return "" if value is None else self.format_field(value, format_spec[1:])
         if format_spec == "marked":
-            return make_element("span", {"class": "differs"}, "differs") if value else ""
+            return _DIFFERS if value else ""
         if words := load_tables()["words"].get(format_spec):
             return words.get(value, value)
         return FORMATS[format_spec](value) if format_spec in FORMATS else format(value, format_spec)
@@ -74,13 +86,9 @@ class _CellFormatter(Formatter):
         """The text of a cell or a head."""
         if match := _FIELD.fullmatch(text):
             value = find_field(fields, match[1])
-            return _convert_cell(self.format_field(value, match[2]) if match[2] else value)
+            cell = self.format_field(value, match[2]) if match[2] else value
+            return cell if isinstance(cell, str) else str(cell)
         return self.vformat(text, (), fields)
-
-
-def _convert_cell(value: Any) -> str:  # noqa: ANN401 - a field
-    """Text as it is, markup too; other values as text."""
-    return value if isinstance(value, str) else str(value)
 
 
 _FORMATTER: Final = _CellFormatter()
@@ -176,3 +184,146 @@ def tabulate_hot_nodes(telemetry: Wire, named: Callable[[str], str] = str) -> Ta
     rows = [{**node, "node": named(node["node"])} for node in shown]
     measured = count(telemetry.get("num_nodes", 0), "node")
     return tabulate("hot_nodes", rows, most=_MAX_ROWS, measured=measured)
+
+
+def describe_reference_job(report: Wire) -> str:
+    """``a job of 16,384 GPUs``; ``a job`` where no size is known."""
+    reference = report["exposure"]["reference_gpus"]
+    return f"a job of {reference:,} GPUs" if reference else "a job"
+
+
+def get_job_mtti(report: Wire, window: Wire) -> Estimate:
+    """The MTTI in hours, of a job of the reference size where one is known.
+
+    A record of jobs of many sizes has no other figure that can be compared over time.
+    """
+    reference = report["exposure"]["reference_gpus"]
+    mine: Estimate = window["mtti"]
+    if not reference or not window["gpu_hours"]:
+        return mine
+    between = window["gpu_hours_between"]
+    keys = ("value", "low", "high")
+    scaled = {key: None if between[key] is None else between[key] / reference for key in keys}
+    return {**mine, **scaled}
+
+
+def tabulate_windows(report: Wire, name: str, windows: Iterable[Wire]) -> Table | None:
+    """Windows as rows of the table of this name."""
+    rows = [
+        {
+            **row,
+            "job_mtti": get_job_mtti(report, row),
+            "exposed": f"{row['gpu_hours']:,.0f}"
+            if row["gpu_hours"]
+            else f"{row['job_hours']:,.0f} job-h",
+        }
+        for row in windows
+    ]
+    return tabulate(name, rows, job=describe_reference_job(report))
+
+
+def list_shared_warnings(report: Wire) -> list[str]:
+    """The warnings that hold for every size."""
+    every = [row["warnings"] for row in report["projection"]]
+    return [text for text in every[0] if all(text in of_size for of_size in every)] if every else []
+
+
+def tabulate_projection(report: Wire) -> Table | None:
+    """Sizes as rows, with what speaks against each figure."""
+    shared = set(list_shared_warnings(report))
+    rows = report["projection"]
+    own = ("; ".join(text for text in row["warnings"] if text not in shared) for row in rows)
+    return tabulate(
+        "projection", ({**row, "beware": text} for row, text in zip(rows, own, strict=True))
+    )
+
+
+def tabulate_gaps(report: Wire) -> Table | None:
+    """Times by the share of gaps that last longer."""
+    curve = report["gaps"]["curve"]
+    rows = []
+    for wanted in (0.9, 0.75, 0.5, 0.25, 0.1, 0.05):
+        points = zip(curve["times"], curve["alive"], strict=True)
+        time = next((time for time, share in points if share <= wanted), None)
+        if time is not None:
+            rows.append({"share": f"{100 * wanted:g} %", "hours": time})
+    return tabulate("gaps", rows)
+
+
+def tabulate_leaves(standings: Wire) -> Table | None:
+    """The leaf switches that are accused, or have nodes that stand out; accused ones first.
+
+    What is accused node after node may be the switch above them.
+    """
+    accused = {part["name"] for part in standings["parts"] if part["kind"] == "leaf_switch"}
+    rows = []
+    for leaf in standings["leaves"]:
+        name, counts = leaf["leaf_switch"], leaf["counts"]
+        lemons, watched = (counts.get(grade, 0) for grade in ("lemon", "watch"))
+        if lemons or watched or name in accused:
+            rows.append(
+                {
+                    "label": name or "no leaf known",
+                    "num_nodes": sum(counts.values()),
+                    "lemons": lemons,
+                    "watched": watched,
+                    "switch": "itself accused" if name in accused else "",
+                    "names": _list_outlying_names(standings, name),
+                    "order": (name not in accused, -lemons, -watched, name is None),
+                }
+            )
+    rows.sort(key=lambda row: (*row["order"], make_natural_key(row["label"])))
+    return tabulate("leaves", rows, most=_MAX_LEAVES)
+
+
+def _list_outlying_names(standings: Wire, leaf: str | None) -> str:
+    """``lemon n3, n7; watch n9``, as far as the nodes of a leaf are listed."""
+    named: dict[str, list[str]] = {"lemon": [], "watch": []}
+    for row in standings["nodes"]:
+        if row["leaf_switch"] == leaf and row["grade"] in named:
+            named[row["grade"]].append(format_one_line(row["node"]))
+    return "; ".join(
+        f"{grade} {condense_names(names, max_chars=_MAX_NAMES)}"
+        for grade, names in named.items()
+        if names
+    )
+
+
+# Repairs: who is on probation, which repair holds, how right the chances were. Shares are of
+# returns whose time is over.
+
+
+def list_repair_tables(
+    repairs: Wire, named: Callable[[str], str] = str, most: int = 100
+) -> tuple[tuple[str, str, Table | None, str], ...]:
+    """Probation, repairs, causes, and chances held against what came: (key, title, table, word).
+
+    A page folds a table that has a word. ``named`` makes of a node's name what stands in the
+    table; ``most`` are on probation by name.
+    """
+    nodes = [
+        {
+            **row,
+            "node": named(row["node"]),
+            "after": FORMATS["repair_action"](row["action"])
+            if row["action"]
+            else FORMATS["repair_cause"](row["cause"]),
+        }
+        for row in repairs["probation"]
+    ]
+    deciles = [
+        {**row, "within_days": one["within_days"]}
+        for one in repairs["judged"]
+        for row in one["deciles"]
+    ]
+    return (
+        ("probation", "On probation", tabulate("probation", nodes, most=most), ""),
+        ("holds", "Which repair holds", tabulate("holds", repairs["by_repair"]), ""),
+        ("causes", "By cause", tabulate("returns", repairs["by_cause"]), ""),
+        (
+            "judged",
+            "What was said, and what came",
+            tabulate("judged", deciles),
+            "By tenths of what was said",
+        ),
+    )

@@ -1,7 +1,7 @@
 """A fleet on a terminal: the report, tables, standings, repairs and plans as lines.
 
 Takes wire forms. No line is wider than the screen. Plain ASCII of our own; what comes from the
-record is cleaned and cut. Pictures are for pages; here a row is a window, a size, a cause.
+record is cleaned and cut.
 """
 
 from collections import Counter
@@ -9,26 +9,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from triage.domain.counts import count
-from triage.fleet.render.pictures import list_shared_warnings, tabulate_windows
-from triage.fleet.render.repairs import list_repair_tables
 from triage.fleet.render.sentences import (
     EMPTY,
     STANDS_OUT,
     TO_BEGIN,
     format_period,
     is_empty,
-    list_headlines,
-)
-from triage.fleet.render.tables import Table, tabulate, tabulate_spares
-from triage.fleet.render.texts import (
-    describe_reference_job,
     is_without_runs,
+    list_headlines,
     select_cause_rows,
     write_sentences,
 )
+from triage.fleet.render.tables import (
+    Table,
+    describe_reference_job,
+    list_repair_tables,
+    list_shared_warnings,
+    tabulate,
+    tabulate_spares,
+    tabulate_windows,
+)
 from triage.fleet.render.words import Wire, format_node_rate
-from triage.render.terminal.text import Line, join_sections
-from triage.render.terminal.wrap import wrap
+from triage.render.terminal.text import Line, join_sections, wrap
 from triage.render.words.clean import count_cells, cut, format_one_line
 
 _WIDTH: Final = 80

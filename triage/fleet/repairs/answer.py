@@ -112,7 +112,7 @@ def _list_probations(
     """The nodes on probation at the end of the record, the likeliest to fail first."""
     chances = predict_chances(fit_model(returns, features, returns.days), features)
     per_day = own_curve(returns.next_day - returns.day, returns.days - returns.day)
-    usual_a_day, since = estimate_faults_a_day(faults), _convert_moment(record.since_ns)
+    usual_a_day = estimate_faults_a_day(faults)
     rows = np.flatnonzero(np.isinf(returns.next_day) & (returns.day >= returns.days - LATE_DAYS))
     back = (returns.days - returns.day[rows])[:, None]
     curves = Curves.through(chances.within_7[rows], chances.within_30[rows], usual_a_day, per_day)
@@ -124,14 +124,10 @@ def _list_probations(
         row, days_back = int(rows[at]), float(back[at, 0])
         if ends[at] <= days_back:
             continue
-        cause, action = CAUSES[returns.cause[row]], int(returns.action[row])
-        returned_at = since + timedelta(days=float(returns.day[row]))
+        facts = _describe_return(record, returns, row)
         found = Probation(
-            node=record.nodes[int(returns.node[row])],
-            returned_at=returned_at,
+            **facts,
             days_back=days_back,
-            cause=str(cause),
-            action=str(ACTIONS[action]) if action >= 0 else None,
             within_7=float(chances.within_7[row]),
             low_7=float(chances.low_7[row]),
             high_7=float(chances.high_7[row]),
@@ -140,8 +136,8 @@ def _list_probations(
             next_30=float(next_30[at]),
             usual_7=usual_7,
             num_returns=int(chances.num_returns[row]),
-            until=(returned_at + timedelta(days=float(ends[at]))).astimezone(UTC),
-            check=check_after(cause),
+            until=(facts["returned_at"] + timedelta(days=float(ends[at]))).astimezone(UTC),
+            check=check_after(CAUSES[returns.cause[row]]),
             text="",
         )
         listed.append(replace(found, text=describe_probation(found)))
@@ -253,19 +249,27 @@ def list_record_probations(record: FleetRecord) -> tuple[Probation, ...]:
     return _list_probations(record, faults, returns, compute_features(returns))
 
 
+def _describe_return(record: FleetRecord, returns: Returns, row: int) -> dict[str, Any]:
+    """The node, when it was back, after what, and what was done."""
+    action, day = int(returns.action[row]), float(returns.day[row])
+    return {
+        "node": record.nodes[int(returns.node[row])],
+        "returned_at": _convert_moment(record.since_ns) + timedelta(days=day),
+        "cause": str(CAUSES[returns.cause[row]]),
+        "action": str(ACTIONS[action]) if action >= 0 else None,
+    }
+
+
 def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
     """The newest returns first."""
     found = []
     since = _convert_moment(record.since_ns)
     for row in reversed(range(max(0, len(returns) - _MOST_ROWS), len(returns))):
-        gap, action = float(returns.next_day[row] - returns.day[row]), int(returns.action[row])
+        gap = float(returns.next_day[row] - returns.day[row])
         found.append(
             ReturnRow(
-                node=record.nodes[int(returns.node[row])],
+                **_describe_return(record, returns, row),
                 out_at=since + timedelta(days=float(returns.start_day[row])),
-                returned_at=since + timedelta(days=float(returns.day[row])),
-                cause=str(CAUSES[returns.cause[row]]),
-                action=str(ACTIONS[action]) if action >= 0 else None,
                 failed_after_days=gap if np.isfinite(gap) else None,
                 watched_days=float(returns.days - returns.day[row]),
                 within_7=float(chances.within_7[row]),

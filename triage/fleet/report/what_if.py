@@ -275,43 +275,34 @@ class PlanHead(TypedDict):
 
 def answer_projection(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
     """``GET /v1/fleet/projection``."""
-    found = (
-        projection_for(report, gpus) if hours is None else projection_for(report, gpus, (hours,))
-    )
-    return {**_head(report, "projection"), **found.to_dict()}
+    given = () if hours is None else ((hours,),)
+    return _answer_plan(report, "projection", projection_for(report, gpus, *given))
 
 
 def answer_checkpoint(
     report: FleetReport, gpus: int | None, cost_s: float | None, restart_s: float | None
 ) -> dict[str, Any]:
     """``GET /v1/fleet/checkpoint``."""
-    found = checkpoints_for(
-        report,
-        gpus,
-        cost_s=COST_S if cost_s is None else cost_s,
-        restart_s=RESTART_S if restart_s is None else restart_s,
-    )
-    return {**_head(report, "checkpoint"), **found.to_dict()}
+    cost = COST_S if cost_s is None else cost_s
+    restart = RESTART_S if restart_s is None else restart_s
+    found = checkpoints_for(report, gpus, cost_s=cost, restart_s=restart)
+    return _answer_plan(report, "checkpoint", found)
 
 
 def answer_spares(
     report: FleetReport, nodes: int | None, repair_days: float | None, confidence: float | None
 ) -> dict[str, Any]:
     """``GET /v1/fleet/spares``."""
-    found = spares_for(
-        report,
-        nodes,
-        repair_days=repair_days,
-        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
-    )
-    return {**_head(report, "spares"), **found.to_dict()}
+    sure = DEFAULT_CONFIDENCE if confidence is None else confidence
+    found = spares_for(report, nodes, repair_days=repair_days, confidence=sure)
+    return _answer_plan(report, "spares", found)
 
 
-def _head(report: FleetReport, name: str) -> PlanHead:
-    """What every plan begins with."""
-    return {
+def _answer_plan(report: FleetReport, name: str, found: WireForm) -> dict[str, Any]:
+    head: PlanHead = {
         "schema": f"triage.fleet.{name}/1",
         "since": format_iso_utc(report.since),
         "until": format_iso_utc(report.until),
         "cluster": report.cluster,
     }
+    return {**head, **found.to_dict()}

@@ -9,7 +9,7 @@ Assumes that what was predictable stays so.
 
 Called are the nodes of the highest forecast, few at a time. Before that the record itself has to
 show that faults come back to the same nodes. Each call of the past is made again from what was
-known by then, and held against what followed and against plain counts at as many calls.
+known by then, and held against what followed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -221,16 +221,6 @@ def _average_likelihood(likelier: Floats, among: Flags) -> float:
     return float(some.max() + np.log(np.average(np.exp(some - some.max()), weights=weights)))
 
 
-# Half-lives and windows of the counts that calls are held against; days.
-_WINDOWS: Final = (56.0, 112.0)
-_DECAYS: Final = (7.0, 14.0, 28.0, 56.0, 112.0)
-COUNTS: Final = (
-    *(f"count of {days:g} days" for days in _WINDOWS),
-    "count of all",
-    *(f"decayed count, half-life {days:g} days" for days in _DECAYS),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class CallRule:
     """Who is called: a forecast of ``times`` that of its peers, and at most ``share`` of all
@@ -294,31 +284,12 @@ def _list_called(now: Forecast, ordinary: Flags, rule: CallRule) -> tuple[int, .
     return tuple(node for node in order[:most].tolist() if able[node])
 
 
-def count_scores(history: FaultHistory, day: float) -> list[Floats]:
-    """The counts of :data:`COUNTS` at ``day``, each of shape (nodes,)."""
-    known = cut_history(history, day)
-    every = np.ones(len(known))
-    windows = [(known.day > day - days).astype(np.float64) for days in _WINDOWS]
-    fading = [np.exp2(-(known.days - known.day) / half_life) for half_life in _DECAYS]
-    return [sum_by_member(known.node, kept, known.num_nodes) for kept in (*windows, every, *fading)]
-
-
-def compute_expected_of_top(score: Floats, num: int, after: Floats, ordinary: Flags) -> float:
-    """The sum of ``after`` over the ``num`` nodes of the highest score; ties count on average."""
-    scores = score[ordinary]
-    values = after[ordinary]
-    last = np.partition(scores, len(scores) - num)[len(scores) - num]
-    above, level = scores > last, scores == last
-    return float(values[above].sum() + (num - above.sum()) * values[level].mean())
-
-
 def _evaluate_calls(
     history: FaultHistory, ordinary: Flags, before: Mapping[float, tuple[int, ...]]
 ) -> Walked | None:
     """How the calls came out; None where there were none."""
     num = failed = 0
     faults = fleet = 0.0
-    counts = np.zeros(len(COUNTS))
     apart: set[tuple[int, int]] = set()
     for day, named in before.items():
         if not named:
@@ -330,11 +301,8 @@ def _evaluate_calls(
         faults += float(of_called.sum())
         fleet += len(named) * float(after[ordinary].mean())
         apart |= {(node, int((history.days - day) // HORIZON_DAYS)) for node in named}
-        scores = count_scores(history, day)
-        counts += [compute_expected_of_top(score, len(named), after, ordinary) for score in scores]
     if not num:
         return None
-    best = int(np.argmax(counts))
     low, high = _compute_bounds(failed / num * len(apart), len(apart))
     return Walked(
         days=HORIZON_DAYS,
@@ -347,8 +315,6 @@ def _evaluate_calls(
         precision_high=high,
         faults_per_call=faults / num,
         faults_per_node=fleet / num,
-        best_count=COUNTS[best],
-        faults_per_best_count=float(counts[best]) / num,
     )
 
 

@@ -115,7 +115,6 @@ class Measures:
     calls: Calls | None
     num_left_out: int
     places: tuple[PlaceRate, ...]
-    bounds: tuple[Floats, Floats]
 
 
 def measure_record(record: FleetRecord) -> Measures:
@@ -145,7 +144,6 @@ def measure_record(record: FleetRecord) -> Measures:
     excess = find_outliers(blame, of_rest * beside)
     calls = _make_calls(history, ordinary, beside, basis)
     fading = USUAL if calls is None else calls.now.fading
-    nothing = (np.zeros(0), np.zeros(0))
     age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
 
     def fade(at_ns: Ints) -> Floats:
@@ -176,9 +174,6 @@ def measure_record(record: FleetRecord) -> Measures:
         history=history,
         special=special,
         calls=calls,
-        bounds=nothing
-        if calls is None
-        else compute_gamma_interval(calls.now.faults, calls.now.weight),
         num_left_out=every_strike.num_left_out,
         places=places,
     )

@@ -8,8 +8,7 @@ but they never convict it. Sources: Meta's lemon detection ("Revisiting Reliabil
 ML Research Clusters", HPCA 2025), false-discovery rates, and Gamma-Poisson shrinkage.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -17,15 +16,13 @@ import numpy as np
 from triage.domain.counts import count
 from triage.domain.standing import FleetStandings, Grade, Place, RepeatedPart, Standing
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.standings.forecast import CallRule
+from triage.fleet.standings.forecast import CallRule, compute_gamma_interval
 from triage.fleet.standings.measures import OUTAGES, Measures, measure_record
 from triage.fleet.standings.parts import map_repeated_parts
 from triage.fleet.standings.places import PlaceRate, describe_place
 from triage.fleet.standings.strikes import FALSE_DISCOVERY_RATE, WINDOW_DAYS
 from triage.fleet.standings.words import (
-    Ahead,
     Figures,
-    Sign,
     Words,
     find_passed_stress_check,
     list_grade_reasons,
@@ -141,8 +138,7 @@ def _iterate_call_notes(seen: Measures) -> Iterator[str]:
         f"of {walked.calls} nodes called lemons before, {walked.failed} failed within"
         f" {walked.days:g} days: {walked.precision:.0%} (95 %: {walked.precision_low:.0%} to"
         f" {walked.precision_high:.0%}); a called node had {walked.faults_per_call:.2f} faults, any"
-        f" node {walked.faults_per_node:.2f}, as many by the {walked.best_count}"
-        f" {walked.faults_per_best_count:.2f}"
+        f" node {walked.faults_per_node:.2f}"
     )
 
 
@@ -152,9 +148,9 @@ def _iterate_standings(
     parts: Mapping[int, tuple[RepeatedPart, ...]],
 ) -> Iterator[Standing]:
     """The standing of each node, in the order of the record."""
+    decided = seen.calls is not None and seen.calls.decided
     for node, (name, figures) in enumerate(zip(record.nodes, _iterate_figures(seen), strict=True)):
         leaf, rack = record.leaf_switch[node], record.rack[node]
-        ahead = _find_ahead(seen, node)
         if figures.exposure_days <= 0 or node in seen.special:
             why = _AWAY_THROUGHOUT if seen.basis == OUTAGES else _WITHOUT_EXPOSURE
             special = seen.special.get(node)
@@ -170,39 +166,16 @@ def _iterate_standings(
             find_passed_stress_check(record, name, _STRESS_DAYS),
             _describe_base_rate(seen, node),
             seen.basis == OUTAGES,
-            ahead,
+            decided,
+            seen.calls is not None and bool(seen.calls.called[node]),
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
-        grade = _choose_grade(figures, words.signs, seen.num_tested, ahead, clean=clean)
+        grade = _choose_grade(figures, words, seen.num_tested, clean=clean)
         part = words.parts[0].name if words.parts else None
         reasons = list_grade_reasons(grade, figures, words)
-        found = Standing(name, grade, reasons, *figures, part, leaf, rack)
-        if ahead is not None:
-            found = replace(
-                found,
-                forecast=ahead.faults,
-                forecast_low=ahead.low,
-                forecast_high=ahead.high,
-                times=ahead.times,
-            )
-        yield found
-
-
-def _find_ahead(seen: Measures, node: int) -> Ahead | None:
-    """What the forecast says of a node; None where there is none."""
-    calls = seen.calls
-    if calls is None:
-        return None
-    now = calls.now
-    low, high = seen.bounds
-    return Ahead(
-        float(now.faults[node]),
-        float(low[node]),
-        float(high[node]),
-        float(now.times[node]),
-        bool(calls.called[node]),
-        calls.decided,
-    )
+        yield Standing(
+            name, grade, reasons, **figures._asdict(), part=part, leaf_switch=leaf, rack=rack
+        )
 
 
 def _describe_base_rate(seen: Measures, node: int) -> str | None:
@@ -220,33 +193,30 @@ def _iterate_figures(seen: Measures) -> Iterator[Figures]:
         score = np.where(usual > 0, seen.decayed / usual, 0.0)
     nothing = [None] * len(score)
     rates = [(_PER * one).tolist() for one in seen.shrunk] if seen.shrunk else [nothing] * 3
+    ahead = [nothing] * 4
+    if seen.calls is not None:
+        now = seen.calls.now
+        bounds = compute_gamma_interval(now.faults, now.weight)
+        ahead = [one.tolist() for one in (now.faults, *bounds, now.times)]
     excess = seen.excess
     columns = (seen.num, seen.blame, excess.expected, seen.days, excess.p, excess.q)
-    return map(Figures, *(one.tolist() for one in (*columns, score)), *rates)
+    return map(Figures, *(one.tolist() for one in (*columns, score)), *rates, *ahead)
 
 
-def _choose_grade(
-    figures: Figures,
-    signs: Sequence[Sign],
-    num_tested: int,
-    ahead: Ahead | None = None,
-    *,
-    clean: bool,
-) -> Grade:
+def _choose_grade(figures: Figures, words: Words, num_tested: int, *, clean: bool) -> Grade:
     """The grade of a node with exposure; ``clean`` says that it may be golden."""
-    decided = ahead is not None and ahead.decided
-    if ahead is not None and ahead.called:
+    if words.called:
         return Grade.LEMON
     found = figures.q_value <= FALSE_DISCOVERY_RATE
     if found and figures.strikes >= _LEMON_STRIKES and figures.score >= _LEMON_TIMES:
-        return Grade.WATCH if decided else Grade.LEMON
-    if ahead is not None and decided and ahead.times >= CallRule().times and figures.strikes:
+        return Grade.WATCH if words.decided else Grade.LEMON
+    if words.decided and (figures.times or 0.0) >= CallRule().times and figures.strikes:
         return Grade.WATCH
     # Fewer than one node of this fleet would have come so far by chance.
     unlikely = figures.p_value * num_tested < 1.0
     if figures.strikes >= _WATCH_STRIKES and unlikely:
         return Grade.WATCH
-    if any(sign.grave for sign in signs) or len(signs) > 1:
+    if any(sign.grave for sign in words.signs) or len(words.signs) > 1:
         return Grade.WATCH
     long = figures.exposure_days >= _GOLDEN_DAYS
     return Grade.GOLDEN if clean and long else Grade.NORMAL

@@ -128,7 +128,7 @@ _GRADES_AGAINST: Final = (Grade.LEMON, Grade.WATCH)
 
 
 class Figures(NamedTuple):
-    """The figures of one node, as :class:`Standing` says them and in its order."""
+    """The figures of one node, as :class:`Standing` says them and by its names."""
 
     strikes: int
     blame: float
@@ -140,20 +140,10 @@ class Figures(NamedTuple):
     rate: float | None
     rate_low: float | None
     rate_high: float | None
-
-
-class Ahead(NamedTuple):
-    """What the next 56 days are to bring one node: faults with their 95 % interval, and ``times``
-    those of its peers. ``called`` says that it is named for that; ``decided`` that forecasts
-    decide at all.
-    """
-
-    faults: float
-    low: float
-    high: float
-    times: float
-    called: bool
-    decided: bool
+    forecast: float | None
+    forecast_low: float | None
+    forecast_high: float | None
+    times: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +152,8 @@ class Words:
 
     ``leaf`` is the switch that accusations of it are put down to, ``stressed`` the stress check
     that it passed lately; ``rate`` is what it is held against, per 1,000 node-days, and
-    ``whose`` rate that is, None for the fleet's. ``outages`` says that these are what counts;
-    ``ahead`` is the forecast, None where there is none.
+    ``whose`` rate that is, None for the fleet's. ``outages`` says that these are what counts,
+    ``decided`` that forecasts decide who is a lemon, ``called`` that this one's calls the node one.
     """
 
     rate: float
@@ -173,21 +163,21 @@ class Words:
     stressed: str | None = None
     whose: str | None = None
     outages: bool = False
-    ahead: Ahead | None = None
+    decided: bool = False
+    called: bool = False
 
 
 def list_grade_reasons(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
     """The reasons of a grade; the counts come first, and before them what decided."""
     reasons = [_describe_counts(one, words)]
-    if words.ahead is not None and words.ahead.decided and (one.strikes or words.ahead.called):
-        at = 0 if words.ahead.called else 1
-        reasons.insert(at, _describe_forecast(words.ahead))
+    if words.decided and (one.strikes or words.called):
+        reasons.insert(0 if words.called else 1, _describe_forecast(one))
     if one.strikes and one.rate is not None:
         reasons.append(
             f"rate, shrunk towards the fleet and decayed: {one.rate:.3g} per 1,000 node-days"
             f" (95 %: {one.rate_low:.3g} to {one.rate_high:.3g})"
         )
-    if one.strikes > 1 and not (words.ahead is not None and words.ahead.decided):
+    if one.strikes > 1 and not words.decided:
         reasons.append(_describe_chance(grade, one))
     reasons += [part.text for part in words.parts]
     if words.leaf is not None:
@@ -199,8 +189,7 @@ def list_grade_reasons(grade: Grade, one: Figures, words: Words) -> tuple[str, .
 
 
 def _describe_counts(one: Figures, words: Words) -> str:
-    called = words.ahead is not None and words.ahead.called
-    if called and not one.strikes and not words.outages:
+    if words.called and not one.strikes and not words.outages:
         return f"no suspect of the last {WINDOW_DAYS:g} days: the forecast rests on its outages"
     times = count(one.strikes, "interruption")
     stood = f"a suspect in {times}" if one.strikes else "no suspect"
@@ -217,17 +206,16 @@ def _describe_counts(one: Figures, words: Words) -> str:
     )
 
 
-def _describe_forecast(ahead: Ahead) -> str:
-    return (
-        f"{_number(ahead.faults)} faults are expected of it in the next 56 days (95 %:"
-        f" {_number(ahead.low)} to {_number(ahead.high)}), {ahead.times:.1f} times as many as of"
-        " its peers"
+def _describe_forecast(one: Figures) -> str:
+    # "1" would make an expected number look like a count.
+    faults, low, high = (
+        f"{number:.1f}" if number >= 1 else f"{number:.2g}"
+        for number in (one.forecast or 0.0, one.forecast_low or 0.0, one.forecast_high or 0.0)
     )
-
-
-def _number(expected: float) -> str:
-    """An expected number, which "1" would make look like a count."""
-    return f"{expected:.1f}" if expected >= 1 else f"{expected:.2g}"
+    return (
+        f"{faults} faults are expected of it in the next 56 days (95 %: {low} to {high}),"
+        f" {one.times or 0.0:.1f} times as many as of its peers"
+    )
 
 
 def _describe_chance(grade: Grade, one: Figures) -> str:

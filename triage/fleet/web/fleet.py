@@ -1,4 +1,5 @@
-"""The fleet: what its record says, how its nodes stand, what to plan with, what to check.
+"""The fleet: what its record says, how its nodes stand, what to plan with, what to check; and
+the history of one node.
 
 People say whole days, the last one included; times are in UTC. Without days it is the last 30.
 """
@@ -7,16 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import Depends, Query, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, get_caller
-from triage.api.requests.values import Name, check_choice
+from triage.api.requests.paths import name_in_path
+from triage.api.requests.values import Name, PathName, check_choice, check_query
 from triage.api.state import get_state
 from triage.clock import read_utc_now
-from triage.errors import Unprocessable
+from triage.errors import NotFound, Unprocessable
 from triage.fleet.api.values import (
     ClusterName,
     Confidence,
@@ -27,9 +29,16 @@ from triage.fleet.api.values import (
     Restart,
     StandingName,
 )
-from triage.fleet.render import page as fleet_page
-from triage.fleet.render.sentences import TO_BEGIN, format_period, is_empty, plan_answers
-from triage.fleet.render.texts import GRADES, write_sentences
+from triage.fleet.render.page import draw
+from triage.fleet.render.sentences import (
+    GRADES,
+    TO_BEGIN,
+    format_period,
+    is_empty,
+    list_headlines,
+    plan_answers,
+    write_sentences,
+)
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
 from triage.fleet.services.answers import (
@@ -43,14 +52,16 @@ from triage.fleet.services.answers import (
 from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
 from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
+from triage.fleet.services.telemetry.rollups import sum_node_telemetry
 from triage.fleet.store.record import map_cluster_keys
-from triage.render.pictures.markup import Html, make_element, trust_markup
+from triage.render.pictures.markup import Html
+from triage.render.words.clean import format_one_line
 from triage.statistics.projection import SIZES
+from triage.store import nodes as node_store
 from triage.web.access import admit
 from triage.web.filters import build_node_address
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import drop_blanks
-from triage.web.route import page_router
 
 PERIOD: Final = ("days", "from", "to", "cluster")
 PRESETS: Final = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year"))
@@ -66,12 +77,22 @@ Cluster = ClusterName
 
 @dataclass(frozen=True, slots=True)
 class FleetDays:
-    """Days of a cluster. Given days win over a number of days back."""
+    """Days of a cluster, as an address says them. Given days win over a number of days back.
 
-    days: int | None = None
-    first: date | None = None
-    last: date | None = None
-    cluster: str | None = None
+    Raises :class:`Unprocessable` for days that go backwards.
+    """
+
+    days: Days = None
+    first: First = None
+    last: Last = None
+    cluster: Cluster = None
+
+    def __post_init__(self) -> None:
+        if self.first is not None and self.last is not None and self.last < self.first:
+            raise Unprocessable(
+                f"the days go backwards: from {self.first} to {self.last}",
+                hint="let from come before to",
+            )
 
     @property
     def preset(self) -> int | None:
@@ -108,25 +129,16 @@ class FleetDays:
         return {"days": str(days)} | ({"cluster": self.cluster} if self.cluster else {})
 
 
-def parse_fleet_days(
-    days: Days = None, first: First = None, last: Last = None, cluster: Cluster = None
-) -> FleetDays:
-    """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
-    if first is not None and last is not None and last < first:
-        raise Unprocessable(
-            f"the days go backwards: from {first} to {last}", hint="let from come before to"
-        )
-    return FleetDays(days, first, last, cluster)
-
-
 def _make_midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 
-AskedDays = Annotated[FleetDays, Depends(parse_fleet_days)]
+AskedDays = Annotated[FleetDays, Depends()]
 router = page_router("/fleet", admit(Scope.READ))
+node_router = page_router("/nodes", admit(Scope.READ))
 _ROWS: Final = 50
 _MAX_HOT: Final = 50
+_MAX_CHECKS: Final = 200
 _KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
 _USUAL_REPAIR_DAYS: Final = 7.0
 
@@ -150,12 +162,10 @@ def fleet(request: Request, asked: AskedDays) -> Response:
         "fleet.html",
         **_collect_head(asked, _own_names(request, found.clusters), report),
         nothing=nothing,
-        answers=fleet_page.render_answers(report, standings, len(found.checks)),
+        answers=draw("answers", list_headlines(report, standings, len(found.checks))),
         overview=None
         if nothing
-        else fleet_page.render_overview(
-            report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)
-        ),
+        else draw("overview", report, standings, _link_node, found.telemetry.to_dict(_MAX_HOT)),
     )
 
 
@@ -178,13 +188,14 @@ def fleet_standings(
     return page(
         request,
         "fleet_nodes.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
         standings=standings,
         said=write_sentences("tested", standings)[0],
-        **fleet_page.render_node_lists(standings),
-        table=fleet_page.render_node_table(
-            shown, standings["fleet_rate_per_1000_node_days"], _link_node
-        ),
+        keys=draw("legend", standings["counts"]),
+        parts=draw("parts", standings),
+        places=draw("places", standings),
+        leaves=draw("leaf_section", standings),
+        table=draw("node_table", shown, _link_node),
         num_rows=len(rows),
         shown=len(shown),
         number=number,
@@ -199,13 +210,12 @@ def repairs_page(request: Request, cluster: Cluster = None) -> Response:
     """Which repairs hold, and which nodes are on probation."""
     ctx = get_state(request).context
     found = answer_repairs(ctx, until=determine_fleet_period().until, cluster=cluster).to_dict()
-    answers, repairs = fleet_page.render_repairs(found, _link_node)
     return page(
         request,
         "fleet_repairs.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
-        answers=answers,
-        repairs=repairs,
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
+        answers=draw("paragraphs", write_sentences("repairs", found)),
+        repairs=draw("repairs", found, _link_node),
     )
 
 
@@ -243,7 +253,7 @@ def fleet_plans(
     return page(
         request,
         "fleet_plan.html",
-        **_collect_head(asked, _list_cluster_names(request), report),
+        **_collect_head(asked, list_cluster_names(request), report),
         nothing=nothing,
         knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
         usual={
@@ -251,8 +261,8 @@ def fleet_plans(
             "nodes": spares["num_nodes"],
             "repair_days": f"{spares['repair_days']:g}",
         },
-        answers=fleet_page.render_headlines(plan_answers(report, spares)),
-        plan=None if nothing else fleet_page.render_plan(report, spares),
+        answers=draw("answers", plan_answers(report, spares)),
+        plan=None if nothing else draw("plan", report, spares),
     )
 
 
@@ -279,13 +289,49 @@ def fleet_checks(
     return page(
         request,
         "fleet_checks.html",
-        **_collect_head(FleetDays(cluster=cluster), _list_cluster_names(request), None),
+        **_collect_head(FleetDays(cluster=cluster), list_cluster_names(request), None),
         rows=rows[(number - 1) * _ROWS : number * _ROWS],
         num_rows=len(rows),
         number=number,
         rows_a_page=_ROWS,
         states=STATES,
         filters={name: value or "" for name, value in asked.items()},
+    )
+
+
+@node_router.get("", name="page_find_node", dependencies=[Depends(check_query("name"))])
+def find_node(name: str = "") -> Response:
+    """To the page of the node that was typed."""
+    if name.strip():
+        return RedirectResponse(f"/nodes/{quote(name.strip()[:256], safe='')}", 303)
+    return RedirectResponse("/incidents", 303)
+
+
+@node_router.get("/{node}", name="page_node", dependencies=[Depends(check_query())])
+def node_history(request: Request, node: PathName) -> Response:
+    """How it stands in the fleet and why; its incidents, its distinct errors, its checks."""
+    name, now = name_in_path("node", node), read_utc_now()
+    cluster = get_caller(request).cluster
+    with get_state(request).context.database.reading() as session:
+        found = node_store.read_history(session, name, cluster=cluster)
+        checks = [] if found is None else list_check_rows(session, now, cluster=cluster, node=name)
+        measured = sum_node_telemetry(session, now, cluster=cluster, node=name).get(name)
+    if found is None:
+        raise NotFound(
+            f"nothing has named the node {name} yet", hint="give its name as the scheduler does"
+        )
+    standings = get_kept_standings(get_state(request).context, cluster)
+    standing = next((row.to_dict() for row in standings.nodes if row.node == name), None)
+    return page(
+        request,
+        "node.html",
+        history=found,
+        standing=standing,
+        grade=None if standing is None else draw("grade", standing["grade"]),
+        standings=standings,
+        checks=checks[:_MAX_CHECKS],
+        num_checks=len(checks),
+        measured=measured,
     )
 
 
@@ -318,7 +364,8 @@ def _collect_head(
     }
 
 
-def _list_cluster_names(request: Request) -> list[str]:
+def list_cluster_names(request: Request) -> list[str]:
+    """The clusters that there are and that the visitor's token reaches, by name."""
     with get_state(request).context.database.reading() as session:
         return _own_names(request, sorted(name for name in map_cluster_keys(session) if name))
 
@@ -330,4 +377,4 @@ def _own_names(request: Request, names: Iterable[str]) -> list[str]:
 
 def _link_node(node: str) -> Html:
     """A node's name as a link to its page."""
-    return make_element("a", {"href": trust_markup(build_node_address(node))}, node)
+    return Html('<a href="{}">{}</a>').format(build_node_address(node), format_one_line(node))

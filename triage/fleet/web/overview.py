@@ -20,16 +20,14 @@ from triage.clock import read_utc_now
 from triage.domain.states import IncidentState, WorkState
 from triage.fleet.services.health.due_list import CheckRow, get_kept_open_checks
 from triage.fleet.services.standings import get_kept_standings
-from triage.fleet.store.record import map_cluster_keys
-from triage.fleet.web.fleet import Cluster
+from triage.fleet.web.fleet import Cluster, list_cluster_names
 from triage.services.context import ShownActs
 from triage.store.incidents import incidents, revisions
 from triage.store.views import IncidentView
 from triage.store.work import backlog
 from triage.web.access import admit
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import drop_blanks
-from triage.web.route import page_router
 
 router = page_router("/overview", admit(Scope.READ))
 _ROWS: Final = 12
@@ -60,12 +58,8 @@ class _Board:
 @router.get("", name="page_overview", dependencies=[Depends(drop_blanks("cluster"))])
 def overview(request: Request, cluster: Cluster = None) -> Response:
     """The whole page."""
-    with get_state(request).context.database.reading() as session:
-        names = [
-            name for name in map_cluster_keys(session) if name and get_caller(request).sees(name)
-        ]
-    board = _load_board(request, cluster)
-    return page(request, "overview.html", clusters=sorted(names), **_collect_shown(board, cluster))
+    shown = _collect_shown(_load_board(request, cluster), cluster)
+    return page(request, "overview.html", clusters=list_cluster_names(request), **shown)
 
 
 @router.get("/board", name="page_board", dependencies=[Depends(drop_blanks("cluster"))])

@@ -3,7 +3,7 @@
 Lists of ranks are tuples of ints; the rest is as :mod:`triage.render.data.tables` says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.report import Answer, Because, Coverage, RankState
@@ -51,14 +51,7 @@ def build_suspect_frame(answer: Answer) -> "DataFrame":
     """The suspects, best first, with the columns of ``SUSPECTS``."""
     rows = (
         {
-            "position": suspect.position,
-            "node": suspect.node,
-            "ranks": suspect.ranks,
-            "gpus": suspect.gpus,
-            "category": str(suspect.category),
-            "score": suspect.score,
-            "role": str(suspect.role),
-            "action": str(suspect.action),
+            **_collect_fields(suspect, SUSPECTS),
             "because": "\n".join(map(_format_reason, suspect.because)),
             "num_because": len(suspect.because),
         }
@@ -69,28 +62,16 @@ def build_suspect_frame(answer: Answer) -> "DataFrame":
 
 def build_rank_frame(answer: Answer) -> "DataFrame":
     """The ranks, most suspicious first, with the columns of ``RANKS``."""
-    rows = (
-        {column: getattr(state, column) for column in RANKS}
-        for state in sorted(answer.ranks, key=_compute_suspicion_key)
-    )
-    return build_table(rows, RANKS)
+    ranks = sorted(answer.ranks, key=_compute_suspicion_key)
+    return build_table((_collect_fields(state, RANKS) for state in ranks), RANKS)
 
 
 def build_collective_frame(answer: Answer) -> "DataFrame":
     """The collectives in question, in the order of the answer, with those of ``COLLECTIVES``."""
+    lists = ("waiting", "missing", "mismatched")
     rows = (
-        {
-            "pg": collective.pg,
-            "desc": collective.desc,
-            "seq_id": collective.seq_id,
-            "op": collective.op,
-            "waiting": collective.waiting,
-            "missing": collective.missing,
-            "mismatched": collective.mismatched,
-            "num_waiting": len(collective.waiting),
-            "num_missing": len(collective.missing),
-            "num_mismatched": len(collective.mismatched),
-        }
+        _collect_fields(collective, COLLECTIVES)
+        | {f"num_{name}": len(getattr(collective, name)) for name in lists}
         for collective in answer.collectives
     )
     return build_table(rows, COLLECTIVES)
@@ -99,18 +80,15 @@ def build_collective_frame(answer: Answer) -> "DataFrame":
 def build_timeline_frame(answer: Answer) -> "DataFrame":
     """The first error of each node beside the stop, with the columns of ``TIMELINE``."""
     rows = (
-        {
-            "at": row.moment.at,
-            "from_stop_s": row.from_stop_s,
-            "node": row.moment.node,
-            "rank": row.moment.rank,
-            "kind": row.moment.kind,
-            "category": row.moment.category,
-            "text": row.moment.text,
-        }
+        _collect_fields(row.moment, TIMELINE) | {"from_stop_s": row.from_stop_s}
         for row in build_timeline_rows(answer)
     )
     return build_table(rows, TIMELINE)
+
+
+def _collect_fields(of: object, columns: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of these names, as far as it has them."""
+    return {name: getattr(of, name, None) for name in columns}
 
 
 def build_coverage_frame(answer: Answer) -> "DataFrame":

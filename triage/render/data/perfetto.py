@@ -16,6 +16,7 @@ import orjson
 
 from triage.analysis.trace import Operation, Trace
 from triage.analysis.waiting.case import make_timestamp
+from triage.domain.batched import split_into_batches
 from triage.domain.wire import format_iso_utc
 from triage.render.words.clean import format_one_line
 
@@ -70,22 +71,11 @@ def _dump(trace: Trace, file: IO[bytes]) -> None:
     }
     file.write(b'{"displayTimeUnit":"ms","otherData":' + orjson.dumps(about))
     file.write(b',"traceEvents":[')
-    first = True
-    batch: list[_Event] = []
-    for event in _iterate_trace_events(trace):
-        batch.append(event)
-        if len(batch) == _BATCH:
-            first = _flush(batch, file, first=first)
-    _flush(batch, file, first=first)
+    before = b""
+    for batch in split_into_batches(_iterate_trace_events(trace), _BATCH):
+        file.write(before + orjson.dumps(batch)[1:-1])
+        before = b","
     file.write(b"]}\n")
-
-
-def _flush(batch: list[_Event], file: IO[bytes], *, first: bool) -> bool:
-    if not batch:
-        return first
-    file.write((b"" if first else b",") + orjson.dumps(batch)[1:-1])
-    batch.clear()
-    return False
 
 
 def _iterate_trace_events(trace: Trace) -> Iterator[_Event]:

@@ -5,6 +5,8 @@ control character shows as ``\x1b``, a bidi override as ``\u202e``) and then esc
 that was built by a template or by :mod:`triage.render.pictures.markup` passes as it is.
 """
 
+import base64
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +27,11 @@ from triage.render.words.ranges import condense, condense_names
 from triage.render.words.stacks import place_words
 
 _FOLDER = Path(__file__).parent / "templates"
+CSS = (_FOLDER / "report.css").read_text("utf-8")
+SCRIPT = (_FOLDER / "report.js").read_text("utf-8")
+"""The style sheet of the page and its one script: both stand inside it, and its policy names them
+by hash, so that markup which slipped through from a log could neither run, restyle nor load.
+"""
 # One text of the input never makes a page that is kept; the whole of it is in the JSON.
 _MAX_TEXT_CELLS = 2000
 
@@ -81,3 +88,17 @@ def _shorten_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
 def _shorten_names(names: tuple[str, ...], most: int = 200) -> str:
     """Names of nodes in brackets, in at most ``most`` characters."""
     return condense_names(names, max_chars=most)
+
+
+def compute_policy_source(text: str) -> str:
+    """The source by which a policy lets just this style sheet or script through."""
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest())
+    return f"'sha256-{digest.decode('ascii')}'"
+
+
+POLICY = (
+    f"default-src 'none'; style-src {compute_policy_source(CSS)}; script-src"
+    f" {compute_policy_source(SCRIPT)}; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Content-Security-Policy of the page."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.report import Answer
-from triage.render.page.style import CSS
-from triage.render.pictures import graph, grid, progress_svg, timeline_svg
-from triage.render.words.moments import build_timeline_rows
+from triage.render.page.templates import CSS
+from triage.render.pictures import graph, grid, progress
 
 # The ground that a picture stands on; a page brings its own.
 _HEAD: Final = '<svg xmlns="http://www.w3.org/2000/svg" style="background: var(--page)" '
@@ -26,19 +25,19 @@ class Picture:
         return f"<picture: {self.of}>" if self.svg else f"<no picture: no {self.of} to draw>"
 
 
-def make_picture(of: str, drawn: str, more_css: str = "") -> Picture:
-    """A chart of a page as a document with the style sheets of its page.
+def make_picture(of: str, drawn: str) -> Picture:
+    """A chart of a page as a document with the style sheet of its page.
 
     A sentence in place of a chart is no picture.
     """
     if not drawn.startswith("<svg "):
         return Picture(of, "")
     attributes, _, content = drawn.removeprefix("<svg ").partition(">")
-    return Picture(of, f"{_HEAD}{attributes}><style>{CSS}{more_css}</style>{content}")
+    return Picture(of, f"{_HEAD}{attributes}><style>{CSS}</style>{content}")
 
 
 class ReportPictures:
-    """The four pictures of one answer, as its page draws them."""
+    """The pictures of one answer, as its page draws them."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -51,10 +50,6 @@ class ReportPictures:
         """Who waits for whom: boxes of ranks, arrows that mean "waits for"."""
         return make_picture("waits", graph.as_svg(self._answer.waits))
 
-    def timeline(self) -> Picture:
-        """The first error of each node beside the stop."""
-        return make_picture("moments", timeline_svg.as_svg(build_timeline_rows(self._answer)))
-
     def progress(self) -> Picture:
         """How the job moved: its steps over time, as its own logs print them."""
-        return make_picture("progress", progress_svg.as_svg(self._answer.progress))
+        return make_picture("progress", progress.as_svg(self._answer.progress))

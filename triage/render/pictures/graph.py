@@ -5,17 +5,11 @@ corners, a thick border and its word, so that it stands out without colours too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from triage.domain.report import WaitEdge, WaitNode, Waits
 from triage.render.pictures.layout import BOX_HEIGHT, BOX_WIDTH, Placed, place
-from triage.render.pictures.markup import (
-    Attributes,
-    Html,
-    join,
-    make_element,
-    make_svg,
-    trust_markup,
-)
+from triage.render.pictures.markup import Html, draw
 from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense
 
@@ -27,29 +21,6 @@ _LABEL_CELLS, _DETAIL_CELLS = 25, 30
 
 _KIND_WORD = {"culprit": "CULPRIT", "possible": "POSSIBLE", "no_dump": "NO DUMP"}
 _KIND_ORDER = ("culprit", "possible", "no_dump")
-
-# Colours for notebooks, where no style sheet comes along; the page's style sheet wins over them.
-_BOX: Mapping[str, Attributes] = {
-    "collective": {"fill": "#ffffff", "stroke": "#57606a", "stroke-width": 1},
-    "culprit": {"fill": "#ffe3e0", "stroke": "#c4232f", "stroke-width": 3},
-    "possible": {
-        "fill": "#fff3d1",
-        "stroke": "#9a6700",
-        "stroke-width": 2,
-        "stroke-dasharray": "7 4",
-    },
-    "no_dump": {
-        "fill": "#f0f1f3",
-        "stroke": "#57606a",
-        "stroke-width": 2,
-        "stroke-dasharray": "2 3",
-    },
-}
-_ARROW = trust_markup(
-    '<defs><marker id="triage-arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8"'
-    ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
-    '<path class="tip" d="M0 0L8 4L0 8z" fill="#6e7781"/></marker></defs>'
-)
 
 
 def select_boxes(waits: Waits) -> tuple[tuple[WaitNode, ...], int]:
@@ -66,20 +37,17 @@ def as_svg(waits: Waits) -> Html:
     """The picture; an empty text when there is nothing to draw."""
     nodes, _ = select_boxes(waits)
     if not nodes:
-        return trust_markup("")
+        return Html()
     placed = place([node.key for node in nodes], waits.edges)
-    edges = [edge for edge in waits.edges if _is_drawn(edge, placed)]
-    title = f"Wait-for graph: {len(nodes)} boxes, {len(edges)} arrows"
-    return make_svg(
-        "graph",
-        title,
-        "An arrow from A to B says that ranks of A wait for ranks of B.",
-        (placed.width, placed.height),
-        _ARROW,
-        join(_draw_arrow(edge, placed) for edge in edges),
-        join(_draw_box(node, placed.corners[node.key]) for node in nodes),
-        join(_number(edge, placed) for edge in edges if len(edges) <= _MAX_LABELLED),
-    )
+    boxes = [_describe_box(node, placed.corners[node.key]) for node in nodes]
+    arrows = []
+    for edge in waits.edges:
+        if _is_drawn(edge, placed):
+            path, middle = compute_curve(edge, placed)
+            words, num_ranks = _format_num_ranks(edge), edge.num_ranks
+            arrow = {"path": path, "middle": middle, "words": words, "num_ranks": num_ranks}
+            arrows.append(arrow)
+    return draw("graph", placed.width, placed.height, boxes, arrows, _MAX_LABELLED)
 
 
 def as_list(waits: Waits) -> Html:
@@ -89,9 +57,7 @@ def as_list(waits: Waits) -> Html:
     lines = list(_describe_waiting(waits.edges, names))
     sources = {edge.source for edge in waits.edges if edge.target in names}
     lines += [f"{names[n.key]}: waits for nobody" for n in nodes if n.key not in sources]
-    return make_element(
-        "ul", {"class": "twin"}, join(make_element("li", None, line) for line in lines)
-    )
+    return draw("twin", lines)
 
 
 def _describe_waiting(edges: Sequence[WaitEdge], names: Mapping[str, str]) -> Iterator[str]:
@@ -129,34 +95,24 @@ def _is_drawn(edge: WaitEdge, placed: Placed) -> bool:
     )
 
 
-def _draw_box(node: WaitNode, corner: tuple[int, int]) -> Html:
+def _describe_box(node: WaitNode, corner: tuple[int, int]) -> dict[str, Any]:
+    """What the template needs of a box; its lines are (class, way down, whether bold, text)."""
     x, y = corner
-    kind = node.kind if node.kind in _BOX else "collective"
+    kind = node.kind if node.kind in _KIND_WORD else "collective"
     word = _KIND_WORD.get(kind)
     ranks = f"{word} {describe_box_ranks(node, 14)}" if word else describe_box_ranks(node, 18)
-    lines = (
-        (node.label, "label", 20, _LABEL_CELLS, "600"),
-        (node.detail, "detail", 36, _DETAIL_CELLS, None),
-        (ranks, "ranks", 52, _DETAIL_CELLS, "600" if word else None),
-    )
-    return make_element(
-        "g",
-        {"class": f"box {kind}"},
-        make_element("title", None, _name(node)),
-        make_element(
-            "path",
-            {"d": _draw_outline(x, y, cut_corners=kind in ("culprit", "possible")), **_BOX[kind]},
+    return {
+        "kind": kind,
+        "name": _name(node),
+        "outline": _draw_outline(x, y, cut_corners=kind in ("culprit", "possible")),
+        "x": x,
+        "y": y,
+        "lines": (
+            ("label", 20, True, format_one_line(node.label, _LABEL_CELLS)),
+            ("detail", 36, False, format_one_line(node.detail, _DETAIL_CELLS)),
+            ("ranks", 52, word is not None, format_one_line(ranks, _DETAIL_CELLS)),
         ),
-        join(
-            make_element(
-                "text",
-                {"class": name, "x": x + 12, "y": y + dy, "fill": "#1f2328", "font-weight": weight},
-                format_one_line(text, room),
-            )
-            for text, name, dy, room, weight in lines
-            if text
-        ),
-    )
+    }
 
 
 def _draw_outline(x: int, y: int, *, cut_corners: bool) -> str:
@@ -168,30 +124,6 @@ def _draw_outline(x: int, y: int, *, cut_corners: bool) -> str:
     arc = f"a{r} {r} 0 0 1"
     return (
         f"M{x + r} {y}h{w}{arc} {r} {r}v{h}{arc} -{r} {r}h-{w}{arc} -{r} -{r}v-{h}{arc} {r} -{r}z"
-    )
-
-
-def _draw_arrow(edge: WaitEdge, placed: Placed) -> Html:
-    return make_element(
-        "path",
-        {
-            "class": "wait",
-            "d": compute_curve(edge, placed)[0],
-            "fill": "none",
-            "stroke": "#6e7781",
-            "stroke-width": 1 if edge.num_ranks < 64 else 2,
-            "marker-end": "url(#triage-arrow)",
-        },
-        make_element("title", None, _format_num_ranks(edge)),
-    )
-
-
-def _number(edge: WaitEdge, placed: Placed) -> Html:
-    x, y = compute_curve(edge, placed)[1]
-    return make_element(
-        "text",
-        {"class": "number", "x": x, "y": y - 4, "text-anchor": "middle", "fill": "#6e7781"},
-        f"{edge.num_ranks:,}",
     )
 
 

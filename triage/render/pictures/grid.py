@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import orjson
+from markupsafe import escape
 
 from triage.domain.report import RankState
-from triage.render.pictures.markup import Html, join, make_element, make_html_table, trust_markup
+from triage.render.pictures.markup import Html, draw
 from triage.render.words.clean import format_one_line
 from triage.render.words.ranges import condense
 
@@ -129,17 +130,21 @@ def _arrange_by_row(ordered: Sequence[RankState]) -> Grid:
     return Grid(tuple(cells), size, widest, _RING + len(rows) * size, tuple(labels), num_columns)
 
 
-def join_spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
-    """Cells that touch in a row, joined: (x, y, width), top to bottom, left to right."""
-    places = sorted((cell.y, cell.x) for cell in cells)
-    for y, row in groupby(places, lambda place: place[0]):
+def join_spans(
+    cells: Sequence[Cell], size: int, *, upright: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """Cells that touch in a row, joined: (x, y, width), top to bottom, left to right.
+
+    ``upright`` joins those that touch in a column: (x, y, height), left to right, top to bottom.
+    """
+    places = sorted((cell.x, cell.y) if upright else (cell.y, cell.x) for cell in cells)
+    for line, members in groupby(places, lambda place: place[0]):
         start = end = -1
-        for _, x in row:
-            if x != end and start >= 0:
-                yield start, y, end - start
-            start = x if x != end else start
-            end = x + size
-        yield start, y, end - start
+        for _, at in [*members, (line, -1)]:
+            if at != end and start >= 0:
+                yield (line, start, end - start) if upright else (start, line, end - start)
+            start = at if at != end else start
+            end = at + size
 
 
 def group_ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
@@ -170,178 +175,94 @@ MEANING = {
 _MAX_RINGS = 64
 # Below this a square is too small for a sign of its own.
 _SIGN_SIZE = 14
-_SIGN = {"culprit": "\N{MULTIPLICATION SIGN}", "possible": "?", "no_dump": "\N{EN DASH}"}
+_SIGNED = frozenset({"culprit", "possible", "no_dump"})
 _MAX_LATE = 20
 # More places than this would make the page heavy; the tip then says rank, node and state.
 _MAX_PLACES = 4096
 _MAX_RANK_CHARS = 300
 
-_PATTERNS = trust_markup(
-    '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
-    '<path class="hatch-ground" d="M0 0h6v6h-6z"/>'
-    '<path class="hatch-line" d="M-1 1L1 -1M0 6L6 0M5 7L7 5"/></pattern>'
-    '<pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse">'
-    '<path class="hatch-ground" d="M0 0h4v4h-4z"/>'
-    '<path class="dot" d="M1 1h1v1h-1z"/></pattern></defs>'
-)
+_Mark = tuple[str, float, float]
 
 
 def as_svg(ranks: Sequence[RankState]) -> Html:
     """The picture; a sentence instead when there are too many ranks, nothing without any."""
     if len(ranks) > MAX_CELLS:
-        return make_element(
-            "p", None, f"{len(ranks):,} ranks are too many to draw; the table has them."
-        )
+        return draw("too_many", len(ranks))
     grid = arrange(ranks)
     if grid is None:
-        return trust_markup("")
+        return Html()
     # A ring around a small square at the edge needs room.
     edge = 1 if grid.size >= _SIGN_SIZE else 12
     order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
-    title = f"{len(ranks):,} ranks, {order}"
-    return make_element(
-        "svg",
-        {
-            "id": "grid",
-            "class": "grid",
-            "role": "img",
-            "aria-label": title,
-            "viewBox": f"-{edge} 0 {grid.width + 2 * edge} {grid.height + edge}",
-            "width": grid.width + 2 * edge,
-            "height": grid.height + edge,
-            "data-cells": _encode_hover(grid),
-        },
-        make_element("title", None, title),
-        make_element("desc", None, summarize_ranks(ranks)),
-        _PATTERNS,
-        join(
-            make_element("text", {"class": "name", "x": x, "y": y}, text)
-            for x, y, text in grid.labels
-        ),
-        join(_draw_states(grid)),
-        _draw_lines(grid),
-        join(_draw_marks(grid)),
+    by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
+    for cell in grid.cells:
+        by_state[choose_state(cell.state)].append(cell)
+    return draw(
+        "grid",
+        f"{len(ranks):,} ranks, {order}",
+        summarize_ranks(ranks),
+        grid,
+        edge,
+        [
+            (name, Html(_draw_squares(cells, grid.size)))
+            for name, cells in reversed(by_state.items())
+            if cells
+        ],
+        Html(_draw_lines(grid)),
+        *_place_marks(grid),
+        escape(_encode_hover(grid)),
+    )
+
+
+def describe_states(ranks: Sequence[RankState]) -> tuple[tuple[str, str, int, str], ...]:
+    """(state, its meaning, number and ranks), for legends that are the grid's text twin."""
+    return tuple(
+        (name, MEANING[name], len(members), condense(members, max_chars=_MAX_RANK_CHARS))
+        for name, members in group_ranks_by_state(ranks)
     )
 
 
 def render_grid_legend(ranks: Sequence[RankState]) -> Html:
     """Legend and text twin of the picture: state, meaning, count, ranks."""
-    rows = (
-        make_element(
-            "tr",
-            None,
-            make_element("th", {"scope": "row"}, _draw_swatch(name), " ", name.replace("_", " ")),
-            make_element("td", None, MEANING[name]),
-            make_element("td", {"class": "count"}, f"{len(members):,}"),
-            make_element("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
-        )
-        for name, members in group_ranks_by_state(ranks)
-    )
-    names = ("State", "Meaning", "Count", "Ranks")
-    return make_html_table(names, rows, name="legend", caption="The ranks by state")
+    return draw("legend", describe_states(ranks))
 
 
 def render_late_table(ranks: Sequence[RankState]) -> Html:
     """The ranks that delay the others most, of a job that does not hang; else nothing."""
     late = [state for state in ranks if state.late_ms]
     late.sort(key=lambda state: (-(state.late_ms or 0.0), state.rank))
-    if not late:
-        return trust_markup("")
-    rows = (
-        make_element(
-            "tr",
-            None,
-            make_element("th", {"scope": "row"}, str(state.rank)),
-            make_element("td", None, state.node or "unknown"),
-            make_element("td", {"class": "count"}, f"{state.late_ms:,.1f}"),
-        )
-        for state in late[:_MAX_LATE]
-    )
-    return make_html_table(
-        ("Rank", "Node", "Delay per operation in ms"), rows, caption="The latest ranks"
-    )
-
-
-def _draw_swatch(name: str) -> Html:
-    return make_element(
-        "svg",
-        {"class": "grid", "width": 14, "height": 14, "aria-hidden": "true"},
-        make_element("path", {"class": f"state {name}", "d": "M1 1h12v12h-12z"}),
-        make_element("text", {"class": f"sign {name}", "x": 7, "y": 11}, _SIGN.get(name)),
-    )
-
-
-def _draw_states(grid: Grid) -> list[Html]:
-    by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
-    for cell in grid.cells:
-        by_state[choose_state(cell.state)].append(cell)
-    return [
-        make_element("path", {"class": f"state {name}", "d": _draw_squares(cells, grid.size)})
-        for name, cells in reversed(by_state.items())
-        if cells
-    ]
+    return draw("late", late[:_MAX_LATE]) if late else Html()
 
 
 def _draw_squares(cells: Sequence[Cell], size: int) -> str:
     return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in join_spans(cells, size))
 
 
-def _draw_lines(grid: Grid) -> Html:
+def _draw_lines(grid: Grid) -> str:
     """Lines of the page's colour between the squares, so that joined runs read as cells."""
-    size = grid.size
-    upright: list[str] = []
-    columns: dict[int, list[int]] = {}
-    for x, y in sorted({(cell.x, cell.y) for cell in grid.cells}):
-        columns.setdefault(x, []).append(y)
-    for x, ys in columns.items():
-        start = previous = ys[0]
-        for y in [*ys[1:], -1]:
-            if y != previous + size:
-                upright.append(f"M{x} {start}v{previous + size - start}")
-                start = y
-            previous = y
-    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, size))
-    return make_element("path", {"class": "lines", "d": "".join(upright) + "".join(level)})
+    upright = (f"M{x} {y}v{h}" for x, y, h in join_spans(grid.cells, grid.size, upright=True))
+    level = (f"M{x} {y}h{w}" for x, y, w in join_spans(grid.cells, grid.size))
+    return "".join((*upright, *level))
 
 
-def _draw_marks(grid: Grid) -> list[Html]:
-    marked = [cell for cell in grid.cells if choose_state(cell.state) in _SIGN]
+def _place_marks(grid: Grid) -> tuple[list[_Mark], list[_Mark]]:
+    """(state, x, y) of the signs in squares that have room for one, and of rings around others."""
+    marked = [(choose_state(cell.state), cell) for cell in grid.cells]
+    marked = [(name, cell) for name, cell in marked if name in _SIGNED]
+    half = grid.size // 2
     if grid.size >= _SIGN_SIZE:
-        half = grid.size // 2
-        return [
-            make_element(
-                "text",
-                {
-                    "class": f"sign {choose_state(cell.state)}",
-                    "x": cell.x + half,
-                    "y": cell.y + half + 4,
-                },
-                _SIGN[choose_state(cell.state)],
-            )
-            for cell in marked
-        ]
-    ringed = [cell for cell in marked if choose_state(cell.state) != "no_dump"]
-    if len(ringed) > _MAX_RINGS:
-        return []
+        return [(name, cell.x + half, cell.y + half + 4) for name, cell in marked], []
     middle = grid.size / 2
-    return [
-        make_element(
-            "circle",
-            {
-                "class": f"ring {choose_state(cell.state)}",
-                "cx": cell.x + middle,
-                "cy": cell.y + middle,
-                "r": max(9, grid.size),
-            },
-        )
-        for cell in ringed
+    ringed = [
+        (name, cell.x + middle, cell.y + middle) for name, cell in marked if name != "no_dump"
     ]
+    return [], ringed if len(ringed) <= _MAX_RINGS else []
 
 
 def _encode_hover(grid: Grid) -> str:
     """The words for each cell that ``style.SCRIPT`` shows under the picture, as JSON."""
     places: dict[str, int] = {}
-    numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
+    numbers = [places.setdefault(describe_place(cell.state), len(places)) for cell in grid.cells]
     cells = {
         "size": grid.size,
         "columns": grid.columns,
@@ -354,7 +275,7 @@ def _encode_hover(grid: Grid) -> str:
     return orjson.dumps(cells).decode("utf-8")
 
 
-def _place(state: RankState) -> str:
+def describe_place(state: RankState) -> str:
     """``mesh_tp all_reduce #812``, as far as it is known."""
     words = [format_one_line(word, 40) for word in (state.desc or state.pg, state.op) if word]
     words += [f"#{state.seq_id}"] if state.seq_id is not None else []

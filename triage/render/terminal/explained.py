@@ -3,7 +3,7 @@
 The model is a sum of log-odds: every term stands on a line of its own, as words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from triage.analysis.explain import ExplainedPlace, Explanation, Trial
 from triage.analysis.joining.bounds import BOUNDS
@@ -138,14 +138,19 @@ def _sum(place: ExplainedPlace) -> str:
     return f"log-odds{beside}: probability {format_belief(place.belief)}"
 
 
+def _group_outcomes(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Sources by what comes out without them."""
+    found: dict[str, list[str]] = {}
+    for outcome, source in outcomes:
+        found.setdefault(outcome, []).append(source)
+    return found
+
+
 def _format_trials(explanation: Explanation, width: int) -> list[Line]:
-    if not explanation.trials:
-        return []
-    lines = [Line("What would change it", BOLD)]
-    outcomes: dict[str, list[str]] = {}
-    for trial in explanation.trials:
-        outcomes.setdefault(_describe_instead(trial, explanation), []).append(_format_source(trial))
-    for outcome, sources in outcomes.items():
+    trials = explanation.trials
+    found = ((_describe_instead(one, explanation), _format_source(one)) for one in trials)
+    lines = [Line("What would change it", BOLD)] if trials else []
+    for outcome, sources in _group_outcomes(found).items():
         alone = sources[0] if len(sources) == 1 else f"any one of {', '.join(sources)}"
         lines += format_item(f"without {alone}: {outcome}", width)
     return lines
@@ -168,14 +173,11 @@ def _describe_instead(trial: Trial, explanation: Explanation) -> str:
 
 
 def _format_hangs(explanation: Explanation, width: int) -> list[Line]:
-    if not explanation.hangs_on:
-        return []
-    lines = [Line("What the answer hangs on", BOLD)]
-    outcomes: dict[str, list[str]] = {}
-    for hang in explanation.hangs_on:
-        source = _SOURCES.get(hang.source, f"the logs of {clean(explanation.node or '')}")
-        outcomes.setdefault(_hang(hang), []).append(f"without {source}")
-    for outcome, sources in outcomes.items():
+    own = f"the logs of {clean(explanation.node or '')}"
+    hangs = explanation.hangs_on
+    found = ((_hang(one), f"without {_SOURCES.get(one.source, own)}") for one in hangs)
+    lines = [Line("What the answer hangs on", BOLD)] if hangs else []
+    for outcome, sources in _group_outcomes(found).items():
         lines += format_item(f"{', '.join(sources)}: {outcome}", width)
     return lines
 

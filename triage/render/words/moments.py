@@ -1,4 +1,4 @@
-"""Moments: the time line in the words that text, table and picture share.
+"""Moments: the time line in the words that text and table share.
 
 All times are UTC and seconds from the stop; where the stop was not seen, from when
 the job was given up. A time is only shown as uncertain when it may be off by more
@@ -14,15 +14,6 @@ from triage.domain.report import Answer, Moment
 
 MARKS = {"stop", "end"}
 """Kinds of moments that are of the job and not of a node."""
-
-NEAREST_S = 0.1
-"""Closer to the stop than this is drawn at the stop."""
-
-TICKS = (
-    (0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"),
-    (36_000, "10 h"), (360_000, "100 h"), (3_600_000, "1,000 h"),
-)  # fmt: skip
-"""Seconds and words of the marks on a scale beside the stop."""
 
 # Shown as it is below this: clocks of nodes seldom agree better.
 _SURE_S = 1.0
@@ -69,6 +60,21 @@ class TimelineRow:
             return ""
         words = (self.moment.kind, str(self.moment.category or ""))
         return ", ".join(dict.fromkeys(word for word in words if word))
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is a moment of the job and not of a node."""
+        return self.moment.kind in MARKS
+
+    @property
+    def offset(self) -> str:
+        """``-0.4 s ± 60 s``: how long before or after the stop."""
+        doubt = format_doubt(self.moment.error_s, "±")
+        return " ".join(filter(None, (format_relative(self.from_stop_s), doubt)))
+
+    def when(self, with_day: bool) -> str:
+        """The time, ``with_day`` that of the day before it; ``undated`` where it is unknown."""
+        return f"{self.day} {self.clock}" if self.clock and with_day else self.clock or "undated"
 
 
 def build_timeline_rows(answer: Answer) -> tuple[TimelineRow, ...]:

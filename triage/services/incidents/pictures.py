@@ -1,4 +1,4 @@
-"""The pictures of an answer: rank grid, wait-for graph, time line, course.
+"""What is drawn of an answer: rank grid, wait-for graph, time line, course.
 
 An answer keeps what its pictures need, so they are drawn from the stored bytes alone, once
 for each revision: a revision never changes. An answer over 16,384 ranks takes a few hundred
@@ -19,27 +19,24 @@ import orjson
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, RankState
-from triage.render.pictures import graph, progress_svg, timeline_svg
-from triage.render.pictures.grid import MEANING as STATE_MEANING
+from triage.render.pictures import graph, progress
 from triage.render.pictures.grid import (
     STATES,
     arrange,
     choose_state,
-    group_ranks_by_state,
+    describe_place,
+    describe_states,
     render_late_table,
     summarize_ranks,
 )
 from triage.render.pictures.markup import Html
+from triage.render.pictures.markup import draw as draw_macro
 from triage.render.words.clean import cut, format_one_line
 from triage.render.words.moments import build_timeline_rows, list_days
-from triage.render.words.ranges import condense
 
 # Incidents that are looked at by turns; the answer of 16,384 ranks holds some megabytes.
 _KEPT: Final = 32
 _MOST_PLACES: Final = 65_535
-_MAX_WORD: Final = 40
-_MAX_RANK_CHARS: Final = 300
-MEANING: Final = STATE_MEANING
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Pictures:
 
     ``answer`` is without its ranks, which are in ``grid``: see :func:`encode_grid`, here packed as
     gzip. ``summary`` says the grid in one sentence, ``states`` are rows of (state, meaning, count,
-    ranks). The other pictures are SVG with their text twins, empty where there is nothing to draw.
+    ranks). The others are SVG and tables, empty where there is nothing to draw.
     """
 
     answer: Answer
@@ -62,7 +59,6 @@ class Pictures:
     waits_list: Html
     waits_omitted: int
     timeline: Html
-    timeline_table: Html
     timeline_days: tuple[str, ...]
     progress: Html
     progress_table: Html
@@ -100,10 +96,6 @@ def draw(answer: Answer) -> Pictures:
     """All pictures of an answer."""
     moments = build_timeline_rows(answer)
     when = list_days(moments)
-    states = tuple(
-        (name, MEANING[name], len(members), condense(members, max_chars=_MAX_RANK_CHARS))
-        for name, members in group_ranks_by_state(answer.ranks)
-    )
     cells = encode_grid(answer.ranks)
     return Pictures(
         answer=replace(answer, ranks=()),
@@ -111,16 +103,15 @@ def draw(answer: Answer) -> Pictures:
         has_grid=bool(cells),
         num_ranks=len(answer.ranks),
         summary=summarize_ranks(answer.ranks),
-        states=states,
+        states=describe_states(answer.ranks),
         late=render_late_table(answer.ranks),
         waits=graph.as_svg(answer.waits),
         waits_list=graph.as_list(answer.waits),
         waits_omitted=graph.select_boxes(answer.waits)[1],
-        timeline=timeline_svg.as_svg(moments),
-        timeline_table=timeline_svg.as_table(moments, with_day=len(when) > 1),
+        timeline=draw_macro("timeline", moments, len(when) > 1),
         timeline_days=when,
-        progress=progress_svg.as_svg(answer.progress),
-        progress_table=progress_svg.as_table(answer.progress),
+        progress=progress.as_svg(answer.progress),
+        progress_table=progress.as_table(answer.progress),
     )
 
 
@@ -139,7 +130,7 @@ def encode_grid(ranks: Sequence[RankState]) -> bytes:
     cells = [cell.state for cell in grid.cells]
     nodes = [] if grid.columns else _count_cells_by_node(cells)
     known: dict[str, int] = {}
-    numbers = [known.setdefault(_place(one), len(known)) for one in cells]
+    numbers = [known.setdefault(describe_place(one), len(known)) for one in cells]
     places = list(known) if len(known) <= _MOST_PLACES else []
     late = any(one.late_ms for one in cells)
     head = orjson.dumps(
@@ -180,15 +171,6 @@ def _encode_rank_order(ranks: Sequence[int]) -> str:
         else:
             spans.append([rank, rank])
     return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
-
-
-def _place(state: RankState) -> str:
-    """Where a rank waits, as far as it is known."""
-    words = [
-        cut(format_one_line(word), _MAX_WORD) for word in (state.desc or state.pg, state.op) if word
-    ]
-    words += [f"#{state.seq_id}"] if state.seq_id is not None else []
-    return " ".join(words)
 
 
 def _compress(data: bytes) -> bytes:

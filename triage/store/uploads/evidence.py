@@ -6,13 +6,12 @@ All stored extracts, written again in another form.
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 
-from sqlalchemy import BigInteger, Table, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Table, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
-from triage.domain.evidence import EvidenceRole
 from triage.domain.states import ArtifactState
 from triage.domain.wire import format_iso_utc
 
@@ -53,7 +52,6 @@ _REPLACE: Final = (
 # Digests that are fetched at once.
 _PAGE: Final = 512
 _MAX_ROWS: Final = 20_000
-_MOST_CLASSES: Final = 500
 _MOST_INT: Final = (1 << 63) - 1
 
 
@@ -77,26 +75,6 @@ class _EvidenceFilter(TypedDict, total=False):
     role: str | None
     node: str | None
     kind: str | None
-
-
-class EvidenceClass(NamedTuple):
-    """What makes two rows of evidence say the same."""
-
-    kind: str
-    code: int | None
-    signature: str
-
-
-def count_classes(session: Session, incident_id: str) -> dict[EvidenceClass, int]:
-    """How many rows of each class an incident has, noise aside; at most 500 classes."""
-    query = (
-        select(Evidence.kind, Evidence.code, Evidence.signature, func.count())
-        .where(Evidence.incident_id == incident_id, Evidence.role != EvidenceRole.NOISE)
-        .group_by(Evidence.kind, Evidence.code, Evidence.signature)
-        .order_by(Evidence.kind, Evidence.code, Evidence.signature)
-        .limit(_MOST_CLASSES)
-    )
-    return {EvidenceClass(kind, code, sig): n for kind, code, sig, n in session.execute(query)}
 
 
 def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:

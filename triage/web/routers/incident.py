@@ -31,7 +31,7 @@ from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
 from triage.store.work.waiting import WaitingFor, count_by_incident
 from triage.web.access import admit
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import (
     drop_blanks,
     find_incident,
@@ -39,7 +39,6 @@ from triage.web.requests import (
     get_optional_name,
     read_form,
 )
-from triage.web.route import page_router
 from triage.web.routers.evidence import EvidenceKind, EvidenceRole, collect_evidence_values
 
 router = page_router("/incidents", admit(Scope.READ))

@@ -12,9 +12,8 @@ from triage.api.state import get_state
 from triage.domain.patterns import compile_re
 from triage.services.tokens import log_in, log_out
 from triage.web.access import check_origin, forget_cookie, get_secret, identify, set_cookie
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import read_form
-from triage.web.route import page_router
 
 router = page_router("")
 # A path of this service: one slash, as two would begin the name of another host.

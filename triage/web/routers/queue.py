@@ -21,9 +21,8 @@ from triage.store.uploads import artifacts
 from triage.store.views import WorkView
 from triage.store.work import backlog
 from triage.web.access import admit, get_visitor
-from triage.web.pages import page
+from triage.web.pages import page, page_router
 from triage.web.requests import read_form
-from triage.web.route import page_router
 
 router = page_router("/queue")
 _ROWS = 100
@@ -51,7 +50,11 @@ def queue(request: Request) -> Response:
         }
         values: dict[str, Any] = {
             "work": [
-                (row, _find_work_incident(row, uploads), _describe_work_state(row, now))
+                (
+                    row,
+                    row.key if row.kind is WorkKind.ANALYSE else uploads.get(row.key),
+                    _describe_work_state(row, now),
+                )
                 for row in rows
             ],
             "num_by_state": backlog.count_by_state(session),
@@ -68,11 +71,6 @@ def _describe_store_doubt(ctx: Context) -> str:
         return find_owner(ctx).words
     except Refusal:
         return ""
-
-
-def _find_work_incident(row: WorkView, uploads: dict[str, str]) -> str | None:
-    """The incident that this work is for, where it is for one."""
-    return row.key if row.kind is WorkKind.ANALYSE else uploads.get(row.key)
 
 
 def _describe_work_state(row: WorkView, now: datetime) -> str:

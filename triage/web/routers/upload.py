@@ -27,8 +27,7 @@ from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.web.access import CSRF_FIELD, admit, check_csrf
 from triage.web.multipart import Part, iterate_parts, parse_boundary
-from triage.web.pages import page
-from triage.web.route import page_router
+from triage.web.pages import page, page_router
 
 router = page_router("/upload", admit(Scope.INGEST), check_query("job_id", "cluster"))
 _MAX_FIELD_BYTES = 4096

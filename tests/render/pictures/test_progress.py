@@ -13,7 +13,7 @@ from triage.domain.progress import (
     ProgressPoint,
     SlowRank,
 )
-from triage.render.pictures.progress_svg import as_svg, as_table
+from triage.render.pictures.progress import as_svg, as_table
 
 SECOND = 1_000_000_000
 NOW = 1_772_600_000 * SECOND

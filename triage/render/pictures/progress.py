@@ -7,23 +7,13 @@ far above the others are cut off at the upper edge, so that the level stays read
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from triage.domain.progress import Change, ChangeKind, JobProgress, format_utc
-from triage.render.pictures.markup import (
-    Attributes,
-    Html,
-    join,
-    make_element,
-    make_html_table,
-    make_svg,
-    trust_markup,
-)
-from triage.render.words.clean import format_one_line
+from triage.render.pictures.markup import Html, draw
 
 _LEFT, _RIGHT, _TOP = 76, 24, 20
 _PLOT, _PANEL, _GAP, _FOOT = 760, 110, 26, 30
-_BAD: Final = "#c4232f"
 _LINE: Final = "#0969da"
 _LOSS: Final = "#8250df"
 # A curve has at least so many points.
@@ -32,7 +22,9 @@ _LEAST_POINTS: Final = 3
 _SPAN: Final = 0.12
 # The share of points that lie within the panel; higher ones stand at its edge.
 _SHOWN: Final = 0.97
-_STROKE: Final[Attributes] = {"stroke-width": 1.5, "stroke-linejoin": "round"}
+
+_Text = tuple[float, float, str, str]
+"""Words of the picture: x, y, what they are, and which of their ends stands there."""
 _WORDS: Final = {
     ChangeKind.STOPPED: "stopped",
     ChangeKind.SLOWER: "slower",
@@ -63,10 +55,9 @@ class _Axis:
 def as_svg(progress: JobProgress | None) -> Html:
     """The picture; nothing where there is no curve to draw."""
     if progress is None or len(progress.curve.step) < _LEAST_POINTS:
-        return trust_markup("")
+        return Html()
     curve = progress.curve
-    axis = _make_axis(progress)
-    at = _compute_positions(progress, axis)
+    axis, at = _make_axis(progress)
     times = curve.step_time if curve.in_seconds else _scale_to_middle(curve.step_time)
     unit = "step time (s)" if curve.in_seconds else "step time (usual = 1)"
     panels = [
@@ -78,24 +69,21 @@ def as_svg(progress: JobProgress | None) -> Html:
         if sum(value is not None for value in values) >= _LEAST_POINTS
     ]
     if not panels:
-        return trust_markup("")
+        return Html()
     floor = _TOP + len(panels) * (_PANEL + _GAP) - _GAP
-    size = (_LEFT + _PLOT + _RIGHT, floor + _FOOT)
-    title = "Step time and loss over the course of the job"
-    return make_svg(
+    changes = (_place_change(one, progress, axis, floor) for one in progress.changes if one.lasting)
+    return draw(
         "progress",
-        title,
         progress.said,
-        size,
-        _draw_silence(progress, axis, floor),
-        join(
-            _draw_panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
+        _LEFT + _PLOT + _RIGHT,
+        floor + _FOOT,
+        [
+            _place_panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
             for index, (name, colour, values) in enumerate(panels)
-        ),
-        join(
-            _change(change, progress, axis, floor) for change in progress.changes if change.lasting
-        ),
-        _draw_ends(progress, axis, floor),
+        ],
+        list(filter(None, changes)),
+        _draw_silence(progress, axis, floor),
+        _list_ends(progress, axis, floor + 18),
     )
 
 
@@ -106,30 +94,24 @@ def _scale_to_middle(values: Sequence[float | None]) -> tuple[float | None, ...]
     return tuple(None if value is None else value / usual for value in values)
 
 
-def _make_axis(progress: JobProgress) -> _Axis:
+def _make_axis(progress: JobProgress) -> tuple[_Axis, list[float]]:
+    """The axis, and the place of each point on it."""
     curve = progress.curve
-    times = [ns for ns in curve.at_ns if ns is not None]
-    if len(times) == len(curve.at_ns) and times[-1] > times[0]:
-        reach = [*times, *([progress.until_ns] if progress.until_ns is not None else [])]
-        return _Axis(float(min(reach)), float(max(reach)), timed=True)
-    steps = [step for step in curve.step if step is not None]
-    if len(steps) == len(curve.step) and len(set(steps)) > 1:
-        return _Axis(float(min(steps)), float(max(steps)), timed=False)
-    return _Axis(0.0, float(len(curve.step) - 1), timed=False)
+    values: Sequence[int] = [ns for ns in curve.at_ns if ns is not None]
+    timed = len(values) == len(curve.at_ns) and values[-1] > values[0]
+    reach = [*values, *([progress.until_ns] if progress.until_ns is not None else [])]
+    if not timed:
+        values = [step for step in curve.step if step is not None]
+        if len(values) < len(curve.step) or len(set(values)) < 2:
+            values = range(len(curve.step))
+        reach = [*values]
+    axis = _Axis(float(min(reach)), float(max(reach)), timed)
+    return axis, [axis.x(float(value)) for value in values]
 
 
-def _compute_positions(progress: JobProgress, axis: _Axis) -> list[float]:
-    curve = progress.curve
-    if axis.timed:
-        return [axis.x(float(ns or 0)) for ns in curve.at_ns]
-    if all(step is not None for step in curve.step) and len(set(curve.step)) > 1:
-        return [axis.x(float(step or 0)) for step in curve.step]
-    return [axis.x(float(index)) for index in range(len(curve.step))]
-
-
-def _draw_panel(
+def _place_panel(
     name: str, colour: str, at: Sequence[float], values: Sequence[float | None], top: int
-) -> Html:
+) -> dict[str, Any]:
     """One curve with its scale; the highest few points are cut off at the edge."""
     known = sorted(value for value in values if value is not None)
     highest = known[min(len(known) - 1, int(len(known) * _SHOWN))]
@@ -144,23 +126,17 @@ def _draw_panel(
 
     points = [None if value is None else y(value) for value in values]
     above = [x for x, value in zip(at, values, strict=True) if value is not None and value > high]
-    frame = f"M{_LEFT} {top}V{top + _PANEL}H{_LEFT + _PLOT}"
-    ink: Attributes = {"fill": "none", "stroke": "currentColor", "stroke-opacity": 0.35}
-    return join(
-        (
-            make_element("path", {"d": frame, **ink}),
-            _draw_text(_LEFT - 6, top - 6, name, "start", dx=-_LEFT + 10),
-            _draw_text(_LEFT - 6, y(high) + 10, _number(high), "end"),
-            _draw_text(_LEFT - 6, y(low), _number(low), "end"),
-            make_element(
-                "path", {"d": _draw_curve(at, points), "fill": "none", "stroke": colour, **_STROKE}
-            ),
-            join(
-                make_element("path", {"d": f"M{x - 3} {top + 5}l3 -5l3 5z", "fill": colour})
-                for x in above
-            ),
-        )
-    )
+    return {
+        "colour": colour,
+        "frame": f"M{_LEFT} {top}V{top + _PANEL}H{_LEFT + _PLOT}",
+        "texts": [
+            (4, top - 6, name, "start"),
+            (_LEFT - 6, round(y(high) + 10, 1), _number(high), "end"),
+            (_LEFT - 6, y(low), _number(low), "end"),
+        ],
+        "curve": Html(_draw_curve(at, points)),
+        "above": [f"M{x - 3} {top + 5}l3 -5l3 5z" for x in above],
+    }
 
 
 def _draw_curve(at: Sequence[float], ys: Sequence[float | None]) -> str:
@@ -174,60 +150,37 @@ def _draw_curve(at: Sequence[float], ys: Sequence[float | None]) -> str:
     return "".join(drawn)
 
 
-def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> Html:
-    """A line where something changed, and its word."""
+def _place_change(
+    change: Change, progress: JobProgress, axis: _Axis, floor: int
+) -> dict[str, Any] | None:
+    """A line where something changed, and its word; None where nothing says where that is."""
     value = change.since.at_ns if axis.timed else change.since.step
     if value is None:
-        return trust_markup("")
+        return None
     x = axis.x(float(value))
     number = sum(
         1
         for other in progress.changes
         if other.lasting and (other.since.line, other.kind) < (change.since.line, change.kind)
     )
-    anchor = "end" if x > _LEFT + _PLOT * 0.7 else "start"
-    stroke: Attributes = {
-        "fill": "none",
-        "stroke": _BAD,
-        "stroke-width": 1.5,
-        "stroke-dasharray": "5 4",
+    side, anchor = (-5, "end") if x > _LEFT + _PLOT * 0.7 else (5, "start")
+    return {
+        "text": change.text,
+        "path": f"M{x} {_TOP}V{floor}",
+        "label": (x + side, _TOP + 12 + 14 * (number % 4), _WORDS[change.kind], anchor),
     }
-    return make_element(
-        "g",
-        {"class": "change"},
-        make_element("title", None, format_one_line(change.text, 300)),
-        make_element("path", {"d": f"M{x} {_TOP}V{floor}", **stroke}),
-        _draw_text(
-            x + (-5 if anchor == "end" else 5),
-            _TOP + 12 + 14 * (number % 4),
-            _WORDS[change.kind],
-            anchor,
-            fill=_BAD,
-        ),
-    )
 
 
-def _draw_silence(progress: JobProgress, axis: _Axis, floor: int) -> Html:
+def _draw_silence(progress: JobProgress, axis: _Axis, floor: int) -> str:
     """The part of the log in which no step was printed any more."""
-    stop = progress.stopped
-    if not axis.timed or stop is None or progress.until_ns is None:
-        return trust_markup("")
     last = progress.last.at_ns if progress.last is not None else None
-    if last is None:
-        return trust_markup("")
+    if not axis.timed or not progress.stopped or progress.until_ns is None or last is None:
+        return ""
     x, end = axis.x(float(last)), axis.x(float(progress.until_ns))
-    return make_element(
-        "path",
-        {
-            "class": "silence",
-            "d": f"M{x} {_TOP}H{end}V{floor}H{x}z",
-            "fill": _BAD,
-            "fill-opacity": 0.12,
-        },
-    )
+    return f"M{x} {_TOP}H{end}V{floor}H{x}z"
 
 
-def _draw_ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
+def _list_ends(progress: JobProgress, axis: _Axis, y: int) -> list[_Text]:
     """The words at both ends of the axis, and the steps between them."""
     if axis.timed:
         first, last = format_utc(int(axis.low)) or "", format_utc(int(axis.high)) or ""
@@ -235,23 +188,9 @@ def _draw_ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
     else:
         words = (f"step {int(axis.low)}", f"step {int(axis.high)}")
     steps = [step for step in progress.curve.step if step is not None]
-    middle = f"steps {steps[0]} to {steps[-1]}" if axis.timed and steps else ""
-    y = floor + 18
-    return join(
-        (
-            _draw_text(_LEFT, y, words[0], "start"),
-            _draw_text(_LEFT + _PLOT / 2, y, middle, "middle") if middle else None,
-            _draw_text(_LEFT + _PLOT, y, words[1], "end"),
-        )
-    )
-
-
-def _draw_text(
-    x: float, y: float, words: str, anchor: str, *, dx: float = 0, fill: str = "currentColor"
-) -> Html:
-    return make_element(
-        "text", {"x": x + dx, "y": round(y, 1), "text-anchor": anchor, "fill": fill}, words
-    )
+    between = f"steps {steps[0]} to {steps[-1]}"
+    middle = [(_LEFT + _PLOT / 2, y, between, "middle")] if axis.timed and steps else []
+    return [(_LEFT, y, words[0], "start"), *middle, (_LEFT + _PLOT, y, words[1], "end")]
 
 
 def _number(value: float) -> str:
@@ -261,9 +200,9 @@ def _number(value: float) -> str:
 def as_table(progress: JobProgress | None) -> Html:
     """The changes and slow ranks as words; empty where there are none."""
     if progress is None or not (progress.changes or progress.slow_ranks):
-        return trust_markup("")
+        return Html()
     rows = [
-        _render_row(
+        (
             format_utc(change.since.at_ns) or "",
             "" if change.since.step is None else str(change.since.step),
             f"{change.since.artifact}:{change.since.line}",
@@ -272,7 +211,7 @@ def as_table(progress: JobProgress | None) -> Html:
         for change in progress.changes
     ]
     rows += [
-        _render_row(
+        (
             "",
             "",
             f"{slow.example.artifact}:{slow.example.line}",
@@ -282,18 +221,7 @@ def as_table(progress: JobProgress | None) -> Html:
         )
         for slow in progress.slow_ranks[:16]
     ]
-    return make_html_table(("Time (UTC)", "Step", "Where", "What changed"), rows, name="progress")
-
-
-def _render_row(at: str, step: str, place: str, text: str) -> Html:
-    return make_element(
-        "tr",
-        None,
-        make_element("td", {"class": "short mono"}, at),
-        make_element("td", {"class": "count"}, step),
-        make_element("td", {"class": "mono"}, place),
-        make_element("td", None, text),
-    )
+    return draw("changes", rows)
 
 
 def _describe_who(rank: int | None, node: str | None) -> str:
