@@ -19,7 +19,6 @@ from triage.formats.health.reading import (
     PASS,
     WARN,
     Reading,
-    find_text,
     iterate_documents,
     iterate_items,
     iterate_lines,
@@ -302,25 +301,3 @@ def _split_help_blocks(
         )
         category = _BLOCKS.get(name.upper(), Category.GPU_SRAM)
         yield _Finding(f"amd.ecc_{name}", FAIL if bad else PASS, detail, category)
-
-
-# Records of the firmware (CPER): which part one is about stands in its sections alone.
-
-_FAILS: Final = frozenset({"fatal", "non-fatal-uncorrected", "nonfatal-uncorrected"})
-_GPU_NUMBER: Final = compile_re(r"(\d{1,3}):.+", re.ASCII)
-
-
-def read_cper(text: str, reading: Reading) -> None:
-    for document in iterate_documents(text, reading):
-        for record in iterate_items(document):
-            severity = find_text(record, "error_severity")
-            if not severity:
-                reading.skip(1, "a record without its severity")
-                continue
-            # "5:1" of the record that amdgpu made: the GPU and a number.
-            number = _GPU_NUMBER.fullmatch(find_text(record, "record_id"))
-            ours = number is not None and find_text(record, "creator_id") == "amdgpu"
-            grave = severity.lower().replace("_", "-") in _FAILS
-            detail = f"{severity.lower()} {find_text(record, 'notify_type')}".strip()
-            part = f"gpu {int(number[1])}" if ours and number else None
-            reading.add("amd.cper", FAIL if grave else WARN, part, detail, Category.GPU, 1)

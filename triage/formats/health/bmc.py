@@ -4,7 +4,7 @@ A baseboard counts its GPUs from 1 (``GPU_SXM_6``): that is no index of nvidia-s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -25,6 +25,7 @@ from triage.formats.health.reading import (
     iterate_documents,
     iterate_lines,
 )
+from triage.formats.health.rows import Block
 from triage.formats.logs.documents import DocumentFormat
 from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, has_event_state, is_sel_row
@@ -168,27 +169,20 @@ _FAULTS: Final = {
     "power control fault": Category.POWER, "drive fault": Category.SSD,
     "cooling/fan fault": Category.CHASSIS,
 }  # fmt: skip
-_FIELD: Final = compile_re(
-    r"\s{0,8}(?P<name>[A-Z][A-Za-z/ -]{4,30}?)\s{0,20}: ?(?P<value>[\w -]{0,60})$"
-)
 _LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
 
 
-def read_chassis(text: str, reading: Reading) -> None:
-    seen: set[str] = set()
-    for index, line in iterate_lines(text):
-        field = _FIELD.match(line)
-        if field is None:
-            continue
-        name, value = field["name"].lower(), field["value"].strip().lower()
+def judge_chassis(blocks: Sequence[Block], reading: Reading) -> None:
+    """The fields of ``ipmitool chassis status``, each a block."""
+    for one in blocks:
+        name, value = one.get("name").lower(), one.get("value").lower()
         off = name == "system power" and value != "on"
         if name in _FAULTS and value in ("true", "false"):
             outcome = FAIL if value == "true" else PASS
-            reading.add(_CHASSIS, outcome, name, value, _FAULTS[name], index)
+            reading.add(_CHASSIS, outcome, name, value, _FAULTS[name], one.line)
         elif off or (name == "last power event" and value in _LAST_EVENTS):
-            reading.add(_CHASSIS, WARN, name, value, Category.POWER, index)
-        seen.add(name)
-        reading.saw(index)
+            reading.add(_CHASSIS, WARN, name, value, Category.POWER, one.line)
+    seen = {one.get("name").lower() for one in blocks}
     missing = [name for name in _FAULTS if name not in seen]
     if missing:
         reading.unknown(_CHASSIS, f"breaks off before {missing[0]!r}")

@@ -7,7 +7,7 @@ A driver that is not there, or another one than its library, is nothing of a GPU
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -21,9 +21,11 @@ from triage.formats.health.reading import (
     SKIPPED,
     WARN,
     Reading,
+    add_links,
     count_line,
     iterate_lines,
 )
+from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 from triage.signatures.pci import normalize_bus_id
 
@@ -372,58 +374,35 @@ def read_xml(text: str, reading: Reading) -> None:
 # nvidia-smi nvlink -e and -s. Totals of errors do not say when: they warn, and a healthy link has
 # some replays. A GPU with fewer links up than others of its node has lost them.
 
-_OF_GPU: Final = compile_re(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
-_LINK: Final = compile_re(
-    r"\s{1,16}Link (?P<link>\d{1,3}): (?:(?P<what>[A-Z][\w ]{2,40} Errors?):"
-    r" (?P<count>\d{1,18}|N/A)|(?P<state>[\d.]{1,10} GB/s|<inactive>))\s*$"
-)
 
-
-def begins_nvlink(head: str) -> bool:
-    lines = head.lstrip("\ufeff\r\n").split("\n")[:2]
-    return len(lines) == 2 and bool(_OF_GPU.match(lines[0]) and _LINK.match(lines[1]))
-
-
-def read_nvlink(text: str, reading: Reading) -> None:
-    uuid, first, last = "", 1, 1
-    counts: dict[str, int] = defaultdict(int)
-    recovered: dict[str, int] = {}
-    links_of: dict[str, tuple[int, list[str], list[str]]] = {}
-
-    def end_gpu() -> None:
-        if uuid and uuid not in links_of:
-            said = ", ".join(f"{count} {what.lower()}" for what, count in counts.items() if count)
-            # A link that retrains has lost its lanes; replays and CRC errors are mended.
-            links = ", ".join(f"link {link}" for link in list(recovered)[:8])
-            said = f"{said}; {links} recovered" if links else said or "no errors"
-            outcome = WARN if recovered else PASS
-            reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, first)
-
-    for index, line in iterate_lines(text):
-        if (gpu := _OF_GPU.match(line)) is not None:
-            end_gpu()
-            uuid, first, last = gpu["uuid"], index, index
-            counts, recovered = defaultdict(int), {}
-        elif (link := _LINK.match(line)) is None or (link["state"] and not uuid):
-            if line.strip():
-                break
+def judge_nvlink(blocks: Sequence[Block], reading: Reading) -> None:
+    """The links of each GPU: their errors, or whether they are up."""
+    gpus = [
+        (one, [link for link in one.inner if "state" in link]) for one in blocks if "uuid" in one
+    ]
+    up = [sum(link.get("state")[0] != "<" for link in links) for _, links in gpus]
+    for (one, links), num_up in zip(gpus, up, strict=True):
+        if links:
+            down = [link.get("link") for link in links if link.get("state")[0] == "<"]
+            outcome, part = FAIL if num_up < max(up) else WARN, one.get("uuid")
+            add_links("gpu.nvlink", part, down, len(links), outcome, one.line, reading)
         else:
-            last = index
-            if link["state"]:
-                up, down = links_of.setdefault(uuid, (first, [], []))[1:]
-                (down if link["state"].startswith("<") else up).append(link["link"])
-            elif link["count"] != "N/A":
-                counts[link["what"]] += int(link["count"])
-                if "recovery" in link["what"].lower() and int(link["count"]):
-                    recovered[link["link"]] = int(link["count"])
-    end_gpu()
-    most = max((len(up) for _, up, _ in links_of.values()), default=0)
-    for uuid, (line_of, up, down) in links_of.items():
-        lost = FAIL if len(up) < most else WARN
-        said = f"{len(down)} of {len(up) + len(down)} links down"
-        said += f": {', '.join(down[:16])}" if down else ""
-        reading.add("gpu.nvlink", lost if down else PASS, uuid, said, Category.NVLINK, line_of)
-    reading.last_line = last
+            _judge_link_errors(one, reading)
+
+
+def _judge_link_errors(gpu: Block, reading: Reading) -> None:
+    """A link that retrains has lost its lanes; replays and CRC errors are mended."""
+    counts: dict[str, int] = defaultdict(int)
+    recovered: dict[str, None] = {}
+    for one in gpu.inner:
+        if (count := number(one.get("count"))) is not None:
+            counts[one.get("what")] += count
+            if count and "recovery" in one.get("what").lower():
+                recovered[f"link {one.get('link')}"] = None
+    said = ", ".join(f"{count} {what.lower()}" for what, count in counts.items() if count)
+    said = f"{said}; {', '.join([*recovered][:8])} recovered" if recovered else said or "no errors"
+    outcome, uuid = WARN if recovered else PASS, gpu.get("uuid")
+    reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, gpu.line)
 
 
 # The table of nvidia-smi, and why it could not look
