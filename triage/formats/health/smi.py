@@ -18,7 +18,6 @@ from triage.domain.patterns import compile_re
 from triage.formats.health.reading import (
     FAIL,
     PASS,
-    SKIPPED,
     WARN,
     Reading,
     add_links,
@@ -403,95 +402,6 @@ def _judge_link_errors(gpu: Block, reading: Reading) -> None:
     said = f"{said}; {', '.join([*recovered][:8])} recovered" if recovered else said or "no errors"
     outcome, uuid = WARN if recovered else PASS, gpu.get("uuid")
     reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, gpu.line)
-
-
-# The table of nvidia-smi, and why it could not look
-
-_BOX: Final = compile_re(r"\| NVIDIA-SMI \d{2,4}\.\d")
-# "|   3  NVIDIA H100 80GB HBM3          On  | 00000000:5D:00.0 Off |                    2 |"
-_ROW: Final = compile_re(
-    r"\|\s{1,6}(?P<index>\d{1,3})\s[^|]{1,100}\|\s{0,20}(?P<address>[0-9A-Fa-f:]{7,20}\.[0-7])\s"
-    r"[^|]{1,40}\|\s{0,30}(?P<ecc>\d{1,10}|N/A|Off|ERR!)\s{0,4}\|"
-)
-_BEHIND: Final = compile_re(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
-ERROR: Final = "ERR!"
-# "Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error"
-_LOST: Final = compile_re(
-    r"Unable to determine the device handle for (?:gpu |GPU ?)(?:(?P<index>\d{1,3}): ?)?"
-    r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)?(?P<said>[^\n]{0,200})"
-)
-_FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], ...]] = (
-    (compile_re(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
-                r"|Failed to initialize NVML: (?:Driver/library version mismatch"
-                r"|Driver Not Loaded|DRIVER_NOT_LOADED)"), (FAIL, Category.DEPENDENCY)),
-    (compile_re(r"Failed to initialize NVML: (?:GPU is lost|Unknown Error)"), (FAIL, None)),
-    (compile_re(r"No devices were found\s*$"), (FAIL, Category.GPU)),
-    (compile_re(r"Failed to initialize NVML: |(?:\S{0,80}: (?:line \d{1,4}: )?)?nvidia-smi:"
-                r" (?:command )?not found\s*$"), (SKIPPED, None)),
-)  # fmt: skip
-
-
-def _find_failure(line: str) -> tuple[Outcome, Category | None] | None:
-    found = (told for pattern, told in _FAILURES if pattern.match(line))
-    return next(found, None)
-
-
-def begins_failure(head: str) -> bool:
-    """One of the messages stands first: in a job's log others stand before it."""
-    first = next((line for line in head.lstrip("\ufeff").split("\n") if line.strip()), "")
-    return _find_failure(first) is not None or _LOST.match(first) is not None
-
-
-def read_table(text: str, reading: Reading) -> None:
-    """The table and the messages around it."""
-    errors: set[str] = set()
-    part, begun, ended = "", 0, False
-    for index, line in iterate_lines(text):
-        if _BOX.match(line):
-            begun, ended = index, False
-        if (lost := _LOST.match(line)) is not None:
-            reading.saw(index)
-            gone = _find_lost_gpu(lost)
-            reading.add("gpu.present", FAIL, gone, lost[0], Category.GPU, index)
-        elif (failure := _find_failure(line)) is not None:
-            reading.saw(index)
-            outcome, category = failure
-            if outcome is SKIPPED:
-                reading.unknown("gpu.present", line.strip(), line=index)
-            else:
-                reading.add("gpu.present", outcome, None, line.strip(), category, index)
-        elif (gpu := _ROW.match(line)) is not None:
-            reading.saw(index)
-            part = normalize_bus_id(gpu["address"]) or f"gpu {gpu['index']}"
-            _read_ecc(part, gpu["ecc"], index, reading)
-            if ERROR in line:
-                errors.add(part)
-        elif part and _BEHIND.match(line):
-            if ERROR in line and part not in errors:
-                errors.add(part)
-                said = "a sensor of the GPU answers with an error"
-                reading.add("gpu.sensors", FAIL, part, said, Category.GPU, index)
-        elif line.startswith("+-") and part:
-            ended = True
-    if begun and (not ended or not part):
-        reading.unknown("gpu.present", "the table breaks off, or holds no GPU", line=begun)
-
-
-def _find_lost_gpu(lost: re.Match[str]) -> str | None:
-    part = normalize_bus_id(lost["address"]) if lost["address"] else None
-    index = lost["index"] or ((bare := re.match(r"\s?(\d{1,3})\b", lost["said"])) and bare[1])
-    return part or (f"gpu {int(index)}" if index else None)
-
-
-def _read_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
-    """The column of uncorrectable errors since the driver was loaded."""
-    if ecc.isdigit():
-        said = f"uncorrectable since the driver was loaded: {int(ecc)}"
-        reading.add("gpu.ecc", FAIL if int(ecc) else PASS, part, said, Category.GPU_HBM, line)
-    elif ecc == ERROR:
-        reading.add("gpu.ecc", FAIL, part, "the GPU does not answer", Category.GPU, line)
-    else:
-        reading.add("gpu.present", PASS, part, f"ECC: {ecc}", line=line)
 
 
 # nvidia-smi --query-gpu=... --format=csv

@@ -37,6 +37,7 @@ _KEYS: Final = (
     "name", "tool", "words", "starts", "begins", "first_lines", "read", "log", "sent", "cut_as",
     "ends", "part", "example", "near_miss", "line", "item", "block", "judge", "whole", "odd",
     "silent", "end", "none", "clean", "holds", "by_line", "each",
+    "like",
 )  # fmt: skip
 _TEMPLATES: Final = (
     "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
@@ -158,11 +159,23 @@ def list_tools(file: FormatFile) -> list[Tool]:
 def build_formats(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
     rows = {"line": 0, "item": 0, "block": 0}
-    return tuple(_make_format(table, names, rows) for table in file.tables("format", _KEYS))
+    found: dict[str, CheckFormat] = {}
+    for table in file.tables("format", _KEYS):
+        parse = found.get(table.raw.get("like", ""))
+        row = _make_format(table, names, rows, None if parse is None else parse.parse)
+        found[row.name] = row
+    return tuple(found.values())
 
 
-def _make_format(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
-    """One format; ``rows`` counts the rows of the file before it."""
+def _make_format(
+    table: EntryTable,
+    names: Mapping[str, Any],
+    rows: dict[str, int],
+    known: Callable[[str, Reading], None] | None,
+) -> CheckFormat:
+    """One format; ``rows`` counts the rows of the file before it, ``known`` reads the format that
+    it is ``like``.
+    """
     log = table.raw.get("log", "around")
     if log not in _LOGS:
         table.fault("log", f"log {log!r} is none of {', '.join(_LOGS)}")
@@ -173,7 +186,7 @@ def _make_format(table: EntryTable, names: Mapping[str, Any], rows: dict[str, in
         _compile_pattern(table, "each"),
     )
     judge = _find_function(table, "judge", names)
-    parse = _find_function(table, "read", names) or _make_rows_reader(table, rows, judge)
+    parse = _find_function(table, "read", names) or known or _make_rows_reader(table, rows, judge)
     return CheckFormat(
         table.text("name"),
         begins,
