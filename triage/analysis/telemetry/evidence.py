@@ -13,8 +13,8 @@ import numpy as np
 
 from triage.analysis.facts.stop import Stop
 from triage.analysis.placement.topology import JobTopology, Placement
-from triage.analysis.telemetry.growth import CounterGrowth
-from triage.analysis.telemetry.inlet import InletRise
+from triage.analysis.telemetry.growth import find_growth
+from triage.analysis.telemetry.inlet import find_inlet_rise
 from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
@@ -24,7 +24,7 @@ from triage.analysis.telemetry.panels import (
     format_clock_time,
     identify_part,
 )
-from triage.analysis.telemetry.throttle import Throttle, find_throttling
+from triage.analysis.telemetry.throttle import find_throttling, judge_throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F32
@@ -78,7 +78,7 @@ def make_telemetry_evidence(
         _weaken_beside_conviction(signal, convicted, placement)
         for signal in _join_throttles(panels, places, late, topology.leaf_switch, slower)
     ]
-    signals += CounterGrowth().run(panels, places)
+    signals += find_growth(panels, places)
     return [*(_make_row(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
@@ -132,7 +132,7 @@ def _join_throttles(
         return
     table, slow_gpus = throttles
     hot: set[str] = set()
-    for one in InletRise().run(panels, leaf_switch):
+    for one in find_inlet_rise(panels, leaf_switch):
         # Warm air that slows no GPU down is no cause of anything.
         slow = [each for each in slow_gpus if each.part.node in one.nodes]
         if slow:
@@ -141,7 +141,7 @@ def _join_throttles(
             text = "; ".join([one.text, f"{len(slow)} GPUs behind it throttle", *held[:2]])
             yield replace(one, text=text, firm=bool(held))
     rest = [one for one in slow_gpus if one.part.node not in hot]
-    for signal in Throttle().run(panels, table, rest):
+    for signal in judge_throttling(panels, table, rest):
         held_up = [one for one in late if _is_same_place(signal, one)]
         if held_up:
             text = f"{held_up[0].text}, and {signal.text}"
