@@ -29,8 +29,10 @@ from triage.formats.health.reading import (
     iterate_items,
     parse_zoned_time,
 )
+from triage.formats.health.table import load_data
 
 _Json = Mapping[str, Any]
+_DATA: Final = load_data(__name__)
 _MAX_NODE: Final = 256
 
 
@@ -45,10 +47,7 @@ _MAX_DEPTH: Final = 6
 _NO_ACTION: Final = frozenset({"NONE", "0"})
 _GPU_ENTITIES: Final = ("PCI", "GPU_UUID", "GPU")
 # The class of the component, where the words name no part.
-_COMPONENTS: Final = {
-    "gpu": Category.GPU, "nvswitch": Category.NVLINK, "nic": Category.NIC,
-    "cpu": Category.CPU, "network": Category.NETWORK,
-}  # fmt: skip
+_COMPONENTS: Final = {name: Category(part) for name, part in _DATA["components"].items()}
 
 
 def read_nvsentinel(text: str, reading: Reading) -> None:
@@ -206,10 +205,7 @@ def _read_node_results(node: str | None, entry: _Json, reading: Reading) -> None
 # NVSentinel set problems, true where there is one. Kubernetes' own pressures warn.
 
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-_OF_CONDITION: Final = {
-    "AcceleratedHardwareReady": Category.GPU, "StorageReady": Category.STORAGE,
-    "NetworkingReady": Category.NETWORK, "ReadonlyFilesystem": Category.SSD,
-}  # fmt: skip
+_OF_CONDITION: Final = {name: Category(part) for name, part in _DATA["of_condition"].items()}
 # "NvidiaXID79Error", "DCGMDiagnosticFailure": words run together.
 _WORDS: Final = compile_re(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

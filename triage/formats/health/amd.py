@@ -7,7 +7,7 @@ not used.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -23,12 +23,12 @@ from triage.formats.health.reading import (
     iterate_items,
     iterate_lines,
 )
+from triage.formats.health.table import load_data
 
 # Numbers of more errors than this are a query that failed: a known one counts 1,048,560.
 _ABSURD: Final = 1_000_000
-_BLOCKS: Final = {
-    "UMC": Category.GPU_HBM, "XGMI_WAFL": Category.NVLINK, "PCIE_BIF": Category.IO_BOARD,
-}  # fmt: skip
+_DATA: Final = load_data(__name__)
+_BLOCKS: Final = {name: Category(part) for name, part in _DATA["blocks"].items()}
 _PAGE_LISTS: Final = {"retired": WARN, "pending": WARN, "un_res": FAIL}
 _COUNTS: Final = ("uncorrectable", "deferred", "correctable")
 _NUMBER: Final = compile_re(r"\d{1,12}", re.ASCII)
@@ -155,14 +155,7 @@ _PAGES: Final = {
     "unreservable": ("amd.pages_un_res", FAIL),
 }  # fmt: skip
 # What warns where it grew between two objects: its check, its words, its part.
-_COUNTERS: Final = {
-    "PCIe Replay Count": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
-    "pcie_replay_count_acc": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
-    "prochot_residency_acc": ("amd.throttle", "PROCHOT", Category.GPU_THERMAL),
-    "socket_thm_residency_acc": ("amd.throttle", "thermal throttling", Category.GPU_THERMAL),
-    "vr_thm_residency_acc": ("amd.throttle", "throttling by regulators", Category.GPU_THERMAL),
-    "hbm_thm_residency_acc": ("amd.throttle", "throttling by HBM", Category.GPU_THERMAL),
-}  # fmt: skip
+_COUNTERS: Final[Mapping[str, Sequence[str]]] = _DATA["counters"]
 XGMI: Final = "XGMI Error count"
 # Checks that a GPU without errors or pages has no value of.
 _OF_SOME: Final = ("amd.ecc_", "amd.pages_")
@@ -268,12 +261,12 @@ def _iterate_findings(
         hot = bool(mask & _HEAT)
         detail = f"slowed down by heat ({mask:#x})" if hot else "not slowed down by heat"
         yield _Finding("amd.throttle", WARN if hot else PASS, detail, Category.GPU_THERMAL)
-    for name, (check, words, category) in _COUNTERS.items():
+    for name, (check, words, part_word) in _COUNTERS.items():
         if (count := counts.get(name)) is not None:
             grown = max(0, count - counters.get((part, name), count))
             counters[part, name] = count
             detail = f"{words} grew by {grown:,}" if grown else f"{words}: {count:,}"
-            yield _Finding(check, WARN if grown else PASS, detail, category)
+            yield _Finding(check, WARN if grown else PASS, detail, Category(part_word))
     yield from _split_help_blocks(part, texts, counts, line, reading)
     kinds = [state.lower() for name, state in texts.items() if PAGE.fullmatch(name)]
     for kind, (check, outcome) in _PAGES.items():

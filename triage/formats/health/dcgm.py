@@ -44,13 +44,7 @@ _OUTCOMES: Final = {
     "pass": PASS, "passed": PASS, "fail": FAIL, "failed": FAIL, "warn": WARN, "warning": WARN,
     "skip": SKIPPED, "skipped": SKIPPED, "not run": SKIPPED,
 }  # fmt: skip
-# "Thermal violations detected", "clocks throttled for thermal": heat, whatever was tested.
-_OF_WARNING: Final = Words(
-    ("thermal|temperature", Category.GPU_THERMAL),
-    ("nv ?link|nvswitch|fabric manager", Category.NVLINK),
-    (r"double[- ]bit|\bDBE|row remap|retired page|ecc", Category.GPU_HBM),
-    (r"\bpcie?\b", Category.IO_BOARD),
-)
+_OF_WARNING: Final = Words(DATA["of_warning"])
 # Drivers, libraries and permissions: nothing of a part.
 _SOFTWARE: Final = frozenset({"deployment", "software"})
 _NUMBER: Final = compile_re(r"[0-9]{1,4}", re.ASCII)

@@ -24,6 +24,7 @@ from triage.formats.health.reading import (
 from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 
+_DATA: Final = load_data(__name__)
 SMART: Final = "disk.smart"
 _SSD: Final = Category.SSD
 # "/dev/nvme3n1"; "smartctl_-a_.dev.nvme3n1" is how a sosreport names the file
@@ -32,15 +33,12 @@ _DEVICE: Final = compile_re(
 )
 _NUMBER: Final = compile_re(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
 # NVMe base specification, SMART / Health Information, byte 0.
-_WARNINGS: Final = (
-    "spare below its threshold", "too hot or too cold", "reliability degraded", "read-only",
-    "backup of volatile memory failed", "persistent memory unreliable",
-)  # fmt: skip
+_WARNINGS: Final[Sequence[str]] = _DATA["critical_warnings"]
 _WORN: Final = 100
 # The names of each value in the tools and their versions.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     form: {name: field for field, names in table.items() for name in names}
-    for form, table in load_data(__name__)["values"].items()
+    for form, table in _DATA["values"].items()
 }
 
 
@@ -267,9 +265,7 @@ _SILENT: Final = compile_re(
 )  # fmt: skip
 _REFUSED: Final = compile_re(r"permission|operation not (?:permitted|supported)|access", re.I)
 # Attributes whose count above 0 says that sectors or the link were bad at some time.
-_COUNTED: Final = {5: "reallocated sectors", 187: "uncorrectable errors reported",
-                  197: "pending sectors", 198: "offline uncorrectable sectors",
-                  199: "errors of its cable"}  # fmt: skip
+_COUNTED: Final = {int(number): words for number, words in _DATA["counted"].items()}
 
 
 def judge_smartctl(blocks: Sequence[Block], reading: Reading) -> None:

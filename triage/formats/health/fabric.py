@@ -8,7 +8,7 @@ the device there; and bad links of several nodes on one leaf switch are the leaf
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
 from triage.formats.health.rows import Block
+from triage.formats.health.table import load_data
 
 # "gpu-n02 mlx5_5", "gpu-n02 HCA-1": what an adapter of a node calls itself
 _ADAPTER: Final = compile_re(
@@ -198,12 +199,8 @@ def _end_at(found: re.Match[str], which: int, switches: Collection[str]) -> _Lin
 # names to the identifiers, LINKS joins the two ends of a link. Columns vary; -1 is a counter that
 # a device does not have.
 
-_TOTALS: Final = {
-    "SymbolErrorCounter": 10, "SymbolErrorCounterExt": 10, "LinkDownedCounter": 0,
-    "LinkDownedCounterExt": 0, "LinkErrorRecoveryCounter": 10, "LinkErrorRecoveryCounterExt": 10,
-    "PortRcvErrors": 10, "PortRcvErrorsExt": 10, "LocalLinkIntegrityErrors": 10,
-}  # fmt: skip
-"""Above these a total warns: infiniband-diags' thresholds, and links that went down at all."""
+# Above these a total warns: infiniband-diags' thresholds, and links that went down at all.
+_TOTALS: Final[Mapping[str, int]] = load_data(__name__)["totals"]
 _COUNT: Final = compile_re(r"\d{1,20}", re.ASCII)
 _LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
 _MAX_ROWS: Final = 400_000

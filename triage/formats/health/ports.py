@@ -25,6 +25,7 @@ from triage.formats.health.reading import (
     iterate_lines,
 )
 from triage.formats.health.rows import Block
+from triage.formats.health.table import load_data
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"
@@ -147,13 +148,7 @@ _COUNTERS: Final = "ib.counters"
 _ADAPTER_OF: Final = compile_re(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
 _CELL: Final = compile_re(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
 # A counter warns above this.
-_THRESHOLDS: Final = {
-    "SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
-    "PortRcvErrors": 10, "PortRcvRemotePhysicalErrors": 100, "PortRcvSwitchRelayErrors": 100,
-    "PortXmitDiscards": 100, "PortXmitConstraintErrors": 100, "PortRcvConstraintErrors": 100,
-    "LocalLinkIntegrityErrors": 10, "ExcessiveBufferOverrunErrors": 10, "VL15Dropped": 100,
-    "EffectiveErrorCounter": 10,
-}  # fmt: skip
+_THRESHOLDS: Final[Mapping[str, int]] = load_data("triage.formats.health.fabric")["thresholds"]
 # A counter that a port does not have is -1 or N/A, and no zero. What comes last of all:
 _LAST: Final = frozenset(
     {"PortRcvPkts", "PortXmitWait", "PortUnicastRcvPkts", "PortMultiCastRcvPkts"}
