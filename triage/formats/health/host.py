@@ -18,7 +18,6 @@ from triage.formats.health.reading import (
     WARN,
     Reading,
     count_line,
-    iterate_lines,
     parse_decimal,
 )
 from triage.formats.health.rows import Block
@@ -238,34 +237,24 @@ def read_memtester(text: str, reading: Reading) -> None:
 
 
 _STRESS_NG: Final = "host.stress_ng"
-# "stress-ng: fail:  [4711] vm: ..."; some versions print the time in front of the number
-_STRESS_LINE: Final = compile_re(
-    r"stress-ng: (?:\d\d:\d\d:\d\d\.\d\d )?(?P<level>info|fail|error|warn|metrc): {1,2}"
-    r"\[\d{1,10}\] (?P<said>[^\n]{1,200})"
-)
 _RUN: Final = compile_re(r"(?P<un>un)?successful run completed in ")
 _MEMORY_STRESS: Final = compile_re(
     r"\b(?:stress-ng-)?(?:vm|memrate|memthrash|memcpy|stream|mmap|malloc|bigheap)\b|bit error", re.I
 )
 
 
-def read_stress(text: str, reading: Reading) -> None:
-    failures: list[tuple[int, str]] = []
-    ended: re.Match[str] | None = None
-    for index, line in iterate_lines(text):
-        found = _STRESS_LINE.search(line)
-        if found is not None:
-            reading.saw(index)
-            failures += [(index, found["said"])] if found["level"] == "fail" else []
-            ended = _RUN.search(found["said"]) or ended
+def judge_stress(blocks: Sequence[Block], reading: Reading) -> None:
+    """The messages of ``stress-ng``."""
+    failures = [one for one in blocks if "fail" in one]
+    ends = [found for one in blocks if (found := _RUN.search(one.get("said"))) is not None]
     if failures:
-        memory = any(_MEMORY_STRESS.search(words) for _, words in failures)
-        said = f"{len(failures)} failures, the first: {failures[0][1]}"
+        memory = any(_MEMORY_STRESS.search(one.get("said")) for one in failures)
+        said = f"{len(failures)} failures, the first: {failures[0].get('said')}"
         category = _MEMORY if memory else Category.CPU
-        reading.add(_STRESS_NG, FAIL, None, said, category, failures[0][0])
-    elif ended is None:
+        reading.add(_STRESS_NG, FAIL, None, said, category, failures[0].line)
+    elif not ends:
         reading.unknown(_STRESS_NG, "it did not come to its end")
-    elif ended["un"]:
+    elif ends[-1]["un"]:
         said = "the run was not successful, and no failure is named"
         reading.add(_STRESS_NG, WARN, None, said)
     else:

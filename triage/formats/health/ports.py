@@ -108,13 +108,6 @@ def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
             reading.add("ib.link_rate", slower, one.part, said, _NETWORK, one.line)
 
 
-# "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp12s0"; with an index before 2019,
-# and with a subnet and a LID of InfiniBand
-_RDMA: Final = compile_re(
-    r"(?:link|\d{1,3}/\d{1,3}:) (?P<part>[\w.-]{1,64}/\d{1,3}):? "
-    r"(?P<ids>(?:[a-z_]{2,16} \S{1,60} ){0,6}?)"
-    r"state (?P<state>[A-Z_]{2,20})(?: physical_state (?P<physical>[A-Z_]{2,32}))?"
-)
 _STATES: Final = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"})
 _PHYSICAL: Final = frozenset(
     {
@@ -124,18 +117,20 @@ _PHYSICAL: Final = frozenset(
 )  # fmt: skip
 
 
-def read_rdma(text: str, reading: Reading) -> None:
-    ports: list[Port] = []
-    for index, line in iterate_lines(text):
-        found = _RDMA.match(line)
-        if found is not None:
-            reading.saw(index)
-            layer = "InfiniBand" if "lid" in found["ids"].split() else "Ethernet"
-            state, physical = found["state"], found["physical"]
-            whole = state in _STATES and physical in _PHYSICAL
-            ports.append(Port(found["part"], index, "", state, physical or "", 0, layer, whole))
-        elif line.startswith("link ") and ports:
-            reading.unknown(_STATE, "its row breaks off", line[5:].split(" ")[0], index)
+def judge_rdma(blocks: Sequence[Block], reading: Reading) -> None:
+    """The rows of ``rdma link``."""
+    for one in blocks:
+        if "broken" in one:
+            reading.unknown(_STATE, "its row breaks off", one.get("broken"), one.line)
+    ports = [
+        Port(
+            one.get("part"), one.line, "", one.get("state"), one.get("physical"), 0,
+            "InfiniBand" if "lid" in one.get("ids").split() else "Ethernet",
+            one.get("state") in _STATES and one.get("physical") in _PHYSICAL,
+        )
+        for one in blocks
+        if "part" in one
+    ]  # fmt: skip
     _judge_ports(ports, reading)
 
 

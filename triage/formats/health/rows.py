@@ -403,8 +403,7 @@ class Items:
                         values = item.values(levels)
                         if all(map(values, item.has)):
                             item.told.tell(values, line, reading)
-                        else:
-                            told = item.told.fill("otherwise", item.told.picked(values))
+                        elif told := item.told.fill("otherwise", item.told.picked(values)):
                             reading.skip(line, told)
         if self.none is not None:
             reading.none_found(*self.none)
