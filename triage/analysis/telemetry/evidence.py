@@ -226,56 +226,46 @@ def last_xids(
     Also behind the stop: the gauge does not change because GPUs idle. It needs another source
     where nothing tells when it changed.
     """
-    for artifact, grid, part, values in _list_xid_gauges(files, places, nodes):
-        seat = places.seat(part)
-        for column, code, is_first in _list_changes(values):
-            entry = get_xid(code)
-            if entry is None:
-                continue
-            at_ns = grid.start_ns + grid.width_ns * column
-            stamp = Stamp(wall_ns=at_ns, zone_s=0, error_ns=grid.width_ns)
-            yield Evidence(
-                artifact=artifact,
-                line=None,
-                signature=_SIGNATURE,
-                kind=Kind.GPU,
-                role=entry.role,
-                text=f"the last Xid of GPU {part.gpu} is {code}, {entry.meaning}",
-                category=entry.category,
-                also=entry.also,
-                code=code,
-                weak=is_first,
-                node=seat.node,
-                rank=seat.rank,
-                gpu=seat.gpu if seat.gpu is not None and ":" in seat.gpu else None,
-                stamp=stamp,
-                last_stamp=stamp,
-                at_ns=at_ns,
-                last_at_ns=at_ns,
-                error_ns=grid.width_ns,
-                fields={"severity": entry.severity},
-                traits=frozenset({Trait.OF_A_REPORT}),
-            )
-
-
-def _list_xid_gauges(
-    files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
-) -> Iterator[tuple[str, Grid, PanelPart, F32]]:
-    """(artifact, grid, GPU, values by stretch) of each gauge of the last Xid."""
-    for file in files:
-        if file.grid is None:
-            continue
-        for key, values in zip(file.grid.series, file.grid.value, strict=True):
+    for file, grid in ((file, file.grid) for file in files if file.grid is not None):
+        for key, values in zip(grid.series, grid.value, strict=True):
             part = identify_part(key, places, nodes) if key.metric is Metric.LAST_XID else None
             if part is not None and part.gpu:
-                yield file.artifact, file.grid, part, values
+                yield from _list_changes(file.artifact, grid, part, values, places)
 
 
-def _list_changes(values: F32) -> Iterator[tuple[int, int, bool]]:
-    """(stretch, code, whether nothing was shown before) of each code unlike the one before."""
+def _list_changes(
+    artifact: str, grid: Grid, part: PanelPart, values: F32, places: TelemetryPlacement
+) -> Iterator[Evidence]:
+    """A row for each known code unlike the one before."""
+    seat = places.seat(part)
     before: int | None = None
     for column in np.flatnonzero(np.isfinite(values)).tolist():
-        code = int(values[column])
-        if code != before:
-            yield column, code, before is None
+        code, is_first = int(values[column]), before is None
+        entry = get_xid(code) if code != before else None
         before = code
+        if entry is None:
+            continue
+        at_ns = grid.start_ns + grid.width_ns * column
+        stamp = Stamp(wall_ns=at_ns, zone_s=0, error_ns=grid.width_ns)
+        yield Evidence(
+            artifact=artifact,
+            line=None,
+            signature=_SIGNATURE,
+            kind=Kind.GPU,
+            role=entry.role,
+            text=f"the last Xid of GPU {part.gpu} is {code}, {entry.meaning}",
+            category=entry.category,
+            also=entry.also,
+            code=code,
+            weak=is_first,
+            node=seat.node,
+            rank=seat.rank,
+            gpu=seat.gpu if seat.gpu is not None and ":" in seat.gpu else None,
+            stamp=stamp,
+            last_stamp=stamp,
+            at_ns=at_ns,
+            last_at_ns=at_ns,
+            error_ns=grid.width_ns,
+            fields={"severity": entry.severity},
+            traits=frozenset({Trait.OF_A_REPORT}),
+        )

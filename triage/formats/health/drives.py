@@ -199,56 +199,6 @@ def judge_error_logs(blocks: Sequence[Block], reading: Reading) -> None:
         reading.add(_ERROR_LOG, WARN if medium else PASS, name, said, _SSD, log.line)
 
 
-# nvme list: a controller that no longer works is listed with no capacity.
-
-_PRESENT: Final = "disk.present"
-_LIST_HEADER: Final = compile_re(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
-# "/dev/nvme0n1   S4X...   SAMSUNG MZ...   1   1.92  TB /   1.92  TB   512   B +  0 B   GDC5"
-_LIST_ROW: Final = compile_re(
-    r"/dev/(?P<name>nvme\w{1,16})\s[^\n]{1,200}?\d{1,6}(?:\.\d{1,3})?\s{1,4}[kKMGTP]?i?B /"
-    r"\s{1,6}(?P<size>\d{1,6}(?:\.\d{1,3})?)\s{1,4}[kKMGTP]?i?B\s"
-)
-_JSON_LIST: Final = compile_re(r'"Devices"\s{0,8}:\s{0,8}\[')
-_OF_DEVICE: Final = compile_re(r'"DevicePath"|"HostNQN"|"ModelNumber"')
-
-
-def _is_object(text: str) -> bool:
-    return text.lstrip("\ufeff \t\n").startswith("{")
-
-
-def begins_list(head: str) -> bool:
-    if _LIST_HEADER.search(head) is not None:
-        return True
-    known = _JSON_LIST.search(head) is not None and _OF_DEVICE.search(head) is not None
-    return _is_object(head) and known
-
-
-def read_list(text: str, reading: Reading) -> None:
-    for document in iterate_documents(text, reading) if _is_object(text) else ():
-        for one in iterate_items(
-            document.get("Devices") if isinstance(document, Mapping) else None
-        ):
-            name, size = (
-                _find_device(find_text(one, "DevicePath")),
-                _count_in(one.get("PhysicalSize")),
-            )
-            if name is not None and size is not None:
-                _tell_listed(name, size > 0, None, reading)
-    for index, line in () if _is_object(text) else iterate_lines(text):
-        if (row := _LIST_ROW.match(line)) is not None:
-            _tell_listed(row["name"], float(row["size"]) > 0, index, reading)
-        elif line.startswith("/dev/nvme"):
-            reading.unknown(_PRESENT, "its row breaks off", _find_device(line), index)
-        elif not _LIST_HEADER.match(line) and not line.startswith("----"):
-            continue
-        reading.saw(index)
-
-
-def _tell_listed(name: str, has_size: bool, line: int | None, reading: Reading) -> None:
-    said = "listed with its capacity" if has_size else "listed without any capacity"
-    reading.add(_PRESENT, PASS if has_size else FAIL, name, said, _SSD, line)
-
-
 # smartctl -H, -a, -x: a drive that is listed and does not answer fails; one that is not there, or
 # may not be read, is unknown.
 

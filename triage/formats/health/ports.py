@@ -9,7 +9,6 @@ in the same file say.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from triage.domain.category import Category
@@ -33,79 +32,58 @@ _UP: Final = frozenset({"active", "port_active"})
 _LINKED: Final = frozenset({"linkup", "link_up", ""})
 
 
-@dataclass(slots=True)
-class Port:
-    """One port as it is printed; ``rate`` is in Gb/s, ``kind`` that of its adapter."""
-
-    part: str
-    line: int
-    kind: str = ""
-    state: str = ""
-    physical: str = ""
-    rate: int = 0
-    layer: str = ""
-    whole: bool = True
-
-    @property
-    def up(self) -> bool:
-        """Whether it carries traffic."""
-        return self.state.lower() in _UP and self.physical.lower() in _LINKED
-
-
 def judge_ports(blocks: Sequence[Block], reading: Reading) -> None:
     """The ports of ``ibstat``, ``ibstatus`` and ``ibv_devinfo``, and how many are missing."""
-    ports = [
-        Port(
-            f"{one.find('adapter')}/{one.get('port')}", one.line, one.find("kind"),
-            one.get("state"), one.get("physical"), int(one.get("rate") or 0), one.get("layer"),
-            one.is_whole,
-        )
-        for one in blocks
-        if "port" in one
-    ]  # fmt: skip
-    if any(one.layer for one in ports):
-        for one in ports:
-            one.whole = one.whole and bool(one.layer)
+    ports = [one for one in blocks if "port" in one]
+    layered = any(one.get("layer") for one in ports)
+    for one in ports:
+        one.is_whole &= bool(one.get("layer")) or not layered
+        one.values["part"] = [f"{one.find('adapter')}/{one.get('port')}"]
     # ibv_devinfo does not say that an adapter has one port.
     counts = {
         block.find("adapter"): int(block.get("announced") or 1)
         for block in blocks
         if "announced" in block or "hca" in block
     }
-    listed = Counter(one.find("adapter") for one in blocks if "port" in one)
+    listed = Counter(one.find("adapter") for one in ports)
     for name, count in counts.items():
         if listed[name] < count:
             reading.unknown(_STATE, f"breaks off: {listed[name]} of {count} ports", name)
     _judge_ports(ports, reading)
 
 
-def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
+def _is_up(port: Block) -> bool:
+    """Whether it carries traffic."""
+    return port.get("state").lower() in _UP and port.get("physical").lower() in _LINKED
+
+
+def _judge_ports(ports: Sequence[Block], reading: Reading) -> None:
     """Each port, held against the others of its type and layer in the same report.
 
     One that is down fails only where another of its kind is up: many machines have ports that
-    nothing is plugged into.
+    nothing is plugged into. Rates are in Gb/s.
     """
+    kinds = [(one.find("kind"), one.get("layer")) for one in ports]
     up: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for one in ports:
-        if one.up:
-            up[one.kind, one.layer].append(one.rate)
-    for one in ports:
-        if not one.whole:
-            reading.unknown(_STATE, "the report breaks off in it", one.part, one.line)
+    for one, kind in zip(ports, kinds, strict=True):
+        if _is_up(one):
+            up[kind].append(int(one.get("rate") or 0))
+    for one, kind in zip(ports, kinds, strict=True):
+        part, rate, alike = one.get("part"), int(one.get("rate") or 0), up.get(kind, [])
+        if not one.is_whole:
+            reading.unknown(_STATE, "the report breaks off in it", part, one.line)
             continue
-        alike = up.get((one.kind, one.layer), [])
-        said = ", ".join(word for word in (one.state, one.physical) if word) or "unknown"
+        said = ", ".join(filter(None, map(one.get, ("state", "physical")))) or "unknown"
         outcome = PASS
-        if one.physical.lower() == "disabled":
+        if one.get("physical").lower() == "disabled":
             outcome, said = SKIPPED, f"{said}: switched off"
-        elif not one.up:
+        elif not _is_up(one):
             outcome = FAIL if alike else WARN
             said += "" if alike else "; no port of its kind is up, it may be unused"
-        reading.add(_STATE, outcome, one.part, said, _NETWORK, one.line)
-        if one.up and one.rate:
-            best = max(alike)
-            slower, said = FAIL if one.rate < best else PASS, f"{one.rate} of {best} Gb/s"
-            reading.add("ib.link_rate", slower, one.part, said, _NETWORK, one.line)
+        reading.add(_STATE, outcome, part, said, _NETWORK, one.line)
+        if _is_up(one) and rate:
+            slower, said = FAIL if rate < max(alike) else PASS, f"{rate} of {max(alike)} Gb/s"
+            reading.add("ib.link_rate", slower, part, said, _NETWORK, one.line)
 
 
 _STATES: Final = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"})
@@ -122,15 +100,10 @@ def judge_rdma(blocks: Sequence[Block], reading: Reading) -> None:
     for one in blocks:
         if "broken" in one:
             reading.unknown(_STATE, "its row breaks off", one.get("broken"), one.line)
-    ports = [
-        Port(
-            one.get("part"), one.line, "", one.get("state"), one.get("physical"), 0,
-            "InfiniBand" if "lid" in one.get("ids").split() else "Ethernet",
-            one.get("state") in _STATES and one.get("physical") in _PHYSICAL,
-        )
-        for one in blocks
-        if "part" in one
-    ]  # fmt: skip
+    ports = [one for one in blocks if "part" in one]
+    for one in ports:
+        one.values["layer"] = ["InfiniBand" if "lid" in one.get("ids").split() else "Ethernet"]
+        one.is_whole = one.get("state") in _STATES and one.get("physical") in _PHYSICAL
     _judge_ports(ports, reading)
 
 

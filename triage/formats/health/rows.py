@@ -400,10 +400,10 @@ class Items:
                     for levels in _iterate_levels_below([entry], item.path):
                         if reading.full:
                             return
-                        values = item.values(levels)
+                        values = item.told.picked(item.values(levels))
                         if all(map(values, item.has)):
                             item.told.tell(values, line, reading)
-                        elif told := item.told.fill("otherwise", item.told.picked(values)):
+                        elif told := item.told.fill("otherwise", values):
                             reading.skip(line, told)
         if self.none is not None:
             reading.none_found(*self.none)
@@ -451,3 +451,16 @@ def _get_value_at(level: Mapping[str, Any], name: str) -> str:
     if isinstance(value, list):
         return ", ".join([one for one in value if isinstance(one, str)][:_MAX_LISTED])
     return find_text(level, last)
+
+
+@dataclass(frozen=True, slots=True)
+class LinesOrItems:
+    """Reads what a tool prints as lines or, where it begins with a brace, as documents of JSON."""
+
+    lines: Lines
+    items: Items
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        is_object = text.lstrip("\ufeff \t\n").startswith("{")
+        (self.items if is_object else self.lines)(text, reading)

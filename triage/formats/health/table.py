@@ -27,6 +27,7 @@ from triage.formats.health.rows import (
     Item,
     Items,
     Lines,
+    LinesOrItems,
     ResultSpec,
     Row,
     Template,
@@ -227,24 +228,27 @@ def _make_rows_reader(
     table: EntryTable, rows: dict[str, int], judge: Any
 ) -> Callable[[str, Reading], None]:
     """The reader that the rows of a format are."""
-    kinds = [kind for kind in rows if table.raw.get(kind)]
-    if len(kinds) != 1 or (kinds == ["block"]) is (judge is None):
+    tables: dict[str, list[EntryTable]] = {kind: [] for kind in rows if table.raw.get(kind)}
+    if not tables or (tables.keys() == {"block"}) is (judge is None):
         why = "give read, or [[format.line]], or [[format.item]], or judge and [[format.block]]"
         table.fault("read", why)
         return Lines(())
-    tables = []
-    for raw in table.raw[kinds[0]]:
-        tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
-        rows[kinds[0]] += 1
-    if kinds == ["block"]:
-        return Blocks([_make_block_row(one) for one in tables], judge, table.texts("whole"))
+    for kind, found in tables.items():
+        for raw in table.raw[kind]:
+            found.append(EntryTable(table.file, (f"format.{kind}", rows[kind]), raw))
+            rows[kind] += 1
+    if "block" in tables:
+        rows_of_blocks = [_make_block_row(one) for one in tables["block"]]
+        return Blocks(rows_of_blocks, judge, table.texts("whole"))
     none = _read_pair(table, "none")
-    if kinds == ["item"]:
-        items = [_make_item(one) for one in tables]
-        return Items(items, str(table.raw.get("holds", "")), none, table.flag("by_line"))
+    found_items = [_make_item(one) for one in tables.get("item", ())]
+    items = Items(found_items, str(table.raw.get("holds", "")), none, table.flag("by_line"))
+    if "line" not in tables:
+        return items
     end, clean = _read_pair(table, "end"), _read_pair(table, "clean")
     odd, silent = (str(table.raw.get(key, "")) for key in ("odd", "silent"))
-    return Lines([_make_row(one) for one in tables], odd, silent, end, none, clean)
+    lines = Lines([_make_row(one) for one in tables["line"]], odd, silent, end, none, clean)
+    return LinesOrItems(lines, items) if "item" in tables else lines
 
 
 def _read_pair(table: EntryTable, key: str) -> tuple[str, str] | None:
