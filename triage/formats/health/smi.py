@@ -8,7 +8,6 @@ import csv
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -41,32 +40,15 @@ _FULL_SPEED: Final = frozenset({"P0", "P1", "P2"})
 _NOT_IN_A_FABRIC: Final = frozenset({"n/a", "not supported", ""})
 _NOTHING_ASKED: Final = frozenset({"none", "n/a", ""})
 _Said = tuple[str, Outcome, str, Category | None]
+_State = dict[str, Any]
+"""What one GPU's report says, by the names of ``smi.toml``, as far as it does.
+
+``gpu`` is ``dddd:bb:dd``. ``throttled`` are the reasons that are active, in lower case. Errors are
+counts; ``uncorrected`` is volatile, ``uncorrected_ever`` aggregate.
+"""
 
 
-@dataclass(slots=True)
-class GpuState:
-    """What one GPU's report says, by the names of ``smi.toml``; None where it does not.
-
-    ``gpu`` is ``dddd:bb:dd``. ``throttled`` are the reasons that are active, in lower case.
-    Errors are counts; ``uncorrected`` is volatile, ``uncorrected_ever`` aggregate.
-    """
-
-    gpu: str
-    line: int
-    values: dict[str, Any] = field(default_factory=dict)
-    throttled: tuple[str, ...] | None = None
-
-    def put(self, name: str, value: object) -> None:
-        """Keeps a value that is known."""
-        if value is not None:
-            self.values[name] = value
-
-    def get(self, name: str) -> Any:
-        """A value, None where the report has none."""
-        return self.values.get(name)
-
-
-def judge(state: GpuState, reading: Reading) -> None:
+def judge(state: _State, reading: Reading) -> None:
     """The results of one GPU: one for each check that its report has values of."""
     sections = (
         judge_errors,
@@ -79,10 +61,10 @@ def judge(state: GpuState, reading: Reading) -> None:
     )
     for section in sections:
         for check, outcome, said, category in section(state):
-            reading.add(check, outcome, state.gpu, said, category, state.line)
+            reading.add(check, outcome, state["gpu"], said, category, state["line"])
 
 
-def judge_errors(state: GpuState) -> Iterator[_Said]:
+def judge_errors(state: _State) -> Iterator[_Said]:
     """Uncorrectable memory errors since the driver was loaded, and ever."""
     for check, suffix, when, bad in (
         ("gpu.ecc", "", "since the driver was loaded", FAIL),
@@ -96,7 +78,7 @@ def judge_errors(state: GpuState) -> Iterator[_Said]:
             yield check, bad if dram + sram else PASS, said, category
 
 
-def _judge_memory_repair(state: GpuState) -> Iterator[_Said]:
+def _judge_memory_repair(state: _State) -> Iterator[_Said]:
     """Rows remapped and pages retired: pending until a reset, or not possible any more."""
     failed, pending = state.get("remap_failed"), state.get("remap_pending")
     if failed is not None or pending is not None:
@@ -116,9 +98,9 @@ def _judge_memory_repair(state: GpuState) -> Iterator[_Said]:
         yield "gpu.retired_pages", WARN if pending else PASS, said, Category.GPU_HBM
 
 
-def judge_throttling(state: GpuState) -> Iterator[_Said]:
+def judge_throttling(state: _State) -> Iterator[_Said]:
     """A slowdown by hardware is a fault; the power cap in software is a busy GPU's rule."""
-    active = state.throttled
+    active = state.get("throttled")
     if active is None:
         return
     outcome, category = PASS, None
@@ -131,7 +113,7 @@ def judge_throttling(state: GpuState) -> Iterator[_Said]:
     yield "gpu.throttle", outcome, "active: " + (", ".join(active) or "none"), category
 
 
-def link(state: GpuState) -> Iterator[_Said]:
+def link(state: _State) -> Iterator[_Said]:
     """PCIe narrower than it can be; slower only counts where the GPU is not idle."""
     width, most = state.get("link_width"), state.get("link_width_max")
     if width is None or most is None:
@@ -145,7 +127,7 @@ def link(state: GpuState) -> Iterator[_Said]:
     yield "gpu.pcie_link", outcome, said, Category.IO_BOARD
 
 
-def judge_temperature(state: GpuState) -> Iterator[_Said]:
+def judge_temperature(state: _State) -> Iterator[_Said]:
     """Beside the temperature at which this GPU slows itself; without one nothing is said."""
     left, now, slowdown = map(state.get, ("celsius_left", "celsius", "slowdown_celsius"))
     if left is None and now is not None and slowdown is not None:
@@ -157,7 +139,7 @@ def judge_temperature(state: GpuState) -> Iterator[_Said]:
     yield "gpu.temperature", outcome, said, Category.GPU_THERMAL
 
 
-def judge_fabric(state: GpuState) -> Iterator[_Said]:
+def judge_fabric(state: _State) -> Iterator[_Said]:
     """Whether the GPU has joined the fabric of its NVLink domain; N/A where there is none."""
     joined = state.get("fabric_state")
     if joined is None or joined.lower() in _NOT_IN_A_FABRIC:
@@ -176,7 +158,7 @@ def judge_fabric(state: GpuState) -> Iterator[_Said]:
     yield "gpu.fabric", outcome, said, Category.NVLINK
 
 
-def _judge_settings(state: GpuState) -> Iterator[_Said]:
+def _judge_settings(state: _State) -> Iterator[_Said]:
     """What the driver asks for, and persistence mode."""
     action, persistence = state.get("recovery_action"), state.get("persistence")
     if action is not None:
@@ -229,13 +211,13 @@ _FIELDS: Final = load_data(__name__)["values"]
 _OF_TEXT, _OF_XML, _OF_CSV = (_FIELDS[form] for form in ("text", "xml", "csv"))
 
 
-def _put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
+def _put(state: _State, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
     """Keep the value of a place that is known."""
     if name in fields:
         field, how = fields[name]
         value = _READ[how](text)
-        before = state.get(field) if how == "sum" else None
-        state.put(field, value if before is None or value is None else before + value)
+        if value is not None:
+            state[field] = value + state.get(field, 0) if how == "sum" else value
 
 
 # nvidia-smi -q
@@ -261,7 +243,7 @@ def begins_text(head: str) -> bool:
 
 
 def read_text(text: str, reading: Reading) -> None:
-    state: GpuState | None = None
+    state: _State | None = None
     path: list[tuple[int, str]] = []
     begun = _FIRST_VALUES.match(text) is not None
     last, gpus, attached = 1, 0, 0
@@ -275,7 +257,11 @@ def read_text(text: str, reading: Reading) -> None:
         if found is not None:
             if state is not None:
                 judge(state, reading)
-            state, path, last = GpuState(normalize_bus_id(found[1]) or found[1], index), [], index
+            state, path, last = (
+                {"gpu": normalize_bus_id(found[1]) or found[1], "line": index},
+                [],
+                index,
+            )
             gpus += 1
             seen.clear()
             continue
@@ -302,7 +288,7 @@ def read_text(text: str, reading: Reading) -> None:
     reading.last_line = last
 
 
-def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
+def _take(line: str, path: list[tuple[int, str]], state: _State) -> None:
     """One value, or one more section; ``path`` is (indentation, name) of the open sections."""
     found = _VALUE.match(line)
     if found is None:
@@ -314,8 +300,8 @@ def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
     elif path and path[-1][1] in _REASONS:
         active, said = parse_yes(found[3]), found[2].lower()
         if active is not None:
-            known = state.throttled or ()
-            state.throttled = (*known, said) if active and said != "idle" else known
+            known = state.get("throttled", ())
+            state["throttled"] = (*known, said) if active and said != "idle" else known
     else:
         name = f"{path[-1][1]} / {found[2]}" if path else found[2]
         _put(state, _OF_TEXT, name, found[3])
@@ -353,7 +339,7 @@ def read_xml(text: str, reading: Reading) -> None:
         if address is None:
             reading.skip(reading.first_line, "a GPU without its address")
             continue
-        state = GpuState(address, reading.first_line)
+        state: _State = {"gpu": address, "line": reading.first_line}
         for path in _OF_XML:
             if (said := gpu.findtext(path)) is not None:
                 _put(state, _OF_XML, path, said)
@@ -362,7 +348,7 @@ def read_xml(text: str, reading: Reading) -> None:
                 named = [
                     (_XML_REASON.fullmatch(one.tag), parse_yes(one.text or "")) for one in section
                 ]
-                state.throttled = tuple(
+                state["throttled"] = tuple(
                     reason[1].replace("_", " ")
                     for reason, active in named
                     if reason is not None and active and reason[1] != "gpu_idle"
@@ -443,15 +429,15 @@ def read_csv(text: str, reading: Reading) -> None:
     reading.none_found("gpu.present", "no GPU is listed")
 
 
-def _read_gpu_state(row: Mapping[str, str], line: int) -> GpuState:
+def _read_gpu_state(row: Mapping[str, str], line: int) -> _State:
     address = row.get("pci.bus_id") or row.get("gpu_bus_id") or ""
     part = normalize_bus_id(address) if address else None
     part = part or row.get("uuid") or row.get("gpu_uuid") or f"gpu {row.get('index', '0')}"
-    state = GpuState(part, line)
+    state: _State = {"gpu": part, "line": line}
     for name, text in row.items():
         _put(state, _OF_CSV, name, text)
     reasons = {found[1]: row[name] for name in row if (found := REASON.match(name))}
     if reasons:
         active = [reason for reason, text in reasons.items() if parse_yes(text)]
-        state.throttled = tuple(reason.replace("_", " ") for reason in active)
+        state["throttled"] = tuple(reason.replace("_", " ") for reason in active)
     return state
