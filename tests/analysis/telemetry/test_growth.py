@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, gauges, panels, places
-from triage.analysis.telemetry.growth import WATCHED, CounterGrowth
+from triage.analysis.telemetry.growth import WATCHED, find_growth
 from triage.analysis.telemetry.panels import Seat, Signal
 from triage.domain.category import Category
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
@@ -18,7 +18,7 @@ def grows(minutes: int, low: float = 3, high: float = 5):
 
 
 def signals(curves: dict, minutes: int = 60) -> list[Signal]:
-    return list(CounterGrowth().run(panels(file_of(curves, minutes)), places()))
+    return list(find_growth(panels(file_of(curves, minutes)), places()))
 
 
 @pytest.mark.parametrize("watched", WATCHED, ids=lambda one: str(one.metric))

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, places
-from triage.analysis.telemetry.inlet import InletRise
+from triage.analysis.telemetry.inlet import find_inlet_rise
 from triage.analysis.telemetry.panels import Signal, TelemetryPlacement, build_panels
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
@@ -28,7 +28,7 @@ def signals(curves: dict[str, object], racks=RACKS, leaf=None, minutes: int = 60
         lambda _: None, places().rank_of_gpu, places().rank_of_local, places().gpu_of
     )
     found = build_panels([file_of(keys, minutes)], END_NS, whoever, frozenset(RACKS))
-    return list(InletRise().run(found, leaf or {}))
+    return list(find_inlet_rise(found, leaf or {}))
 
 
 def rack(number: int, curve=warm, usual=flat) -> dict[str, object]:

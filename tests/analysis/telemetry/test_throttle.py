@@ -7,7 +7,7 @@ import pytest
 
 from tests.analysis.telemetry.world import END_NS, MINUTES, file_of, gauges, panels, places
 from triage.analysis.telemetry.panels import PanelPart, Seat, Signal
-from triage.analysis.telemetry.throttle import Throttle, find_throttling
+from triage.analysis.telemetry.throttle import find_throttling, judge_throttling
 from triage.domain.category import Category
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
@@ -25,7 +25,7 @@ def since(minutes: int, before: float, after: float, until: int = -99):
 def signals(*curves: dict, minutes: int = MINUTES) -> list[Signal]:
     found = panels(file_of({k: v for one in curves for k, v in one.items()}, minutes))
     told = find_throttling(found, places())
-    return [] if told is None else list(Throttle().run(found, *told))
+    return [] if told is None else list(judge_throttling(found, *told))
 
 
 def one_hot(mask: float = HEAT, clock: float = 1100.0, at: tuple[str, int] = ("n1", 2), **more):
@@ -79,7 +79,7 @@ def test_half_of_a_node_is_the_node() -> None:
     reasons = {**gauges(REASONS, CAP, why), **gauges(REASONS, CAP, nodes=far)}
     told = panels(file_of({**clock, **reasons}), nodes=("n0", "n1", *far))
 
-    (found,) = Throttle().run(told, *find_throttling(told, places()))
+    (found,) = judge_throttling(told, *find_throttling(told, places()))
 
     assert (found.category, found.seat) == (Category.CHASSIS, Seat("n1"))
 
@@ -179,7 +179,7 @@ def test_how_metrics_lie_in_files_changes_nothing() -> None:
 
     for order in (files, files[::-1]):
         found = panels(*order)
-        (one,) = Throttle().run(found, *find_throttling(found, places()))
+        (one,) = judge_throttling(found, *find_throttling(found, places()))
         assert (one.text, one.since_ns) == (whole[0].text, whole[0].since_ns)
 
 

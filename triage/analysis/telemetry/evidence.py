@@ -13,8 +13,8 @@ import numpy as np
 
 from triage.analysis.facts.stop import Stop
 from triage.analysis.placement.topology import JobTopology, Placement
-from triage.analysis.telemetry.growth import CounterGrowth
-from triage.analysis.telemetry.inlet import InletRise
+from triage.analysis.telemetry.growth import find_growth
+from triage.analysis.telemetry.inlet import find_inlet_rise
 from triage.analysis.telemetry.panels import (
     PanelPart,
     Panels,
@@ -24,7 +24,7 @@ from triage.analysis.telemetry.panels import (
     format_clock_time,
     identify_part,
 )
-from triage.analysis.telemetry.throttle import Throttle, find_throttling
+from triage.analysis.telemetry.throttle import find_throttling, judge_throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
 from triage.domain.arrays import F32
@@ -78,7 +78,7 @@ def make_telemetry_evidence(
         _weaken_beside_conviction(signal, convicted, placement)
         for signal in _join_throttles(panels, places, late, topology.leaf_switch, slower)
     ]
-    signals += CounterGrowth().run(panels, places)
+    signals += find_growth(panels, places)
     return [*(_make_row(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
@@ -132,7 +132,7 @@ def _join_throttles(
         return
     table, slow_gpus = throttles
     hot: set[str] = set()
-    for one in InletRise().run(panels, leaf_switch):
+    for one in find_inlet_rise(panels, leaf_switch):
         # Warm air that slows no GPU down is no cause of anything.
         slow = [each for each in slow_gpus if each.part.node in one.nodes]
         if slow:
@@ -141,7 +141,7 @@ def _join_throttles(
             text = "; ".join([one.text, f"{len(slow)} GPUs behind it throttle", *held[:2]])
             yield replace(one, text=text, firm=bool(held))
     rest = [one for one in slow_gpus if one.part.node not in hot]
-    for signal in Throttle().run(panels, table, rest):
+    for signal in judge_throttling(panels, table, rest):
         held_up = [one for one in late if _is_same_place(signal, one)]
         if held_up:
             text = f"{held_up[0].text}, and {signal.text}"
@@ -226,56 +226,46 @@ def last_xids(
     Also behind the stop: the gauge does not change because GPUs idle. It needs another source
     where nothing tells when it changed.
     """
-    for artifact, grid, part, values in _list_xid_gauges(files, places, nodes):
-        seat = places.seat(part)
-        for column, code, is_first in _list_changes(values):
-            entry = get_xid(code)
-            if entry is None:
-                continue
-            at_ns = grid.start_ns + grid.width_ns * column
-            stamp = Stamp(wall_ns=at_ns, zone_s=0, error_ns=grid.width_ns)
-            yield Evidence(
-                artifact=artifact,
-                line=None,
-                signature=_SIGNATURE,
-                kind=Kind.GPU,
-                role=entry.role,
-                text=f"the last Xid of GPU {part.gpu} is {code}, {entry.meaning}",
-                category=entry.category,
-                also=entry.also,
-                code=code,
-                weak=is_first,
-                node=seat.node,
-                rank=seat.rank,
-                gpu=seat.gpu if seat.gpu is not None and ":" in seat.gpu else None,
-                stamp=stamp,
-                last_stamp=stamp,
-                at_ns=at_ns,
-                last_at_ns=at_ns,
-                error_ns=grid.width_ns,
-                fields={"severity": entry.severity},
-                traits=frozenset({Trait.OF_A_REPORT}),
-            )
-
-
-def _list_xid_gauges(
-    files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
-) -> Iterator[tuple[str, Grid, PanelPart, F32]]:
-    """(artifact, grid, GPU, values by stretch) of each gauge of the last Xid."""
-    for file in files:
-        if file.grid is None:
-            continue
-        for key, values in zip(file.grid.series, file.grid.value, strict=True):
+    for file, grid in ((file, file.grid) for file in files if file.grid is not None):
+        for key, values in zip(grid.series, grid.value, strict=True):
             part = identify_part(key, places, nodes) if key.metric is Metric.LAST_XID else None
             if part is not None and part.gpu:
-                yield file.artifact, file.grid, part, values
+                yield from _list_changes(file.artifact, grid, part, values, places)
 
 
-def _list_changes(values: F32) -> Iterator[tuple[int, int, bool]]:
-    """(stretch, code, whether nothing was shown before) of each code unlike the one before."""
+def _list_changes(
+    artifact: str, grid: Grid, part: PanelPart, values: F32, places: TelemetryPlacement
+) -> Iterator[Evidence]:
+    """A row for each known code unlike the one before."""
+    seat = places.seat(part)
     before: int | None = None
     for column in np.flatnonzero(np.isfinite(values)).tolist():
-        code = int(values[column])
-        if code != before:
-            yield column, code, before is None
+        code, is_first = int(values[column]), before is None
+        entry = get_xid(code) if code != before else None
         before = code
+        if entry is None:
+            continue
+        at_ns = grid.start_ns + grid.width_ns * column
+        stamp = Stamp(wall_ns=at_ns, zone_s=0, error_ns=grid.width_ns)
+        yield Evidence(
+            artifact=artifact,
+            line=None,
+            signature=_SIGNATURE,
+            kind=Kind.GPU,
+            role=entry.role,
+            text=f"the last Xid of GPU {part.gpu} is {code}, {entry.meaning}",
+            category=entry.category,
+            also=entry.also,
+            code=code,
+            weak=is_first,
+            node=seat.node,
+            rank=seat.rank,
+            gpu=seat.gpu if seat.gpu is not None and ":" in seat.gpu else None,
+            stamp=stamp,
+            last_stamp=stamp,
+            at_ns=at_ns,
+            last_at_ns=at_ns,
+            error_ns=grid.width_ns,
+            fields={"severity": entry.severity},
+            traits=frozenset({Trait.OF_A_REPORT}),
+        )

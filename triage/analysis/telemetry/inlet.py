@@ -12,7 +12,6 @@ import numpy as np
 from triage.analysis.telemetry.panels import (
     SECOND,
     Panel,
-    PanelPart,
     Panels,
     Signal,
     format_clock_time,
@@ -34,7 +33,7 @@ _NOW_S: Final = 600
 _MIN_TOLD_S: Final = 1800
 
 
-class InletRise:
+def find_inlet_rise(panels: Panels, leaf_switch: Mapping[str, str]) -> Iterator[Signal]:
     """Racks whose inlet temperature rises against that of the other racks.
 
     Reads:  inlet_temp_c, one series a node; the rack of each node, from labels or from
@@ -43,59 +42,50 @@ class InletRise:
     Silent: with fewer than two racks, on racks of one node, on less than half an hour, when all
             racks rise alike (the day), below 27 C.
     """
+    panel = panels.get(Metric.INLET_TEMP_C)
+    if panel is None:
+        return
+    racks = _group_by_rack(panel, {**leaf_switch, **panels.racks})
+    recent = max(1, _NOW_S * SECOND // panel.width_ns)
+    rises = {rack: _measure_rise(panel.value[rows], recent, panel) for rack, rows in racks.items()}
+    for rack, rows in sorted(racks.items()):
+        others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
+        if not others or np.isnan(rises[rack]) or len(rows) < _MIN_NODES:
+            continue
+        value = panel.value[rows]
+        each = np.array([_measure_rise(value[k : k + 1], recent, panel) for k in range(len(rows))])
+        usual = float(np.median(others))
+        now = float(np.nanmedian(value[:, -recent:]))
+        if rises[rack] - usual < _MIN_RISE_C or now < _WARM_C:
+            continue
+        if np.mean(each - usual >= _MIN_RISE_C / 2) >= _MIN_SHARE:
+            yield _make_signal(panels, panel, rack, rows, rises[rack], now)
 
-    name = "telemetry.inlet_rise"
 
-    def run(self, panels: Panels, leaf_switch: Mapping[str, str]) -> Iterator[Signal]:
-        """The signals that ``panels`` give."""
-        panel = panels.get(Metric.INLET_TEMP_C)
-        if panel is None:
-            return
-        racks = _group_by_rack(panel, {**leaf_switch, **panels.racks})
-        recent = max(1, _NOW_S * SECOND // panel.width_ns)
-        rises = {
-            rack: _measure_rise(panel.value[rows], recent, panel) for rack, rows in racks.items()
-        }
-        for rack, rows in sorted(racks.items()):
-            others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
-            if not others or np.isnan(rises[rack]) or len(rows) < _MIN_NODES:
-                continue
-            value = panel.value[rows]
-            each = np.array(
-                [_measure_rise(value[k : k + 1], recent, panel) for k in range(len(rows))]
-            )
-            usual = float(np.median(others))
-            now = float(np.nanmedian(value[:, -recent:]))
-            if rises[rack] - usual < _MIN_RISE_C or now < _WARM_C:
-                continue
-            if np.mean(each - usual >= _MIN_RISE_C / 2) >= _MIN_SHARE:
-                yield self.signal(panels, panel, rack, rows, rises[rack], now)
-
-    def signal(
-        self, panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
-    ) -> Signal:
-        """The claim in words."""
-        warm = np.flatnonzero(_compute_node_median(panel.value[rows]) < now - rise / 2)
-        since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
-        parts: list[PanelPart] = [panel.parts[row] for row in rows]
-        return Signal(
-            name=self.name,
-            kind=Kind.THERMAL,
-            category=Category.GPU_THERMAL,
-            also=(Category.CHASSIS,),
-            seat=None,
-            since_ns=since,
-            until_ns=panels.end_ns,
-            error_ns=panel.width_ns,
-            text=(
-                f"the air that rack {rack} takes in has warmed by {rise:.0f} C to {now:.0f} C since"
-                f" {format_clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its"
-                f" cooling"
-            ),
-            artifact=panels.artifact(Metric.INLET_TEMP_C, parts[0]),
-            firm=True,
-            nodes=tuple(sorted({part.node for part in parts})),
-        )
+def _make_signal(
+    panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
+) -> Signal:
+    """The claim in words."""
+    warm = np.flatnonzero(_compute_node_median(panel.value[rows]) < now - rise / 2)
+    since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
+    parts = [panel.parts[row] for row in rows]
+    return Signal(
+        name="telemetry.inlet_rise",
+        kind=Kind.THERMAL,
+        category=Category.GPU_THERMAL,
+        also=(Category.CHASSIS,),
+        seat=None,
+        since_ns=since,
+        until_ns=panels.end_ns,
+        error_ns=panel.width_ns,
+        text=(
+            f"the air that rack {rack} takes in has warmed by {rise:.0f} C to {now:.0f} C since"
+            f" {format_clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its cooling"
+        ),
+        artifact=panels.artifact(Metric.INLET_TEMP_C, parts[0]),
+        firm=True,
+        nodes=tuple(sorted({part.node for part in parts})),
+    )
 
 
 def _group_by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:

@@ -46,6 +46,9 @@ _LAST_WORD_S: Final = 900
 MOST_SHARE: Final = 0.25
 # Three GPUs of a node, and half of them, share what cools or feeds the node.
 _NODE_GPUS: Final = 3
+# The category of heat there, and what it may be too.
+_GPU_HEAT: Final = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
+_NODE_HEAT: Final = (Category.CHASSIS, Category.GPU_THERMAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +61,6 @@ class ThrottlingGpu:
     first: int
     last: int
     row: int
-
-
-class Throttle:
-    """GPUs that throttle against their peers at the same time, up to the stop.
-
-    Reads:  sm_clock_mhz, throttle_reasons, gpu_temp_c.
-    Yields: ``telemetry.throttle`` (heat) and ``telemetry.power_brake``, of a GPU, or of a node
-            half of whose GPUs do it.
-    Silent: on fewer than five GPUs with clocks or reasons, when peers are idle, on power caps,
-            when it ended 4 min earlier, and when over a quarter of the job's GPUs do the same.
-    """
-
-    name = "telemetry.throttle"
-
-    def run(
-        self, panels: Panels, table: "ClockTable", throttling_gpus: Sequence["ThrottlingGpu"]
-    ) -> Iterator[Signal]:
-        """``throttling_gpus`` are those of ``table`` that :func:`find_throttling` gave."""
-        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and _is_on_several_nodes(
-            throttling_gpus
-        ):
-            return
-        by_node: dict[tuple[str, bool], list[ThrottlingGpu]] = defaultdict(list)
-        for gpu in throttling_gpus:
-            by_node[gpu.part.node, gpu.brake].append(gpu)
-        for (node, _), together in sorted(by_node.items()):
-            on_node = sum(part.node == node for part in table.parts)
-            if len(together) >= max(_NODE_GPUS, on_node / 2):
-                yield _make_node_signal(table, panels, together)
-            else:
-                yield from (_make_gpu_signal(table, panels, one) for one in together)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,24 +185,35 @@ def _last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | N
     return first, last
 
 
-def _is_on_several_nodes(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
-    return len({gpu.part.node for gpu in throttling_gpus}) > 1
+def judge_throttling(
+    panels: Panels, table: ClockTable, throttling_gpus: Sequence[ThrottlingGpu]
+) -> Iterator[Signal]:
+    """GPUs that throttle against their peers at the same time, up to the stop.
 
-
-def _make_gpu_signal(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
-    rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
-    heat = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
-    return _make_signal(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
-
-
-def _make_node_signal(
-    table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]
-) -> Signal:
-    """Half of a node's GPUs: what they share is at fault."""
-    seat = Seat(together[0].part.node)
-    heat = (Category.CHASSIS, Category.GPU_THERMAL)
-    who = f"{len(together)} GPUs of the node throttle"
-    return _make_signal(table, panels, together, seat, who, heat)
+    Reads:  sm_clock_mhz, throttle_reasons, gpu_temp_c; ``throttling_gpus`` are those of ``table``
+            that :func:`find_throttling` gave.
+    Yields: ``telemetry.throttle`` (heat) and ``telemetry.power_brake``, of a GPU, or of a node
+            half of whose GPUs do it.
+    Silent: on fewer than five GPUs with clocks or reasons, when peers are idle, on power caps,
+            when it ended 4 min earlier, and when over a quarter of the job's GPUs do the same.
+    """
+    nodes = {gpu.part.node for gpu in throttling_gpus}
+    if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and len(nodes) > 1:
+        return
+    by_node: dict[tuple[str, bool], list[ThrottlingGpu]] = defaultdict(list)
+    for gpu in throttling_gpus:
+        by_node[gpu.part.node, gpu.brake].append(gpu)
+    for (node, _), together in sorted(by_node.items()):
+        on_node = sum(part.node == node for part in table.parts)
+        if len(together) >= max(_NODE_GPUS, on_node / 2):
+            # Half of a node's GPUs: what they share is at fault.
+            who = f"{len(together)} GPUs of the node throttle"
+            yield _make_signal(table, panels, together, Seat(node), who, _NODE_HEAT)
+            continue
+        for gpu in together:
+            rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
+            who = f"GPU {gpu.seat.gpu}{rank} throttles"
+            yield _make_signal(table, panels, [gpu], gpu.seat, who, _GPU_HEAT)
 
 
 def _make_signal(
@@ -249,7 +232,7 @@ def _make_signal(
     why = "because power is cut back (power brake)" if first.brake else "for heat"
     category, *also = (Category.POWER, Category.CHASSIS) if first.brake else heat
     return Signal(
-        name="telemetry.power_brake" if first.brake else Throttle.name,
+        name="telemetry.power_brake" if first.brake else "telemetry.throttle",
         kind=Kind.POWER if first.brake else Kind.THERMAL,
         category=category,
         also=tuple(also),

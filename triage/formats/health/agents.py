@@ -1,7 +1,6 @@
 """What agents of a node and suites of checks report, where ``agents.toml`` alone cannot say it."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -28,11 +27,12 @@ from triage.formats.health.reading import (
     find_text,
     iterate_documents,
     iterate_items,
-    iterate_lines,
     parse_zoned_time,
 )
+from triage.formats.health.table import load_data
 
 _Json = Mapping[str, Any]
+_DATA: Final = load_data(__name__)
 _MAX_NODE: Final = 256
 
 
@@ -47,10 +47,7 @@ _MAX_DEPTH: Final = 6
 _NO_ACTION: Final = frozenset({"NONE", "0"})
 _GPU_ENTITIES: Final = ("PCI", "GPU_UUID", "GPU")
 # The class of the component, where the words name no part.
-_COMPONENTS: Final = {
-    "gpu": Category.GPU, "nvswitch": Category.NVLINK, "nic": Category.NIC,
-    "cpu": Category.CPU, "network": Category.NETWORK,
-}  # fmt: skip
+_COMPONENTS: Final = {name: Category(part) for name, part in _DATA["components"].items()}
 
 
 def read_nvsentinel(text: str, reading: Reading) -> None:
@@ -203,60 +200,12 @@ def _read_node_results(node: str | None, entry: _Json, reading: Reading) -> None
         reading.add(check, outcome, None, detail, line=1, node=node)
 
 
-# LBNL's Node Health Check, and the suites that print as it does. A node on which all is well
-# prints nothing without ``-v``.
-
-# "ERROR:  nhc:  Health check failed:  check_ecc: GPU id 3: ..."; a launcher may label the line.
-RESULT: Final = compile_re(
-    r"(?:ERROR|SUCCESS):\s{1,4}nhc:\s{1,4}Health check (?P<word>failed|passed):\s{1,4}"
-    r"(?:(?P<check>check_\w{2,60}):\s{0,4})?(?P<wording>.{0,600})"
-)
-# "Watchdog timer unable to terminate hung NHC process": the node was not checked.
-_TROUBLE: Final = compile_re(r"ERROR:\s{1,4}nhc:\s{1,4}(?P<wording>.{1,600})")
-_EXIT: Final = compile_re(r"Health checks completed with exit code: (\d{1,3})\.")
-
-
-def read_nhc(text: str, reading: Reading) -> None:
-    for index, line in iterate_lines(text):
-        if (found := RESULT.search(line)) is not None:
-            check, outcome = found["check"] or "unnamed", PASS
-            complaint = Complaint()
-            if found["word"] == "failed":
-                outcome = FAIL
-                complaint = classify_plain_words(f"{check.replace('_', ' ')} {found['wording']}")
-            name = check_name("nhc", check.removeprefix("check_"))
-            said = found["wording"]
-            reading.add(name, outcome, complaint.gpu, said, complaint.category, index)
-        elif (trouble := _TROUBLE.search(line)) is not None:
-            reading.unknown("nhc.run", trouble["wording"], line=index)
-        elif (ended := _EXIT.search(line)) is not None:
-            _read_exit(ended, index, reading)
-        else:
-            continue
-        reading.saw(index)
-    reading.none_found("nhc.run", "no check has a result")
-
-
-def _read_exit(ended: re.Match[str], line: int, reading: Reading) -> None:
-    if any(one.outcome is FAIL for one in reading.results):
-        return
-    if ended[1] != "0":
-        reading.add("nhc.run", FAIL, None, ended[0], line=line)
-    elif reading.results:
-        reading.add("nhc.run", PASS, None, ended[0], line=line)
-    else:
-        reading.unknown("nhc.run", "no check says that it ran", line=line)
-
-
 # Conditions of Kubernetes nodes, as the agents that watch them set them. EKS's agent sets
 # conditions that end in ``Ready``, false where something is wrong; the node-problem-detector and
 # NVSentinel set problems, true where there is one. Kubernetes' own pressures warn.
 
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
-_OF_CONDITION: Final = {
-    "AcceleratedHardwareReady": Category.GPU, "StorageReady": Category.STORAGE,
-    "NetworkingReady": Category.NETWORK, "ReadonlyFilesystem": Category.SSD,
-}  # fmt: skip
+_OF_CONDITION: Final = {name: Category(part) for name, part in _DATA["of_condition"].items()}
 # "NvidiaXID79Error", "DCGMDiagnosticFailure": words run together.
 _WORDS: Final = compile_re(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -7,7 +7,7 @@ not used.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -19,17 +19,16 @@ from triage.formats.health.reading import (
     PASS,
     WARN,
     Reading,
-    find_text,
     iterate_documents,
     iterate_items,
     iterate_lines,
 )
+from triage.formats.health.table import load_data
 
 # Numbers of more errors than this are a query that failed: a known one counts 1,048,560.
 _ABSURD: Final = 1_000_000
-_BLOCKS: Final = {
-    "UMC": Category.GPU_HBM, "XGMI_WAFL": Category.NVLINK, "PCIE_BIF": Category.IO_BOARD,
-}  # fmt: skip
+_DATA: Final = load_data(__name__)
+_BLOCKS: Final = {name: Category(part) for name, part in _DATA["blocks"].items()}
 _PAGE_LISTS: Final = {"retired": WARN, "pending": WARN, "un_res": FAIL}
 _COUNTS: Final = ("uncorrectable", "deferred", "correctable")
 _NUMBER: Final = compile_re(r"\d{1,12}", re.ASCII)
@@ -156,14 +155,7 @@ _PAGES: Final = {
     "unreservable": ("amd.pages_un_res", FAIL),
 }  # fmt: skip
 # What warns where it grew between two objects: its check, its words, its part.
-_COUNTERS: Final = {
-    "PCIe Replay Count": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
-    "pcie_replay_count_acc": ("amd.pcie_replay", "PCIe replays", Category.IO_BOARD),
-    "prochot_residency_acc": ("amd.throttle", "PROCHOT", Category.GPU_THERMAL),
-    "socket_thm_residency_acc": ("amd.throttle", "thermal throttling", Category.GPU_THERMAL),
-    "vr_thm_residency_acc": ("amd.throttle", "throttling by regulators", Category.GPU_THERMAL),
-    "hbm_thm_residency_acc": ("amd.throttle", "throttling by HBM", Category.GPU_THERMAL),
-}  # fmt: skip
+_COUNTERS: Final[Mapping[str, Sequence[str]]] = _DATA["counters"]
 XGMI: Final = "XGMI Error count"
 # Checks that a GPU without errors or pages has no value of.
 _OF_SOME: Final = ("amd.ecc_", "amd.pages_")
@@ -269,12 +261,12 @@ def _iterate_findings(
         hot = bool(mask & _HEAT)
         detail = f"slowed down by heat ({mask:#x})" if hot else "not slowed down by heat"
         yield _Finding("amd.throttle", WARN if hot else PASS, detail, Category.GPU_THERMAL)
-    for name, (check, words, category) in _COUNTERS.items():
+    for name, (check, words, part_word) in _COUNTERS.items():
         if (count := counts.get(name)) is not None:
             grown = max(0, count - counters.get((part, name), count))
             counters[part, name] = count
             detail = f"{words} grew by {grown:,}" if grown else f"{words}: {count:,}"
-            yield _Finding(check, WARN if grown else PASS, detail, category)
+            yield _Finding(check, WARN if grown else PASS, detail, Category(part_word))
     yield from _split_help_blocks(part, texts, counts, line, reading)
     kinds = [state.lower() for name, state in texts.items() if PAGE.fullmatch(name)]
     for kind, (check, outcome) in _PAGES.items():
@@ -302,25 +294,3 @@ def _split_help_blocks(
         )
         category = _BLOCKS.get(name.upper(), Category.GPU_SRAM)
         yield _Finding(f"amd.ecc_{name}", FAIL if bad else PASS, detail, category)
-
-
-# Records of the firmware (CPER): which part one is about stands in its sections alone.
-
-_FAILS: Final = frozenset({"fatal", "non-fatal-uncorrected", "nonfatal-uncorrected"})
-_GPU_NUMBER: Final = compile_re(r"(\d{1,3}):.+", re.ASCII)
-
-
-def read_cper(text: str, reading: Reading) -> None:
-    for document in iterate_documents(text, reading):
-        for record in iterate_items(document):
-            severity = find_text(record, "error_severity")
-            if not severity:
-                reading.skip(1, "a record without its severity")
-                continue
-            # "5:1" of the record that amdgpu made: the GPU and a number.
-            number = _GPU_NUMBER.fullmatch(find_text(record, "record_id"))
-            ours = number is not None and find_text(record, "creator_id") == "amdgpu"
-            grave = severity.lower().replace("_", "-") in _FAILS
-            detail = f"{severity.lower()} {find_text(record, 'notify_type')}".strip()
-            part = f"gpu {int(number[1])}" if ours and number else None
-            reading.add("amd.cper", FAIL if grave else WARN, part, detail, Category.GPU, 1)

@@ -4,7 +4,7 @@ A baseboard counts its GPUs from 1 (``GPU_SXM_6``): that is no index of nvidia-s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -25,6 +25,8 @@ from triage.formats.health.reading import (
     iterate_documents,
     iterate_lines,
 )
+from triage.formats.health.rows import Block
+from triage.formats.health.table import load_data
 from triage.formats.logs.documents import DocumentFormat
 from triage.formats.logs.json_document import JSON_DOCUMENT, is_of_machines
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE, has_event_state, is_sel_row
@@ -37,6 +39,7 @@ from triage.signatures.signature import Signature
 # warns. "na" and "ns" are sensors that were not read: they are no zero. The state of a discrete
 # sensor is words in elist; in sensor it is a mask, which is read of power supplies alone.
 
+_DATA: Final = load_data(__name__)
 _SENSOR: Final = "bmc.sensor"
 _STATE: Final = r"(?:ok|ns|na|nc|cr|nr|us|[lu](?:nc|cr|nr)|0x[0-9a-fA-F]{4})"
 _FORMS: Final = (
@@ -73,17 +76,7 @@ _LOOKED_AT: Final = 60
 _SUPPLY: Final = compile_re(r"(?:ps|psu|power ?supply)[ _-]?\d{0,2}[ _-]?(?:stat\w{0,4})", re.I)
 _PRESENT, _FAILED, _PREDICTED, _NO_INPUT = 0x01, 0x02, 0x04, 0x08
 # The part that a sensor's name means: a GPU's heat, a power supply, a fan ...
-_SENSORS: Final = Words(
-    (r"gpu.{0,20}(?:temp|tmp|therm)|(?:temp|tmp).{0,12}gpu|hbm", Category.GPU_THERMAL),
-    (r"\bps(?:u)?\d{0,2}(?:[ _-]|$)|power ?supply|\bpdb|\bpwr|12v|3\.3v|\b5v|vcore|vbat|volt",
-     Category.POWER),
-    (r"dimm|ddr|\bmem", Category.HOST_MEMORY),
-    (r"nvme|\bssd|\bhdd|drive|disk", Category.SSD),
-    (r"\bnic|mlx|\bhca|ocp", Category.NIC),
-    (r"fan|cool|pump|leak|inlet|exhaust|ambient|chassis|intru|temp", Category.CHASSIS),
-    (r"cpu|proc", Category.CPU),
-    ("", Category.CHASSIS),
-)  # fmt: skip
+_SENSORS: Final = Words(_DATA["of_sensor"])
 _MEASURED: Final = compile_re(
     r"degrees|volts|amps|watts|rpm|percent|discrete|presence|fully redundant|unspecified"
     r"|no reading", re.I | re.A
@@ -163,32 +156,21 @@ def _judge_mask(name: str, mask: int) -> tuple[Outcome | None, str]:
 # ipmitool chassis status
 
 _CHASSIS: Final = "bmc.chassis"
-_FAULTS: Final = {
-    "power overload": Category.POWER, "main power fault": Category.POWER,
-    "power control fault": Category.POWER, "drive fault": Category.SSD,
-    "cooling/fan fault": Category.CHASSIS,
-}  # fmt: skip
-_FIELD: Final = compile_re(
-    r"\s{0,8}(?P<name>[A-Z][A-Za-z/ -]{4,30}?)\s{0,20}: ?(?P<value>[\w -]{0,60})$"
-)
+_FAULTS: Final = {name: Category(word) for name, word in _DATA["chassis_faults"].items()}
 _LAST_EVENTS: Final = frozenset({"ac-failed", "overload", "interlock", "fault"})
 
 
-def read_chassis(text: str, reading: Reading) -> None:
-    seen: set[str] = set()
-    for index, line in iterate_lines(text):
-        field = _FIELD.match(line)
-        if field is None:
-            continue
-        name, value = field["name"].lower(), field["value"].strip().lower()
+def judge_chassis(blocks: Sequence[Block], reading: Reading) -> None:
+    """The fields of ``ipmitool chassis status``, each a block."""
+    for one in blocks:
+        name, value = one.get("name").lower(), one.get("value").lower()
         off = name == "system power" and value != "on"
         if name in _FAULTS and value in ("true", "false"):
             outcome = FAIL if value == "true" else PASS
-            reading.add(_CHASSIS, outcome, name, value, _FAULTS[name], index)
+            reading.add(_CHASSIS, outcome, name, value, _FAULTS[name], one.line)
         elif off or (name == "last power event" and value in _LAST_EVENTS):
-            reading.add(_CHASSIS, WARN, name, value, Category.POWER, index)
-        seen.add(name)
-        reading.saw(index)
+            reading.add(_CHASSIS, WARN, name, value, Category.POWER, one.line)
+    seen = {one.get("name").lower() for one in blocks}
     missing = [name for name in _FAULTS if name not in seen]
     if missing:
         reading.unknown(_CHASSIS, f"breaks off before {missing[0]!r}")
@@ -211,15 +193,7 @@ _READINGS: Final = ("ReadingCelsius", "ReadingVolts", "Reading", "ReadingRPM")
 _NOT_WITHIN: Final = frozenset({"Status", "Links", "Oem", "Thresholds"})
 _MAX_DEPTH: Final = 12
 _MAX_PARTS: Final = 20_000
-_PARTS: Final = Words(
-    (r"gpu_?sxm|#?hgx_gpu|\bgpu\b(?!.*temp)", Category.GPU),
-    (r"nvswitch|nvlink", Category.NVLINK),
-    (r"dimm|/memory", Category.HOST_MEMORY),
-    (r"drive|nvme|/storage", Category.SSD),
-    (r"networkadapter|\bnic|connectx", Category.NIC),
-    (r"retimer|pcie", Category.IO_BOARD),
-    (r"cpu|/processors/", Category.CPU),
-)
+_PARTS: Final = Words(_DATA["of_part"])
 _OF_SENSOR: Final = compile_re(r"temp|volt|power|current|fan|rpm|pump|leak", re.I)
 
 

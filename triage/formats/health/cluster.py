@@ -5,12 +5,10 @@ One that begins with ``triage:`` is our own conclusion come back, and is no news
 local times without a zone, which cannot be placed.
 """
 
-import json
-import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import HARDWARE
 from triage.domain.hosts import expand
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import find_category
@@ -22,9 +20,8 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     iterate_lines,
-    parse_zoned_time,
 )
-from triage.formats.health.rows import STATUSES
+from triage.formats.health.rows import STATUSES, Block
 
 _OURS: Final = "triage:"
 DRAIN: Final = "slurm.drain"
@@ -32,9 +29,6 @@ DRAIN: Final = "slurm.drain"
 _ROW: Final = compile_re(
     r"(.{0,300}?)\s+(\S{1,64})\s+(\d{4}-\d\d-\d\dT[\d:]{8}|Unknown)\s+(\S+)\s*$"
 )
-_NODE: Final = compile_re(r"NodeName=(\S{1,256})")
-_STATE: Final = compile_re(r"\bState=(\S{1,120})")
-REASON: Final = compile_re(r"^\s*Reason=(.{1,300}?)(?: \[[^\]\[]{1,80}@[^\]\[]{1,40}\])?\s*$")
 _OUT: Final = ("DRAIN", "DOWN", "FAIL", "NOT_RESPONDING", "MAINT")
 
 
@@ -57,20 +51,14 @@ def read_sinfo(text: str, reading: Reading) -> None:
             reading.skip(index, str(error))
 
 
-def read_records(text: str, reading: Reading) -> None:
-    node, state, reason, first = "", "", "", 1
-    for index, line in iterate_lines(f"{text}\nNodeName="):
-        if line.startswith("NodeName="):
-            if node and any(word in state.upper() for word in _OUT):
-                _add_reason(node, reason or f"state {state}", first, reading)
-            elif node:
-                reading.add(DRAIN, PASS, None, f"state {state}", line=first, node=node)
-            named = _NODE.match(line)
-            node, state, reason, first = named[1] if named else "", "", "", index
-        if (found := _STATE.search(line)) is not None:
-            state = found[1]
-        if (found := REASON.match(line)) is not None:
-            reason = found[1]
+def judge_records(blocks: Sequence[Block], reading: Reading) -> None:
+    for node, state, reason, line in (
+        (one.get("node"), one.get("state"), one.get("reason"), one.line) for one in blocks
+    ):
+        if node and any(word in state.upper() for word in _OUT):
+            _add_reason(node, reason or f"state {state}", line, reading)
+        elif node:
+            reading.add(DRAIN, PASS, None, f"state {state}", line=line, node=node)
 
 
 def _add_reason(node: str, reason: str, line: int, reading: Reading) -> None:
@@ -130,83 +118,3 @@ def read_imbue(text: str, reading: Reading) -> None:
         elif node and first and line.strip() and line != _SEVERAL:
             tell_issue("Error", line.strip(), index)
         first = first and (line == "" or _OF_NODE.match(line) is not None)
-
-
-# Host checks of one's own: JSON lines, or ``name: STATUS`` line by line in a file of one node.
-
-_CATEGORIES: Final = {str(one): one for one in Category}
-# "pcie_width: FAIL x8 of x16"
-_PLAIN: Final = compile_re(
-    rf"([A-Za-z][\w./ -]{{1,60}}?)\s*[:=]\s*({'|'.join(STATUSES)})\b[\s:,-]*(.{{0,300}})$", re.I
-)
-# "srun: error: ...", "train.py: warning: ...": a program's name and how grave it is.
-_SEVERITIES: Final = frozenset({"error", "warn", "warning", "critical", "unknown"})
-_MAX_OBJECT: Final = 64 << 10
-_MAX_WORDS: Final = 6
-_FIRST_LINES: Final = 40
-# The beginning of a file that is longer than what was looked at.
-_CUT_CHARS: Final = 4000
-
-
-def begins_host_json(head: str) -> bool:
-    first = next((line for line in head.split("\n") if line.strip()), "")
-    if not first.lstrip().startswith("{") or '"check"' not in first or '"status"' not in first:
-        return False
-    return str(_parse_line_object(first).get("status", "")).lower() in STATUSES
-
-
-def _parse_line_object(line: str) -> Mapping[str, Any]:
-    """The object that a line is, empty where it is none."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, Mapping) else {}
-
-
-def read_host_json(text: str, reading: Reading) -> None:
-    for index, line in iterate_lines(text, _MAX_OBJECT):
-        if not line.strip():
-            continue
-        found = _parse_line_object(line)
-        outcome = STATUSES.get(str(found.get("status", "")).lower())
-        if outcome is None or not found.get("check"):
-            reading.skip(index, 'no object with "check" and a known "status"')
-            continue
-        texts = {key: value for key, value in found.items() if isinstance(value, str)}
-        detail = texts.get("detail") or texts.get("message", "")
-        named = _CATEGORIES.get(texts.get("category", ""))
-        reading.add(
-            check_name("host", str(found["check"])), outcome, texts.get("part"), detail,
-            named or find_category(f"{found['check']} {detail}"), index,
-            node=texts.get("node", "")[:256] or None, at=parse_zoned_time(texts.get("at", "")),
-        )  # fmt: skip
-
-
-def begins_host_plain(head: str) -> bool:
-    """Every line is a name and a status, at least two, and not all as programs print errors."""
-    lines = [line for line in head.split("\n", _FIRST_LINES)[:_FIRST_LINES] if line.strip()]
-    if len(head) > _CUT_CHARS and len(lines) < _FIRST_LINES:
-        lines = lines[:-1]  # the last one may be cut
-    statuses = set()
-    for line in lines:
-        found = _match_plain(line)
-        if found is None:
-            return False
-        statuses.add(found[2].lower())
-    return len(lines) > 1 and bool(statuses - _SEVERITIES)
-
-
-def _match_plain(line: str) -> re.Match[str] | None:
-    found = _PLAIN.match(line.strip())
-    return None if found is None or len(found[1].split()) > _MAX_WORDS else found
-
-
-def read_host_plain(text: str, reading: Reading) -> None:
-    for index, line in iterate_lines(text):
-        found = _match_plain(line)
-        if found is not None:
-            check, category = check_name("host", found[1]), find_category(f"{found[1]} {found[3]}")
-            reading.add(check, STATUSES[found[2].lower()], None, found[3], category, index)
-        elif line.strip():
-            reading.skip(index, "no name and status of a check")

@@ -6,8 +6,11 @@ or as advice, warns.
 """
 
 import re
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Final
 
 from triage.domain.category import Category
@@ -27,43 +30,17 @@ _DIGITS: Final = compile_re(r"\d{1,4}", re.ASCII)
 class Words:
     """Patterns in the order in which they are looked for, each with the part that it names."""
 
-    def __init__(self, *rows: tuple[str, Category], flags: re.RegexFlag = re.IGNORECASE) -> None:
-        self.rows = [(compile_re(pattern, flags), category) for pattern, category in rows]
+    def __init__(self, rows: Iterable[Sequence[str]]) -> None:
+        self.rows = [(compile_re(one, re.IGNORECASE), Category(part)) for one, part in rows]
 
     def category_in(self, text: str) -> Category | None:
         """The part of the first pattern that is found; None where none is."""
         return next((category for pattern, category in self.rows if pattern.search(text)), None)
 
 
-# The first word that a name of DCGM's errors holds: a limit of memory is no limit of power.
-_DCGM_PARTS: Final = Words(
-    ("FALLEN_OFF|LOST", Category.GPU),
-    ("SRAM", Category.GPU_SRAM),
-    ("DBE|ROW_REMAP|RETIRED|PENDING_PAGE|UNCORRECT|ECC", Category.GPU_HBM),
-    ("NVLINK|NVSWITCH|IMEX|FABRIC", Category.NVLINK),
-    ("THERMAL|TEMP", Category.GPU_THERMAL),
-    ("POWER", Category.POWER),
-    ("PCI|BAR1", Category.IO_BOARD),
-)
-# Plain words: "GPU ECC error" is memory, "NVLink" is no link of the network.
-_PLAIN: Final = Words(
-    (r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}74\b", Category.NVLINK),
-    (r"row ?remap|\bhbm|gpu.{0,40}\b(?:ecc|dbe)\b|xid\W{0,3}(?:48|63|64|94|95)\b",
-     Category.GPU_HBM),
-    (r"fallen off|fell off|xid\W{0,3}79\b|pcie|\blane|bus width|link width", Category.IO_BOARD),
-    (r"xid\W{0,3}(?:119|120)\b|\bgsp\b", Category.GPU_GSP),
-    (r"gpu.{0,40}(?:therm|temp|hot|throttl)|therm\w*.{0,20}gpu", Category.GPU_THERMAL),
-    (r"\bpsu\b|power ?supply|power brake", Category.POWER),
-    (r"\bnvme|\bssd\b|\bdisk (?:fail|error)", Category.SSD),
-    (r"\bdimm|\bmce\b|host memory|\bedac\b|mem(?:ory)? ecc", Category.HOST_MEMORY),
-    (r"infiniband|\bib\d?\b|\bib[_ ]|link (?:down|flap)|\btransceiver|\bcable|\broce\b",
-     Category.NETWORK),
-    (r"\bhca\b|\bnic\b|\bmlx5|\bconnectx", Category.NIC),
-    (r"\bfan\b|chassis|motherboard|baseboard", Category.CHASSIS),
-    (r"\bgpu|\bxid|cuda|dcgm|nvidia-smi", Category.GPU),
-    (r"\blustre|\bnfs|\bgpfs|\bweka|file ?system|\bmount", Category.STORAGE),
-    (r"maintenance|upgrade|reimag|firmware update|reboot requested", Category.HOST_MAINTENANCE),
-)  # fmt: skip
+_WORDS: Final = tomllib.loads(files(__package__).joinpath("complaints.toml").read_text("utf-8"))
+_DCGM_PARTS: Final = Words(_WORDS["dcgm_errors"])
+_PLAIN: Final = Words(_WORDS["plain"])
 
 
 @dataclass(frozen=True, slots=True)

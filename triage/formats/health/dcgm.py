@@ -6,7 +6,7 @@ printed. Nothing says when it was taken, nor where.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from triage.formats.health.reading import (
     SKIPPED,
     WARN,
     Reading,
+    add_links,
     check_name,
     count_line,
     find_text,
@@ -28,6 +29,7 @@ from triage.formats.health.reading import (
     iterate_items,
     iterate_lines,
 )
+from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 from triage.signatures.host.agent_words import find_part
 
@@ -42,13 +44,7 @@ _OUTCOMES: Final = {
     "pass": PASS, "passed": PASS, "fail": FAIL, "failed": FAIL, "warn": WARN, "warning": WARN,
     "skip": SKIPPED, "skipped": SKIPPED, "not run": SKIPPED,
 }  # fmt: skip
-# "Thermal violations detected", "clocks throttled for thermal": heat, whatever was tested.
-_OF_WARNING: Final = Words(
-    ("thermal|temperature", Category.GPU_THERMAL),
-    ("nv ?link|nvswitch|fabric manager", Category.NVLINK),
-    (r"double[- ]bit|\bDBE|row remap|retired page|ecc", Category.GPU_HBM),
-    (r"\bpcie?\b", Category.IO_BOARD),
-)
+_OF_WARNING: Final = Words(DATA["of_warning"])
 # Drivers, libraries and permissions: nothing of a part.
 _SOFTWARE: Final = frozenset({"deployment", "software"})
 _NUMBER: Final = compile_re(r"[0-9]{1,4}", re.ASCII)
@@ -494,38 +490,16 @@ def iterate_children(tree: _Json) -> Iterator[tuple[str, _Json]]:
 # card without a bridge: a link that is down fails where another one of the same node is up. A
 # port of a switch warns: what hangs on it is not said.
 
-_TITLE: Final = compile_re(r"\|\s{1,20}NvLink Link Status\s{1,20}\|")
-_HOLDER: Final = compile_re(r"\s{0,16}(gpuId|physicalId) (\d{1,4}):?\s*$", re.IGNORECASE)
-LINKS: Final = compile_re(r"\s{0,40}(?:[UDX_N](?:\s+|$)){1,256}$")
-_MAX_NAMED: Final = 16
 
-
-def begins_nvlink(head: str) -> bool:
-    return _TITLE.search(head[:600]) is not None
-
-
-def read_nvlink(text: str, reading: Reading) -> None:
-    rows: list[tuple[str, str, int]] = []
-    name, last, begun = "", 1, False
-    for index, line in iterate_lines(text):
-        begun = begun or _TITLE.search(line) is not None
-        if not begun:
-            reading.first_line = index + 1
-        elif (holder := _HOLDER.match(line)) is not None:
-            kind = "gpu" if holder[1].lower() == "gpuid" else "nvswitch"
-            name, last = f"{kind} {holder[2]}", index
-        elif name and LINKS.match(line) is not None:
-            rows.append((name, "".join(line.split()), index))
-            name, last = "", index
-        elif line.lstrip().startswith(("+", "|", "GPUs", "NvSwitches", "Key:")):
-            last = index
-        elif line.strip():
-            break
-    reading.last_line = last
-    any_up = any("U" in links for name, links, _ in rows if name.startswith("gpu"))
-    for name, links, index in rows:
+def judge_nvlink(blocks: Sequence[Block], reading: Reading) -> None:
+    """The links of GPUs and switches, a letter each."""
+    rows = [one for one in blocks if "links" in one and "number" in one]
+    gpus = [one for one in rows if one.get("kind").lower() == "gpuid"]
+    any_up = any("U" in one.get("links") for one in gpus)
+    for one in rows:
+        is_gpu = one in gpus
+        links = "".join(one.get("links").split())
         down = [str(place) for place, state in enumerate(links) if state == "D"]
-        said = f"{len(down)} of {len(links)} links down"
-        said += f": {', '.join(down[:_MAX_NAMED])}" if down else ""
-        lost = FAIL if any_up and name.startswith("gpu") else WARN
-        reading.add("dcgm.nvlink", lost if down else PASS, name, said, Category.NVLINK, index)
+        outcome = FAIL if any_up and is_gpu else WARN
+        part = f"{'gpu' if is_gpu else 'nvswitch'} {one.get('number')}"
+        add_links("dcgm.nvlink", part, down, len(links), outcome, one.line, reading)

@@ -7,9 +7,12 @@ rows that lacks a part of the round before it is cut.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+from pydantic import TypeAdapter
 
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import EvidenceRole
@@ -36,8 +39,8 @@ class _Field:
     """How one field is judged: ``value`` is the outcome of a value that is not 0, and
     ``growth`` that of a row that has more than the row before.
 
-    ``many`` is the growth from one row to the next that fails, 0 where none does. ``meaning``
-    judges values that are codes, in the place of ``value``.
+    ``many`` is the growth from one row to the next that fails, 0 where none does. Of values that
+    are codes ``meaning`` names what judges them, and ``bad`` has the outcome and words of states.
     """
 
     check: str
@@ -46,12 +49,16 @@ class _Field:
     value: Outcome = PASS
     growth: Outcome = PASS
     many: int = 0
-    meaning: Callable[[int], Judgement] | None = None
+    meaning: str = ""
+    bad: Mapping[str, tuple[Outcome, str]] = field(default_factory=dict)
 
     def of_value(self, number: int) -> Judgement:
-        """What a value says alone."""
-        if self.meaning is not None:
-            return self.meaning(number)
+        """What a value says alone; states that are not listed are good."""
+        if self.meaning:
+            return _MEANINGS[self.meaning](number)
+        if self.bad:
+            outcome, state = self.bad.get(str(number), (PASS, f"state {number}"))
+            return Judgement(outcome, f"{self.words}: {state}", self.category)
         outcome = self.value if number else PASS
         return Judgement(outcome, f"{self.words}: {number:,}", self.category)
 
@@ -62,22 +69,18 @@ class _Field:
         return Judgement(outcome if grown else PASS, words, self.category)
 
 
-def make_code_judge(
-    name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome
-) -> Callable[[int], Judgement]:
-    """Judges numbers of a driver: the last one that DCGM saw, 0 for none."""
-
-    def meaning(number: int) -> Judgement:
-        entry = known(number)
-        if number == 0:
-            return Judgement(PASS, f"no {name}")
-        if entry is None:
-            return Judgement(WARN, f"{name} {number}, which no catalogue knows")
-        of_part = entry.category in HARDWARE and entry.role is EvidenceRole.ROOT
-        words = f"{name} {number}: {entry.meaning}"
-        return Judgement(worst if of_part else WARN, words, entry.category)
-
-    return meaning
+def judge_code(
+    name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome, number: int
+) -> Judgement:
+    """What a number of a driver says: the last one that DCGM saw, 0 for none."""
+    entry = known(number)
+    if number == 0:
+        return Judgement(PASS, f"no {name}")
+    if entry is None:
+        return Judgement(WARN, f"{name} {number}, which no catalogue knows")
+    of_part = entry.category in HARDWARE and entry.role is EvidenceRole.ROOT
+    words = f"{name} {number}: {entry.meaning}"
+    return Judgement(worst if of_part else WARN, words, entry.category)
 
 
 # Bits of DCGM_CLOCKS_EVENT_REASON_*; the software's power cap (4) is a busy GPU's rule.
@@ -108,51 +111,30 @@ def judge_recovery_action(number: int) -> Judgement:
 
 
 _MEANINGS: Final[Mapping[str, Callable[[int], Judgement]]] = {
-    "xid": make_code_judge("Xid", get_xid, FAIL),
-    "fatal_sxid": make_code_judge("fatal SXid", get_sxid, FAIL),
-    "sxid": make_code_judge("SXid", get_sxid, WARN),
+    "xid": partial(judge_code, "Xid", get_xid, FAIL),
+    "fatal_sxid": partial(judge_code, "fatal SXid", get_sxid, FAIL),
+    "sxid": partial(judge_code, "SXid", get_sxid, WARN),
     "slowed": judge_slowdown,
     "recovery_action": judge_recovery_action,
 }
 LINKS: Final = compile_re(r"(\w+)\.\.(\d+)")
 
 
-def make_state_judge(
-    words: str, category: Category, bad: Mapping[str, Sequence[str]]
-) -> Callable[[int], Judgement]:
-    """Judges a number that stands for a state; states that are not listed are good."""
-
-    def meaning(number: int) -> Judgement:
-        outcome, state = bad.get(str(number), (PASS, f"state {number}"))
-        return Judgement(Outcome(outcome), f"{words}: {state}", category)
-
-    return meaning
-
-
-def _make_field(
-    check: str, words: str, category: str, value: str = PASS, growth: str = PASS, many: int = 0,
-    meaning: str = "", bad: Mapping[str, Sequence[str]] | None = None,
-) -> _Field:  # fmt: skip
-    """The field of one row of the file."""
-    part = Category(category)
-    judge = make_state_judge(words, part, bad) if bad else _MEANINGS[meaning] if meaning else None
-    return _Field(check, words, part, Outcome(value), Outcome(growth), many, judge)
-
-
-def _expand_fields(table: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, _Field]]:
+def _expand_fields(table: Mapping[str, _Field]) -> Iterator[tuple[str, _Field]]:
     """The fields by tag; ``NFEL..18`` is NFEL0 to NFEL17, with ``#`` in its words the number."""
     for tag, row in table.items():
         many = LINKS.fullmatch(tag)
         if many is None:
-            yield tag, _make_field(**row)
+            yield tag, row
             continue
         for number in range(int(many[2])):
-            words = row["words"].replace("#", str(number))
-            yield f"{many[1]}{number}", _make_field(**{**row, "words": words})
+            words = row.words.replace("#", str(number))
+            yield f"{many[1]}{number}", replace(row, words=words)
 
 
+_ROWS: Final = TypeAdapter(dict[str, _Field])
 FIELDS: Final[Mapping[str, _Field]] = dict(
-    _expand_fields(load_data("triage.formats.health.dcgm")["field"])
+    _expand_fields(_ROWS.validate_python(load_data("triage.formats.health.dcgm")["field"]))
 )
 # Columns stand in any order.
 _ORDER: Final = {tag: place for place, tag in enumerate(FIELDS)}

@@ -24,6 +24,7 @@ from triage.formats.health.reading import (
 from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 
+_DATA: Final = load_data(__name__)
 SMART: Final = "disk.smart"
 _SSD: Final = Category.SSD
 # "/dev/nvme3n1"; "smartctl_-a_.dev.nvme3n1" is how a sosreport names the file
@@ -32,15 +33,12 @@ _DEVICE: Final = compile_re(
 )
 _NUMBER: Final = compile_re(r"0x[0-9a-fA-F]{1,16}|\d[\d,.' \u00a0\u202f]{0,40}", re.ASCII)
 # NVMe base specification, SMART / Health Information, byte 0.
-_WARNINGS: Final = (
-    "spare below its threshold", "too hot or too cold", "reliability degraded", "read-only",
-    "backup of volatile memory failed", "persistent memory unreliable",
-)  # fmt: skip
+_WARNINGS: Final[Sequence[str]] = _DATA["critical_warnings"]
 _WORN: Final = 100
 # The names of each value in the tools and their versions.
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     form: {name: field for field, names in table.items() for name in names}
-    for form, table in load_data(__name__)["values"].items()
+    for form, table in _DATA["values"].items()
 }
 
 
@@ -201,65 +199,9 @@ def judge_error_logs(blocks: Sequence[Block], reading: Reading) -> None:
         reading.add(_ERROR_LOG, WARN if medium else PASS, name, said, _SSD, log.line)
 
 
-# nvme list: a controller that no longer works is listed with no capacity.
-
-_PRESENT: Final = "disk.present"
-_LIST_HEADER: Final = compile_re(r"^Node\s{2,40}(?:Generic\s{2,40})?SN\s{2,40}Model\s{2,60}", re.M)
-# "/dev/nvme0n1   S4X...   SAMSUNG MZ...   1   1.92  TB /   1.92  TB   512   B +  0 B   GDC5"
-_LIST_ROW: Final = compile_re(
-    r"/dev/(?P<name>nvme\w{1,16})\s[^\n]{1,200}?\d{1,6}(?:\.\d{1,3})?\s{1,4}[kKMGTP]?i?B /"
-    r"\s{1,6}(?P<size>\d{1,6}(?:\.\d{1,3})?)\s{1,4}[kKMGTP]?i?B\s"
-)
-_JSON_LIST: Final = compile_re(r'"Devices"\s{0,8}:\s{0,8}\[')
-_OF_DEVICE: Final = compile_re(r'"DevicePath"|"HostNQN"|"ModelNumber"')
-
-
-def _is_object(text: str) -> bool:
-    return text.lstrip("\ufeff \t\n").startswith("{")
-
-
-def begins_list(head: str) -> bool:
-    if _LIST_HEADER.search(head) is not None:
-        return True
-    known = _JSON_LIST.search(head) is not None and _OF_DEVICE.search(head) is not None
-    return _is_object(head) and known
-
-
-def read_list(text: str, reading: Reading) -> None:
-    for document in iterate_documents(text, reading) if _is_object(text) else ():
-        for one in iterate_items(
-            document.get("Devices") if isinstance(document, Mapping) else None
-        ):
-            name, size = (
-                _find_device(find_text(one, "DevicePath")),
-                _count_in(one.get("PhysicalSize")),
-            )
-            if name is not None and size is not None:
-                _tell_listed(name, size > 0, None, reading)
-    for index, line in () if _is_object(text) else iterate_lines(text):
-        if (row := _LIST_ROW.match(line)) is not None:
-            _tell_listed(row["name"], float(row["size"]) > 0, index, reading)
-        elif line.startswith("/dev/nvme"):
-            reading.unknown(_PRESENT, "its row breaks off", _find_device(line), index)
-        elif not _LIST_HEADER.match(line) and not line.startswith("----"):
-            continue
-        reading.saw(index)
-
-
-def _tell_listed(name: str, has_size: bool, line: int | None, reading: Reading) -> None:
-    said = "listed with its capacity" if has_size else "listed without any capacity"
-    reading.add(_PRESENT, PASS if has_size else FAIL, name, said, _SSD, line)
-
-
 # smartctl -H, -a, -x: a drive that is listed and does not answer fails; one that is not there, or
 # may not be read, is unknown.
 
-# "smartctl 7.4 2023-08-01 r5530 [x86_64-linux-6.8.0] (local build)"
-_BANNER: Final = compile_re(r"^smartctl (?:version )?\d{1,2}\.\d{1,3} ", re.M)
-SECTION: Final = compile_re(r"^=== START OF (?P<title>[A-Z ]{4,40}) SECTION ===", re.M)
-_VERDICT: Final = compile_re(
-    r"SMART (?:overall-health self-assessment test result|Health Status): ?(?P<said>[^\n]{1,120})"
-)
 # "Smartctl open device: /dev/sdb failed: No such device", "Read Device Identity failed: ..."
 _CLOSED: Final = compile_re(
     r"(?:(?P<opened>Smartctl open device: (?P<path>\S{1,80})) failed"
@@ -272,101 +214,56 @@ _SILENT: Final = compile_re(
     r"|no sense|medium or hardware error|not ready|NVMe Status", re.I
 )  # fmt: skip
 _REFUSED: Final = compile_re(r"permission|operation not (?:permitted|supported)|access", re.I)
-_ENTRY_OF: Final = compile_re(
-    r"(?P<name>[A-Z][A-Za-z/ .-]{2,60}?):\s{1,60}(?P<value>[^\n]{1,160})$"
-)
-# "  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0"
-_ATTRIBUTE: Final = compile_re(
-    r"\s{0,3}(?P<id>\d{1,3}) (?P<name>[A-Za-z][\w./-]{2,40})\s{1,30}"
-    r"(?:0x[0-9a-f]{4}\s{1,8}\d{1,3}\s{1,8}\d{1,3}\s{1,8}(?:\d{1,3}|---)"
-    r"\s{1,8}(?P<type>Pre-fail|Old_age)\s{1,12}(?:Always|Offline)"
-    r"|[A-Z-]{6}\s{1,8}\d{1,3}\s{1,8}\d{1,3}\s{1,8}(?:\d{1,3}|---))"
-    r"\s{1,8}(?P<failed>-|NOW|Past|FAILING_NOW|In_the_past)\s{1,8}(?P<raw>\d{1,20})"
-)
 # Attributes whose count above 0 says that sectors or the link were bad at some time.
-_COUNTED: Final = {5: "reallocated sectors", 187: "uncorrectable errors reported",
-                  197: "pending sectors", 198: "offline uncorrectable sectors",
-                  199: "errors of its cable"}  # fmt: skip
-_SELF_TEST: Final = compile_re(
-    r"# ?\d{1,2}\s{1,4}(?:Short|Extended|Long|Background|Conveyance|Selective)\b[^\n]{0,40}?"
-    r"(?:Completed: (?:read|write|servo/seek|electrical|handling|unknown) (?:failure|element)"
-    r"|Failed in segment)", re.I
-)  # fmt: skip
-_GROWN: Final = compile_re(r"Elements in grown defect list: (?P<count>\d{1,12})")
-# "read:   1234  0  0  1234  0  9876.543  2": the last column is what could not be corrected
-_UNCORRECTED: Final = compile_re(
-    r"(?P<what>read|write|verify):\s{1,12}(?:\d{1,20}\s{1,20}){5}\d{1,20}\.\d{1,6}\s{1,12}"
-    r"(?P<count>\d{1,20})\s*$"
-)
-_SERIAL: Final = compile_re(r"Serial [Nn]umber:\s{1,30}(?P<serial>[\w-]{3,40})")
-# What stands behind the verdict where all is printed, by the sort of drive: (sort, end).
-_NVME_LOG: Final = "SMART/Health Information"
-_ENDS: Final = (
-    (compile_re(rf"^(?:NVMe Version|Number of Namespaces|Firmware Updates \()|{_NVME_LOG}", re.M),
-     compile_re(r"^Error Information Log Entries:\s{1,40}\d", re.M)),
-    (compile_re(r"^S?ATA Version is", re.M),
-     compile_re(
-         r"^(?:SMART (?:Extended )?(?:Comprehensive )?(?:Error|Self-test) Log|No Errors Logged"
-         r"|Device Error Count|General Purpose Log Directory)", re.M | re.I)),
-    (compile_re(""),
-     compile_re(
-         r"^(?:Non-medium error count|Error Counter logging not supported|Device does not support"
-         r"|No Self-tests have been logged|SMART Self-test log|Long \(extended\) Self-test)",
-         re.M | re.I)),
-)  # fmt: skip
+_COUNTED: Final = {int(number): words for number, words in _DATA["counted"].items()}
 
 
-def read_smartctl(text: str, reading: Reading) -> None:
-    """One report behind the other, each of one drive."""
-    starts = [found.start() for found in _BANNER.finditer(text)]
-    asked = _find_device(reading.artifact) or _find_device(text[: starts[0]]) if starts else None
-    for start, stop in zip(starts, [*starts, len(text)][1:], strict=False):
-        report, first = text[start:stop], text.count("\n", 0, start) + 1
-        _read_report(report, first, asked, reading)
-        # A script that asks for one drive after the other says which above its report.
-        asked = _find_device(report[report.rstrip("\n").rfind("\n") + 1 :]) or asked
-    reading.saw(text.count("\n") + (not text.endswith("\n")))
+def judge_smartctl(blocks: Sequence[Block], reading: Reading) -> None:
+    """One report behind the other, each of one drive; what a script asks for stands above it."""
+    asked = _find_device(reading.artifact)
+    for report in (one for one in blocks if one.level == 1):
+        asked = report.get("asked") or asked
+        _judge_report(report, asked, reading)
 
 
-def _read_report(report: str, first: int, asked: str | None, reading: Reading) -> None:
-    reading.saw(first)
-    serial = _SERIAL.search(report)
-    drive = Drive(asked or (f"serial {serial['serial']}" if serial else None), first)
-    closed = _CLOSED.search(report)
-    if closed is not None:
+def _judge_report(report: Block, asked: str | None, reading: Reading) -> None:
+    found: dict[str, str] = {}
+    for one in (report, *report.inner):
+        found.update({name: values[-1] for name, values in one.values.items()})
+    serial = f"serial {found['serial']}" if "serial" in found else None
+    drive = Drive(asked or serial, report.line)
+    if (closed := _CLOSED.search(found.get("closed", ""))) is not None:
         _tell_closed(closed, drive, reading)
         return
-    verdict = _VERDICT.search(report)
+    verdict = next((one for one in report.inner if "said" in one), None)
     if verdict is not None:
-        drive.line = first + report.count("\n", 0, verdict.start())
-        words = verdict["said"].strip()
+        drive.line, words = verdict.line, verdict.get("said")
         if words.upper().startswith(("PASSED", "OK")):
             drive.passed = True
         elif not words.upper().startswith(("UNKNOWN", "NOT AVAILABLE")):
             drive.bad.append(f"health: {words[:80]}")
-    for _, line in iterate_lines(report):
-        _take(line, drive)
+    for name, value in _NAMES["smartctl"].items():
+        if name in found:
+            setattr(drive, value, _count_in(found[name]))
+    for one in (row for row in report.inner if "id" in row):
+        old, failed = one.get("type") == "Old_age", one.get("failed")
+        number, count = int(one.get("id")), int(one.get("raw"))
+        _take_attribute(number, one.get("name"), old, failed, count, drive)
+    if grown := int(found.get("grown", "0")):
+        drive.advice.append(f"{grown:,} grown defects")
+    for one in report.inner:
+        if count := int(one.get("uncorrected") or 0):
+            drive.advice.append(f"{count:,} uncorrected {one.get('what')} errors")
+    if "self_test" in found:
+        drive.advice.append("a self-test of it failed")
     if drive.passed is None and drive.warning is None and not drive.bad:
         why = "no verdict of the drive: SMART is switched off or not supported, or was not asked"
-        reading.unknown(SMART, why, drive.name, first)
+        reading.unknown(SMART, why, drive.name, report.line)
         return
-    drive.whole = _is_whole(report)
+    # What stands behind the verdict where all is printed hangs on the sort of drive.
+    sort = next((sort for sort in ("nvme", "ata") if sort in found), "scsi")
+    drive.whole = f"{sort}_end" in found or not found.keys() & {"information", "nvme_log"}
     _judge_drive(drive, reading)
-
-
-def _take(line: str, drive: Drive) -> None:
-    """What one line adds to what is known of a drive."""
-    if (value := _ENTRY_OF.match(line)) is not None and value["name"] in _NAMES["smartctl"]:
-        setattr(drive, _NAMES["smartctl"][value["name"]], _count_in(value["value"]))
-    elif (row := _ATTRIBUTE.match(line)) is not None:
-        old = row["type"] == "Old_age"
-        _take_attribute(int(row["id"]), row["name"], old, row["failed"], int(row["raw"]), drive)
-    elif _SELF_TEST.match(line) is not None and "a self-test of it failed" not in drive.advice:
-        drive.advice.append("a self-test of it failed")
-    elif (grown := _GROWN.search(line)) is not None and int(grown["count"]):
-        drive.advice.append(f"{int(grown['count']):,} grown defects")
-    elif (errors := _UNCORRECTED.match(line)) is not None and int(errors["count"]):
-        drive.advice.append(f"{int(errors['count']):,} uncorrected {errors['what']} errors")
 
 
 def _take_attribute(
@@ -390,15 +287,6 @@ def _tell_closed(closed: re.Match[str], drive: Drive, reading: Reading) -> None:
         reading.unknown(SMART, said, part, drive.line)
     else:
         reading.add(SMART, FAIL, part, said, _SSD, drive.line)
-
-
-def _is_whole(report: str) -> bool:
-    """Whether what stands behind the verdict is there, as far as it was asked for."""
-    titles = {found["title"] for found in SECTION.finditer(report)}
-    if "INFORMATION" not in titles and _NVME_LOG not in report:
-        return True  # smartctl -H
-    end = next(end for sort, end in _ENDS if sort.search(report) is not None)
-    return end.search(report) is not None
 
 
 def read_smartctl_json(text: str, reading: Reading) -> None:

@@ -8,13 +8,15 @@ the device there; and bad links of several nodes on one leaf switch are the leaf
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, iterate_lines
+from triage.formats.health.rows import Block
+from triage.formats.health.table import load_data
 
 # "gpu-n02 mlx5_5", "gpu-n02 HCA-1": what an adapter of a node calls itself
 _ADAPTER: Final = compile_re(
@@ -140,11 +142,6 @@ def _add_good(
 # ibdiagnet2.log: what got worse while ibdiagnet ran. Names of nodes and of switches look alike; a
 # name that has a port beyond an adapter's two is a switch's.
 
-_LEVEL: Final = compile_re(r"^-[IWE]- ", re.MULTILINE)
-_STAGE: Final = compile_re(
-    r"Ports? counters|ibdiagnet|Speed / Width|Subnet Manager|Cable Diagnostic|Nodes Information",
-    re.IGNORECASE,
-)
 # "gpu-n02/U1/P1", "leaf07/U1/P21": a node, its unit, a port
 _PLACE: Final = r"(?P<name{n}>[\w.:;-]{{1,120}})/[\w.-]{{1,40}}/P(?P<port{n}>\d{{1,3}})"
 _NAMED: Final = compile_re(_PLACE.format(n=""))
@@ -161,10 +158,6 @@ _STAGE_ROW: Final = compile_re(
     re.M,
 )
 _MOST_PORTS: Final = 2
-
-
-def begins_diagnet_log(head: str) -> bool:
-    return "-I- " in head and len(_LEVEL.findall(head)) >= 2 and _STAGE.search(head) is not None
 
 
 def read_diagnet_log(text: str, reading: Reading) -> None:
@@ -206,12 +199,8 @@ def _end_at(found: re.Match[str], which: int, switches: Collection[str]) -> _Lin
 # names to the identifiers, LINKS joins the two ends of a link. Columns vary; -1 is a counter that
 # a device does not have.
 
-_TOTALS: Final = {
-    "SymbolErrorCounter": 10, "SymbolErrorCounterExt": 10, "LinkDownedCounter": 0,
-    "LinkDownedCounterExt": 0, "LinkErrorRecoveryCounter": 10, "LinkErrorRecoveryCounterExt": 10,
-    "PortRcvErrors": 10, "PortRcvErrorsExt": 10, "LocalLinkIntegrityErrors": 10,
-}  # fmt: skip
-"""Above these a total warns: infiniband-diags' thresholds, and links that went down at all."""
+# Above these a total warns: infiniband-diags' thresholds, and links that went down at all.
+_TOTALS: Final[Mapping[str, int]] = load_data(__name__)["totals"]
 _COUNT: Final = compile_re(r"\d{1,20}", re.ASCII)
 _LINK_COLUMNS: Final = ("nodeguid1", "portnum1", "nodeguid2", "portnum2")
 _MAX_ROWS: Final = 400_000
@@ -280,78 +269,43 @@ def _iterate_table_rows(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
 # ibdiagnet2.net_dump lists the ports of each switch with what hangs on them:
 #     11/1/1 : 21 : ACT : LINK_UP : 5 : 4x : 100 : ... : "gpu-n02 mlx5_5"
 
-_NET_SWITCH: Final = compile_re(r'"(?P<name>[^"\n]{1,200})", [^\n]{1,80}, 0x[0-9a-f]{6,16}, LID')
-_NET_ROW: Final = compile_re(
-    r"\s{0,8}\S{1,20}\s{1,12}: (?P<port>\d{1,3})\s{1,8}: (?P<state>\w{2,10})\s{1,8}:"
-    r" (?P<physical>\w{2,20})\s{1,12}:"
-    r'(?P<rest>[^\n]{0,300}?)(?:"(?P<neighbour>[^"\n]{0,200})")?\s*$'
-)
 
-
-def read_net_dump(text: str, reading: Reading) -> None:
+def judge_net_dump(blocks: Sequence[Block], reading: Reading) -> None:
     """Ports of switches, whose neighbours name nodes; a port that leads nowhere says nothing."""
-    switch = ""
-    for index, line in iterate_lines(text):
-        header = _NET_SWITCH.match(line)
-        if header is not None:
-            switch = header["name"]
+    for one in blocks:
+        end = _parse_link_end(one.get("neighbour"), "1")
+        if end.node is None:
             continue
-        row = _NET_ROW.match(line)
-        end = (
-            _parse_link_end(row["neighbour"], "1") if row is not None and row["neighbour"] else None
-        )
-        if row is None or end is None or end.node is None:
-            continue
-        links = {end: _parse_link_end(switch, row["port"])}
-        if row["state"] in ("ACT", "ACTIVE"):
+        links = {end: _parse_link_end(one.get("switch"), one.get("port"))}
+        state = one.get("state")
+        if state in ("ACT", "ACTIVE"):
             said = f"active at {links[end].words}"
-            reading.add(_DIAGNET, PASS, end.part, said, line=index, node=end.node)
+            reading.add(_DIAGNET, PASS, end.part, said, line=one.line, node=end.node)
         else:
-            said = f"state {row['state']}, {row['physical']}"
-            _report_ends(_DIAGNET, [_BadEnd(end, said, index)], links, reading)
+            said = f"state {state}, {one.get('physical')}"
+            _report_ends(_DIAGNET, [_BadEnd(end, said, one.line)], links, reading)
 
 
 # iblinkinfo: every link of a fabric, switch by switch. A port that is down names nothing behind it
 # and may be unused. A link that could be faster or wider says so in its last parentheses.
 
-_OWNER: Final = compile_re(
-    r"(?:Switch|CA|Router): (?:0x[0-9a-f]{1,16} )?(?P<name>[^\n]{1,200}?):?\s*$"
-)
-_LINK: Final = compile_re(
-    r"\s{0,20}(?:0x[0-9a-f]{16}\s{1,10})?(?:\"[^\"]{1,200}\"\s{1,10})?\d{1,6}\s{1,8}"
-    r"(?P<port>\d{1,3})\[[^\]]{0,8}\] ==\((?P<state>[^()\n]{1,80})\)==>"
-    r"\s{1,40}(?:\d{1,6})?\s{0,8}(?P<far>\d{1,3})?\[[^\]]{0,8}\]\s{0,4}\"(?P<name>[^\"\n]{0,200})\""
-    r"\s{0,4}\((?P<note>[^()\n]{0,80})\)"
-)
 _MAX_LINKS: Final = 100_000
 
 
-def begins_linkinfo(head: str) -> bool:
-    lines = head.split("\n")[:200]
-    return any(map(_OWNER.match, lines)) and any(map(_LINK.match, lines))
-
-
-def read_linkinfo(text: str, reading: Reading) -> None:
-    owner = ""
+def judge_links(blocks: Sequence[Block], reading: Reading) -> None:
+    """The links of ``iblinkinfo``, each in the block of its switch or adapter."""
     bad: list[_BadEnd] = []
     links: _Links = {}
     good: dict[_LinkEnd, int] = {}
-    for index, line in iterate_lines(text):
-        header = _OWNER.match(line)
-        if header is not None:
-            owner = header["name"]
+    for one in blocks:
+        if "name" not in one or len(links) >= _MAX_LINKS:
             continue
-        link = _LINK.match(line)
-        if link is None or not owner or not link["name"] or len(links) >= _MAX_LINKS:
-            continue
-        near, far = (
-            _parse_link_end(owner, link["port"]),
-            _parse_link_end(link["name"], link["far"] or "1"),
-        )
+        near = _parse_link_end(one.find("owner"), one.get("port"))
+        far = _parse_link_end(one.get("name"), one.get("far") or "1")
         links[near], links[far] = far, near
-        if "could be" in link["note"].lower():
-            bad.append(_BadEnd(near, " ".join(link["note"].split()), index, fails=False))
+        if "could be" in one.get("note").lower():
+            bad.append(_BadEnd(near, " ".join(one.get("note").split()), one.line, fails=False))
         else:
-            good.setdefault(near if near.node else far, index)
+            good.setdefault(near if near.node else far, one.line)
     _report_ends("ib.link_speed", bad, links, reading)
     _add_good("ib.link_speed", good.items(), bad, links, reading)

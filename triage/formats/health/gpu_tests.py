@@ -1,7 +1,6 @@
 """Tests of GPUs under load: gpu-burn and nvbandwidth."""
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.category import Category
@@ -14,9 +13,6 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     count_line,
-    find_text,
-    iterate_documents,
-    iterate_items,
     iterate_lines,
 )
 
@@ -84,9 +80,6 @@ _WRONG: Final = compile_re(r"\s?Invalid value when checking the pattern at")
 _ASSERTED: Final = compile_re(r"(?:NVML_ERROR: )?\[([^\]]{3,120})\] ?(.{0,300}?) ?in expression ")
 _FAILED: Final = compile_re(r"(?:ERROR|Error|FAILED|ASSERT)(?::| in expression) ?(.{0,300})")
 _ASKED_WRONGLY: Final = compile_re(r"Invalid Arguments|not found|did not match|cannot specify")
-_STATUSES: Final = {
-    "passed": PASS, "waived": SKIPPED, "not found": SKIPPED, "error": FAIL, "failed": FAIL,
-}  # fmt: skip
 _RUN: Final = "nvbandwidth.run"
 
 
@@ -135,25 +128,3 @@ def _end_test(running: str, wording: str, line: int, reading: Reading) -> None:
     elif running:
         why = "the test did not come to its end"
         reading.unknown(check_name("nvbandwidth", running), why, line=line)
-
-
-def read_nvbandwidth_json(text: str, reading: Reading) -> None:
-    for document in iterate_documents(text, reading):
-        root = document.get("nvbandwidth") if isinstance(document, Mapping) else None
-        if not isinstance(root, Mapping):
-            continue
-        for test in iterate_items(root.get("testcases")):
-            name, status, wording = (find_text(test, key) for key in ("name", "status", "error"))
-            outcome = _STATUSES.get(status.lower())
-            if outcome is FAIL or wording:
-                _tell_failed(name, wording or status, 1, reading)
-            elif outcome is None:
-                reading.unknown(check_name("nvbandwidth", name), f"status {status[:40]!r}", line=1)
-            else:
-                reading.add(check_name("nvbandwidth", name), outcome, None, status, line=1)
-        error = find_text(root, "error")
-        if error and _ASKED_WRONGLY.search(error):
-            reading.unknown(_RUN, error, line=1)
-        elif error:
-            _tell_failed("run", error, 1, reading)
-    reading.none_found(_RUN, "no test has a result")

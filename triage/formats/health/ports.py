@@ -9,7 +9,6 @@ in the same file say.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from triage.domain.category import Category
@@ -23,9 +22,9 @@ from triage.formats.health.reading import (
     Reading,
     iterate_documents,
     iterate_lines,
-    parse_decimal,
 )
 from triage.formats.health.rows import Block
+from triage.formats.health.table import load_data
 
 _NETWORK: Final = Category.NETWORK
 _STATE: Final = "ib.link_state"
@@ -33,88 +32,60 @@ _UP: Final = frozenset({"active", "port_active"})
 _LINKED: Final = frozenset({"linkup", "link_up", ""})
 
 
-@dataclass(slots=True)
-class Port:
-    """One port as it is printed; ``rate`` is in Gb/s, ``kind`` that of its adapter."""
-
-    part: str
-    line: int
-    kind: str = ""
-    state: str = ""
-    physical: str = ""
-    rate: int = 0
-    layer: str = ""
-    whole: bool = True
-
-    @property
-    def up(self) -> bool:
-        """Whether it carries traffic."""
-        return self.state.lower() in _UP and self.physical.lower() in _LINKED
-
-
 def judge_ports(blocks: Sequence[Block], reading: Reading) -> None:
     """The ports of ``ibstat``, ``ibstatus`` and ``ibv_devinfo``, and how many are missing."""
-    ports = [
-        Port(
-            f"{one.find('adapter')}/{one.get('port')}", one.line, one.find("kind"),
-            one.get("state"), one.get("physical"), int(one.get("rate") or 0), one.get("layer"),
-            one.is_whole,
-        )
-        for one in blocks
-        if "port" in one
-    ]  # fmt: skip
-    if any(one.layer for one in ports):
-        for one in ports:
-            one.whole = one.whole and bool(one.layer)
+    ports = [one for one in blocks if "port" in one]
+    layered = any(one.get("layer") for one in ports)
+    for one in ports:
+        one.is_whole &= bool(one.get("layer")) or not layered
+        one.values["part"] = [f"{one.find('adapter')}/{one.get('port')}"]
     # ibv_devinfo does not say that an adapter has one port.
     counts = {
         block.find("adapter"): int(block.get("announced") or 1)
         for block in blocks
         if "announced" in block or "hca" in block
     }
-    listed = Counter(one.find("adapter") for one in blocks if "port" in one)
+    listed = Counter(one.find("adapter") for one in ports)
     for name, count in counts.items():
         if listed[name] < count:
             reading.unknown(_STATE, f"breaks off: {listed[name]} of {count} ports", name)
     _judge_ports(ports, reading)
 
 
-def _judge_ports(ports: Sequence[Port], reading: Reading) -> None:
+def _is_up(port: Block) -> bool:
+    """Whether it carries traffic."""
+    return port.get("state").lower() in _UP and port.get("physical").lower() in _LINKED
+
+
+def _judge_ports(ports: Sequence[Block], reading: Reading) -> None:
     """Each port, held against the others of its type and layer in the same report.
 
     One that is down fails only where another of its kind is up: many machines have ports that
-    nothing is plugged into.
+    nothing is plugged into. Rates are in Gb/s.
     """
+    kinds = [(one.find("kind"), one.get("layer")) for one in ports]
     up: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for one in ports:
-        if one.up:
-            up[one.kind, one.layer].append(one.rate)
-    for one in ports:
-        if not one.whole:
-            reading.unknown(_STATE, "the report breaks off in it", one.part, one.line)
+    for one, kind in zip(ports, kinds, strict=True):
+        if _is_up(one):
+            up[kind].append(int(one.get("rate") or 0))
+    for one, kind in zip(ports, kinds, strict=True):
+        part, rate, alike = one.get("part"), int(one.get("rate") or 0), up.get(kind, [])
+        if not one.is_whole:
+            reading.unknown(_STATE, "the report breaks off in it", part, one.line)
             continue
-        alike = up.get((one.kind, one.layer), [])
-        said = ", ".join(word for word in (one.state, one.physical) if word) or "unknown"
+        said = ", ".join(filter(None, map(one.get, ("state", "physical")))) or "unknown"
         outcome = PASS
-        if one.physical.lower() == "disabled":
+        if one.get("physical").lower() == "disabled":
             outcome, said = SKIPPED, f"{said}: switched off"
-        elif not one.up:
+        elif not _is_up(one):
             outcome = FAIL if alike else WARN
             said += "" if alike else "; no port of its kind is up, it may be unused"
-        reading.add(_STATE, outcome, one.part, said, _NETWORK, one.line)
-        if one.up and one.rate:
-            best = max(alike)
-            slower, said = FAIL if one.rate < best else PASS, f"{one.rate} of {best} Gb/s"
-            reading.add("ib.link_rate", slower, one.part, said, _NETWORK, one.line)
+        reading.add(_STATE, outcome, part, said, _NETWORK, one.line)
+        if _is_up(one) and rate:
+            slower, said = FAIL if rate < max(alike) else PASS, f"{rate} of {max(alike)} Gb/s"
+            reading.add("ib.link_rate", slower, part, said, _NETWORK, one.line)
 
 
-# "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ibp12s0"; with an index before 2019,
-# and with a subnet and a LID of InfiniBand
-_RDMA: Final = compile_re(
-    r"(?:link|\d{1,3}/\d{1,3}:) (?P<part>[\w.-]{1,64}/\d{1,3}):? "
-    r"(?P<ids>(?:[a-z_]{2,16} \S{1,60} ){0,6}?)"
-    r"state (?P<state>[A-Z_]{2,20})(?: physical_state (?P<physical>[A-Z_]{2,32}))?"
-)
 _STATES: Final = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"})
 _PHYSICAL: Final = frozenset(
     {
@@ -124,18 +95,15 @@ _PHYSICAL: Final = frozenset(
 )  # fmt: skip
 
 
-def read_rdma(text: str, reading: Reading) -> None:
-    ports: list[Port] = []
-    for index, line in iterate_lines(text):
-        found = _RDMA.match(line)
-        if found is not None:
-            reading.saw(index)
-            layer = "InfiniBand" if "lid" in found["ids"].split() else "Ethernet"
-            state, physical = found["state"], found["physical"]
-            whole = state in _STATES and physical in _PHYSICAL
-            ports.append(Port(found["part"], index, "", state, physical or "", 0, layer, whole))
-        elif line.startswith("link ") and ports:
-            reading.unknown(_STATE, "its row breaks off", line[5:].split(" ")[0], index)
+def judge_rdma(blocks: Sequence[Block], reading: Reading) -> None:
+    """The rows of ``rdma link``."""
+    for one in blocks:
+        if "broken" in one:
+            reading.unknown(_STATE, "its row breaks off", one.get("broken"), one.line)
+    ports = [one for one in blocks if "part" in one]
+    for one in ports:
+        one.values["layer"] = ["InfiniBand" if "lid" in one.get("ids").split() else "Ethernet"]
+        one.is_whole = one.get("state") in _STATES and one.get("physical") in _PHYSICAL
     _judge_ports(ports, reading)
 
 
@@ -144,100 +112,68 @@ def read_rdma(text: str, reading: Reading) -> None:
 # symbols were lost in between.
 
 _COUNTERS: Final = "ib.counters"
-# "# Port counters: Lid 13 port 1 (CapMask: 0x5A00)"; extended counters say so.
-_BLOCK: Final = compile_re(
-    r"# Port (?:extended )?counters(?: info)?: (?:Lid )?(\S{1,40}) port (\d{1,3})"
-)
-_COUNTER: Final = compile_re(r"([A-Z][A-Za-z0-9]{2,40}):\.{2,40}(\d{1,20})\s*$")
 # Errors for "n3 mlx5_0": a node and its adapter; a switch has another name or only a number.
-_ENTITY: Final = compile_re(r'Errors for (?:0x[0-9a-f]{1,16} )?"([^"]{1,200})"')
 _ADAPTER_OF: Final = compile_re(r"(\S{1,256}) (mlx\w{1,20}|HCA-\d{1,3}|hfi\w{1,10}|qib\w{1,10})")
-_LISTED: Final = compile_re(r"\bport (\d{1,3}|ALL):")
 _CELL: Final = compile_re(r"\[([A-Z][A-Za-z0-9]{2,40}) == (\d{1,20})\]")
 # A counter warns above this.
-_THRESHOLDS: Final = {
-    "SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
-    "PortRcvErrors": 10, "PortRcvRemotePhysicalErrors": 100, "PortRcvSwitchRelayErrors": 100,
-    "PortXmitDiscards": 100, "PortXmitConstraintErrors": 100, "PortRcvConstraintErrors": 100,
-    "LocalLinkIntegrityErrors": 10, "ExcessiveBufferOverrunErrors": 10, "VL15Dropped": 100,
-    "EffectiveErrorCounter": 10,
-}  # fmt: skip
+_THRESHOLDS: Final[Mapping[str, int]] = load_data("triage.formats.health.fabric")["thresholds"]
 # A counter that a port does not have is -1 or N/A, and no zero. What comes last of all:
-_SELECT: Final = compile_re(r"CounterSelect\d?:\.{2,40}")
 _LAST: Final = frozenset(
     {"PortRcvPkts", "PortXmitWait", "PortUnicastRcvPkts", "PortMultiCastRcvPkts"}
 )
 # Not to grow within one file: the link itself is ill.
 _LINK: Final = ("SymbolErrorCounter", "LinkDownedCounter", "LinkErrorRecoveryCounter")
-_Counts = dict[str, tuple[int, int]]
-"""Counters by name, each with its line."""
 
 
-def begins_counters(head: str) -> bool:
-    if _BLOCK.search(head[:4000]) and any(map(_COUNTER.match, head[:8000].split("\n"))):
-        return True
-    return _ENTITY.search(head[:4000]) is not None and _CELL.search(head) is not None
+def judge_counters(blocks: Sequence[Block], reading: Reading) -> None:
+    """Counters of ports, by ``perfquery`` or as rows of ``ibqueryerrors``."""
+    seen: dict[str, dict[str, int]] = {}
+    for one in blocks:
+        if "lid" in one:
+            _judge_port(one, seen, reading)
+            continue
+        counts = {cell[1]: int(cell[2]) for cell in _CELL.finditer(one.get("cells"))}
+        entity = one.get("entity")
+        adapter = _ADAPTER_OF.fullmatch(entity)
+        if one.get("place") == "ALL" or not counts or not entity:
+            continue  # the sum over all ports of a switch says nothing new
+        if adapter is None:
+            why = f"the port of a switch, {entity[:80]!r}: it belongs to no node"
+            reading.skip(one.line, why)
+        else:
+            part = f"{adapter[2]}/{one.get('place')}"
+            _judge_counts(part, counts, one.line, adapter[1], reading)
 
 
-def read_counters(text: str, reading: Reading) -> None:
-    seen: dict[str, _Counts] = {}
-    part = entity = ""
-    found: _Counts = {}
-    selects = False
-    for index, line in iterate_lines(text):
-        if (block := _BLOCK.search(line)) is not None:
-            _add_port(part, found, seen, reading, cut=selects and _LAST.isdisjoint(found))
-            part, found, selects = f"lid {block[1]}/{block[2]}", {}, False
-        elif _SELECT.match(line) is not None:
-            selects = True
-        elif (named := _ENTITY.search(line)) is not None:
-            entity = named[1]
-        elif entity and (place := _LISTED.search(line)) is not None:
-            cells = {one[1]: (int(one[2]), index) for one in _CELL.finditer(line)}
-            adapter = _ADAPTER_OF.fullmatch(entity.strip())
-            if place[1] == "ALL" or not cells:
-                continue  # the sum over all ports of a switch says nothing new
-            if adapter is None:
-                why = f"the port of a switch, {entity[:80]!r}: it belongs to no node"
-                reading.skip(index, why)
-            else:
-                _judge_counters(f"{adapter[2]}/{place[1]}", cells, index, adapter[1], reading)
-        elif part and (counter := _COUNTER.match(line)) is not None:
-            found[counter[1]] = (int(counter[2]), index)
-    _add_port(part, found, seen, reading, cut=selects and _LAST.isdisjoint(found))
-
-
-def _add_port(
-    part: str, found: _Counts, seen: dict[str, _Counts], reading: Reading, *, cut: bool
-) -> None:
+def _judge_port(block: Block, seen: dict[str, dict[str, int]], reading: Reading) -> None:
     """One reading of one port, beside an earlier one of the same port."""
-    if not part:
-        return
+    part = f"lid {block.get('lid')}/{block.get('port')}"
+    found = {name: int(block.get(name)) for name in block.values if name[0].isupper()}
     before = seen.get(part, {})
     seen[part] = found
     if found.keys() <= {"PortSelect"}:
         reading.unknown(_COUNTERS, "the list of counters breaks off", part)
         return
-    line = min(line for _, line in found.values())
-    both = [name for name in _LINK if name in found and name in before]
-    more = {name: found[name][0] - before[name][0] for name in both}
+    line = block.line + 1  # they begin below its title
+    more = {name: found[name] - before[name] for name in _LINK if name in found and name in before}
     grown = [f"{name} grew by {count}" for name, count in more.items() if count > 0]
+    cut = "select" in block and _LAST.isdisjoint(found)
     if grown:
         reading.add(_COUNTERS, FAIL, part, ", ".join(grown), _NETWORK, line)
     elif cut and not any(True for _ in _iterate_above_threshold(found)):
         reading.unknown(_COUNTERS, "the list of counters breaks off", part, line)
     else:
-        _judge_counters(part, found, line, None, reading)
+        _judge_counts(part, found, line, None, reading)
 
 
-def _iterate_above_threshold(found: _Counts) -> Iterator[str]:
+def _iterate_above_threshold(found: Mapping[str, int]) -> Iterator[str]:
     for name, most in _THRESHOLDS.items():
-        if name in found and found[name][0] > most:
-            yield f"{name} {found[name][0]:,}"
+        if found.get(name, 0) > most:
+            yield f"{name} {found[name]:,}"
 
 
-def _judge_counters(
-    part: str, found: _Counts, line: int, node: str | None, reading: Reading
+def _judge_counts(
+    part: str, found: Mapping[str, int], line: int, node: str | None, reading: Reading
 ) -> None:
     high = ", ".join(_iterate_above_threshold(found))
     said = high or "no counter above its threshold"
@@ -249,13 +185,6 @@ def _judge_counters(
 # says it. One end of a link cannot say whether the cable, the far end or this port is bad.
 
 _MLXLINK: Final = "ib.mlxlink"
-_COLOUR: Final = compile_re(r"\x1b\[[0-9;]{0,12}m")
-_TITLE: Final = compile_re(
-    r"^(?:\x1b\[[0-9;]{0,12}m)*(?:Operational Info|Troubleshooting Info|Supported Info"
-    r"|Physical Counters and BER Info|Module Info)[^\n]{0,40}\r?\n"
-    r"(?:\x1b\[[0-9;]{0,12}m)*-{8,60}",
-    re.MULTILINE,
-)
 _NAMED: Final = compile_re(r"(?P<name>[A-Z][^:\n]{1,60}?)\s{1,60}: (?P<value>[^\n]{0,300})$")
 _AMOUNT: Final = compile_re(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
 _DEVICE: Final = compile_re(r"mlx5_\w{1,8}")
@@ -273,17 +202,11 @@ _UNUSED: Final = compile_re(
 )
 
 
-def begins_mlxlink(head: str) -> bool:
-    if _TITLE.search(head) is not None:
-        return True
-    return head.startswith("-E- ") and "mlxlink" in head[:400].lower()
-
-
 def read_mlxlink(text: str, reading: Reading) -> None:
     values: dict[str, str] = {}
     first = 1
     for index, line in iterate_lines(text):
-        found = _NAMED.match(_COLOUR.sub("", line).rstrip())
+        found = _NAMED.match(line.rstrip())
         if found is not None:
             if found["name"] == "State" and values:
                 _judge_mlxlink(values, first, reading)
@@ -369,48 +292,20 @@ def _judge_optical_module(values: Mapping[str, str], outcome: Outcome) -> tuple[
 # to say; a transfer that ended with an error fails.
 
 _PERFTEST: Final = "ib.perftest"
-_TEST: Final = compile_re(
-    r"\s{5,60}(?:(?:RDMA_(?:Write|Read)|Send|Atomic_\w{2,8})(?: Post List)?"
-    r"(?: Bidirectional)? (?:BW|Latency) Test)\b"
-)
-_COLUMNS: Final = compile_re(r"\s{0,4}#bytes\s{1,20}#iterations\s{1,20}(?:BW peak|t_min)")
-_OF_DEVICE: Final = compile_re(r"\bDevice\s{1,12}: (?P<name>[\w.-]{1,64})")
-_ROW: Final = compile_re(
-    r"\s{0,4}\d{1,12}\s{1,24}\d{1,12}\s{1,24}[\d.]{1,16}\s{1,24}(?P<value>[\d.]{1,16})"
-)
-ERROR: Final = compile_re(
-    r"(?:Failed status \d{1,3}: wr_id|Completion with error at (?:client|server)"
-    r"|Failed to complete run_iter|Problems with warm up|poll CQ failed)[^\n]{0,120}"
-)
-_NOT_RUN: Final = compile_re(
-    r"Couldn't (?:connect|listen|allocate|get)[^\n]{0,120}|Unable to (?:open|find)[^\n]{0,120}"
-    r"|IB device \S{1,40} not found|Port number \d{1,3} state is [^\n]{1,40}"
-)
 
 
-def read_perftest(text: str, reading: Reading) -> None:
-    device: str | None = None
-    error: tuple[str, Category, int] | None = None
-    why, first, table = "", 0, False
-    rows: list[float] = []
-    for index, line in iterate_lines(text):
-        if _TEST.match(line) is not None:
-            first = first or index
-        elif _COLUMNS.match(line) is not None:
-            table = True
-        elif (named := _OF_DEVICE.search(line)) is not None:
-            device = named["name"]
-        elif (failed := ERROR.search(line)) is not None:
-            error = error or (failed[0], _NETWORK, index)
-        elif (stopped := _NOT_RUN.search(line)) is not None:
-            why = stopped[0]
-        elif table and (row := _ROW.match(line)) is not None:
-            rows.append(parse_decimal(row["value"]) or 0.0)
-        elif not first:
-            continue
-        reading.saw(index)
-    if error is not None:
-        reading.add(_PERFTEST, FAIL, device, *error)
+def judge_perftest(blocks: Sequence[Block], reading: Reading) -> None:
+    """What one end of a transfer printed."""
+    first = next((one.line for one in blocks if "title" in one), 0)
+    device, why = (
+        next((one.get(name) for one in reversed(blocks) if name in one), None)
+        for name in ("device", "why")
+    )
+    table = next((place for place, one in enumerate(blocks) if "table" in one), len(blocks))
+    rows = [float(value) for one in blocks[table:] for value in one.values.get("value", ())]
+    failed = next((one for one in blocks if "error" in one), None)
+    if failed is not None:
+        reading.add(_PERFTEST, FAIL, device, failed.get("error"), _NETWORK, failed.line)
     elif not rows:
         reading.unknown(_PERFTEST, why or "it did not come to a result", device, first)
     else:
@@ -475,16 +370,11 @@ def judge_interfaces(blocks: Sequence[Block], reading: Reading) -> None:
 
 # ethtool -S: which interface it was is in the command line, a heading or the file's name.
 
-# "$ ethtool -S ens2f0np0", "ethtool_-S_ens2f0np0"
 _ASKED: Final = compile_re(
     r"ethtool[ _]-(?:S|m|-statistics|-module-info)[ _](?P<name>[\w.@-]{1,32})"
+    r"|(?:^|[^\w.-])(?P<bare>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$"
 )
-_BARE: Final = compile_re(r"(?:^|[^\w.-])(?P<name>(?:en|eth|ib|bond|roce)[a-z0-9]{1,14})[:\s]*$")
 _ETH_COUNTERS: Final = "eth.counters"
-_STATISTICS: Final = compile_re(r"NIC statistics:\s*$")
-_STATISTIC: Final = compile_re(
-    r"\s{1,16}(?P<name>[A-Za-z][\w .\[\]-]{1,60}?): (?P<count>-?\d{1,20})\s*$"
-)
 # Of the wire itself: frames and symbols that came damaged, and links that went down.
 _OF_THE_WIRE: Final = compile_re(
     r"(?:rx_)?(?:crc_errors?(?:_phy)?|crc|symbol_err(?:ors?)?_phy|pcs_symbol_err_phy|fcs_err\w{0,12})"
@@ -495,132 +385,72 @@ _OF_THE_WIRE: Final = compile_re(
 _MOST: Final = 10
 
 
-def _find_interface(line: str) -> str | None:
-    """The interface that a command line or a file name asks for, or a heading names."""
-    found = _ASKED.search(line) or _BARE.search(line[-60:])
-    return None if found is None else found["name"]
+def _find_interface(block: Block, reading: Reading) -> str | None:
+    """The interface that a line above a block names, else the file's name."""
+    found = _ASKED.search(reading.artifact)
+    return block.get("asked") or (None if found is None else found["name"] or found["bare"])
 
 
-def read_statistics(text: str, reading: Reading) -> None:
-    asked = _find_interface(reading.artifact)
-    name, first = asked, 0
-    counts: dict[str, int] = {}
+def judge_statistics(blocks: Sequence[Block], reading: Reading) -> None:
+    """Each reading of one interface, beside an earlier one of the same."""
     before: dict[str | None, dict[str, int]] = {}
-    for index, line in iterate_lines(text):
-        if _STATISTICS.match(line):
-            _judge_statistics(name, first, counts, before, reading)
-            name, first, counts = asked, index, {}
-        elif first and (found := _STATISTIC.match(line)) is not None:
-            if (count := int(found["count"])) >= 0:  # -1: not counted
-                counts[found["name"]] = count
-        else:
-            asked = _find_interface(line) or asked
+    for one in blocks:
+        name, line = _find_interface(one, reading), one.line
+        counts = {key: int(one.get(key)) for key in one.values if key != "asked"}
+        wire = {
+            key: count
+            for key, count in counts.items()
+            if count >= 0 and _OF_THE_WIRE.fullmatch(key)  # -1: not counted
+        }
+        known = before.get(name)
+        before[name] = wire
+        if not wire:
+            listed = any(count >= 0 for count in counts.values())
+            why = (
+                "no counter of the wire is among them"
+                if listed
+                else "the list of counters breaks off"
+            )
+            reading.unknown(_ETH_COUNTERS, why, name, line)
             continue
-        reading.saw(index)
-    _judge_statistics(name, first, counts, before, reading)
-
-
-def _judge_statistics(
-    name: str | None,
-    line: int,
-    counts: dict[str, int],
-    before: dict[str | None, dict[str, int]],
-    reading: Reading,
-) -> None:
-    """One reading of one interface, beside an earlier one of the same."""
-    if not line:
-        return
-    wire = {key: count for key, count in counts.items() if _OF_THE_WIRE.fullmatch(key)}
-    known = before.get(name)
-    before[name] = wire
-    if not wire:
-        why = (
-            "no counter of the wire is among them" if counts else "the list of counters breaks off"
-        )
-        reading.unknown(_ETH_COUNTERS, why, name, line)
-        return
-    more = {key: count - known[key] for key, count in wire.items() if known and key in known}
-    grown = [f"{key} grew by {count:,}" for key, count in more.items() if count > 0]
-    high = [f"{key} {count:,}" for key, count in wire.items() if count > _MOST]
-    outcome = FAIL if grown else WARN if high and known is None else PASS
-    said = ", ".join(grown or high) or "no error of the wire"
-    reading.add(_ETH_COUNTERS, outcome, name, said, _NETWORK, line)
+        more = {key: count - known[key] for key, count in wire.items() if known and key in known}
+        grown = [f"{key} grew by {count:,}" for key, count in more.items() if count > 0]
+        high = [f"{key} {count:,}" for key, count in wire.items() if count > _MOST]
+        outcome = FAIL if grown else WARN if high and known is None else PASS
+        said = ", ".join(grown or high) or "no error of the wire"
+        reading.add(_ETH_COUNTERS, outcome, name, said, _NETWORK, line)
 
 
 # ethtool -m: of a module the alarms count. One lane without light beside lanes that have it is a
 # bad module or a dirty fibre; no light on any lane is a cable that is not plugged in.
 
 _ETH_MODULE: Final = "eth.module"
-_MODULE: Final = compile_re(r"^\s{0,16}Identifier\s{1,60}: 0x[0-9a-f]{2} \(", re.M)
-_MODULE_FAILED: Final = compile_re(
-    r"(?:Cannot get [Mm]odule EEPROM (?:information|data)|netlink error): (?P<why>[^\n]{1,120})"
-)
 _SILENT: Final = compile_re(r"input/output|timed? ?out|remote i/o", re.I)
-_FLAG: Final = compile_re(
-    r"\s{0,16}(?P<name>(?:Laser|Module|Rx|Tx)[\w /]{3,60}? (?P<grade>alarm|warning))\s{0,8}"
-    r"(?:\((?:Chan|Channel) (?P<lane>\d{1,2})\))?\s{0,60}: (?P<state>On|Off)\s*$"
-)
-_POWER: Final = compile_re(
-    r"\s{0,16}(?:Rcvr|Receiver) signal (?:avg|average) optical power\s{0,4}"
-    r"(?:\(Channel (?P<lane>\d{1,2})\))?\s{0,60}: (?P<mw>\d{1,3}\.\d{1,6}) mW"
-)
 _DARK_MW: Final = 0.001
 """-30 dBm: below it there is no light."""
-# A cable of copper, or a module without diagnostics.
-_NO_DIAGNOSTICS: Final = compile_re(r"Optical diagnostics support\s{1,60}: No|Copper|passive", re.I)
 
 
-def begins_module(head: str) -> bool:
-    module = "Vendor" in head and _MODULE.search(head) is not None
-    return module or _MODULE_FAILED.search(head[:400]) is not None
+def judge_modules(blocks: Sequence[Block], reading: Reading) -> None:
+    """The modules of ``ethtool -m``, and such as could not be read."""
+    for one in (block for block in blocks if block.level == 1):
+        name, why = _find_interface(one, reading), one.get("failed")
+        if not why:
+            _judge_module(one, name, reading)
+        elif _SILENT.search(why):  # a port that has no module says nothing
+            said = f"the module does not answer: {why}"
+            reading.add(_ETH_MODULE, WARN, name, said, _NETWORK, one.line)
+        else:
+            reading.unknown(_ETH_MODULE, why, name, one.line)
 
 
-@dataclass(slots=True)
-class Module:
-    """One module: its alarms and warnings, whether each is on, and the light of each lane in mW."""
-
-    name: str | None
-    line: int
-    flags: list[tuple[str, str, bool]]
-    lanes: dict[str, float]
-    copper: bool = False
-
-
-def read_module(text: str, reading: Reading) -> None:
-    asked = _find_interface(reading.artifact)
-    module: Module | None = None
-    for index, line in iterate_lines(text):
-        if _MODULE.match(line) is not None:
-            _judge_module(module, reading)
-            module = Module(asked, index, [], {})
-        elif (failed := _MODULE_FAILED.match(line)) is not None:
-            name, why = _find_interface(line) or asked, failed["why"]
-            if _SILENT.search(why):  # a port that has no module says nothing
-                said = f"the module does not answer: {why}"
-                reading.add(_ETH_MODULE, WARN, name, said, _NETWORK, index)
-            else:
-                reading.unknown(_ETH_MODULE, why, name, index)
-        elif module is None or ":" not in line:
-            asked = _find_interface(line) or asked
-            continue
-        elif (flag := _FLAG.match(line)) is not None:
-            lane = f" of lane {flag['lane']}" if flag["lane"] else ""
-            words = " ".join(flag["name"].split())
-            module.flags.append((flag["grade"], f"{words}{lane}", flag["state"] == "On"))
-        elif (power := _POWER.match(line)) is not None:
-            module.lanes[power["lane"] or "1"] = float(power["mw"])
-        if module is not None:
-            module.copper = module.copper or _NO_DIAGNOSTICS.search(line) is not None
-        reading.saw(index)
-    _judge_module(module, reading)
-
-
-def _judge_module(module: Module | None, reading: Reading) -> None:
-    if module is None:
-        return
-    lanes, flags = module.lanes, module.flags
-    on = {grade: [words for of, words, state in flags if state and of == grade]
-          for grade in ("alarm", "warning")}  # fmt: skip
+def _judge_module(module: Block, name: str | None, reading: Reading) -> None:
+    lanes = {one.get("lane") or "1": float(one.get("mw")) for one in module.inner if "mw" in one}
+    flags = [one for one in module.inner if "flag" in one]
+    on: dict[str, list[str]] = {"alarm": [], "warning": []}
+    for one in flags:
+        lane = f" of lane {one.get('lane')}" if "lane" in one else ""
+        words = " ".join(one.get("flag").split())
+        on[one.get("grade")] += [f"{words}{lane}"] if one.get("state") == "On" else []
     dark = sorted((lane for lane, mw in lanes.items() if mw < _DARK_MW), key=int)
     if lanes and len(dark) == len(lanes):
         outcome, said = WARN, "no light on any lane: not plugged in, or the far end is off"
@@ -632,7 +462,8 @@ def _judge_module(module: Module | None, reading: Reading) -> None:
     elif flags:
         outcome, said = PASS, "no alarm"
     else:
-        why = "it measures nothing" if module.copper else "no alarm of it is listed"
-        reading.unknown(_ETH_MODULE, why, module.name, module.line)
+        copper = any("copper" in one for one in (module, *module.inner))
+        why = "it measures nothing" if copper else "no alarm of it is listed"
+        reading.unknown(_ETH_MODULE, why, name, module.line)
         return
-    reading.add(_ETH_MODULE, outcome, module.name, said, _NETWORK, module.line)
+    reading.add(_ETH_MODULE, outcome, name, said, _NETWORK, module.line)

@@ -6,7 +6,7 @@ stands in it: what it cannot use it lists with its line.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,6 +20,7 @@ BAD: Final = (FAIL, WARN)
 _MAX_DETAIL: Final = 300
 _MAX_PART: Final = 64
 _MAX_NAME: Final = 64
+_MAX_LINKS: Final = 16
 # Twenty checks of eight GPUs on six hundred nodes; what is beyond is counted, not kept.
 _MAX_RESULTS: Final = 100_000
 _MAX_LISTED: Final = 200
@@ -147,6 +148,21 @@ class Reading:
             self.first_line,
             num_lines if self.last_line is None else self.last_line,
         )
+
+
+def add_links(
+    check: str,
+    part: str,
+    down: Sequence[str],
+    num_links: int,
+    outcome: Outcome,
+    line: int,
+    reading: Reading,
+) -> None:
+    """The NVLink links of one part; ``outcome`` is what those that are down say."""
+    said = f"{len(down)} of {num_links} links down"
+    said += f": {', '.join(down[:_MAX_LINKS])}" if down else ""
+    reading.add(check, outcome if down else PASS, part, said, Category.NVLINK, line)
 
 
 def check_name(family: str, foreign: str) -> str:

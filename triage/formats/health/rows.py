@@ -32,6 +32,7 @@ from triage.formats.health.reading import (
     Reading,
     check_name,
     find_text,
+    is_whole,
     iterate_documents,
     iterate_items,
     iterate_lines,
@@ -53,6 +54,7 @@ FILTERS: Final[Mapping[str, Callable[[str], str]]] = {
     "first": lambda text: " ".join(text.split()[:_NAME_WORDS]),
     "words": lambda text: " ".join(re.sub(r"\d+", "", text).split()[:_NAME_WORDS]),
     "gpu": lambda text: format_gpu_part(text) or "",
+    "count": lambda text: f"{int(text):,}",
 }
 # Whose words name the part: an agent's, a person's, or a script's that words it as either.
 SPEAKERS: Final[Mapping[str, Callable[[str], Complaint]]] = {
@@ -64,6 +66,7 @@ _PLACE: Final = compile_re(r"\{([\w.,]+)(?:\|(\w+))?\}")
 _OPTIONAL: Final = compile_re(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _MAX_LISTED: Final = 4
 _MAX_NODE: Final = 256
+_MAX_DOCUMENT_LINE: Final = 64 << 10
 
 _Values = Callable[[str], str]
 """The value of a name, empty for none."""
@@ -114,7 +117,7 @@ class Template:
 class ResultSpec:
     """What one row says: its templates by key, and what they are looked up in.
 
-    ``pick`` are values that a pattern finds in others: (value, pattern[, what is usual]).
+    ``pick`` are values that a pattern finds in others: (their names, pattern[, what is usual]).
     ``outcomes`` are asked in order; without any, :data:`STATUSES` are known.
     The words of ``complaint`` are read as those of ``by``, one of :data:`SPEAKERS`: they name the
     category where ``category`` does not, and the GPU where ``part`` does not (of good results
@@ -142,8 +145,8 @@ class ResultSpec:
         def value(name: str) -> str:
             if name not in self.pick:
                 return values(name)
-            source, pattern, *usual = self.pick[name]
-            found = re.search(pattern, values(source))
+            sources, pattern, *usual = self.pick[name]
+            found = re.search(pattern, " ".join(map(values, sources.split())))
             return found[found.lastindex or 0] if found else "".join(usual)
 
         return value
@@ -188,13 +191,15 @@ class ResultSpec:
 @dataclass(frozen=True)
 class Row:
     """A sort of line. With ``keep`` its groups count for the lines below it, too; it needs the
-    value ``needs`` where that is given. What is ``aside`` is no line of the report.
+    value ``needs`` where that is given, and counts only without the value ``unless``. What is
+    ``aside`` is no line of the report.
     """
 
     pattern: str
     told: ResultSpec | None
     keep: bool = False
     needs: str = ""
+    unless: str = ""
     aside: bool = False
 
     @cached_property
@@ -209,6 +214,8 @@ class Lines:
     """Reads lines: the first row that matches tells. ``odd`` is said of lines that none matches,
     ``silent`` where all results are skipped;
     ``end`` and ``none`` are (check, why) where the value ``ended`` is empty, or nothing is told.
+    A tool that lists faults alone has (check, words) as ``clean``: it passes where it ended and
+    told nothing, and needs no end where it told something.
     """
 
     rows: Sequence[Row]
@@ -216,13 +223,16 @@ class Lines:
     silent: str = ""
     end: tuple[str, str] | None = None
     none: tuple[str, str] | None = None
+    clean: tuple[str, str] | None = None
 
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
         kept: dict[str, str] = {}
         for index, line in iterate_lines(text):
             for row in self.rows:
-                if (row.needs and not kept.get(row.needs)) or (found := row.match(line)) is None:
+                if (row.needs and not kept.get(row.needs)) or kept.get(row.unless):
+                    continue
+                if (found := row.match(line)) is None:
                     continue
                 groups = {name: value.strip() for name, value in found.groupdict("").items()}
                 if row.keep:
@@ -236,7 +246,10 @@ class Lines:
             else:
                 if self.odd and line.strip():
                     reading.skip(index, self.odd)
-        if self.end is not None and not (kept.get("ended") and reading.results):
+        if self.clean is not None and (reading.results or kept.get("ended")):
+            if not reading.results:
+                reading.add(self.clean[0], PASS, None, self.clean[1], line=1)
+        elif self.end is not None and not (kept.get("ended") and reading.results):
             reading.unknown(*self.end, line=reading.last_line)
         if self.none is not None:
             reading.none_found(*self.none)
@@ -268,8 +281,9 @@ class Block:
 
     def take(self, groups: Mapping[str, str]) -> None:
         """Keeps what a line says; a ``key`` also where its ``value`` is empty."""
-        if "key" in groups:
-            self.values.setdefault(groups["key"].lower(), []).append(groups["value"].strip())
+        key = groups.get("exact") or groups.get("key", "").lower()
+        if key:
+            self.values.setdefault(key, []).append(groups["value"].strip())
             return
         for name, value in groups.items():
             if value:
@@ -283,8 +297,9 @@ class Block:
 @dataclass(frozen=True)
 class BlockRow(Row):
     """A sort of line in blocks. With ``begins`` (1, or 2 for one within another) it is the first
-    line of one, with ``stops`` none of the report any more. Groups ``key`` and ``value`` are a
-    name, in lower case, and its value.
+    line of one, with ``stops`` none of the report any more, with ``keep`` what the blocks below it
+    have as their first values. Groups ``key`` and ``value`` are a name, in lower case, and its
+    value; ``exact`` is a name as it is printed.
     """
 
     begins: int = 0
@@ -305,8 +320,9 @@ class Blocks:
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
         blocks: list[Block] = []
+        kept = Block(1, 0)
         rows = [(row.match, row) for row in self.rows]
-        first = [one for one in rows if one[1].begins == 1]
+        first = [one for one in rows if one[1].begins == 1 or one[1].keep]
         for index, line in iterate_lines(text):
             hit = _find_row(rows if blocks else first, line)
             if hit is None:
@@ -318,11 +334,12 @@ class Blocks:
                 above = blocks[-1] if blocks else None
                 while above is not None and above.level >= row.begins:
                     above = above.above
-                blocks.append(Block(index, row.begins, above))
+                known = {name: values[-1:] for name, values in kept.values.items()}
+                blocks.append(Block(index, row.begins, above, values=known))
                 if above is not None:
                     above.inner.append(blocks[-1])
             if found.lastindex is not None:
-                blocks[-1].take(found.groupdict(""))
+                (kept if row.keep else blocks[-1]).take(found.groupdict(""))
             if not row.aside:
                 reading.saw(index)
         for block in blocks if self.whole else ():
@@ -366,28 +383,40 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Items:
     """Reads documents of JSON: each object of the list that a document is, or itself. Where
-    ``holds`` is given, one that lacks this key stands for those of its values that have it.
+    ``holds`` is given, one that lacks this key stands for those of its values that have it. With
+    ``by_line`` each line is a document, and one that is none is an empty object.
     """
 
     items: Sequence[Item]
     holds: str = ""
     none: tuple[str, str] | None = None
+    by_line: bool = False
 
     def __call__(self, text: str, reading: Reading) -> None:
         """The results of ``text``."""
-        for document in iterate_documents(text, reading):
+        for line, document in self.documents(text, reading):
             for entry in self.entries(document):
                 for item in self.items:
                     for levels in _iterate_levels_below([entry], item.path):
                         if reading.full:
                             return
-                        values = item.values(levels)
+                        values = item.told.picked(item.values(levels))
                         if all(map(values, item.has)):
-                            item.told.tell(values, 1, reading)
-                        else:
-                            reading.skip(1, item.told.fill("otherwise", item.told.picked(values)))
+                            item.told.tell(values, line, reading)
+                        elif told := item.told.fill("otherwise", values):
+                            reading.skip(line, told)
         if self.none is not None:
             reading.none_found(*self.none)
+
+    def documents(self, text: str, reading: Reading) -> Iterator[tuple[int, Any]]:
+        """The documents, with the line that results of each have."""
+        if not self.by_line:
+            yield from ((1, document) for document in iterate_documents(text, reading))
+            return
+        for index, line in iterate_lines(text, _MAX_DOCUMENT_LINE):
+            if line.strip():
+                found = next(iterate_documents(line, Reading(""))) if is_whole(line) else None
+                yield index, found if isinstance(found, Mapping) else {}
 
     def entries(self, document: object) -> Iterator[Mapping[str, Any]]:
         """The objects that items are looked for in."""
@@ -422,3 +451,16 @@ def _get_value_at(level: Mapping[str, Any], name: str) -> str:
     if isinstance(value, list):
         return ", ".join([one for one in value if isinstance(one, str)][:_MAX_LISTED])
     return find_text(level, last)
+
+
+@dataclass(frozen=True, slots=True)
+class LinesOrItems:
+    """Reads what a tool prints as lines or, where it begins with a brace, as documents of JSON."""
+
+    lines: Lines
+    items: Items
+
+    def __call__(self, text: str, reading: Reading) -> None:
+        """The results of ``text``."""
+        is_object = text.lstrip("\ufeff \t\n").startswith("{")
+        (self.items if is_object else self.lines)(text, reading)

@@ -7,8 +7,7 @@ A driver that is not there, or another one than its library, is nothing of a GPU
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -18,12 +17,13 @@ from triage.domain.patterns import compile_re
 from triage.formats.health.reading import (
     FAIL,
     PASS,
-    SKIPPED,
     WARN,
     Reading,
+    add_links,
     count_line,
     iterate_lines,
 )
+from triage.formats.health.rows import Block
 from triage.formats.health.table import load_data
 from triage.signatures.pci import normalize_bus_id
 
@@ -40,32 +40,15 @@ _FULL_SPEED: Final = frozenset({"P0", "P1", "P2"})
 _NOT_IN_A_FABRIC: Final = frozenset({"n/a", "not supported", ""})
 _NOTHING_ASKED: Final = frozenset({"none", "n/a", ""})
 _Said = tuple[str, Outcome, str, Category | None]
+_State = dict[str, Any]
+"""What one GPU's report says, by the names of ``smi.toml``, as far as it does.
+
+``gpu`` is ``dddd:bb:dd``. ``throttled`` are the reasons that are active, in lower case. Errors are
+counts; ``uncorrected`` is volatile, ``uncorrected_ever`` aggregate.
+"""
 
 
-@dataclass(slots=True)
-class GpuState:
-    """What one GPU's report says, by the names of ``smi.toml``; None where it does not.
-
-    ``gpu`` is ``dddd:bb:dd``. ``throttled`` are the reasons that are active, in lower case.
-    Errors are counts; ``uncorrected`` is volatile, ``uncorrected_ever`` aggregate.
-    """
-
-    gpu: str
-    line: int
-    values: dict[str, Any] = field(default_factory=dict)
-    throttled: tuple[str, ...] | None = None
-
-    def put(self, name: str, value: object) -> None:
-        """Keeps a value that is known."""
-        if value is not None:
-            self.values[name] = value
-
-    def get(self, name: str) -> Any:
-        """A value, None where the report has none."""
-        return self.values.get(name)
-
-
-def judge(state: GpuState, reading: Reading) -> None:
+def judge(state: _State, reading: Reading) -> None:
     """The results of one GPU: one for each check that its report has values of."""
     sections = (
         judge_errors,
@@ -78,10 +61,10 @@ def judge(state: GpuState, reading: Reading) -> None:
     )
     for section in sections:
         for check, outcome, said, category in section(state):
-            reading.add(check, outcome, state.gpu, said, category, state.line)
+            reading.add(check, outcome, state["gpu"], said, category, state["line"])
 
 
-def judge_errors(state: GpuState) -> Iterator[_Said]:
+def judge_errors(state: _State) -> Iterator[_Said]:
     """Uncorrectable memory errors since the driver was loaded, and ever."""
     for check, suffix, when, bad in (
         ("gpu.ecc", "", "since the driver was loaded", FAIL),
@@ -95,7 +78,7 @@ def judge_errors(state: GpuState) -> Iterator[_Said]:
             yield check, bad if dram + sram else PASS, said, category
 
 
-def _judge_memory_repair(state: GpuState) -> Iterator[_Said]:
+def _judge_memory_repair(state: _State) -> Iterator[_Said]:
     """Rows remapped and pages retired: pending until a reset, or not possible any more."""
     failed, pending = state.get("remap_failed"), state.get("remap_pending")
     if failed is not None or pending is not None:
@@ -115,9 +98,9 @@ def _judge_memory_repair(state: GpuState) -> Iterator[_Said]:
         yield "gpu.retired_pages", WARN if pending else PASS, said, Category.GPU_HBM
 
 
-def judge_throttling(state: GpuState) -> Iterator[_Said]:
+def judge_throttling(state: _State) -> Iterator[_Said]:
     """A slowdown by hardware is a fault; the power cap in software is a busy GPU's rule."""
-    active = state.throttled
+    active = state.get("throttled")
     if active is None:
         return
     outcome, category = PASS, None
@@ -130,7 +113,7 @@ def judge_throttling(state: GpuState) -> Iterator[_Said]:
     yield "gpu.throttle", outcome, "active: " + (", ".join(active) or "none"), category
 
 
-def link(state: GpuState) -> Iterator[_Said]:
+def link(state: _State) -> Iterator[_Said]:
     """PCIe narrower than it can be; slower only counts where the GPU is not idle."""
     width, most = state.get("link_width"), state.get("link_width_max")
     if width is None or most is None:
@@ -144,7 +127,7 @@ def link(state: GpuState) -> Iterator[_Said]:
     yield "gpu.pcie_link", outcome, said, Category.IO_BOARD
 
 
-def judge_temperature(state: GpuState) -> Iterator[_Said]:
+def judge_temperature(state: _State) -> Iterator[_Said]:
     """Beside the temperature at which this GPU slows itself; without one nothing is said."""
     left, now, slowdown = map(state.get, ("celsius_left", "celsius", "slowdown_celsius"))
     if left is None and now is not None and slowdown is not None:
@@ -156,7 +139,7 @@ def judge_temperature(state: GpuState) -> Iterator[_Said]:
     yield "gpu.temperature", outcome, said, Category.GPU_THERMAL
 
 
-def judge_fabric(state: GpuState) -> Iterator[_Said]:
+def judge_fabric(state: _State) -> Iterator[_Said]:
     """Whether the GPU has joined the fabric of its NVLink domain; N/A where there is none."""
     joined = state.get("fabric_state")
     if joined is None or joined.lower() in _NOT_IN_A_FABRIC:
@@ -175,7 +158,7 @@ def judge_fabric(state: GpuState) -> Iterator[_Said]:
     yield "gpu.fabric", outcome, said, Category.NVLINK
 
 
-def _judge_settings(state: GpuState) -> Iterator[_Said]:
+def _judge_settings(state: _State) -> Iterator[_Said]:
     """What the driver asks for, and persistence mode."""
     action, persistence = state.get("recovery_action"), state.get("persistence")
     if action is not None:
@@ -228,13 +211,13 @@ _FIELDS: Final = load_data(__name__)["values"]
 _OF_TEXT, _OF_XML, _OF_CSV = (_FIELDS[form] for form in ("text", "xml", "csv"))
 
 
-def _put(state: GpuState, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
+def _put(state: _State, fields: Mapping[str, tuple[str, str]], name: str, text: str) -> None:
     """Keep the value of a place that is known."""
     if name in fields:
         field, how = fields[name]
         value = _READ[how](text)
-        before = state.get(field) if how == "sum" else None
-        state.put(field, value if before is None or value is None else before + value)
+        if value is not None:
+            state[field] = value + state.get(field, 0) if how == "sum" else value
 
 
 # nvidia-smi -q
@@ -260,7 +243,7 @@ def begins_text(head: str) -> bool:
 
 
 def read_text(text: str, reading: Reading) -> None:
-    state: GpuState | None = None
+    state: _State | None = None
     path: list[tuple[int, str]] = []
     begun = _FIRST_VALUES.match(text) is not None
     last, gpus, attached = 1, 0, 0
@@ -274,7 +257,11 @@ def read_text(text: str, reading: Reading) -> None:
         if found is not None:
             if state is not None:
                 judge(state, reading)
-            state, path, last = GpuState(normalize_bus_id(found[1]) or found[1], index), [], index
+            state, path, last = (
+                {"gpu": normalize_bus_id(found[1]) or found[1], "line": index},
+                [],
+                index,
+            )
             gpus += 1
             seen.clear()
             continue
@@ -301,7 +288,7 @@ def read_text(text: str, reading: Reading) -> None:
     reading.last_line = last
 
 
-def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
+def _take(line: str, path: list[tuple[int, str]], state: _State) -> None:
     """One value, or one more section; ``path`` is (indentation, name) of the open sections."""
     found = _VALUE.match(line)
     if found is None:
@@ -313,8 +300,8 @@ def _take(line: str, path: list[tuple[int, str]], state: GpuState) -> None:
     elif path and path[-1][1] in _REASONS:
         active, said = parse_yes(found[3]), found[2].lower()
         if active is not None:
-            known = state.throttled or ()
-            state.throttled = (*known, said) if active and said != "idle" else known
+            known = state.get("throttled", ())
+            state["throttled"] = (*known, said) if active and said != "idle" else known
     else:
         name = f"{path[-1][1]} / {found[2]}" if path else found[2]
         _put(state, _OF_TEXT, name, found[3])
@@ -352,7 +339,7 @@ def read_xml(text: str, reading: Reading) -> None:
         if address is None:
             reading.skip(reading.first_line, "a GPU without its address")
             continue
-        state = GpuState(address, reading.first_line)
+        state: _State = {"gpu": address, "line": reading.first_line}
         for path in _OF_XML:
             if (said := gpu.findtext(path)) is not None:
                 _put(state, _OF_XML, path, said)
@@ -361,7 +348,7 @@ def read_xml(text: str, reading: Reading) -> None:
                 named = [
                     (_XML_REASON.fullmatch(one.tag), parse_yes(one.text or "")) for one in section
                 ]
-                state.throttled = tuple(
+                state["throttled"] = tuple(
                     reason[1].replace("_", " ")
                     for reason, active in named
                     if reason is not None and active and reason[1] != "gpu_idle"
@@ -372,147 +359,35 @@ def read_xml(text: str, reading: Reading) -> None:
 # nvidia-smi nvlink -e and -s. Totals of errors do not say when: they warn, and a healthy link has
 # some replays. A GPU with fewer links up than others of its node has lost them.
 
-_OF_GPU: Final = compile_re(r"GPU \d{1,3}: [^\n]{1,80}?\(UUID: (?P<uuid>GPU-[0-9a-f-]{36})\)")
-_LINK: Final = compile_re(
-    r"\s{1,16}Link (?P<link>\d{1,3}): (?:(?P<what>[A-Z][\w ]{2,40} Errors?):"
-    r" (?P<count>\d{1,18}|N/A)|(?P<state>[\d.]{1,10} GB/s|<inactive>))\s*$"
-)
 
-
-def begins_nvlink(head: str) -> bool:
-    lines = head.lstrip("\ufeff\r\n").split("\n")[:2]
-    return len(lines) == 2 and bool(_OF_GPU.match(lines[0]) and _LINK.match(lines[1]))
-
-
-def read_nvlink(text: str, reading: Reading) -> None:
-    uuid, first, last = "", 1, 1
-    counts: dict[str, int] = defaultdict(int)
-    recovered: dict[str, int] = {}
-    links_of: dict[str, tuple[int, list[str], list[str]]] = {}
-
-    def end_gpu() -> None:
-        if uuid and uuid not in links_of:
-            said = ", ".join(f"{count} {what.lower()}" for what, count in counts.items() if count)
-            # A link that retrains has lost its lanes; replays and CRC errors are mended.
-            links = ", ".join(f"link {link}" for link in list(recovered)[:8])
-            said = f"{said}; {links} recovered" if links else said or "no errors"
-            outcome = WARN if recovered else PASS
-            reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, first)
-
-    for index, line in iterate_lines(text):
-        if (gpu := _OF_GPU.match(line)) is not None:
-            end_gpu()
-            uuid, first, last = gpu["uuid"], index, index
-            counts, recovered = defaultdict(int), {}
-        elif (link := _LINK.match(line)) is None or (link["state"] and not uuid):
-            if line.strip():
-                break
+def judge_nvlink(blocks: Sequence[Block], reading: Reading) -> None:
+    """The links of each GPU: their errors, or whether they are up."""
+    gpus = [
+        (one, [link for link in one.inner if "state" in link]) for one in blocks if "uuid" in one
+    ]
+    up = [sum(link.get("state")[0] != "<" for link in links) for _, links in gpus]
+    for (one, links), num_up in zip(gpus, up, strict=True):
+        if links:
+            down = [link.get("link") for link in links if link.get("state")[0] == "<"]
+            outcome, part = FAIL if num_up < max(up) else WARN, one.get("uuid")
+            add_links("gpu.nvlink", part, down, len(links), outcome, one.line, reading)
         else:
-            last = index
-            if link["state"]:
-                up, down = links_of.setdefault(uuid, (first, [], []))[1:]
-                (down if link["state"].startswith("<") else up).append(link["link"])
-            elif link["count"] != "N/A":
-                counts[link["what"]] += int(link["count"])
-                if "recovery" in link["what"].lower() and int(link["count"]):
-                    recovered[link["link"]] = int(link["count"])
-    end_gpu()
-    most = max((len(up) for _, up, _ in links_of.values()), default=0)
-    for uuid, (line_of, up, down) in links_of.items():
-        lost = FAIL if len(up) < most else WARN
-        said = f"{len(down)} of {len(up) + len(down)} links down"
-        said += f": {', '.join(down[:16])}" if down else ""
-        reading.add("gpu.nvlink", lost if down else PASS, uuid, said, Category.NVLINK, line_of)
-    reading.last_line = last
+            _judge_link_errors(one, reading)
 
 
-# The table of nvidia-smi, and why it could not look
-
-_BOX: Final = compile_re(r"\| NVIDIA-SMI \d{2,4}\.\d")
-# "|   3  NVIDIA H100 80GB HBM3          On  | 00000000:5D:00.0 Off |                    2 |"
-_ROW: Final = compile_re(
-    r"\|\s{1,6}(?P<index>\d{1,3})\s[^|]{1,100}\|\s{0,20}(?P<address>[0-9A-Fa-f:]{7,20}\.[0-7])\s"
-    r"[^|]{1,40}\|\s{0,30}(?P<ecc>\d{1,10}|N/A|Off|ERR!)\s{0,4}\|"
-)
-_BEHIND: Final = compile_re(r"\|[^|]{1,60}\|[^|]{1,60}\|[^|]{1,60}\|")
-ERROR: Final = "ERR!"
-# "Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error"
-_LOST: Final = compile_re(
-    r"Unable to determine the device handle for (?:gpu |GPU ?)(?:(?P<index>\d{1,3}): ?)?"
-    r"(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)?(?P<said>[^\n]{0,200})"
-)
-_FAILURES: Final[tuple[tuple[re.Pattern[str], tuple[Outcome, Category | None]], ...]] = (
-    (compile_re(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
-                r"|Failed to initialize NVML: (?:Driver/library version mismatch"
-                r"|Driver Not Loaded|DRIVER_NOT_LOADED)"), (FAIL, Category.DEPENDENCY)),
-    (compile_re(r"Failed to initialize NVML: (?:GPU is lost|Unknown Error)"), (FAIL, None)),
-    (compile_re(r"No devices were found\s*$"), (FAIL, Category.GPU)),
-    (compile_re(r"Failed to initialize NVML: |(?:\S{0,80}: (?:line \d{1,4}: )?)?nvidia-smi:"
-                r" (?:command )?not found\s*$"), (SKIPPED, None)),
-)  # fmt: skip
-
-
-def _find_failure(line: str) -> tuple[Outcome, Category | None] | None:
-    found = (told for pattern, told in _FAILURES if pattern.match(line))
-    return next(found, None)
-
-
-def begins_failure(head: str) -> bool:
-    """One of the messages stands first: in a job's log others stand before it."""
-    first = next((line for line in head.lstrip("\ufeff").split("\n") if line.strip()), "")
-    return _find_failure(first) is not None or _LOST.match(first) is not None
-
-
-def read_table(text: str, reading: Reading) -> None:
-    """The table and the messages around it."""
-    errors: set[str] = set()
-    part, begun, ended = "", 0, False
-    for index, line in iterate_lines(text):
-        if _BOX.match(line):
-            begun, ended = index, False
-        if (lost := _LOST.match(line)) is not None:
-            reading.saw(index)
-            gone = _find_lost_gpu(lost)
-            reading.add("gpu.present", FAIL, gone, lost[0], Category.GPU, index)
-        elif (failure := _find_failure(line)) is not None:
-            reading.saw(index)
-            outcome, category = failure
-            if outcome is SKIPPED:
-                reading.unknown("gpu.present", line.strip(), line=index)
-            else:
-                reading.add("gpu.present", outcome, None, line.strip(), category, index)
-        elif (gpu := _ROW.match(line)) is not None:
-            reading.saw(index)
-            part = normalize_bus_id(gpu["address"]) or f"gpu {gpu['index']}"
-            _read_ecc(part, gpu["ecc"], index, reading)
-            if ERROR in line:
-                errors.add(part)
-        elif part and _BEHIND.match(line):
-            if ERROR in line and part not in errors:
-                errors.add(part)
-                said = "a sensor of the GPU answers with an error"
-                reading.add("gpu.sensors", FAIL, part, said, Category.GPU, index)
-        elif line.startswith("+-") and part:
-            ended = True
-    if begun and (not ended or not part):
-        reading.unknown("gpu.present", "the table breaks off, or holds no GPU", line=begun)
-
-
-def _find_lost_gpu(lost: re.Match[str]) -> str | None:
-    part = normalize_bus_id(lost["address"]) if lost["address"] else None
-    index = lost["index"] or ((bare := re.match(r"\s?(\d{1,3})\b", lost["said"])) and bare[1])
-    return part or (f"gpu {int(index)}" if index else None)
-
-
-def _read_ecc(part: str, ecc: str, line: int, reading: Reading) -> None:
-    """The column of uncorrectable errors since the driver was loaded."""
-    if ecc.isdigit():
-        said = f"uncorrectable since the driver was loaded: {int(ecc)}"
-        reading.add("gpu.ecc", FAIL if int(ecc) else PASS, part, said, Category.GPU_HBM, line)
-    elif ecc == ERROR:
-        reading.add("gpu.ecc", FAIL, part, "the GPU does not answer", Category.GPU, line)
-    else:
-        reading.add("gpu.present", PASS, part, f"ECC: {ecc}", line=line)
+def _judge_link_errors(gpu: Block, reading: Reading) -> None:
+    """A link that retrains has lost its lanes; replays and CRC errors are mended."""
+    counts: dict[str, int] = defaultdict(int)
+    recovered: dict[str, None] = {}
+    for one in gpu.inner:
+        if (count := number(one.get("count"))) is not None:
+            counts[one.get("what")] += count
+            if count and "recovery" in one.get("what").lower():
+                recovered[f"link {one.get('link')}"] = None
+    said = ", ".join(f"{count} {what.lower()}" for what, count in counts.items() if count)
+    said = f"{said}; {', '.join([*recovered][:8])} recovered" if recovered else said or "no errors"
+    outcome, uuid = WARN if recovered else PASS, gpu.get("uuid")
+    reading.add("gpu.nvlink_errors", outcome, uuid, said, Category.NVLINK, gpu.line)
 
 
 # nvidia-smi --query-gpu=... --format=csv
@@ -554,15 +429,15 @@ def read_csv(text: str, reading: Reading) -> None:
     reading.none_found("gpu.present", "no GPU is listed")
 
 
-def _read_gpu_state(row: Mapping[str, str], line: int) -> GpuState:
+def _read_gpu_state(row: Mapping[str, str], line: int) -> _State:
     address = row.get("pci.bus_id") or row.get("gpu_bus_id") or ""
     part = normalize_bus_id(address) if address else None
     part = part or row.get("uuid") or row.get("gpu_uuid") or f"gpu {row.get('index', '0')}"
-    state = GpuState(part, line)
+    state: _State = {"gpu": part, "line": line}
     for name, text in row.items():
         _put(state, _OF_CSV, name, text)
     reasons = {found[1]: row[name] for name in row if (found := REASON.match(name))}
     if reasons:
         active = [reason for reason, text in reasons.items() if parse_yes(text)]
-        state.throttled = tuple(reason.replace("_", " ") for reason in active)
+        state["throttled"] = tuple(reason.replace("_", " ") for reason in active)
     return state

@@ -7,7 +7,7 @@ formats behind it share. What is wrong with a file is told with its line, all of
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -27,6 +27,7 @@ from triage.formats.health.rows import (
     Item,
     Items,
     Lines,
+    LinesOrItems,
     ResultSpec,
     Row,
     Template,
@@ -36,7 +37,8 @@ from triage.signatures.form import EntryTable, TomlFile
 _KEYS: Final = (
     "name", "tool", "words", "starts", "begins", "first_lines", "read", "log", "sent", "cut_as",
     "ends", "part", "example", "near_miss", "line", "item", "block", "judge", "whole", "odd",
-    "silent", "end", "none", "holds",
+    "silent", "end", "none", "clean", "holds", "by_line", "each",
+    "like",
 )  # fmt: skip
 _TEMPLATES: Final = (
     "check", "outcome", "part", "detail", "category", "node", "at", "unknown",
@@ -45,14 +47,16 @@ _TEMPLATES: Final = (
 _SAYS: Final = (
     *_TEMPLATES, "outcomes", "categories", "complaint", "by", "follows", "part_always", "pick",
 )  # fmt: skip
-_LINE_KEYS: Final = ("pattern", "keep", "needs", "aside", *_SAYS)
-_BLOCK_KEYS: Final = ("pattern", "begins", "stops", "aside")
+_LINE_KEYS: Final = ("pattern", "keep", "needs", "unless", "aside", *_SAYS)
+_BLOCK_KEYS: Final = ("pattern", "keep", "begins", "stops", "aside")
 _ITEM_KEYS: Final = ("path", "has", *_SAYS)
 _TOOL_KEYS: Final = ("id", "name", "checks", "fails", "warns")
 # Whether the lines of such a file are read as a log, too: those around the report, all, or none.
 _LOGS: Final = ("around", "all", "none")
 _FOLLOWS: Final = ("", "warn", "nobody")
 _BLANK: Final = "\ufeff \t\r\n"
+# The beginning of a file that is longer than what was looked at.
+_CUT_CHARS: Final = 4000
 
 
 class FaultyTable(UsageError):
@@ -70,12 +74,14 @@ class FormatFile(TomlFile):
 @dataclass(frozen=True)
 class Begins:
     """How a file begins: with one of the letters ``starts``, if any, and with all ``patterns``
-    in it; in its first ``first_lines`` lines where that is not 0.
+    in it; in its first ``first_lines`` lines where that is not 0. Two of these lines or more have
+    text, and all that have match ``each`` where that is given.
     """
 
     patterns: tuple[str, ...]
     starts: tuple[str, ...] = ()
     first_lines: int = 0
+    each: "re.Pattern[str] | None" = None
 
     @cached_property
     def compiled(self) -> "tuple[re.Pattern[str], ...]":
@@ -87,8 +93,20 @@ class Begins:
         if self.starts and not head.lstrip(_BLANK).startswith(self.starts):
             return False
         if self.first_lines:
-            head = "\n".join(head.split("\n", self.first_lines)[: self.first_lines])
+            lines = head.split("\n", self.first_lines)[: self.first_lines]
+            if self.each is not None and not self.fits(lines, len(head) > _CUT_CHARS):
+                return False
+            head = "\n".join(lines)
         return all(one.search(head) is not None for one in self.compiled)
+
+    def fits(self, lines: Sequence[str], long: bool) -> bool:
+        """Whether two lines or more have text, all of them that of ``each``; the last of a long
+        text may be cut.
+        """
+        told = [line.strip() for line in lines if line.strip()]
+        if long and len(lines) < self.first_lines:
+            told = told[:-1]
+        return len(told) > 1 and all(self.each is None or self.each.match(one) for one in told)
 
 
 class Tool(NamedTuple):
@@ -142,19 +160,34 @@ def list_tools(file: FormatFile) -> list[Tool]:
 def build_formats(file: FormatFile, names: Mapping[str, Any]) -> tuple[CheckFormat, ...]:
     """The formats of a file; ``names`` are the functions beside it. Faults are the file's."""
     rows = {"line": 0, "item": 0, "block": 0}
-    return tuple(_make_format(table, names, rows) for table in file.tables("format", _KEYS))
+    found: dict[str, CheckFormat] = {}
+    for table in file.tables("format", _KEYS):
+        parse = found.get(table.raw.get("like", ""))
+        row = _make_format(table, names, rows, None if parse is None else parse.parse)
+        found[row.name] = row
+    return tuple(found.values())
 
 
-def _make_format(table: EntryTable, names: Mapping[str, Any], rows: dict[str, int]) -> CheckFormat:
-    """One format; ``rows`` counts the rows of the file before it."""
+def _make_format(
+    table: EntryTable,
+    names: Mapping[str, Any],
+    rows: dict[str, int],
+    known: Callable[[str, Reading], None] | None,
+) -> CheckFormat:
+    """One format; ``rows`` counts the rows of the file before it, ``known`` reads the format that
+    it is ``like``.
+    """
     log = table.raw.get("log", "around")
     if log not in _LOGS:
         table.fault("log", f"log {log!r} is none of {', '.join(_LOGS)}")
     begins: Callable[[str], bool] = _find_function(table, "begins", names) or Begins(
-        table.texts("begins"), tuple(table.raw.get("starts", "")), table.number("first_lines")
+        table.texts("begins"),
+        tuple(table.raw.get("starts", "")),
+        table.number("first_lines"),
+        _compile_pattern(table, "each"),
     )
     judge = _find_function(table, "judge", names)
-    parse = _find_function(table, "read", names) or _make_rows_reader(table, rows, judge)
+    parse = _find_function(table, "read", names) or known or _make_rows_reader(table, rows, judge)
     return CheckFormat(
         table.text("name"),
         begins,
@@ -195,23 +228,27 @@ def _make_rows_reader(
     table: EntryTable, rows: dict[str, int], judge: Any
 ) -> Callable[[str, Reading], None]:
     """The reader that the rows of a format are."""
-    kinds = [kind for kind in rows if table.raw.get(kind)]
-    if len(kinds) != 1 or (kinds == ["block"]) is (judge is None):
+    tables: dict[str, list[EntryTable]] = {kind: [] for kind in rows if table.raw.get(kind)}
+    if not tables or (tables.keys() == {"block"}) is (judge is None):
         why = "give read, or [[format.line]], or [[format.item]], or judge and [[format.block]]"
         table.fault("read", why)
         return Lines(())
-    tables = []
-    for raw in table.raw[kinds[0]]:
-        tables.append(EntryTable(table.file, (f"format.{kinds[0]}", rows[kinds[0]]), raw))
-        rows[kinds[0]] += 1
-    if kinds == ["block"]:
-        return Blocks([_make_block_row(one) for one in tables], judge, table.texts("whole"))
+    for kind, found in tables.items():
+        for raw in table.raw[kind]:
+            found.append(EntryTable(table.file, (f"format.{kind}", rows[kind]), raw))
+            rows[kind] += 1
+    if "block" in tables:
+        rows_of_blocks = [_make_block_row(one) for one in tables["block"]]
+        return Blocks(rows_of_blocks, judge, table.texts("whole"))
     none = _read_pair(table, "none")
-    if kinds == ["item"]:
-        return Items([_make_item(one) for one in tables], str(table.raw.get("holds", "")), none)
-    end = _read_pair(table, "end")
+    found_items = [_make_item(one) for one in tables.get("item", ())]
+    items = Items(found_items, str(table.raw.get("holds", "")), none, table.flag("by_line"))
+    if "line" not in tables:
+        return items
+    end, clean = _read_pair(table, "end"), _read_pair(table, "clean")
     odd, silent = (str(table.raw.get(key, "")) for key in ("odd", "silent"))
-    return Lines([_make_row(one) for one in tables], odd, silent, end, none)
+    lines = Lines([_make_row(one) for one in tables["line"]], odd, silent, end, none, clean)
+    return LinesOrItems(lines, items) if "item" in tables else lines
 
 
 def _read_pair(table: EntryTable, key: str) -> tuple[str, str] | None:
@@ -226,15 +263,16 @@ def _make_row(table: EntryTable) -> Row:
     table.check_keys(_LINE_KEYS)
     table.raw = {"pattern": "", **table.raw}
     told = _read_result_spec(table) if "check" in table.raw else None
-    needs = str(table.raw.get("needs", ""))
-    return Row(table.text("pattern"), told, table.flag("keep"), needs, table.flag("aside"))
+    needs, unless = (str(table.raw.get(key, "")) for key in ("needs", "unless"))
+    keep, aside = table.flag("keep"), table.flag("aside")
+    return Row(table.text("pattern"), told, keep, needs, unless, aside)
 
 
 def _make_block_row(table: EntryTable) -> BlockRow:
     table.check_keys(_BLOCK_KEYS)
-    stops, aside = table.flag("stops"), table.flag("aside")
-    begins = table.number("begins")
-    return BlockRow(table.text("pattern"), None, aside=aside, begins=begins, stops=stops)
+    keep, stops, aside = (table.flag(key) for key in ("keep", "stops", "aside"))
+    begins, pattern = table.number("begins"), table.text("pattern")
+    return BlockRow(pattern, None, keep, aside=aside, begins=begins, stops=stops)
 
 
 def _make_item(table: EntryTable) -> Item:
@@ -272,7 +310,9 @@ def _read_result_spec(table: EntryTable) -> ResultSpec:
         if (found := table.one_of("categories", word, Category)) is not None
     }
     category = str(table.raw.get("category", ""))
-    if not categories and category:
+    if "{" in category and not categories:
+        categories = {str(one): one for one in Category}
+    elif category and not categories:
         literal = table.word("category", Category)
         categories = {category: literal} if literal is not None else {}
     return ResultSpec(

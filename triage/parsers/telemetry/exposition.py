@@ -19,12 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.telemetry.labels import (
-    build_series_key,
-    find_labelled_uuid,
-    find_source,
-    parse_labels,
-)
+from triage.parsers.telemetry.labels import find_source, parse_labels
 from triage.parsers.telemetry.numbers import (
     NO_TIME,
     SEED,
@@ -52,17 +47,8 @@ _NEW_STOP: Final = 11
 _STATE_SLOTS: Final = 12
 
 _DONE, _FULL, _LEARN = 0, 1, 2
-_LF, _CR, _SPACE, _TAB, _HASH, _QUOTE, _BACKSLASH, _OPEN, _CLOSE = (
-    10,
-    13,
-    32,
-    9,
-    35,
-    34,
-    92,
-    123,
-    125,
-)
+_LF, _CR, _SPACE, _TAB, _HASH, _QUOTE = 10, 13, 32, 9, 35, 34
+_BACKSLASH, _OPEN, _CLOSE = 92, 123, 125
 
 UNDATED: Final = "no time: put a line `# at TIME` before each scrape"
 NOT_A_SAMPLE: Final = "no sample of the text exposition format"
@@ -265,6 +251,4 @@ def _learn(table: SeriesTable, number: int, raw: bytes, node: str | None) -> Non
         return
     source = find_source(name.strip(), labels)
     if source is not None:
-        key = build_series_key(source, labels, node)
-        table.add(number, 0, source, key)
-        table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)
+        table.add(number, 0, source, labels, node)

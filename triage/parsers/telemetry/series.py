@@ -4,12 +4,14 @@ The compiled loops look a line's hash up; one that they have not met is read in 
 once. Most lines of a scrape are of metrics that are not read: they have number -1.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid
 from triage.parsers.telemetry.metrics import Source
 from triage.parsers.telemetry.samples import GpuHomes, SeriesKey
 
@@ -73,8 +75,12 @@ class SeriesTable:
         self.slots = np.zeros(2 * len(self.hashes), np.int32)
         _rehash(self.slots, self.hashes, self.count)
 
-    def add(self, number: int, column: int, source: Source, key: SeriesKey) -> None:
-        """Line ``number`` has a value of ``key`` in ``column``."""
+    def add(
+        self, number: int, column: int, source: Source, labels: Mapping[str, str], node: str | None
+    ) -> None:
+        """Line ``number`` has in ``column`` a value of the series that ``labels`` tell."""
+        key = build_series_key(source, labels, node)
+        self.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)
         index = self.known.setdefault(key, len(self.series))
         if index == len(self.series):
             self.series.append(key)

@@ -28,8 +28,6 @@ from triage.parsers.telemetry.labels import (
     TIME,
     VALUE,
     Columns,
-    build_series_key,
-    find_labelled_uuid,
     find_source,
     parse_header,
     recognize_columns,
@@ -211,11 +209,11 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
                 raw = chunk.buffer[state[_NEW_START] : state[_NEW_STOP]].tobytes()
                 _learn_line(table, columns, raw, node)
             elif status == _FULL:
-                yield _count_batch(flatten_table(table, rows, at_ns, values), tally)
+                yield flatten_table(table, rows, at_ns, values, tally)
                 state[_OUT] = 0
     count = int(state[_OUT])
     if count:
-        yield _count_batch(flatten_table(table, rows[:count], at_ns[:count], values[:count]), tally)
+        yield flatten_table(table, rows[:count], at_ns[:count], values[:count], tally)
     tally.zoneless += int(state[_ZONELESS])
     tally.skip(NO_ROW, int(state[_BAD]), int(state[_FIRST_BAD]))
     if columns is not None and table.full:
@@ -234,19 +232,15 @@ def _locate_first_line(head: bytes) -> tuple[int, int]:
     return 0, max(len(head) - 1, 0)
 
 
-def _count_batch(batch: Samples, tally: Tally) -> Samples:
-    tally.samples += len(batch)
-    return batch
-
-
 def flatten_table(
-    table: SeriesTable, rows: np.ndarray, at_ns: np.ndarray, values: np.ndarray
+    table: SeriesTable, rows: np.ndarray, at_ns: np.ndarray, values: np.ndarray, tally: Tally
 ) -> Samples:
     """Rows with several values as samples, row by row; what is no number is left out."""
     index = table.of[rows]
     good = (index >= 0) & (np.abs(values) < 1e300)
     scaled = values * table.scale[rows]
     times = np.broadcast_to(at_ns[:, None], values.shape)
+    tally.samples += int(good.sum())
     return Samples(table.series, index[good], times[good], scaled[good])
 
 
@@ -271,14 +265,10 @@ def learn_row(
     if columns.metric >= 0:
         source = find_source(labels.pop(columns.names[columns.metric], ""), labels)
         if source is not None:
-            key = build_series_key(source, labels, node)
-            table.add(number, 0, source, key)
-            table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)
+            table.add(number, 0, source, labels, node)
         return
     for column, source in enumerate(columns.sources):
-        key = build_series_key(source, labels, node)
-        table.add(number, column, source, key)
-        table.gpus.add(find_labelled_uuid(labels), key.node, key.gpu)
+        table.add(number, column, source, labels, node)
 
 
 # Parquet files of telemetry, wide or long, with the columns of a table of text.
@@ -330,9 +320,7 @@ def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samp
             reader = _RowReader(columns, file.schema_arrow.names, node)
             for part in file.iter_batches(batch_size=rows, columns=wanted):
                 tally.lines += part.num_rows
-                batch = reader.read(part)
-                tally.samples += len(batch)
-                yield batch
+                yield reader.read(part, tally)
     except (ArrowException, OSError, ValueError) as error:
         raise Corrupt(f"a Parquet file that cannot be read: {str(error)[:200]}") from error
 
@@ -357,7 +345,7 @@ class _RowReader:
         self.table = SeriesTable(columns.num_values)
         self.numbers: dict[tuple[str, ...], int] = {}
 
-    def read(self, part: Any) -> Samples:
+    def read(self, part: Any, tally: Tally) -> Samples:
         """The samples of one piece; rows without a time are left out."""
         roles = self.columns.roles
         keys = [self.words(part, k) for k, role in enumerate(roles) if role == KEY]
@@ -367,7 +355,7 @@ class _RowReader:
         )
         numbers = self.numbered(keys, len(at_ns))
         good = (at_ns != _NO_TIME_NS) & (numbers >= 0)
-        return flatten_table(self.table, numbers[good], at_ns[good], values[good])
+        return flatten_table(self.table, numbers[good], at_ns[good], values[good], tally)
 
     def words(self, part: Any, column: int) -> list[str]:
         cells = part.column(self.names[column]).to_pylist()
