@@ -234,7 +234,9 @@ def decode_digest(
         pending=pending,
         members=members,
         last_unit=None if newest is None else Unit._make(newest),
-        stack=interned.get("stack", stack, lambda: _decode_stack(stack)),
+        stack=interned.get(
+            "stack", stack, lambda: tuple([Frame(*one) for one in from_exact_json(stack.encode())])
+        ),
         notes=tuple(notes),
     )
 
@@ -254,11 +256,6 @@ def _decode_group(row: list[Any], interned: Interned) -> GroupRow:
         return GroupRow(key, name, desc, ranks)
 
     return interned.get("group", (key, name, desc, runs), make)
-
-
-def _decode_stack(text: str) -> tuple[Frame, ...]:
-    frames = from_exact_json(text.encode("utf-8"))
-    return tuple([Frame(name, filename, line) for name, filename, line in frames])
 
 
 def encode_operations(operations: Mapping[int, OpDescription]) -> str:
