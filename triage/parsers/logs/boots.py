@@ -96,10 +96,11 @@ class Boots:
             rows = rows_of.get(name, ())
             spans = find_spans(rows, lambda row: find_node(row, files), wall_of(name))
             file = files.get(name)
-            if not spans and _has_uptimes_only(file):
-                spans = [BootSpan(file.node if file is not None else None, 0, 0)]
-            if spans and file is not None:
-                spans[-1].last_ns = max(spans[-1].last_ns, _last_uptime(file, spans[-1]))
+            if file is not None and file.last_stamp.uptime_ns is not None:
+                if not spans and file.last_stamp.wall_ns is None:
+                    spans = [BootSpan(file.node, 0, 0)]
+                if spans:
+                    spans[-1].last_ns = max(spans[-1].last_ns, file.last_stamp.uptime_ns)
             self.spans[name] = spans
             self.node_by_line[name] = {row.line or 0: find_node(row, files) for row in rows}
             for span in spans:
@@ -109,7 +110,8 @@ class Boots:
                 node = find_node(row, files)
                 if row.kind is Kind.BOOT and row.stamp.uptime_ns is None and node is not None:
                     read = wall_of(name)(row.stamp)
-                    known[node] += [] if read is None or _is_of_driver(row) else [read[0]]
+                    # A driver says that it is loaded, which it may be long after a boot.
+                    known[node] += [] if read is None or row.family == "nvidia" else [read[0]]
         self.find(rows_of, files, known, notes)
 
     def find(
@@ -206,23 +208,6 @@ class Boots:
             return (before[-1] if before else mine[0]).date(stamp, place)
 
         return date
-
-
-def _last_uptime(file: LogFile, span: BootSpan) -> int:
-    """The last uptime of a file, where it can be of its last boot."""
-    last = file.last_stamp.uptime_ns or 0
-    return last if last >= span.last_ns else 0
-
-
-def _is_of_driver(row: Evidence) -> bool:
-    """Whether a driver says that it is loaded, which it may be long after a boot."""
-    return row.family == "nvidia"
-
-
-def _has_uptimes_only(file: LogFile | None) -> bool:
-    if file is None:
-        return False
-    return file.last_stamp.uptime_ns is not None and file.last_stamp.wall_ns is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
-from triage.parsers.logs.envelope import Envelope, clean, compute_relative_stamps, read_envelope
+from triage.parsers.logs.envelope import clean, compute_relative_stamps, read_envelope
 from triage.parsers.logs.first_minutes import is_soon_after_boot, list_boots, mark_as_boot
 from triage.parsers.logs.host_lines import add_headings, collect_hosts, place_row
 from triage.parsers.logs.join import Mask, Outcome
@@ -37,6 +37,7 @@ from triage.parsers.logs.rows import (
     weigh_by_program,
 )
 from triage.parsers.logs.source import LogStream
+from triage.parsers.logs.state import Envelope
 from triage.reader.read import CauseReader, load_reader, make_match, reread_row
 
 # Of a group's last line only the time is read.

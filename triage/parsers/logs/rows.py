@@ -20,8 +20,9 @@ from triage.domain.evidence import (
 )
 from triage.domain.patterns import compile_re
 from triage.parsers.logs.catalogue import Catalogue
-from triage.parsers.logs.envelope import Envelope, read_envelope
+from triage.parsers.logs.envelope import read_envelope
 from triage.parsers.logs.stamps import read_time
+from triage.parsers.logs.state import Envelope
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.program.process_names import Whose, classify_owner, is_job_service
 from triage.signatures.registry import Match
@@ -120,47 +121,38 @@ def _nest_envelope(outer: Envelope, part: str) -> Envelope:
 
 
 class Following(Sequence[str]):
-    """The payloads of the lines behind a line, each read when somebody looks at it."""
+    """The payloads of the first ``most`` lines behind a line, each read when somebody looks at it;
+    most signatures never do.
+    """
 
-    def __init__(self, lines: Iterable[Envelope]) -> None:
+    def __init__(
+        self,
+        lines: Iterable[Envelope],
+        most: int = _MAX_FOLLOWING,
+        known: list[str] | None = None,
+    ) -> None:
         self.lines = iter(lines)
-        self.known: list[str] = []
+        self.most = most
+        self.known = [] if known is None else known
 
-    def upto(self, count: int) -> Sequence[str]:
-        """The first ``count``, at once."""
-        for one in self.lines if len(self.known) < count else ():
+    def read(self) -> Sequence[str]:
+        """All of them, at once."""
+        for one in self.lines if len(self.known) < self.most else ():
             self.known.append(one.text)
-            if len(self.known) >= count:
+            if len(self.known) >= self.most:
                 break
-        return self.known[:count]
+        return self.known[: self.most]
 
     def __len__(self) -> int:
-        return len(self.upto(_MAX_FOLLOWING))
+        return len(self.read())
 
     def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
         if isinstance(index, slice) and index.start is None and index.stop is not None:
-            return _FirstOf(self, index.stop)
-        return self.upto(_MAX_FOLLOWING)[index]
+            return Following(self.lines, index.stop, self.known)
+        return self.read()[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.upto(_MAX_FOLLOWING))
-
-
-class _FirstOf(Sequence[str]):
-    """The first ``most`` of the lines behind a line, which most signatures never look at."""
-
-    def __init__(self, following: Following, most: int) -> None:
-        self.following = following
-        self.most = most
-
-    def __len__(self) -> int:
-        return len(self.following.upto(self.most))
-
-    def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
-        return self.following.upto(self.most)[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.following.upto(self.most))
+        return iter(self.read())
 
 
 def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
