@@ -171,9 +171,10 @@ class DumpReader:
         """
         communicators = has_communicators(data)
         outcome = self.dump(decoder, data, artifact)
-        if not communicators or not (
-            isinstance(outcome, RankDigest) and _is_empty_recorder(outcome)
-        ):
+        is_empty = (
+            isinstance(outcome, RankDigest) and outcome.num_entries == 0 and not outcome.counters
+        )
+        if not (communicators and is_empty):
             yield outcome
         if communicators:
             yield artifact
@@ -215,11 +216,6 @@ class DumpReader:
             return digest
         highest = digest.streams.values[:, S_LAST]
         return replace(digest, history=pack_past(digest.history.read(), get_wide_numbers(highest)))
-
-
-def _is_empty_recorder(digest: RankDigest) -> bool:
-    """Whether a recorder was empty, and counted nothing before."""
-    return digest.num_entries == 0 and not digest.counters
 
 
 def _read_as_log(artifact: str, head: bytes) -> Iterator[_Outcome]:

@@ -20,7 +20,6 @@ from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.logs.catalogue import build_catalogue
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
-from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
@@ -108,15 +107,11 @@ def _assign_log_to_rank(log: Outcome, rank: int) -> Outcome:
         replace(row, rank=rank) if row.rank is None and row.kind not in _NOT_OF_A_RANK else row
         for row in log.rows
     ]
-    file = log.file
-    if file.progress is not None:
-        file = replace(file, progress=_assign_steps_to_rank(file.progress, rank))
+    file, told = log.file, log.file.progress
+    if told is not None:
+        steps = [replace(step, rank=rank) if step.rank is None else step for step in told.steps]
+        file = replace(file, progress=replace(told, steps=tuple(steps)))
     return replace(log, file=file, rows=rows)
-
-
-def _assign_steps_to_rank(progress: JobSteps, rank: int) -> JobSteps:
-    steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
-    return replace(progress, steps=tuple(steps))
 
 
 def describe_operations(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:

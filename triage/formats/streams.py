@@ -41,7 +41,9 @@ class StreamReader:
                 for stream in log_streams(file, wanted):
                     if isinstance(stream, Refused):
                         outcomes.append(stream)
-                    elif wanted is not None or not _is_dump(stream):
+                    elif wanted is not None or not FLIGHT_RECORDER.claims(
+                        Head(stream.raw, stream.artifact)
+                    ):  # where nobody has looked for dumps before
                         outcomes.append(self.read(stream, file.kind))
             except ArtifactError as error:
                 outcomes.append(Refused(file.artifact, str(error)))
@@ -58,11 +60,6 @@ class StreamReader:
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")
         return row.read(stream, self.lines.read)
-
-
-def _is_dump(stream: LogStream) -> bool:
-    """Whether a file is a dump, where nobody has looked for dumps before."""
-    return FLIGHT_RECORDER.claims(Head(stream.raw, stream.artifact))
 
 
 def read_logs(

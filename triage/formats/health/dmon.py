@@ -17,7 +17,7 @@ from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, check_name, iterate_lines
 from triage.formats.health.table import load_data
-from triage.signatures.gpu.catalogue import SXid, Xid, get_sxid, get_xid
+from triage.signatures.gpu.catalogue import Entry, get_sxid, get_xid
 
 _RUN: Final = "dcgm.dmon"
 _RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
@@ -63,7 +63,7 @@ class _Field:
 
 
 def make_code_judge(
-    name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome
+    name: str, known: Callable[[int], Entry | None], worst: Outcome
 ) -> Callable[[int], Judgement]:
     """Judges numbers of a driver: the last one that DCGM saw, 0 for none."""
 

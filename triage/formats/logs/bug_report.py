@@ -129,7 +129,15 @@ class BugReport:
         told = [
             row if row.role is not EvidenceRole.ROOT else replace(row, weak=True) for row in told
         ]
-        rows = _deduplicate_messages([_with_date(row, date) for row in (*kernel.rows, *told)])
+        dated = [
+            replace(
+                row,
+                stamp=_complete_stamp(row.stamp, date),
+                last_stamp=_complete_stamp(row.last_stamp, date),
+            )
+            for row in (*kernel.rows, *told)
+        ]
+        rows = _deduplicate_messages(dated)
         rows = [row if row.node else replace(row, node=node) for row in (*rows, *results)]
         rows.sort(key=lambda row: (row.line or 0, row.signature, row.text))
         file = replace(
@@ -219,13 +227,6 @@ def _parse_report_date(text: str) -> tuple[datetime, bool] | None:
     except ValueError:
         return None
     return at, (found["zone"] or "") in _IN_UTC
-
-
-def _with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
-    stamp, last = _complete_stamp(row.stamp, date), _complete_stamp(row.last_stamp, date)
-    if stamp is row.stamp and last is row.last_stamp:
-        return row
-    return replace(row, stamp=stamp, last_stamp=last)
 
 
 def _complete_stamp(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:

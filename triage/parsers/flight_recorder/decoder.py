@@ -265,7 +265,11 @@ class Decoder:
         walked = self.walked
         count = int(walked[col.OUT_ENTRIES])
         entries = self.entries[:count]
-        names = self.op_names(entries)
+        # The distinct names of the dump, by the indexes of their strings.
+        seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
+        seen[entries[:, col.NAME]] = True
+        used = np.flatnonzero(seen).tolist()
+        names = {index: parse_op_name(self.short_text(index)) for index in used}
         backends = find_backends(names, entries)
         eventless = bool(names) and red.BY_STATE not in backends.ends.values()
         self.reduce(entries, names, backends)
@@ -318,13 +322,6 @@ class Decoder:
             partial=partial,
             notes=self.oddities(),
         )
-
-    def op_names(self, entries: NDArray[np.int64]) -> dict[int, OpName]:
-        """The distinct names of the dump, by the indexes of their strings."""
-        seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
-        seen[entries[:, col.NAME]] = True
-        used = np.flatnonzero(seen).tolist()
-        return {index: parse_op_name(self.short_text(index)) for index in used}
 
     def reduce(
         self, entries: NDArray[np.int64], names: dict[int, OpName], backends: Backends
@@ -577,6 +574,8 @@ class Decoder:
 
 def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
+    durations = entries[units[:, rd.U_ENTRY], col.DURATION]
+    timed = durations != rd.MISSING
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
         units[:, rd.U_SEQ].copy(),
@@ -584,14 +583,8 @@ def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),
         _measure_creation_to_completion_us(units),
-        _measure_durations_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
+        np.where(timed, durations, -1).astype(np.int32) if timed.any() else None,
     )
-
-
-def _measure_durations_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Microseconds on the device, -1 where an operation has none; None where no one has."""
-    known = durations != rd.MISSING
-    return np.where(known, durations, -1).astype(np.int32) if known.any() else None
 
 
 def _measure_creation_to_completion_us(units: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -39,34 +39,18 @@ _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 
 # Tags of values. BOOL is kept apart from INT: JSON and pickle agree on it.
-NONE: Final = 0
-BOOL: Final = 1
-INT: Final = 2
-FLOAT: Final = 3
-STR: Final = 4
-LIST: Final = 5
-TUPLE: Final = 6
-DICT: Final = 7
+NONE, BOOL, INT, FLOAT, STR, LIST, TUPLE, DICT = range(8)
 
 # How a run ended.
 _OK: Final = 0
 CUT: Final = 1  # the bytes end before STOP, or only zeros follow: whole entries are kept
-FULL_STACK: Final = 10  # scratch arrays to be doubled, then the run is repeated
-FULL_CELLS: Final = 11
-FULL_CONTAINERS: Final = 12
-FULL_STRINGS: Final = 13
-FULL_MEMO: Final = 14
-BAD_OPCODE: Final = 20
-_BAD_PROTOCOL: Final = 21
-_BAD_MEMO: Final = 22
-_BAD_STACK: Final = 23
-_BAD_KEY: Final = 24
-_BAD_INTEGER: Final = 25
-_BAD_TARGET: Final = 26
-_TRAILING: Final = 27
-_TOO_LONG_TEXT: Final = 31
-_TOO_DEEP: Final = 32
-_COLLIDING: Final = 33
+# scratch arrays to be doubled, then the run is repeated
+FULL_STACK, FULL_CELLS, FULL_CONTAINERS, FULL_STRINGS, FULL_MEMO = range(10, 15)
+(
+    BAD_OPCODE, _BAD_PROTOCOL, _BAD_MEMO, _BAD_STACK, _BAD_KEY, _BAD_INTEGER, _BAD_TARGET,
+    _TRAILING,
+) = range(20, 28)  # fmt: skip
+_TOO_LONG_TEXT, _TOO_DEEP, _COLLIDING = range(31, 34)
 
 CODE_NAMES: Final = {
     BAD_OPCODE: "opcode 0x{detail:02x} is not one that dumps use",
@@ -87,16 +71,10 @@ CODE_NAMES: Final = {
 _MAX_PROBES: Final = 500
 
 # Slots of the ``out`` array.
-OUT_CODE: Final = 0
-OUT_OFFSET: Final = 1
-OUT_DETAIL: Final = 2
-OUT_STRINGS: Final = 3
-_OUT_CONTAINERS: Final = 4
-_OUT_CELLS: Final = 5
-OUT_ROOT_TAG: Final = 6
-OUT_ROOT: Final = 7
-OUT_ZERO_TAIL: Final = 8
-_OUT_SLOTS: Final = 9
+(
+    OUT_CODE, OUT_OFFSET, OUT_DETAIL, OUT_STRINGS, _OUT_CONTAINERS, _OUT_CELLS, OUT_ROOT_TAG,
+    OUT_ROOT, OUT_ZERO_TAIL, _OUT_SLOTS,
+) = range(10)  # fmt: skip
 
 
 class Scratch:

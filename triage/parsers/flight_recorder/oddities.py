@@ -25,10 +25,11 @@ def list_oddities(
     ``version`` is what it says of its format; ``walked``, ``reduced`` and ``out`` are the
     results of ``columns``, ``reduce`` and ``interpreter``, by their ``OUT_*`` slots.
     """
+    zeros = out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT
     return (
         *_list_version_oddities(version),
         *_list_entry_oddities(walked, reduced),
-        *_list_end_oddities(out),
+        *(("zeros follow the end of the dump",) if zeros else ()),
     )
 
 
@@ -54,11 +55,6 @@ def _list_entry_oddities(walked: NDArray[np.int64], reduced: NDArray[np.int64]) 
         )
     if reduced[red.OUT_NO_SEQ]:
         yield f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number"
-
-
-def _list_end_oddities(out: NDArray[np.int64]) -> Iterator[str]:
-    if out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT:
-        yield "zeros follow the end of the dump"
 
 
 def _parse_version(text: str) -> tuple[int, int] | None:

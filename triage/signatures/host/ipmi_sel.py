@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
-from triage.signatures.gpu.catalogue import Xid, get_xid
+from triage.signatures.gpu.catalogue import Entry, get_xid
 from triage.signatures.host.agent_words import find_part
 from triage.signatures.severity import (
     ADVICE,
@@ -145,7 +145,9 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def _read_driver_event(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
+def _read_driver_event(
+    entry: Entry, words: str, gpu: str | None, fields: dict[str, str]
+) -> Reading:
     """The GPU driver's own error, as a baseboard's controller reports it: it survives the node."""
     module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():

@@ -114,7 +114,8 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
             table.fault("signatures", f"{name!r} is the id of no built-in signature")
             continue
         code = None if parts["code"] is None else int(parts["code"])
-        if code is not None and not _has_code(one, code):
+        known = {Kind.XID: get_xid, Kind.SXID: get_sxid}.get(one.kind)
+        if code is not None and (known is None or known(code) is None):
             table.fault("signatures", f"{name!r}: {one.id} has no code {code}")
         if one.kind in (Kind.IDENTITY, Kind.PROGRESS):
             table.fault("signatures", f"{name!r} accuses nobody: it says who is where")
@@ -122,11 +123,6 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
             file.silences.append(
                 Silence(one.id, reason, code, table.texts("matches"), file.name, table.line)
             )
-
-
-def _has_code(one: Signature, code: int) -> bool:
-    known = {Kind.XID: get_xid, Kind.SXID: get_sxid}.get(one.kind)
-    return known is not None and known(code) is not None
 
 
 @cache
