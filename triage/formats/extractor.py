@@ -15,6 +15,7 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import MAX_JOB_BYTES, JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.logs.catalogue import build_catalogue
@@ -54,38 +55,27 @@ class Extractor:
 
     def one(self, file: InputFile, rank: int | None) -> Extract:
         """The extract of one file."""
-        digests: list[RankDigest] = []
-        refused: list[Refused] = []
-        job_files: list[JobFile] = []
-        foreign: list[str] = []
+        dumps = DumpSet()
         for found in self.dumps.files([file]):
-            if isinstance(found, RankDigest):
-                digests.append(found if rank is None else replace(found, rank=rank))
-            elif isinstance(found, Refused):
-                refused.append(found)
-            elif isinstance(found, JobFile):
-                job_files.append(found)
-            else:
-                foreign.append(found)
-        if file.artifact in foreign and is_job_file(file.artifact):
+            dumps.add(found)
+        digests, job_files = dumps.digests, dumps.job_files
+        if rank is not None:
+            digests = [replace(one, rank=rank) for one in digests]
+        if file.artifact in dumps.foreign and is_job_file(file.artifact):
             job_files += _read_plain_job_file(file)
-        logs: list[Outcome] = []
-        refused_logs: list[Refused] = []
-        for log in self.streams.files([file], frozenset(foreign)):
-            if isinstance(log, Refused):
-                refused_logs.append(log)
-            else:
-                logs.append(log if rank is None else _assign_log_to_rank(log, rank))
+        logs, refused_logs = self.streams.split([file], frozenset(dumps.foreign))
+        if rank is not None:
+            logs = [_assign_log_to_rank(log, rank) for log in logs]
         return Extract(
             artifact=file.artifact,
             size_bytes=file.size_bytes,
             digests=tuple(digests),
             operations=describe_operations(digests, self.dumps.shared),
             logs=tuple(logs),
-            refused=tuple(refused),
+            refused=tuple(dumps.refused),
             refused_logs=tuple(refused_logs),
             job_files=tuple(job_files),
-            foreign=tuple(foreign),
+            foreign=tuple(dumps.foreign),
         )
 
 

@@ -51,6 +51,14 @@ class StreamReader:
                 outcomes.append(Refused(file.artifact, "needs more memory than there is"))
         return outcomes
 
+    def split(
+        self, files: Sequence[InputFile], wanted: Container[str] | None
+    ) -> tuple[list[Outcome], list[Refused]]:
+        """The same, what was read apart from what was refused."""
+        found = self.files(files, wanted)
+        refused = [one for one in found if isinstance(one, Refused)]
+        return [one for one in found if not isinstance(one, Refused)], refused
+
     def read(self, stream: LogStream, stored: FileKind | None = None) -> Outcome | Refused:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
         raw = Head(stream.raw, stream.artifact)
@@ -86,13 +94,11 @@ def read_logs(
     done = 0
     workers = min(len(batches), threads or os.cpu_count() or 1)
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="scan") as pool:
-        tasks = [pool.submit(reader.files, batch, wanted) for batch in batches]
+        tasks = [pool.submit(reader.split, batch, wanted) for batch in batches]
         for batch, task in zip(batches, tasks, strict=True):
-            for outcome in task.result():
-                if isinstance(outcome, Refused):
-                    refused.append(outcome)
-                else:
-                    outcomes.append(outcome)
+            read, missed = task.result()
+            outcomes += read
+            refused += missed
             done += len(batch)
             if progress:
                 progress(done, len(files))

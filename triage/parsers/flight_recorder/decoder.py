@@ -135,17 +135,7 @@ class Decoder:
                 len(self.buf),
                 limits.text_bytes,
                 limits.open_containers,
-                scratch.stack_tag,
-                scratch.stack,
-                scratch.memo_tag,
-                scratch.memo,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
-                scratch.string_slots,
-                scratch.marks,
+                *scratch.interpreted,
                 self.long.data,
                 self.long.rows,
                 scratch.out,
@@ -201,11 +191,7 @@ class Decoder:
                 int(scratch.out[ops.OUT_ROOT_TAG]),
                 int(scratch.out[ops.OUT_ROOT]),
                 self.buf,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
+                *scratch.values,
                 self.names,
                 self.name_offsets,
                 self.known,
@@ -542,19 +528,8 @@ class Decoder:
         container = int(entries[unit[rd.U_ENTRY], col.FRAMES])
         if container == rd.MISSING:
             return ()
-        scratch = self.scratch
         self.work[0] = 0
-        key = int(
-            col.hash_frames(
-                container,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
-                self.work,
-            )
-        )
+        key = int(col.hash_frames(container, *self.scratch.values, self.work))
         known = self.shared.stacks.get(key)
         if known is None:
             frames = self.plain(ops.LIST, container, 2)

@@ -10,7 +10,7 @@ may be appended to in several batches. Strings are interned by content, so two
 equal strings have one index however often the writer repeated them.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +46,8 @@ _OK: Final = 0
 CUT: Final = 1  # the bytes end before STOP, or only zeros follow: whole entries are kept
 # scratch arrays to be doubled, then the run is repeated
 FULL_STACK, FULL_CELLS, FULL_CONTAINERS, FULL_STRINGS, FULL_MEMO = range(10, 15)
-(
-    BAD_OPCODE, _BAD_PROTOCOL, _BAD_MEMO, _BAD_STACK, _BAD_KEY, _BAD_INTEGER, _BAD_TARGET,
-    _TRAILING,
-) = range(20, 28)  # fmt: skip
+BAD_OPCODE, _BAD_PROTOCOL, _BAD_MEMO, _BAD_STACK, _BAD_KEY, _BAD_INTEGER = range(20, 26)
+_BAD_TARGET, _TRAILING = range(26, 28)
 _TOO_LONG_TEXT, _TOO_DEEP, _COLLIDING = range(31, 34)
 
 CODE_NAMES: Final = {
@@ -71,10 +69,8 @@ CODE_NAMES: Final = {
 _MAX_PROBES: Final = 500
 
 # Slots of the ``out`` array.
-(
-    OUT_CODE, OUT_OFFSET, OUT_DETAIL, OUT_STRINGS, _OUT_CONTAINERS, _OUT_CELLS, OUT_ROOT_TAG,
-    OUT_ROOT, OUT_ZERO_TAIL, _OUT_SLOTS,
-) = range(10)  # fmt: skip
+OUT_CODE, OUT_OFFSET, OUT_DETAIL, OUT_STRINGS, _OUT_CONTAINERS, _OUT_CELLS, OUT_ROOT_TAG = range(7)
+OUT_ROOT, OUT_ZERO_TAIL, _OUT_SLOTS = range(7, 10)
 
 
 class Scratch:
@@ -93,6 +89,18 @@ class Scratch:
         self.string_slots: _I32 = np.empty(1 << 12, np.int32)
         self.marks: _I64 = np.empty(256, np.int64)
         self.out: _I64 = np.zeros(_OUT_SLOTS, np.int64)
+
+    @property
+    def interpreted(self) -> tuple[NDArray[Any], ...]:
+        """The arrays as :func:`interpret` takes them, behind its bounds."""
+        stacks = self.stack_tag, self.stack, self.memo_tag, self.memo
+        tables = self.containers, self.chunks, self.strings, self.string_slots, self.marks
+        return (*stacks, self.cell_tag, self.cell, *tables)
+
+    @property
+    def values(self) -> tuple[NDArray[Any], ...]:
+        """The arrays that hold the values of a dump, once it was interpreted."""
+        return self.cell_tag, self.cell, self.containers, self.chunks, self.strings
 
     def grow(self, code: int, times: int) -> None:
         """Make the array that ``code`` says is full so many times as large."""

@@ -214,12 +214,10 @@ def _pack_word_before(buf: _Bytes, start: Word, i: Word) -> Word:
     return found
 
 
-def _pack_word(text: str) -> int:
-    """``text`` as :func:`word_before` gives it."""
-    return int.from_bytes(text.encode("ascii"), "big")
-
-
-_RANK, _RANKS, _TASK, _TASKS, _PID = map(_pack_word, ("rank", "ranks", "task", "tasks", "pid"))
+# As :func:`_pack_word_before` gives them.
+_RANK, _RANKS, _TASK, _TASKS, _PID = (
+    int.from_bytes(text, "big") for text in (b"rank", b"ranks", b"task", b"tasks", b"pid")
+)
 _FOUR: Final = 0xFFFFFFFF
 
 

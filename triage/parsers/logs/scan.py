@@ -45,24 +45,18 @@ from triage.parsers.logs.progress.forms import SAMPLES, FormTables, take_line
 # Slots of ``state``. LINE: line feeds before POS. SKIPPING: inside the rest of a line that is too
 # long. EACH_LEFT: lines that may still be kept one by one. OTHER_LINES: lines whose mask found no
 # room. QUIET_LEFT: quiet lines that are still told apart by more than their words.
-(
-    POS, LINE, _SKIPPING, GROUPS, _EACH_LEFT, TOO_LONG, TEMPLATES, _ARENA, OTHER_LINES, HITS,
-    _QUIET_LEFT, _STATE_SLOTS,
-) = range(12)  # fmt: skip
+POS, LINE, _SKIPPING, GROUPS, _EACH_LEFT, TOO_LONG, TEMPLATES, _ARENA, OTHER_LINES, HITS = range(10)
+_QUIET_LEFT, _STATE_SLOTS = range(10, 12)
 
 # Columns of ``groups``. SHAPE: the hash of the first line's template mask. TIMELESS: the first
 # line's key whatever its hour, 0 for none.
-(
-    _KEY, COUNT, FIRST_START, FIRST_END, FIRST_LINE, _LAST_START, _LAST_END, LAST_LINE, _SHAPE,
-    _TIMELESS, _GROUP_COLUMNS,
-) = range(11)  # fmt: skip
+_KEY, COUNT, FIRST_START, FIRST_END, FIRST_LINE, _LAST_START, _LAST_END, LAST_LINE = range(8)
+_SHAPE, _TIMELESS, _GROUP_COLUMNS = range(8, 11)
 
 # Columns of ``masks``; the text of a mask is ``arena[begin:end]``. The last four: where its first
 # and last line stand in the buffer.
-(
-    _MASK_HASH, _MASK_COUNT, _MASK_FIRST, _MASK_LAST, _MASK_BEGIN, _MASK_END, _MASK_FIRST_START,
-    _MASK_FIRST_END, _MASK_LAST_START, _MASK_LAST_END, _MASK_COLUMNS,
-) = range(11)  # fmt: skip
+_MASK_HASH, _MASK_COUNT, _MASK_FIRST, _MASK_LAST, _MASK_BEGIN, _MASK_END = range(6)
+_MASK_FIRST_START, _MASK_FIRST_END, _MASK_LAST_START, _MASK_LAST_END, _MASK_COLUMNS = range(6, 11)
 
 DONE, FULL = range(2)
 

@@ -205,10 +205,11 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
     for key in _PLACES:
         inner = value.get(key)
         if isinstance(inner, dict):
-            _take_writer(
-                envelope,
-                {**inner, **_collect_facts(inner.get("labels")), "node": _get_name(inner, key)},
-            )
+            labels, name = inner.get("labels"), inner.get("node")
+            if name is None and key == "host":
+                name = inner.get("name")  # a host's own name is the host's
+            facts = labels if isinstance(labels, dict) else {}
+            _take_writer(envelope, {**inner, **facts, "node": name})
     if not envelope.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         envelope.program = envelope.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
@@ -233,16 +234,6 @@ def _take_writer(envelope: Envelope, value: dict[str, Any]) -> None:
     unit = value.get("unit")
     if isinstance(unit, str) and not envelope.kernel and classify_owner(unit) is Whose.SERVICE:
         envelope.program = envelope.program or unit.removesuffix(".service")[:80]
-
-
-def _collect_facts(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _get_name(inner: dict[str, Any], key: str) -> Any:
-    """The name in an object: a host's own is the host's name."""
-    name = inner.get("node")
-    return inner.get("name") if name is None and key == "host" else name
 
 
 def _number_text(value: Any) -> int | None:

@@ -146,11 +146,10 @@ def read_named_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(gpu=gpu, fields=fields)
 
 
-def read_agent_place(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_agent_place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The GPU and the node of an agent's line."""
-    reading = read_named_gpu(match, after)
-    node = _find_agent_node(match.string[:2000])
-    return Reading(gpu=reading.gpu, fields={**reading.fields, **node})
+    gpu, fields = find_gpu_fields(match.string[:1000])
+    return Reading(gpu=gpu, fields={**fields, **_find_agent_node(match.string[:2000])})
 
 
 def read_printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

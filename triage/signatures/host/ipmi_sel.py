@@ -5,7 +5,7 @@ type of the sensor and the event decide; what is deasserted has ended.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from triage.domain.category import Category
@@ -141,7 +141,8 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
         also=also,
         gpu=part.gpu,
         weak=not grave,
-        fields={**drop_gpu_number(part.fields), **fields},
+        # Without the number of a GPU: a baseboard counts its modules in an order of its own.
+        fields={**{k: v for k, v in part.fields.items() if k != "gpu_index"}, **fields},
     )
 
 
@@ -160,11 +161,6 @@ def _read_driver_event(
         weak=entry.severity == WARN or "time" not in fields,
         fields={**fields, "xid": str(entry.code)},
     )
-
-
-def drop_gpu_number(fields: Mapping[str, str]) -> dict[str, str]:
-    """Without the number of a GPU: a baseboard counts its modules in an order of its own."""
-    return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
 _LIMIT_LOST = (r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from triage.domain.category import HARDWARE, Action, Category
+from triage.domain.category import HARDWARE, Action
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.patterns import compile_re
 from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
@@ -73,32 +73,22 @@ def _take_signature(file: OwnFile, table: EntryTable) -> None:
     is_root = table.raw.get("role", EvidenceRole.ROOT) == EvidenceRole.ROOT
     if is_root and "category" not in table.raw:
         table.fault("role", "a root needs a category: what the line says is broken")
+    action, severity = table.word("action", Action), table.raw.get("severity")
+    if action in _OF_A_NODE and category not in HARDWARE:
+        table.fault("action", f"the action {str(action)!r} needs a category of hardware")
+    if severity is not None and severity not in _SEVERITIES:
+        table.fault("severity", f"severity {severity!r} is none of {', '.join(_SEVERITIES)}")
     entry = OwnEntry(
         name=name,
         pattern=pattern,
-        action=_read_action(table, category),
-        severity=_read_severity(table),
+        action=action,
+        severity=severity if severity in _SEVERITIES else None,
         file=file.name,
         line=table.line,
         **values,
     )
     if table.sound:
         file.entries.append(entry)
-
-
-def _read_action(table: EntryTable, category: Category | None) -> Action | None:
-    action = table.word("action", Action)
-    if action in _OF_A_NODE and category not in HARDWARE:
-        table.fault("action", f"the action {str(action)!r} needs a category of hardware")
-    return action
-
-
-def _read_severity(table: EntryTable) -> str | None:
-    value = table.raw.get("severity")
-    if value is None or value in _SEVERITIES:
-        return value
-    table.fault("severity", f"severity {value!r} is none of {', '.join(_SEVERITIES)}")
-    return None
 
 
 def _take_silence(file: OwnFile, table: EntryTable) -> None:

@@ -23,9 +23,7 @@ from triage.signatures.signature import Reading
 
 _MAINTENANCE: Final = Category.HOST_MAINTENANCE
 # The signals that tell more than that a process was ended.
-_SIGNALS: Final = {
-    "SIGINT": 2, "SIGILL": 4, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11,
-}  # fmt: skip
+_SIGNALS: Final = {"SIGINT": 2, "SIGILL": 4, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11}
 
 
 def read_signal(number: int) -> Reading:

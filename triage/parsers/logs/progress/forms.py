@@ -21,10 +21,8 @@ _FORMS, SAMPLES, _ORDER, _STATE_SLOTS = range(4)
 
 # Columns of ``forms``. DEAD: its lines say nothing of progress. PRIOR: the line before the last;
 # with it, how far a log goes on behind any of its lines is exact.
-(
-    _KEY, _COUNT, DEAD, _LAST_START, _LAST_END, _LAST_LINE, _LAST_ORDER, _PRIOR_START, _PRIOR_END,
-    _PRIOR_LINE, _PRIOR_ORDER, _FORM_COLUMNS,
-) = range(12)  # fmt: skip
+_KEY, _COUNT, DEAD, _LAST_START, _LAST_END, _LAST_LINE, _LAST_ORDER, _PRIOR_START = range(8)
+_PRIOR_END, _PRIOR_LINE, _PRIOR_ORDER, _FORM_COLUMNS = range(8, 12)
 
 # Columns of ``samples``.
 _FORM, _INDEX, _START, _END, _LINE, _AT, _SAMPLE_COLUMNS = range(7)
