@@ -37,8 +37,7 @@ from triage.parsers.extract.history import (
     OPEN_HISTORIES,
     PackedHistory,
     decode_past,
-    encode_compact,
-    encode_plain,
+    encode_past,
     get_wide_numbers,
     pack_past,
     skim_history,
@@ -172,7 +171,7 @@ def list_arrays(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[b
     """The arrays, little-endian, in the order in which :func:`decode_digest` takes them."""
     past = digest.history.read()
     yield digest.streams.data
-    yield from (encode_compact if compact else encode_plain)(past, timed=timed)
+    yield from encode_past(past, compact=compact, timed=timed)
     yield digest.pending.data
     yield digest.members.data
 

@@ -4,9 +4,7 @@ from math import isfinite
 from typing import Any, Final
 
 from triage.domain.evidence import Evidence
-from triage.parsers.extract.digest import Interned
-from triage.parsers.extract.looks import decode_looks, encode_looks
-from triage.parsers.extract.packing import (
+from triage.domain.packing import (
     AS_IT_IS,
     Packing,
     Way,
@@ -14,6 +12,8 @@ from triage.parsers.extract.packing import (
     encode_stamp,
     make_listed,
 )
+from triage.parsers.extract.digest import Interned
+from triage.parsers.extract.looks import decode_looks, encode_looks
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Quantity, Step

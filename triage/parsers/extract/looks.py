@@ -9,7 +9,7 @@ from typing import Any, Final
 from triage.domain.live.communicator import Communicator, Waiting
 from triage.domain.live.look import Look
 from triage.domain.live.stack import StackFrame, ThreadStack
-from triage.parsers.extract.packing import AS_IT_IS, Packing, Way, make_listed
+from triage.domain.packing import AS_IT_IS, Packing, Way, make_listed
 
 _HASH: Final = Way("{:x}".format, lambda text: int(text, 16))
 _FRAME: Final = Packing(StackFrame)

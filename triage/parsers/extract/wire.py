@@ -21,6 +21,7 @@ import numpy as np
 import zstandard
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.packing import Packing
 from triage.domain.report import Refused
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.extract.arrays import Arrays
@@ -35,7 +36,6 @@ from triage.parsers.extract.digest import (
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.history import PackedHistory
 from triage.parsers.extract.log import decode_log, log_values, mask_bytes
-from triage.parsers.extract.packing import Packing
 from triage.parsers.files.job_file import JobFile
 from triage.parsers.telemetry.grid import BASE_NS
 from triage.parsers.telemetry.samples import Form, Grid, SeriesKey, TelemetryFile

@@ -15,8 +15,7 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.parsers.logs.boots import Boots, Dater, Wall
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.progress.series import JobSteps, Place
-from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
-from triage.parsers.logs.years import DAY_NS
+from triage.parsers.logs.stamps import DAY_NS, MINUTE_NS, SECOND_NS
 from triage.parsers.telemetry.samples import TelemetryFile
 
 # A hang may be noticed so late.

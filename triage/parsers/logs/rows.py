@@ -38,6 +38,8 @@ _LINE_ENDS: Final = compile_re(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
 _OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
+# What a signature says of its lines, unless the reading says better.
+_MEANT: Final = ("role", "category", "also", "blame", "weak", "traits")
 _NUMBER: Final = compile_re(r"[0-9]{1,9}", re.ASCII)
 # snapd[1336]: what it says
 _PROGRAM: Final = compile_re(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
@@ -191,18 +193,13 @@ def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evid
         line=line,
         signature=reading.signature or signature.id,
         kind=signature.kind,
-        role=signature.role if reading.role is None else reading.role,
         text=text if len(text) <= MAX_TEXT else _cut_excerpt(match),
-        category=signature.category if reading.category is None else reading.category,
-        also=signature.also if reading.also is None else reading.also,
         code=_number(named.get("code")) if reading.code is None else reading.code,
         parent_code=(
             _number(named.get("parent_code"))
             if reading.parent_code is None
             else reading.parent_code
         ),
-        blame=signature.blame if reading.blame is None else reading.blame,
-        weak=signature.weak if reading.weak is None else reading.weak,
         node=named.get("node"),
         rank=rank,
         local_rank=_get_earlier(_number(named.get("local_rank")), envelope.local_rank),
@@ -213,7 +210,10 @@ def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evid
         stamp=stamp,
         last_stamp=stamp,
         fields=fields,
-        traits=signature.traits if reading.traits is None else reading.traits,
+        **{
+            name: getattr(signature, name) if (said := getattr(reading, name)) is None else said
+            for name in _MEANT
+        },
     )
     return row if envelope.kernel else _weigh_by_sentence(row, match)
 

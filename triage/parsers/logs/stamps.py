@@ -14,9 +14,12 @@ from triage.domain.toml_tables import read_toml
 
 SECOND_NS: Final = 1_000_000_000
 MINUTE_NS: Final = 60 * SECOND_NS
+DAY_NS: Final = 24 * 60 * MINUTE_NS
 # The year in which times without a year are reckoned: a leap year, so that 29 February exists.
 _NO_YEAR: Final = 2000
 _FIRST_YEAR: Final = 1970
+# Of the proleptic calendar, as ``date`` counts.
+_EPOCH_DAY: Final = 719_163
 _LAST_YEAR: Final = 2200
 # Nothing stays up for thirty years; a larger number in brackets is an epoch, or nothing.
 _LONGEST_UPTIME_S: Final = 1_000_000_000
@@ -52,7 +55,7 @@ def _compute_day_number(year: int, month: int, day: int) -> int | None:
     if not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None
     try:
-        return date(year, month, day).toordinal() - 719_163
+        return date(year, month, day).toordinal() - _EPOCH_DAY
     except ValueError:
         return None
 
@@ -195,3 +198,29 @@ def combine_stamps(old: Stamp, new: Stamp) -> Stamp:
 def _measure_fullness(stamp: Stamp) -> int:
     """How much of a wall time is printed."""
     return 2 * stamp.has_year + (stamp.zone_s is not None)
+
+
+# The year of a time that is printed without one is that which puts it behind the stop: a log is
+# collected some time after it, and what lies further ahead is of the year before.
+_AHEAD_DAYS: Final = 30
+
+
+@lru_cache(maxsize=8192)
+def _shift_days(day: int, anchor_day: int) -> int:
+    """Days to add to ``day`` (reckoned in a leap year) so that it lies about ``anchor_day``."""
+    printed = date.fromordinal(day + _EPOCH_DAY)
+    year = date.fromordinal(anchor_day + _EPOCH_DAY).year
+    # 29 February is in every fourth year, but for turns of a century.
+    for candidate in range(year + 1, year - 9, -1):
+        try:
+            placed = date(candidate, printed.month, printed.day).toordinal() - _EPOCH_DAY
+        except ValueError:
+            continue
+        if placed <= anchor_day + _AHEAD_DAYS:
+            return placed - day
+    return 0
+
+
+def set_nearest_year(wall_ns: int, anchor_ns: int) -> int:
+    """``wall_ns``, reckoned without a year, in the year that puts it nearest before the anchor."""
+    return wall_ns + _shift_days(wall_ns // DAY_NS, anchor_ns // DAY_NS) * DAY_NS

@@ -255,22 +255,20 @@ def advice(text: str, _after: Sequence[str]) -> Reading:
 
 
 _READERS: Mapping[int, _Reader] = {
-    13: graphics,
-    31: _mmu,
-    48: ecc,
-    63: retirement,
-    64: retirement,
-    74: nvlink,
-    94: _blast,
-    95: _blast,
-    108: nvlink,
-    119: gsp,
-    136: nvlink,
-    137: nvlink,
-    140: _escaped_ecc,
-    154: advice,
-    155: nvlink,
-    **dict.fromkeys(range(144, 151), _nvlink5),
+    code: reader
+    for reader, codes in (
+        (graphics, (13,)),
+        (_mmu, (31,)),
+        (ecc, (48,)),
+        (retirement, (63, 64)),
+        (nvlink, (74, 108, 136, 137, 155)),
+        (_blast, (94, 95)),
+        (gsp, (119,)),
+        (_escaped_ecc, (140,)),
+        (_nvlink5, range(144, 151)),
+        (advice, (154,)),
+    )
+    for code in codes
 }
 
 

@@ -107,7 +107,7 @@ def decode_stamp(values: Sequence[Any] | None) -> Stamp:
     return NO_STAMP if values is None else Stamp(*values)
 
 
-def _choose_way(hint: Any) -> Way:
+def _choose_way(hint: object) -> Way:
     """How values of a type are written."""
     kind, parts = get_origin(hint), get_args(hint)
     if hint is Stamp:
