@@ -251,6 +251,8 @@ class Values(TypedDict):
 def read_values(table: EntryTable, pattern: str) -> Values:
     """The values of an entry with ``pattern``; what it does not give is as usual."""
     category = table.word("category", Category)
+    usual_kind = Kind.GPU if category in HARDWARE else Kind.PYTHON
+    usual_kind = Kind.KERNEL if category is None else USUAL_KIND.get(category, usual_kind)
     # A shared file system is on no node, whoever complains of it.
     usual_blame = Blame.SHARED if category is Category.STORAGE else Blame.SELF
     literals = tuple(one.lower() for one in table.texts("literals"))
@@ -259,7 +261,7 @@ def read_values(table: EntryTable, pattern: str) -> Values:
     return Values(
         literals=literals,
         role=table.word("role", EvidenceRole) or EvidenceRole.ROOT,
-        kind=table.word("kind", Kind) or _choose_usual_kind(category),
+        kind=table.word("kind", Kind) or usual_kind,
         scope=table.word("scope", Scope) or Scope.ANY,
         matches=table.texts("matches"),
         near_misses=table.texts("near_misses"),
@@ -268,12 +270,6 @@ def read_values(table: EntryTable, pattern: str) -> Values:
         blame=table.word("blame", Blame) or usual_blame,
         weak=table.flag("weak"),
     )
-
-
-def _choose_usual_kind(category: Category | None) -> Kind:
-    if category is None:
-        return Kind.KERNEL
-    return USUAL_KIND.get(category, Kind.GPU if category in HARDWARE else Kind.PYTHON)
 
 
 def _list_literals(table: EntryTable, pattern: str) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from triage.parsers.flight_recorder.jit import compile_if_more_than
 from triage.parsers.flight_recorder.json_dump import convert_json_to_opcodes
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
 from triage.parsers.flight_recorder.long_texts import LONG_TEXT, T_STRING, LongTexts
-from triage.parsers.flight_recorder.oddities import list_oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.sequence_numbers import fill_in
 from triage.parsers.flight_recorder.shared import Shared
@@ -50,6 +49,8 @@ DESCRIBED_UNITS: Final = 16
 _SHOWN_MEMBERS: Final = 4
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 _MAX_MEASURED: Final = 256
+# The newest dump format that was looked at.
+_KNOWN: Final = (2, 10)
 # How much larger an array gets at once: what a dump begins with may not be like the rest of it.
 _MOST_AT_ONCE: Final = 8
 
@@ -539,12 +540,40 @@ class Decoder:
 
     def oddities(self) -> tuple[str, ...]:
         """What was odd in a dump that was read all the same."""
-        version = self.optional_text(self.walked[col.OUT_VERSION])
-        odd = list_oddities(version, self.walked, self.reduced, self.scratch.out)
+        walked = self.walked
+        odd: list[str] = []
+        version = self.optional_text(walked[col.OUT_VERSION])
+        if version is not None:
+            odd += _list_version_oddities(version)
+        if skipped := int(walked[col.OUT_SKIPPED]):
+            odd.append(f"{skipped} items are no entries and were left out")
+        if bad := int(walked[col.OUT_BAD_VALUES]):
+            name = col.WALK_NAMES[int(walked[col.OUT_BAD_FIELD])]
+            odd.append(
+                f"{bad} values of an unexpected type were left out,"
+                f' the first in entry {int(walked[col.OUT_BAD_ENTRY])}, "{name}"'
+            )
+        if lacking := int(self.reduced[red.OUT_NO_SEQ]):
+            odd.append(f"{lacking} entries lack a sequence number")
+        out = self.scratch.out
+        if out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT:
+            odd.append("zeros follow the end of the dump")
         if self.numbers_told:
             told = "lack a sequence number that the entries beside them tell"
-            odd = (*odd, f"{self.numbers_told} entries {told}")
-        return odd
+            odd.append(f"{self.numbers_told} entries {told}")
+        return tuple(odd)
+
+
+def _list_version_oddities(version: str) -> list[str]:
+    """Where a version is none, or newer than those that were looked at."""
+    major, dot, minor = version.partition(".")
+    # Minor numbers are integers, no decimals.
+    if not (dot and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
+        return [f'dump format "{version[:40]}" is no version number']
+    if (int(major[:6]), int(minor[:6])) > _KNOWN:
+        known = ".".join(map(str, _KNOWN))
+        return [f"dump format {version} is newer than those known (up to {known})"]
+    return []
 
 
 def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:

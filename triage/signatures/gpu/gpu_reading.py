@@ -9,7 +9,7 @@ other. A power cap in force is how busy GPUs work.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -150,18 +150,13 @@ def parse_gpu_reading(text: str) -> GpuReading | None:
     return reading
 
 
-def _list_pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Keys in one form, ``clocks.current.sm [MHz]`` as ``clocks_current_sm``, and values."""
-    for pair in _PAIR.finditer(text):
-        key = pair["key"].partition(" [")[0]
-        yield _NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
-
-
 def _take_pairs(text: str, reading: GpuReading) -> int:
     """Fill ``reading`` from keys and values; how many temperatures of a GPU they hold."""
     temps = 0
-    for key, value in _list_pairs(text):
-        meaning = _MEANINGS.get(key)
+    for pair in _PAIR.finditer(text):
+        # `clocks.current.sm [MHz]` as `clocks_current_sm`
+        key = _NO_NAME.sub("_", pair["key"].partition(" [")[0].lower()).strip("_")
+        value, meaning = pair["value"], _MEANINGS.get(key)
         match meaning:
             case "node" if reading.node is None:
                 reading.node = value if value[0].isalnum() else None
