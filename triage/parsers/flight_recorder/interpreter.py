@@ -10,7 +10,7 @@ may be appended to in several batches. Strings are interned by content, so two
 equal strings have one index however often the writer repeated them.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,14 +91,16 @@ class Scratch:
         self.out: _I64 = np.zeros(_OUT_SLOTS, np.int64)
 
     @property
-    def interpreted(self) -> tuple[NDArray[Any], ...]:
+    def interpreted(
+        self,
+    ) -> tuple[_U8, _I64, _U8, _I64, _U8, _I64, _I32, _I32, _I64, _I32, _I64]:
         """The arrays as :func:`interpret` takes them, behind its bounds."""
         stacks = self.stack_tag, self.stack, self.memo_tag, self.memo
         tables = self.containers, self.chunks, self.strings, self.string_slots, self.marks
         return (*stacks, self.cell_tag, self.cell, *tables)
 
     @property
-    def values(self) -> tuple[NDArray[Any], ...]:
+    def values(self) -> tuple[_U8, _I64, _I32, _I32, _I64]:
         """The arrays that hold the values of a dump, once it was interpreted."""
         return self.cell_tag, self.cell, self.containers, self.chunks, self.strings
 
