@@ -37,7 +37,7 @@ from triage.parsers.files.compression import Expansion, detect_compression
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import Decoder
-from triage.parsers.flight_recorder.dump_set import HOLDS_NONE, DumpSet, list_alike
+from triage.parsers.flight_recorder.dump_set import HOLDS_NONE, DumpOutcome, DumpSet, list_alike
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import is_named_as_dump, rank_in_name
 from triage.parsers.flight_recorder.shared import Shared
@@ -51,9 +51,6 @@ FILES_PER_TASK: Final = 8
 _LARGE_BYTES: Final = 8 << 20
 _LARGE_CELLS: Final = 1 << 22
 _TASKS_AHEAD: Final = 64
-
-
-_Outcome = RankDigest | Refused | JobFile | str
 
 
 class DumpReader:
@@ -88,9 +85,9 @@ class DumpReader:
         if known is not None:
             known.share(self.shared)
 
-    def files(self, files: Sequence[InputFile]) -> list[_Outcome]:
+    def files(self, files: Sequence[InputFile]) -> list[DumpOutcome]:
         """Outcomes of plain files, and of tars their members'."""
-        outcomes: list[_Outcome] = []
+        outcomes: list[DumpOutcome] = []
         for file in files:
             try:
                 outcomes.extend(self.file(file))
@@ -102,7 +99,7 @@ class DumpReader:
                 outcomes.append(Refused(file.artifact, "needs more memory than there is"))
         return outcomes
 
-    def file(self, file: InputFile) -> Iterator[_Outcome]:
+    def file(self, file: InputFile) -> Iterator[DumpOutcome]:
         """The outcomes of one file: one of a plain file, one a member of a tar."""
         decoder = self.decoder()
         with file.path.open("rb", buffering=0) as source:
@@ -147,7 +144,7 @@ class DumpReader:
             filled += got
         return view[:filled]
 
-    def archive(self, file: InputFile, compression: str | None) -> Iterator[_Outcome]:
+    def archive(self, file: InputFile, compression: str | None) -> Iterator[DumpOutcome]:
         """The outcomes of a tar's members."""
         decoder = self.decoder()
         for member in list_tar_members(file.path, compression, self.bounds, _read_here):
@@ -165,20 +162,21 @@ class DumpReader:
 
     def outcomes(
         self, decoder: Decoder, data: bytes | memoryview, artifact: str
-    ) -> Iterator[_Outcome]:
+    ) -> Iterator[DumpOutcome]:
         """The digest of a dump; one that tells of communicators is read by their reader as well,
         and by it alone where the recorder holds nothing: an empty record is no healthy rank.
         """
         communicators = has_communicators(data)
         outcome = self.dump(decoder, data, artifact)
-        if not communicators or not (
-            isinstance(outcome, RankDigest) and _is_empty_recorder(outcome)
-        ):
+        is_empty = (
+            isinstance(outcome, RankDigest) and outcome.num_entries == 0 and not outcome.counters
+        )
+        if not (communicators and is_empty):
             yield outcome
         if communicators:
             yield artifact
 
-    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> _Outcome:
+    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> DumpOutcome:
         """The digest of one dump, or why it is refused."""
         rank = rank_in_name(artifact)
         if rank is None:
@@ -217,12 +215,7 @@ class DumpReader:
         return replace(digest, history=pack_past(digest.history.read(), get_wide_numbers(highest)))
 
 
-def _is_empty_recorder(digest: RankDigest) -> bool:
-    """Whether a recorder was empty, and counted nothing before."""
-    return digest.num_entries == 0 and not digest.counters
-
-
-def _read_as_log(artifact: str, head: bytes) -> Iterator[_Outcome]:
+def _read_as_log(artifact: str, head: bytes) -> Iterator[DumpOutcome]:
     """A file that is none of ours: read as a log, with a word where its name says otherwise.
 
     What stands in the place of a file that was not fetched is no log either.
@@ -267,14 +260,7 @@ def read_dumps(
     done = 0
     for batch, outcomes in decode_in_order(reader, batches, threads or os.cpu_count() or 1):
         for outcome in outcomes:
-            if isinstance(outcome, JobFile):
-                result.job_files.append(outcome)
-            elif isinstance(outcome, RankDigest):
-                result.digests.append(outcome)
-            elif isinstance(outcome, Refused):
-                result.refused.append(outcome)
-            else:
-                result.foreign.append(outcome)
+            result.add(outcome)
         done += len(batch)
         if progress:
             progress(done, len(files))
@@ -284,14 +270,14 @@ def read_dumps(
 
 def decode_in_order(
     reader: DumpReader, batches: Sequence[Sequence[InputFile]], threads: int
-) -> Iterable[tuple[Sequence[InputFile], list[_Outcome]]]:
+) -> Iterable[tuple[Sequence[InputFile], list[DumpOutcome]]]:
     """Outcomes batch by batch in the given order, some batches ahead."""
     if len(batches) <= 1:
         for batch in batches:
             yield batch, reader.files(batch)
         return
     with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
-        ahead: list[tuple[Sequence[InputFile], Future[list[_Outcome]]]] = []
+        ahead: list[tuple[Sequence[InputFile], Future[list[DumpOutcome]]]] = []
         for batch in batches:
             ahead.append((batch, pool.submit(reader.files, batch)))
             if len(ahead) > _TASKS_AHEAD:

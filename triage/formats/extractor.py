@@ -15,12 +15,12 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import MAX_JOB_BYTES, JobFile, is_job_file
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.logs.catalogue import build_catalogue
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
-from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
 
@@ -55,38 +55,27 @@ class Extractor:
 
     def one(self, file: InputFile, rank: int | None) -> Extract:
         """The extract of one file."""
-        digests: list[RankDigest] = []
-        refused: list[Refused] = []
-        job_files: list[JobFile] = []
-        foreign: list[str] = []
+        dumps = DumpSet()
         for found in self.dumps.files([file]):
-            if isinstance(found, RankDigest):
-                digests.append(found if rank is None else replace(found, rank=rank))
-            elif isinstance(found, Refused):
-                refused.append(found)
-            elif isinstance(found, JobFile):
-                job_files.append(found)
-            else:
-                foreign.append(found)
-        if file.artifact in foreign and is_job_file(file.artifact):
+            dumps.add(found)
+        digests, job_files = dumps.digests, dumps.job_files
+        if rank is not None:
+            digests = [replace(one, rank=rank) for one in digests]
+        if file.artifact in dumps.foreign and is_job_file(file.artifact):
             job_files += _read_plain_job_file(file)
-        logs: list[Outcome] = []
-        refused_logs: list[Refused] = []
-        for log in self.streams.files([file], frozenset(foreign)):
-            if isinstance(log, Refused):
-                refused_logs.append(log)
-            else:
-                logs.append(log if rank is None else _assign_log_to_rank(log, rank))
+        logs, refused_logs = self.streams.split([file], frozenset(dumps.foreign))
+        if rank is not None:
+            logs = [_assign_log_to_rank(log, rank) for log in logs]
         return Extract(
             artifact=file.artifact,
             size_bytes=file.size_bytes,
             digests=tuple(digests),
             operations=describe_operations(digests, self.dumps.shared),
             logs=tuple(logs),
-            refused=tuple(refused),
+            refused=tuple(dumps.refused),
             refused_logs=tuple(refused_logs),
             job_files=tuple(job_files),
-            foreign=tuple(foreign),
+            foreign=tuple(dumps.foreign),
         )
 
 
@@ -108,15 +97,11 @@ def _assign_log_to_rank(log: Outcome, rank: int) -> Outcome:
         replace(row, rank=rank) if row.rank is None and row.kind not in _NOT_OF_A_RANK else row
         for row in log.rows
     ]
-    file = log.file
-    if file.progress is not None:
-        file = replace(file, progress=_assign_steps_to_rank(file.progress, rank))
+    file, told = log.file, log.file.progress
+    if told is not None:
+        steps = [replace(step, rank=rank) if step.rank is None else step for step in told.steps]
+        file = replace(file, progress=replace(told, steps=tuple(steps)))
     return replace(log, file=file, rows=rows)
-
-
-def _assign_steps_to_rank(progress: JobSteps, rank: int) -> JobSteps:
-    steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
-    return replace(progress, steps=tuple(steps))
 
 
 def describe_operations(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:

@@ -31,30 +31,15 @@ def gather(
     own: OwnSignatures = NO_OWN,
 ) -> tuple[Inputs, DumpSet, LogSet, Job, list[str]]:
     """Everything that is read before any judgement, with what is known of the job."""
-    inputs = find_inputs(_convert_to_paths(paths))
+    listed = [paths] if isinstance(paths, str | Path) else paths
+    inputs = find_inputs([Path(path) for path in listed])
     facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
     files = [file for file in inputs.files if file.path != job_file]
-    dumps, logs = read_all(files, inputs, progress, own)
+    with prefer_python_for_little(_estimate_unpacked_size(files) <= MOST_PLAIN_BYTES):
+        dumps, logs = _read_each(files, inputs, progress, own)
     if dumps.job_files and job_file is None:
         facts, notes = read_job_of_archive(dumps.job_files)
     return inputs, dumps, logs, facts, notes
-
-
-def _convert_to_paths(paths: Paths) -> list[Path]:
-    if isinstance(paths, str | Path):
-        return [Path(paths)]
-    return [Path(path) for path in paths]
-
-
-def read_all(
-    files: Sequence[InputFile],
-    inputs: Inputs,
-    progress: Callable[[int, int], None] | None = None,
-    own: OwnSignatures = NO_OWN,
-) -> tuple[DumpSet, LogSet]:
-    """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
-    with prefer_python_for_little(_estimate_unpacked_size(files) <= MOST_PLAIN_BYTES):
-        return _read_each(files, inputs, progress, own)
 
 
 def _estimate_unpacked_size(files: Sequence[InputFile]) -> int:
@@ -79,6 +64,7 @@ def _read_each(
     progress: Callable[[int, int], None] | None,
     own: OwnSignatures,
 ) -> tuple[DumpSet, LogSet]:
+    """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
     dumps = read_dumps(files, progress=progress)
     known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
     size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)

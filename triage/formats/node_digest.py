@@ -80,7 +80,8 @@ def read_node_digest(
         extract = unpack(body, interned)
     except ArtifactError as error:
         raise Corrupt(f"a digest that cannot be read ({error}): {_SEND_RAW}") from error
-    if len(extract.digests) != 1 or not _has_digest_alone(extract):
+    beside = (extract.logs, extract.refused, extract.refused_logs, extract.job_files)
+    if len(extract.digests) != 1 or any(beside) or extract.foreign:
         raise Corrupt(f"a digest that holds something else beside: {_SEND_RAW}")
     digest = extract.digests[0]
     operations = dict(extract.operations)
@@ -88,16 +89,6 @@ def read_node_digest(
     if why:
         raise Corrupt(f"a digest whose {why} is none that a dump gives: {_SEND_RAW}")
     return digest, operations
-
-
-def _has_digest_alone(extract: Extract) -> bool:
-    return not (
-        extract.logs
-        or extract.refused
-        or extract.refused_logs
-        or extract.job_files
-        or extract.foreign
-    )
 
 
 def _find_digest_fault(digest: RankDigest, interned: Interned) -> str:

@@ -41,13 +41,23 @@ class StreamReader:
                 for stream in log_streams(file, wanted):
                     if isinstance(stream, Refused):
                         outcomes.append(stream)
-                    elif wanted is not None or not _is_dump(stream):
+                    elif wanted is not None or not FLIGHT_RECORDER.claims(
+                        Head(stream.raw, stream.artifact)
+                    ):  # where nobody has looked for dumps before
                         outcomes.append(self.read(stream, file.kind))
             except ArtifactError as error:
                 outcomes.append(Refused(file.artifact, str(error)))
             except MemoryError:
                 outcomes.append(Refused(file.artifact, "needs more memory than there is"))
         return outcomes
+
+    def split(
+        self, files: Sequence[InputFile], wanted: Container[str] | None
+    ) -> tuple[list[Outcome], list[Refused]]:
+        """The same, what was read apart from what was refused."""
+        found = self.files(files, wanted)
+        refused = [one for one in found if isinstance(one, Refused)]
+        return [one for one in found if not isinstance(one, Refused)], refused
 
     def read(self, stream: LogStream, stored: FileKind | None = None) -> Outcome | Refused:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
@@ -58,11 +68,6 @@ class StreamReader:
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")
         return row.read(stream, self.lines.read)
-
-
-def _is_dump(stream: LogStream) -> bool:
-    """Whether a file is a dump, where nobody has looked for dumps before."""
-    return FLIGHT_RECORDER.claims(Head(stream.raw, stream.artifact))
 
 
 def read_logs(
@@ -89,13 +94,11 @@ def read_logs(
     done = 0
     workers = min(len(batches), threads or os.cpu_count() or 1)
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="scan") as pool:
-        tasks = [pool.submit(reader.files, batch, wanted) for batch in batches]
+        tasks = [pool.submit(reader.split, batch, wanted) for batch in batches]
         for batch, task in zip(batches, tasks, strict=True):
-            for outcome in task.result():
-                if isinstance(outcome, Refused):
-                    refused.append(outcome)
-                else:
-                    outcomes.append(outcome)
+            read, missed = task.result()
+            outcomes += read
+            refused += missed
             done += len(batch)
             if progress:
                 progress(done, len(files))

@@ -9,19 +9,17 @@ are hashed at once: the hash of a piece is the difference of two prefix sums of 
 arithmetic modulo 2^64.
 """
 
-import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from triage.domain.arrays import I64
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 
 NUM_HASHED: Final = 1 << 16
 MOST_CONCEPTS: Final = 32
@@ -34,7 +32,6 @@ _NUMBERS: Final = compile_re(
 )
 _OTHER: Final = compile_re(r"[^a-z0-9%+*/<>=_#-]+")
 _WORDS: Final = compile_re(r"[a-z0-9_./]+")
-_CONCEPTS: Final = Path(__file__).with_name("concepts.toml")
 _SPACE: Final = 32
 _BASE: Final = np.uint64(0x9E3779B97F4A7C15 | 1)
 _SPREAD: Final = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -44,12 +41,10 @@ def normalize_line(text: str) -> str:
     """The words of a line in lower case, with one space between, ``0`` for nought and ``9`` for
     any other number.
     """
-    text = _NUMBERS.sub(_mask_number, text[: 2 * MOST_CHARACTERS].lower())
+    text = _NUMBERS.sub(
+        lambda found: "9" if found[0].strip("0x") else "0", text[: 2 * MOST_CHARACTERS].lower()
+    )
     return _OTHER.sub(" ", text)[:MOST_CHARACTERS].strip()
-
-
-def _mask_number(found: "re.Match[str]") -> str:
-    return "9" if found[0].strip("0x") else "0"
 
 
 def hash_lines(lines: Sequence[str]) -> tuple[I64, I64]:
@@ -76,7 +71,7 @@ def hash_lines(lines: Sequence[str]) -> tuple[I64, I64]:
 @lru_cache(1)
 def _load_concepts() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Word -> the numbers of its concepts, and the same of phrases."""
-    table = tomllib.loads(_CONCEPTS.read_text(encoding="utf-8"))
+    table = read_toml("triage.reader", "concepts")
     words: dict[str, list[int]] = defaultdict(list)
     phrases: dict[str, list[int]] = defaultdict(list)
     for number, entry in enumerate(table.values()):

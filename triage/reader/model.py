@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 from zipfile import BadZipFile
 
 import numpy as np
@@ -92,17 +92,14 @@ class LineModel:
             "examples": self.examples,
         }
         with path.open("wb") as file:  # a path would get another suffix
-            self._write(file, about)
-
-    def _write(self, file: BinaryIO, about: dict[str, Any]) -> None:
-        np.savez_compressed(
-            file,
-            about=np.frombuffer(json.dumps(about, sort_keys=True).encode(), np.uint8),
-            weights=self.weights,
-            scale=self.scale,
-            bias=self.bias,
-            rarity=self.rarity,
-        )
+            np.savez_compressed(
+                file,
+                about=np.frombuffer(json.dumps(about, sort_keys=True).encode(), np.uint8),
+                weights=self.weights,
+                scale=self.scale,
+                bias=self.bias,
+                rarity=self.rarity,
+            )
 
 
 @lru_cache(2 * len(Category))

@@ -17,6 +17,7 @@ from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
 from triage.reader.corpus import CAUSES, HARMLESS, LABELS
 from triage.reader.model import SHIPPED, LineModel, load_model
+from triage.signatures.form import USUAL_KIND
 from triage.signatures.host.ipmi_sel import find_place
 from triage.signatures.registry import Match
 from triage.signatures.signature import Reading, Scope, Signature
@@ -44,26 +45,15 @@ _GPU: Final = compile_re(
     r"(?P<gpu>\b(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)|$"
 )
 _KINDS: Final = {
-    Category.NVLINK: Kind.LINK,
+    **USUAL_KIND,
+    Category.GPU_HBM: Kind.GPU,
+    Category.GPU_SRAM: Kind.GPU,
+    Category.GPU_THERMAL: Kind.GPU,
     Category.SDC: Kind.NUMERICS,
-    Category.NIC: Kind.NIC,
-    Category.NETWORK: Kind.LINK,
-    Category.SSD: Kind.STORAGE,
-    Category.POWER: Kind.POWER,
     Category.CHASSIS: Kind.THERMAL,
-    Category.IO_BOARD: Kind.PCIE,
-    Category.CPU: Kind.CPU,
-    Category.HOST_MEMORY: Kind.MEMORY,
-    Category.HOST_MAINTENANCE: Kind.SCHEDULER,
     Category.SOFTWARE_USER: Kind.PYTHON,
     Category.SOFTWARE_FRAMEWORK: Kind.CUDA,
-    Category.COLLECTIVE_MISMATCH: Kind.NCCL,
     Category.HOST_STALL: Kind.LOCKUP,
-    Category.GPU_OOM: Kind.CUDA,
-    Category.HOST_OOM: Kind.OOM,
-    Category.NUMERICAL: Kind.NUMERICS,
-    Category.DEPENDENCY: Kind.DEPENDENCY,
-    Category.STORAGE: Kind.STORAGE,
 }
 _SHARED: Final = frozenset({Category.STORAGE, Category.DEPENDENCY})
 # What a process of the job says; a service of the node that says so has troubles of its own.

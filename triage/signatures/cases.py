@@ -39,7 +39,7 @@ PLACES: Final[Mapping[str, Callable[["re.Match[str]", Sequence[str]], str]]] = {
     "until": lambda match, _after: match.string[: match.end()],
     "match": lambda match, _after: match[0],
     "after": lambda _match, after: "\n".join(after),
-    "owner": lambda match, _after: classify_owner(_get_process(match.groupdict())),
+    "owner": lambda match, _after: _classify_process(match.groupdict()),
 }
 """What a condition may look at besides the groups: the whole line, from the match on, behind it,
 before it, as far as it goes, what the entry's pattern found, the lines behind, and whose process
@@ -54,9 +54,9 @@ _LETTERS: Final[Mapping[str | None, Callable[[str], str]]] = {
 }
 
 
-def _get_process(groups: Mapping[str, str | None]) -> str:
-    """The name of a process, without ``traps: `` in front of it."""
-    return (groups.get("task") or groups.get("who") or "").rsplit(": ", 1)[-1]
+def _classify_process(groups: Mapping[str, str | None]) -> str:
+    """Whose process is named, without ``traps: `` in front of it."""
+    return classify_owner((groups.get("task") or groups.get("who") or "").rsplit(": ", 1)[-1])
 
 
 _Patterns = tuple[tuple[str, "re.Pattern[str]"], ...]

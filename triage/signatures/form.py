@@ -25,7 +25,7 @@ _AT_LINE: Final = compile_re(r"\(?at line (\d+), column \d+\)?")
 _HEADER: Final = compile_re(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
 _KEY: Final = compile_re(r"\s*[\"']?([\w-]+)[\"']?\s*=")
 _LONG: Final = ('"""', "'''")
-_USUAL_KIND: Final[Mapping[Category, Kind]] = {
+USUAL_KIND: Final[Mapping[Category, Kind]] = {
     Category.GPU_HBM: Kind.ECC,
     Category.GPU_SRAM: Kind.ECC,
     Category.GPU_THERMAL: Kind.THERMAL,
@@ -251,32 +251,25 @@ class Values(TypedDict):
 def read_values(table: EntryTable, pattern: str) -> Values:
     """The values of an entry with ``pattern``; what it does not give is as usual."""
     category = table.word("category", Category)
+    usual_kind = Kind.GPU if category in HARDWARE else Kind.PYTHON
+    usual_kind = Kind.KERNEL if category is None else USUAL_KIND.get(category, usual_kind)
+    # A shared file system is on no node, whoever complains of it.
+    usual_blame = Blame.SHARED if category is Category.STORAGE else Blame.SELF
     literals = tuple(one.lower() for one in table.texts("literals"))
     if pattern and not literals:
         literals = _list_literals(table, pattern)
     return Values(
         literals=literals,
         role=table.word("role", EvidenceRole) or EvidenceRole.ROOT,
-        kind=table.word("kind", Kind) or _choose_usual_kind(category),
+        kind=table.word("kind", Kind) or usual_kind,
         scope=table.word("scope", Scope) or Scope.ANY,
         matches=table.texts("matches"),
         near_misses=table.texts("near_misses"),
         category=category,
         also=table.words("also", Category),
-        blame=table.word("blame", Blame) or _choose_usual_blame(category),
+        blame=table.word("blame", Blame) or usual_blame,
         weak=table.flag("weak"),
     )
-
-
-def _choose_usual_kind(category: Category | None) -> Kind:
-    if category is None:
-        return Kind.KERNEL
-    return _USUAL_KIND.get(category, Kind.GPU if category in HARDWARE else Kind.PYTHON)
-
-
-def _choose_usual_blame(category: Category | None) -> Blame:
-    """A shared file system is on no node, whoever complains of it."""
-    return Blame.SHARED if category is Category.STORAGE else Blame.SELF
 
 
 def _list_literals(table: EntryTable, pattern: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ one line here; a function in ``readers.py`` of its folder where a line needs cod
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -101,21 +101,24 @@ def _map_by_literal() -> dict[str, tuple[int, ...]]:
     return {text: tuple(indices) for text, indices in table.items()}
 
 
-def find_candidates(line: str) -> list[Signature]:
-    """The signatures one of whose literals is in ``line``, in their order."""
-    lowered = line.lower()
-    table = _map_by_literal()
-    found = {index for text, indices in table.items() if text in lowered for index in indices}
-    return [load_all_signatures()[index] for index in sorted(found)]
+def find_first(candidates: Iterable[Signature], text: str, after: Sequence[str]) -> Match | None:
+    """The first of ``candidates`` that ``text`` matches, with the lines behind it that it wants."""
+    for signature in candidates:
+        found = signature.pattern.search(text)
+        if found is None:
+            continue
+        if signature.read is None:
+            return Match(signature, found, Reading())
+        reading = signature.read(found, after[: signature.context])
+        if reading is not None:
+            return Match(signature, found, reading)
+    return None
 
 
 def match(line: str, after: Sequence[str] = ()) -> Match | None:
     """The first signature that ``line`` (with the lines ``after`` it) matches, None for none."""
-    for signature in find_candidates(line):
-        match = signature.pattern.search(line)
-        if match is None:
-            continue
-        reading = Reading() if signature.read is None else signature.read(match, after)
-        if reading is not None:
-            return Match(signature, match, reading)
-    return None
+    lowered = line.lower()
+    table = _map_by_literal()
+    found = {index for text, indices in table.items() if text in lowered for index in indices}
+    ours = load_all_signatures()
+    return find_first([ours[index] for index in sorted(found)], line, after)

@@ -62,7 +62,7 @@ def build_templates(masks: Collection[bytes]) -> dict[bytes, Template]:
     leaves: dict[tuple[object, ...], list[Cluster]] = {}
     clusters: list[Cluster] = []
     for mask in sorted(masks):
-        words = _split_mask(mask)
+        words = mask.decode("utf-8", "replace").replace(_MARK, ANY).split(" ")[:_MAX_WORDS]
         leaf = leaves.setdefault((len(words), *words[:_DEPTH]), [])
         best = max(leaf, key=lambda one: one.alike(words), default=None)
         full = len(leaf) >= _MAX_IN_LEAF or len(clusters) >= _MAX_TEMPLATES
@@ -73,19 +73,12 @@ def build_templates(masks: Collection[bytes]) -> dict[bytes, Template]:
             words = [ANY] * len(words)  # no room for one more shape of its own
         leaf.append(Cluster(words, mask))
         clusters.append(leaf[-1])
-    return {
-        mask: made for one in clusters for made in (_make_template(one),) for mask in one.members
-    }
-
-
-def _split_mask(mask: bytes) -> list[str]:
-    text = mask.decode("utf-8", "replace").replace(_MARK, ANY)
-    return text.split(" ")[:_MAX_WORDS]
-
-
-def _make_template(cluster: Cluster) -> Template:
-    text = " ".join(cluster.words)
-    return Template(hashlib.blake2b(text.encode("utf-8"), digest_size=6).hexdigest(), text)
+    found: dict[bytes, Template] = {}
+    for one in clusters:
+        text = " ".join(one.words)
+        template = Template(hashlib.blake2b(text.encode(), digest_size=6).hexdigest(), text)
+        found.update(dict.fromkeys(one.members, template))
+    return found
 
 
 def count_templates(

@@ -156,7 +156,7 @@ def test_a_log_reads_the_same_in_python(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     "loop",
-    [columns.mix, columns.multiply_by_1000, interpreter.wrap_to_64_bits, mask.mix,
+    [columns.mix, interpreter.wrap_to_64_bits, mask.mix,
      mask.finish, grams.spread, forms.count_trailing_zeros, columns.convert_to_us],
 )  # fmt: skip
 def test_what_wraps_wraps_alike_in_python(loop: Any, monkeypatch: pytest.MonkeyPatch) -> None:

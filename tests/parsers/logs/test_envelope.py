@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.spent import spent_s
 from triage.domain.evidence import Clock
 from triage.parsers.logs.envelope import compute_relative_stamps, read_envelope
-from triage.parsers.logs.job_prefixes import NUMBER_LABEL
+from triage.parsers.logs.prefixes import NUMBER_LABEL
 from triage.parsers.logs.stamps import SECOND_NS, read_time
 
 XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1234, GPU has fallen off the bus."

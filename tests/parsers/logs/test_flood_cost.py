@@ -9,7 +9,8 @@ import pytest
 from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs import read, rows
-from triage.parsers.logs.envelope import Envelope, read_envelope
+from triage.parsers.logs.envelope import read_envelope
+from triage.parsers.logs.state import Envelope
 
 HEAD = "Nov 21 10:00:00 n1 kernel: [4000.500000] "
 

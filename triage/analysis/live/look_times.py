@@ -13,8 +13,7 @@ from triage.domain.evidence import Stamp
 from triage.domain.live.look import Look, Tool
 from triage.parsers.live.file_names import stamp_of_name
 from triage.parsers.logs.logset import LogFile, LogKind
-from triage.parsers.logs.stamps import SECOND_NS
-from triage.parsers.logs.years import DAY_NS
+from triage.parsers.logs.stamps import DAY_NS, SECOND_NS
 
 # Clocks of zones are ahead of UTC, or behind it, by less.
 _MOST_AHEAD_NS: Final = 15 * 3600 * SECOND_NS

@@ -20,7 +20,7 @@ from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
 from triage.formats.health.reading import FAIL, PASS, WARN, Reading, check_name, iterate_lines
 from triage.formats.health.table import load_data
-from triage.signatures.gpu.catalogue import SXid, Xid, get_sxid, get_xid
+from triage.signatures.gpu.catalogue import Entry, get_sxid, get_xid
 
 _RUN: Final = "dcgm.dmon"
 _RANK: Final = {PASS: 0, WARN: 1, FAIL: 2}
@@ -70,7 +70,7 @@ class _Field:
 
 
 def judge_code(
-    name: str, known: Callable[[int], Xid | SXid | None], worst: Outcome, number: int
+    name: str, known: Callable[[int], Entry | None], worst: Outcome, number: int
 ) -> Judgement:
     """What a number of a driver says: the last one that DCGM saw, 0 for none."""
     entry = known(number)

@@ -22,7 +22,6 @@ of the report's date. The same message stands in the journal and in ``dmesg``: i
 report ends where its script hung on a bad GPU.
 """
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -90,10 +89,8 @@ class BugReport:
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The rows of all parts; of more than 64 MiB, those of a log."""
-        data = bytearray(_MAX_BYTES + 1)
-        got = stream.fill(memoryview(data))
-        whole = bytes(data[:got])
-        if got > _MAX_BYTES:
+        whole = stream.read_up_to(_MAX_BYTES + 1)
+        if len(whole) > _MAX_BYTES:
             log = _replace_text(whole, stream)
             log.read = ReadAhead(whole[HEAD_BYTES:], stream).read
             log.notes.append(f"a bug report of more than {_MAX_BYTES >> 20} MiB: read as a log")
@@ -129,7 +126,15 @@ class BugReport:
         told = [
             row if row.role is not EvidenceRole.ROOT else replace(row, weak=True) for row in told
         ]
-        rows = _deduplicate_messages([_with_date(row, date) for row in (*kernel.rows, *told)])
+        dated = [
+            replace(
+                row,
+                stamp=_complete_stamp(row.stamp, date),
+                last_stamp=_complete_stamp(row.last_stamp, date),
+            )
+            for row in (*kernel.rows, *told)
+        ]
+        rows = _deduplicate_messages(dated)
         rows = [row if row.node else replace(row, node=node) for row in (*rows, *results)]
         rows.sort(key=lambda row: (row.line or 0, row.signature, row.text))
         file = replace(
@@ -183,8 +188,7 @@ def _keep_only_parts(lines: Sequence[str], parts: Sequence[Part], *, kernel: boo
 def _replace_text(text: bytes, stream: LogStream) -> LogStream:
     """``text`` in the place of what a stream holds; the layout is told by its first lines."""
     blank = len(text) - len(text.lstrip(b"\r\n"))
-    head = text[: max(HEAD_BYTES, blank + HEAD_BYTES)]
-    return LogStream(stream.artifact, head, io.BytesIO(text[len(head) :]).read)
+    return LogStream.of(stream.artifact, text, blank + HEAD_BYTES)
 
 
 def _deduplicate_messages(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -219,13 +223,6 @@ def _parse_report_date(text: str) -> tuple[datetime, bool] | None:
     except ValueError:
         return None
     return at, (found["zone"] or "") in _IN_UTC
-
-
-def _with_date(row: Evidence, date: tuple[datetime, bool] | None) -> Evidence:
-    stamp, last = _complete_stamp(row.stamp, date), _complete_stamp(row.last_stamp, date)
-    if stamp is row.stamp and last is row.last_stamp:
-        return row
-    return replace(row, stamp=stamp, last_stamp=last)
 
 
 def _complete_stamp(stamp: Stamp, date: tuple[datetime, bool] | None) -> Stamp:

@@ -4,7 +4,6 @@ Tools print lists as one document. Each record becomes a line in the words that 
 know. A document is held whole while it is read, so its size is bounded.
 """
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -53,12 +52,10 @@ class DocumentFormat:
 
 def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     """The records of ``stream`` as lines; its own lines where it is too large or has none."""
-    data = bytearray(_MAX_BYTES + 1)
-    got = stream.fill(memoryview(data))
-    whole = bytes(data[:got])
-    rest = LogStream(stream.artifact, whole[:HEAD_BYTES], io.BytesIO(whole[HEAD_BYTES:]).read)
+    whole = stream.read_up_to(_MAX_BYTES + 1)
+    rest = LogStream.of(stream.artifact, whole)
     rest.notes, rest.total = stream.notes, stream.total
-    if got > _MAX_BYTES:
+    if len(whole) > _MAX_BYTES:
         rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
         rest.notes.append(f"a list of records, but more than {_MAX_BYTES >> 20} MiB: read as a log")
         return rest
@@ -67,11 +64,9 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
         return rest
     if not lines.strip():
         rest.notes.append(NO_RECORD)
-    as_bytes = lines.encode("utf-8", "replace")
-    notes = rest.notes
-    rest = LogStream(stream.artifact, as_bytes[:HEAD_BYTES], io.BytesIO(as_bytes[HEAD_BYTES:]).read)
-    rest.notes = notes
-    return rest
+    found = LogStream.of(stream.artifact, lines.encode("utf-8", "replace"))
+    found.notes = rest.notes
+    return found
 
 
 def format_line_about(at: str, of: str, text: str) -> str:

@@ -37,8 +37,7 @@ from triage.parsers.extract.history import (
     OPEN_HISTORIES,
     PackedHistory,
     decode_past,
-    encode_compact,
-    encode_plain,
+    encode_past,
     get_wide_numbers,
     pack_past,
     skim_history,
@@ -172,7 +171,7 @@ def list_arrays(digest: RankDigest, *, compact: bool, timed: bool) -> Iterator[b
     """The arrays, little-endian, in the order in which :func:`decode_digest` takes them."""
     past = digest.history.read()
     yield digest.streams.data
-    yield from (encode_compact if compact else encode_plain)(past, timed=timed)
+    yield from encode_past(past, compact=compact, timed=timed)
     yield digest.pending.data
     yield digest.members.data
 
@@ -234,7 +233,9 @@ def decode_digest(
         pending=pending,
         members=members,
         last_unit=None if newest is None else Unit._make(newest),
-        stack=interned.get("stack", stack, lambda: _decode_stack(stack)),
+        stack=interned.get(
+            "stack", stack, lambda: tuple([Frame(*one) for one in from_exact_json(stack.encode())])
+        ),
         notes=tuple(notes),
     )
 
@@ -254,11 +255,6 @@ def _decode_group(row: list[Any], interned: Interned) -> GroupRow:
         return GroupRow(key, name, desc, ranks)
 
     return interned.get("group", (key, name, desc, runs), make)
-
-
-def _decode_stack(text: str) -> tuple[Frame, ...]:
-    frames = from_exact_json(text.encode("utf-8"))
-    return tuple([Frame(name, filename, line) for name, filename, line in frames])
 
 
 def encode_operations(operations: Mapping[int, OpDescription]) -> str:

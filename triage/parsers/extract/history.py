@@ -32,49 +32,53 @@ _BEFORE_FLAGS: Final = 20
 OPEN_HISTORIES: Final = 4096
 
 
-def encode_plain(past: Past, *, timed: bool = False) -> Iterator[bytes]:
-    """The columns as version 1 of an extract stores them; durations behind them if ``timed``."""
-    yield convert_to_little_endian(past.stream).tobytes()
-    yield convert_to_little_endian(past.seq.astype(WORD)).tobytes()
-    yield convert_to_little_endian(past.sig).tobytes()
-    yield split_planes(compute_differences(past.created))
-    yield convert_to_little_endian(past.flags).tobytes()
-    yield split_planes(past.wait_us)
-    if timed:
-        yield _get_durations(past)
-
-
-def encode_compact(past: Past, *, timed: bool = False) -> Iterator[bytes]:
-    """The columns in half the bytes: what follows in one process group follows closely.
-
-    Numbers and the ends of operations are differences along their process group.
+def encode_past(past: Past, *, compact: bool, timed: bool = False) -> Iterator[bytes]:
+    """The columns as version 1 of an extract stores them, or in half the bytes where ``compact``:
+    what follows in one process group follows closely, so numbers and the ends of operations are
+    differences along their process group. Durations stand behind them if ``timed``.
     """
     along = np.argsort(past.stream, kind="stable")
+    numbers = past.seq.astype(WORD)
     yield convert_to_little_endian(past.stream).tobytes()
+    if not compact:
+        yield convert_to_little_endian(numbers).tobytes()
     yield convert_to_little_endian(past.sig).tobytes()
-    yield split_planes(compute_differences(past.seq[along].astype(WORD)))
+    if compact:
+        yield split_planes(compute_differences(numbers[along]))
     yield split_planes(compute_differences(past.created))
     yield convert_to_little_endian(past.flags).tobytes()
-    yield split_planes(compute_differences((past.created // 1000 + past.wait_us)[along]))
+    if compact:
+        yield split_planes(compute_differences((past.created // 1000 + past.wait_us)[along]))
+    else:
+        yield split_planes(past.wait_us)
     if timed:
-        yield _get_durations(past)
-
-
-def _get_durations(past: Past) -> bytes:
-    """The durations; of a dump that tells none, -1 for each operation."""
-    lasted = past.lasted_us
-    return split_planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
+        # Of a dump that tells none, -1 for each operation.
+        lasted = past.lasted_us
+        yield split_planes(np.full(len(past.seq), -1, np.int32) if lasted is None else lasted)
 
 
 def decode_past(
     arrays: Arrays, count: int, *, compact: bool, timed: bool = False, last: I64 | None = None
 ) -> Past:
-    """The columns of :func:`encode_plain` or :func:`encode_compact`. ``last`` are the highest
+    """The columns of :func:`encode_past`. ``last`` are the highest
     numbers of the process groups, where a number may not fit into 32 bits.
     """
-    past = _widen_past(
-        _decode_compact(arrays, count) if compact else _decode_plain(arrays, count), last
-    )
+    stream = arrays.take(SHORT, count)
+    along = np.argsort(stream, kind="stable")
+    seq = np.empty(count, WORD) if compact else arrays.take(WORD, count)
+    sig = arrays.take(WIDE, count)
+    if compact:
+        seq[along] = np.cumsum(arrays.take_planes(WORD, count), dtype=WORD)
+    created = arrays.take_planes(WIDE, count)
+    np.cumsum(created, out=created)
+    flags = arrays.take(BYTE, count)
+    if compact:
+        ends = np.empty(count, WIDE)
+        ends[along] = np.cumsum(arrays.take_planes(WIDE, count), dtype=WIDE)
+        wait_us = (ends - created // 1000).astype(WORD)
+    else:
+        wait_us = arrays.take_planes(WORD, count)
+    past = _widen_past(Past(stream, seq, sig, created, flags, wait_us), last)
     if not timed:
         return past
     lasted = arrays.take_planes(WORD, count)
@@ -112,31 +116,6 @@ def skim_history(
     return stream, flags
 
 
-def _decode_plain(arrays: Arrays, count: int) -> Past:
-    stream = arrays.take(SHORT, count)
-    seq = arrays.take(WORD, count)
-    sig = arrays.take(WIDE, count)
-    created = arrays.take_planes(WIDE, count)
-    np.cumsum(created, out=created)
-    return Past(
-        stream, seq, sig, created, arrays.take(BYTE, count), arrays.take_planes(WORD, count)
-    )
-
-
-def _decode_compact(arrays: Arrays, count: int) -> Past:
-    stream = arrays.take(SHORT, count)
-    sig = arrays.take(WIDE, count)
-    along = np.argsort(stream, kind="stable")
-    seq = np.empty(count, WORD)
-    seq[along] = np.cumsum(arrays.take_planes(WORD, count), dtype=WORD)
-    created = arrays.take_planes(WIDE, count)
-    np.cumsum(created, out=created)
-    flags = arrays.take(BYTE, count)
-    ends = np.empty(count, WIDE)
-    ends[along] = np.cumsum(arrays.take_planes(WIDE, count), dtype=WIDE)
-    return Past(stream, seq, sig, created, flags, (ends - created // 1000).astype(WORD))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedHistory:
     """``num_units`` operations from byte ``offset`` on of what the zstd frame ``frame`` holds."""
@@ -169,7 +148,7 @@ class PackedHistory:
 def pack_past(past: Past, last: I64 | None = None) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
     timed = past.lasted_us is not None
-    plain = b"".join(encode_compact(past, timed=timed))
+    plain = b"".join(encode_past(past, compact=True, timed=timed))
     frame = zstandard.ZstdCompressor(level=_LEVEL).compress(plain)
     return PackedHistory(
         frame,

@@ -21,6 +21,7 @@ import numpy as np
 import zstandard
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.packing import Packing
 from triage.domain.report import Refused
 from triage.errors import ArtifactError, Corrupt
 from triage.parsers.extract.arrays import Arrays
@@ -37,7 +38,6 @@ from triage.parsers.extract.history import PackedHistory
 from triage.parsers.extract.log import decode_log, log_values, mask_bytes
 from triage.parsers.files.job_file import JobFile
 from triage.parsers.telemetry.grid import BASE_NS
-from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import Form, Grid, SeriesKey, TelemetryFile
 
 MAGIC: Final = b"TRX\x01"
@@ -173,7 +173,7 @@ def _decode_refused(values: Any) -> tuple[Refused, ...]:
 
 
 _CELL: Final = np.dtype("<f4")
-_METRICS: Final = {str(one): one for one in Metric}
+_SERIES: Final = Packing(SeriesKey)
 _FORMS: Final = {str(one): one for one in Form}
 # A week in stretches of 30 s, and all years that a clock can say.
 _MOST_STRETCHES: Final = 1 << 16
@@ -193,7 +193,7 @@ def _encode_telemetry(file: TelemetryFile | None) -> list[Any] | None:
         None
         if grid is None
         else [
-            [[str(key.metric), key.node, key.gpu, key.part, key.rack] for key in grid.series],
+            [_SERIES.encode(key) for key in grid.series],
             grid.start_ns,
             grid.width_ns,
             int(grid.value.shape[1]),
@@ -223,10 +223,7 @@ def _decode_telemetry(values: Any, cells: bytes, interned: Interned) -> Telemetr
         raise Corrupt("a stored extract holds telemetry of no known width")
     if not 0 < columns <= _MOST_STRETCHES or type(start_ns) is not int:
         raise Corrupt("a stored extract holds telemetry of no known length")
-    series = tuple(
-        SeriesKey(_METRICS[metric], *(interned.text(one) for one in (node, gpu, part, rack)))
-        for metric, node, gpu, part, rack in keys
-    )
+    series = tuple(_SERIES.decode([metric, *map(interned.text, parts)]) for metric, *parts in keys)
     value = np.frombuffer(cells, _CELL).reshape(len(series), columns).astype(np.float32)
     return TelemetryFile(
         artifact, _FORMS[form], samples, zoneless, Grid(series, start_ns, width_ns, value)

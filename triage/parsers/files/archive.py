@@ -49,17 +49,28 @@ class Member:
     why: str | None = None
 
 
-class Window(io.RawIOBase):
+class _Pieces(io.RawIOBase):
+    """A stream of which :meth:`read` gives the bytes."""
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """As :meth:`read`, into ``buffer``."""
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        part = self.read(len(view)) or b""
+        view[: len(part)] = part
+        return len(part)
+
+
+class Window(_Pieces):
     """The bytes of one file of a tar, to be read before the next one is asked for."""
 
     def __init__(self, stream: IO[bytes], size: int) -> None:
         self.stream = stream
         self.left = size
         self.short = False
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; fewer at the end of the file, and where the archive ends."""
@@ -68,13 +79,6 @@ class Window(io.RawIOBase):
         self.short |= len(part) < asked
         self.left -= len(part)
         return part
-
-    def readinto(self, buffer: object) -> int:
-        """As :meth:`read`, into ``buffer``."""
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        part = self.read(len(view))
-        view[: len(part)] = part
-        return len(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +123,20 @@ def expand(source: IO[bytes], compression: str, bounds: Expansion) -> bytes:
     return b"".join(parts)
 
 
-class _TolerantReader(io.RawIOBase):
+class _TolerantReader(_Pieces):
     """Hands on what is unpacked; damage is its end, and ``broken`` says which."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
         self.broken: Exception | None = None
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-        if self.broken is not None:
-            return 0
-        try:
-            part = self.body.read(len(view))
-        except (OSError, Corrupt) as error:
-            self.broken = error
-            return 0
-        view[: len(part)] = part
-        return len(part)
+    def read(self, size: int = -1) -> bytes:
+        if self.broken is None:
+            try:
+                return self.body.read(size)
+            except (OSError, Corrupt) as error:
+                self.broken = error
+        return b""
 
 
 class _Header(tarfile.TarInfo):

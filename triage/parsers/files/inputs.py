@@ -50,28 +50,19 @@ def find_inputs(paths: Sequence[Path]) -> Inputs:
         if not os.path.lexists(path):
             raise UsageError(f"{path} does not exist: give a folder of dumps, a dump or a tar")
         roots.append(path.absolute())
-    base = _find_common_folder(roots)
+    base = os.path.commonpath([root if root.is_dir() else root.parent for root in roots])
     found: dict[Path, InputFile] = {}
     refused: dict[str, Refused] = {}
     for root in roots:
         for path, status, why in _walk(root):
-            artifact = _display_name(path, base)
+            name = os.path.relpath(path, base)
+            artifact = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             if why is not None:
                 refused[artifact] = Refused(artifact, why)
             elif status is not None:
                 found[path] = InputFile(path, artifact, status.st_size)
     files = sorted(found.values(), key=lambda one: one.artifact)
     return Inputs(tuple(files), tuple(sorted(refused.values(), key=lambda one: one.artifact)))
-
-
-def _find_common_folder(roots: Sequence[Path]) -> Path:
-    folders = [root if root.is_dir() else root.parent for root in roots]
-    return Path(os.path.commonpath(folders))
-
-
-def _display_name(path: Path, base: Path) -> str:
-    name = os.path.relpath(path, base)
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]]:

@@ -42,30 +42,9 @@ _I64 = NDArray[np.int64]
 # Columns of one entry. Times in ns since the epoch, timeout in ms; NAME, PG_NAME
 # and PG_DESC are string indexes; *_SIZES, *_DTYPES and FRAMES container indexes;
 # *_HASH hashes of content; STATE 0 scheduled, 1 started, 2 completed. DURATION is microseconds.
-RECORD_ID: Final = 0
-PG_ID: Final = 1
-PG_NAME: Final = 2
-PG_DESC: Final = 3
-COLLECTIVE_SEQ: Final = 4
-P2P_SEQ: Final = 5
-OP_ID: Final = 6
-NAME: Final = 7
-CREATED: Final = 8
-STARTED: Final = 9
-COMPLETED: Final = 10
-STATE: Final = 11
-RETIRED: Final = 12
-TIMEOUT: Final = 13
-IS_P2P: Final = 14
-INPUT_SIZES: Final = 15
-OUTPUT_SIZES: Final = 16
-INPUT_DTYPES: Final = 17
-OUTPUT_DTYPES: Final = 18
-FRAMES: Final = 19
-SIZES_HASH: Final = 20
-DTYPES_HASH: Final = 21
-DURATION: Final = 22
-FIELDS: Final = 23
+RECORD_ID, PG_ID, PG_NAME, PG_DESC, COLLECTIVE_SEQ, P2P_SEQ, OP_ID, NAME, CREATED = range(9)
+STARTED, COMPLETED, STATE, RETIRED, TIMEOUT, IS_P2P, INPUT_SIZES, OUTPUT_SIZES = range(9, 17)
+INPUT_DTYPES, OUTPUT_DTYPES, FRAMES, SIZES_HASH, DTYPES_HASH, DURATION, FIELDS = range(17, 24)
 
 # Known strings. The first block are entry fields by column number.
 WALK_NAMES: Final = (
@@ -86,22 +65,17 @@ WALK_NAMES: Final = (
     # 40: how long a kernel ran, in ms; only with timing
     "duration_ms",
 )  # fmt: skip
-_K_SEQ_ID: Final = 22
-_K_CREATED_US: Final = 23
-_K_VERSION: Final = 24
-_K_PG_CONFIG: Final = 25
-_K_PG_STATUS: Final = 26
-_K_COMM_LIB: Final = 27
-_K_NCCL_VERSION: Final = 28
-_K_ENTRIES: Final = 29
-_K_COMM_STATE: Final = 30
-_K_NAME: Final = 31
+_K_SEQ_ID, _K_CREATED_US, _K_VERSION, _K_PG_CONFIG, _K_PG_STATUS, _K_COMM_LIB = range(22, 28)
+_K_NCCL_VERSION, _K_ENTRIES, _K_COMM_STATE, _K_NAME = range(28, 32)
 _K_ENQUEUED: Final = 34
 _K_SCHEDULED: Final = 37
 _K_DURATION: Final = 40
 
 # No kernel runs longer than what an int32 of microseconds holds: 35 minutes.
 _LONGEST_MS: Final = 2_147_483.0
+
+# Microseconds since the epoch: nanoseconds of more have no room in 64 bits.
+_MOST_US: Final = 1 << 52
 
 # A double up to this is a number of 64 bits; one of nanoseconds is known to 256 of them.
 _MOST_WHOLE: Final = float(1 << 62)
@@ -123,22 +97,12 @@ _WANTED: Final = np.array(
     np.uint8,
 )  # fmt: skip
 
-# Slots of the walk's ``out``.
-OUT_ENTRIES: Final = 0
-OUT_GROUPS: Final = 1
-OUT_STATUS: Final = 2
-OUT_VERSION: Final = 3
-OUT_COMM_LIB: Final = 4
-OUT_SHAPE: Final = 5  # 0 is a dump; 1 not a dict or list; 2 neither version nor entries nor groups
-OUT_SKIPPED: Final = 6  # list items that are no entry
-OUT_BAD_VALUES: Final = 7
-OUT_BAD_ENTRY: Final = 8
-OUT_BAD_FIELD: Final = 9
-OUT_FULL: Final = 10  # 1 entries, 2 groups, 3 status: to be doubled
-OUT_HAS_ENTRIES: Final = 11
-_OUT_EXTRA_KEYS: Final = 12
-OUT_WORK: Final = 13
-OUT_SLOTS: Final = 14
+# Slots of the walk's ``out``. SHAPE: 0 is a dump; 1 not a dict or list; 2 neither version nor
+# entries nor groups. SKIPPED: list items that are no entry. FULL: 1 entries, 2 groups, 3 status:
+# to be doubled.
+OUT_ENTRIES, OUT_GROUPS, OUT_STATUS, OUT_VERSION, OUT_COMM_LIB, OUT_SHAPE, OUT_SKIPPED = range(7)
+OUT_BAD_VALUES, OUT_BAD_ENTRY, OUT_BAD_FIELD, OUT_FULL, OUT_HAS_ENTRIES = range(7, 12)
+_OUT_EXTRA_KEYS, OUT_WORK, OUT_SLOTS = range(12, 15)
 
 # Cells visited per dump. A dump of 20,000 entries needs a million; lists shared
 # a thousandfold through the memo are small in memory and endless when walked.
@@ -264,18 +228,6 @@ def hash_frames(
 
 
 @inlined
-def multiply_by_1000(value: Word) -> Word:
-    """``value`` in thousandths."""
-    return value * 1000
-
-
-@in_python(multiply_by_1000)
-def _multiply_by_1000_by_hand(value: int) -> int:
-    """:func:`multiply_by_1000` for integers of any size."""
-    return convert_to_signed(value * 1000)
-
-
-@inlined
 def convert_to_us(tag: int, value: Word) -> Word:
     """A duration in ms as whole microseconds; MISSING for what is none."""
     if tag == FLOAT:
@@ -393,8 +345,8 @@ def _walk_entry(
                 if row[COLLECTIVE_SEQ] == MISSING:
                     row[COLLECTIVE_SEQ] = value
             elif key == _K_CREATED_US and tag == INT:
-                if row[CREATED] == MISSING and value < np.int64(1) << 52:
-                    row[CREATED] = multiply_by_1000(value)
+                if row[CREATED] == MISSING and -_MOST_US < value < _MOST_US:
+                    row[CREATED] = value * 1000
             else:
                 good = False
             if not good:

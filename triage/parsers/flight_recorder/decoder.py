@@ -33,7 +33,6 @@ from triage.parsers.flight_recorder.jit import compile_if_more_than
 from triage.parsers.flight_recorder.json_dump import convert_json_to_opcodes
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
 from triage.parsers.flight_recorder.long_texts import LONG_TEXT, T_STRING, LongTexts
-from triage.parsers.flight_recorder.oddities import list_oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.sequence_numbers import fill_in
 from triage.parsers.flight_recorder.shared import Shared
@@ -50,6 +49,8 @@ DESCRIBED_UNITS: Final = 16
 _SHOWN_MEMBERS: Final = 4
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 _MAX_MEASURED: Final = 256
+# The newest dump format that was looked at.
+_KNOWN: Final = (2, 10)
 # How much larger an array gets at once: what a dump begins with may not be like the rest of it.
 _MOST_AT_ONCE: Final = 8
 
@@ -135,17 +136,7 @@ class Decoder:
                 len(self.buf),
                 limits.text_bytes,
                 limits.open_containers,
-                scratch.stack_tag,
-                scratch.stack,
-                scratch.memo_tag,
-                scratch.memo,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
-                scratch.string_slots,
-                scratch.marks,
+                *scratch.interpreted,
                 self.long.data,
                 self.long.rows,
                 scratch.out,
@@ -201,11 +192,7 @@ class Decoder:
                 int(scratch.out[ops.OUT_ROOT_TAG]),
                 int(scratch.out[ops.OUT_ROOT]),
                 self.buf,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
+                *scratch.values,
                 self.names,
                 self.name_offsets,
                 self.known,
@@ -265,7 +252,11 @@ class Decoder:
         walked = self.walked
         count = int(walked[col.OUT_ENTRIES])
         entries = self.entries[:count]
-        names = self.op_names(entries)
+        # The distinct names of the dump, by the indexes of their strings.
+        seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
+        seen[entries[:, col.NAME]] = True
+        used = np.flatnonzero(seen).tolist()
+        names = {index: parse_op_name(self.short_text(index)) for index in used}
         backends = find_backends(names, entries)
         eventless = bool(names) and red.BY_STATE not in backends.ends.values()
         self.reduce(entries, names, backends)
@@ -318,13 +309,6 @@ class Decoder:
             partial=partial,
             notes=self.oddities(),
         )
-
-    def op_names(self, entries: NDArray[np.int64]) -> dict[int, OpName]:
-        """The distinct names of the dump, by the indexes of their strings."""
-        seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
-        seen[entries[:, col.NAME]] = True
-        used = np.flatnonzero(seen).tolist()
-        return {index: parse_op_name(self.short_text(index)) for index in used}
 
     def reduce(
         self, entries: NDArray[np.int64], names: dict[int, OpName], backends: Backends
@@ -545,19 +529,8 @@ class Decoder:
         container = int(entries[unit[rd.U_ENTRY], col.FRAMES])
         if container == rd.MISSING:
             return ()
-        scratch = self.scratch
         self.work[0] = 0
-        key = int(
-            col.hash_frames(
-                container,
-                scratch.cell_tag,
-                scratch.cell,
-                scratch.containers,
-                scratch.chunks,
-                scratch.strings,
-                self.work,
-            )
-        )
+        key = int(col.hash_frames(container, *self.scratch.values, self.work))
         known = self.shared.stacks.get(key)
         if known is None:
             frames = self.plain(ops.LIST, container, 2)
@@ -567,16 +540,46 @@ class Decoder:
 
     def oddities(self) -> tuple[str, ...]:
         """What was odd in a dump that was read all the same."""
-        version = self.optional_text(self.walked[col.OUT_VERSION])
-        odd = list_oddities(version, self.walked, self.reduced, self.scratch.out)
+        walked = self.walked
+        odd: list[str] = []
+        version = self.optional_text(walked[col.OUT_VERSION])
+        if version is not None:
+            odd += _list_version_oddities(version)
+        if skipped := int(walked[col.OUT_SKIPPED]):
+            odd.append(f"{skipped} items are no entries and were left out")
+        if bad := int(walked[col.OUT_BAD_VALUES]):
+            name = col.WALK_NAMES[int(walked[col.OUT_BAD_FIELD])]
+            odd.append(
+                f"{bad} values of an unexpected type were left out,"
+                f' the first in entry {int(walked[col.OUT_BAD_ENTRY])}, "{name}"'
+            )
+        if lacking := int(self.reduced[red.OUT_NO_SEQ]):
+            odd.append(f"{lacking} entries lack a sequence number")
+        out = self.scratch.out
+        if out[ops.OUT_ZERO_TAIL] and out[ops.OUT_CODE] != ops.CUT:
+            odd.append("zeros follow the end of the dump")
         if self.numbers_told:
             told = "lack a sequence number that the entries beside them tell"
-            odd = (*odd, f"{self.numbers_told} entries {told}")
-        return odd
+            odd.append(f"{self.numbers_told} entries {told}")
+        return tuple(odd)
+
+
+def _list_version_oddities(version: str) -> list[str]:
+    """Where a version is none, or newer than those that were looked at."""
+    major, dot, minor = version.partition(".")
+    # Minor numbers are integers, no decimals.
+    if not (dot and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
+        return [f'dump format "{version[:40]}" is no version number']
+    if (int(major[:6]), int(minor[:6])) > _KNOWN:
+        known = ".".join(map(str, _KNOWN))
+        return [f"dump format {version} is newer than those known (up to {known})"]
+    return []
 
 
 def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
     """The columns of some units that are kept of all."""
+    durations = entries[units[:, rd.U_ENTRY], col.DURATION]
+    timed = durations != rd.MISSING
     return Past(
         units[:, rd.U_STREAM].astype(np.int16),
         units[:, rd.U_SEQ].copy(),
@@ -584,14 +587,8 @@ def _build_past(units: NDArray[np.int64], entries: NDArray[np.int64]) -> Past:
         units[:, rd.U_CREATED].copy(),
         units[:, rd.U_FLAGS].astype(np.uint8),
         _measure_creation_to_completion_us(units),
-        _measure_durations_us(entries[units[:, rd.U_ENTRY], col.DURATION]),
+        np.where(timed, durations, -1).astype(np.int32) if timed.any() else None,
     )
-
-
-def _measure_durations_us(durations: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Microseconds on the device, -1 where an operation has none; None where no one has."""
-    known = durations != rd.MISSING
-    return np.where(known, durations, -1).astype(np.int32) if known.any() else None
 
 
 def _measure_creation_to_completion_us(units: NDArray[np.int64]) -> NDArray[np.int32]:

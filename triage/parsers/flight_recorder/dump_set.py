@@ -11,6 +11,7 @@ from triage.parsers.flight_recorder.naming import mask_name_numbers
 
 # Dumps of one name but for its numbers, from which on another file of it should be one.
 _ALIKE: Final = 2
+DumpOutcome = RankDigest | Refused | JobFile | str
 HOLDS_NONE: Final = "holds none: what text it has is read as a log"
 
 
@@ -25,6 +26,17 @@ class DumpSet:
     operations: dict[int, OpDescription] = field(default_factory=dict)
     job_files: list[JobFile] = field(default_factory=list)
     """The ``job.json`` of each archive."""
+
+    def add(self, outcome: DumpOutcome) -> None:
+        """What one file came down to: a text is the name of a file that is no dump."""
+        if isinstance(outcome, RankDigest):
+            self.digests.append(outcome)
+        elif isinstance(outcome, Refused):
+            self.refused.append(outcome)
+        elif isinstance(outcome, JobFile):
+            self.job_files.append(outcome)
+        else:
+            self.foreign.append(outcome)
 
 
 def list_alike(dumps: DumpSet) -> None:

@@ -39,34 +39,16 @@ _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 
 # Tags of values. BOOL is kept apart from INT: JSON and pickle agree on it.
-NONE: Final = 0
-BOOL: Final = 1
-INT: Final = 2
-FLOAT: Final = 3
-STR: Final = 4
-LIST: Final = 5
-TUPLE: Final = 6
-DICT: Final = 7
+NONE, BOOL, INT, FLOAT, STR, LIST, TUPLE, DICT = range(8)
 
 # How a run ended.
 _OK: Final = 0
 CUT: Final = 1  # the bytes end before STOP, or only zeros follow: whole entries are kept
-FULL_STACK: Final = 10  # scratch arrays to be doubled, then the run is repeated
-FULL_CELLS: Final = 11
-FULL_CONTAINERS: Final = 12
-FULL_STRINGS: Final = 13
-FULL_MEMO: Final = 14
-BAD_OPCODE: Final = 20
-_BAD_PROTOCOL: Final = 21
-_BAD_MEMO: Final = 22
-_BAD_STACK: Final = 23
-_BAD_KEY: Final = 24
-_BAD_INTEGER: Final = 25
-_BAD_TARGET: Final = 26
-_TRAILING: Final = 27
-_TOO_LONG_TEXT: Final = 31
-_TOO_DEEP: Final = 32
-_COLLIDING: Final = 33
+# scratch arrays to be doubled, then the run is repeated
+FULL_STACK, FULL_CELLS, FULL_CONTAINERS, FULL_STRINGS, FULL_MEMO = range(10, 15)
+BAD_OPCODE, _BAD_PROTOCOL, _BAD_MEMO, _BAD_STACK, _BAD_KEY, _BAD_INTEGER = range(20, 26)
+_BAD_TARGET, _TRAILING = range(26, 28)
+_TOO_LONG_TEXT, _TOO_DEEP, _COLLIDING = range(31, 34)
 
 CODE_NAMES: Final = {
     BAD_OPCODE: "opcode 0x{detail:02x} is not one that dumps use",
@@ -87,16 +69,8 @@ CODE_NAMES: Final = {
 _MAX_PROBES: Final = 500
 
 # Slots of the ``out`` array.
-OUT_CODE: Final = 0
-OUT_OFFSET: Final = 1
-OUT_DETAIL: Final = 2
-OUT_STRINGS: Final = 3
-_OUT_CONTAINERS: Final = 4
-_OUT_CELLS: Final = 5
-OUT_ROOT_TAG: Final = 6
-OUT_ROOT: Final = 7
-OUT_ZERO_TAIL: Final = 8
-_OUT_SLOTS: Final = 9
+OUT_CODE, OUT_OFFSET, OUT_DETAIL, OUT_STRINGS, _OUT_CONTAINERS, _OUT_CELLS, OUT_ROOT_TAG = range(7)
+OUT_ROOT, OUT_ZERO_TAIL, _OUT_SLOTS = range(7, 10)
 
 
 class Scratch:
@@ -115,6 +89,20 @@ class Scratch:
         self.string_slots: _I32 = np.empty(1 << 12, np.int32)
         self.marks: _I64 = np.empty(256, np.int64)
         self.out: _I64 = np.zeros(_OUT_SLOTS, np.int64)
+
+    @property
+    def interpreted(
+        self,
+    ) -> tuple[_U8, _I64, _U8, _I64, _U8, _I64, _I32, _I32, _I64, _I32, _I64]:
+        """The arrays as :func:`interpret` takes them, behind its bounds."""
+        stacks = self.stack_tag, self.stack, self.memo_tag, self.memo
+        tables = self.containers, self.chunks, self.strings, self.string_slots, self.marks
+        return (*stacks, self.cell_tag, self.cell, *tables)
+
+    @property
+    def values(self) -> tuple[_U8, _I64, _I32, _I32, _I64]:
+        """The arrays that hold the values of a dump, once it was interpreted."""
+        return self.cell_tag, self.cell, self.containers, self.chunks, self.strings
 
     def grow(self, code: int, times: int) -> None:
         """Make the array that ``code`` says is full so many times as large."""

@@ -72,36 +72,20 @@ _I32 = NDArray[np.int32]
 _I64 = NDArray[np.int64]
 
 # Kinds of operation names, from the table of names (see opnames.py).
-SYNC: Final = 0  # a collective that no member finishes before all have entered
-ROOTED: Final = 1  # broadcast, reduce, scatter, gather: some members may finish early
-SEND: Final = 2
-RECV: Final = 3
-P2P_CLOSER: Final = 4
-COLLECTIVE_CLOSER: Final = 5
+# SYNC is a collective that no member finishes before all have entered; of ROOTED ones (broadcast,
+# reduce, scatter, gather) some members may finish early.
+SYNC, ROOTED, SEND, RECV, P2P_CLOSER, COLLECTIVE_CLOSER = range(6)
 
 # What tells that an operation of a backend has ended (see ``reduce_entries``).
-BY_STATE: Final = 0
-BY_RETIRING: Final = 1
-BY_NOTHING: Final = 2
+BY_STATE, BY_RETIRING, BY_NOTHING = range(3)
 
-# Scratch columns of an entry.
-_K_STREAM: Final = 0
-_K_BEFORE: Final = 1  # the previous entry of the same stream
-K_CLOSER: Final = 2  # the closing entry of a member of a block
-_K_ORPHAN: Final = 3  # 1 for a member whose closing entry is not there
-MARK_FIELDS: Final = 4
+# Scratch columns of an entry: BEFORE is the previous entry of the same stream, CLOSER the closing
+# entry of a member of a block, ORPHAN 1 for a member whose closing entry is not there.
+_K_STREAM, _K_BEFORE, K_CLOSER, _K_ORPHAN, MARK_FIELDS = range(5)
 
-OUT_STREAMS: Final = 0
-OUT_UNITS: Final = 1
-OUT_MEMBERS: Final = 2
-OUT_FIRST_CREATED: Final = 3
-OUT_LAST_CREATED: Final = 4
-OUT_LAST_STAMP: Final = 5
-OUT_BLOCK_OPEN: Final = 6  # 1 when the record ends inside a coalesced block
-OUT_FULL: Final = 7
-OUT_NO_SEQ: Final = 8
-OUT_MAX_GAP: Final = 9
-OUT_SLOTS: Final = 10
+# BLOCK_OPEN is 1 when the record ends inside a coalesced block.
+OUT_STREAMS, OUT_UNITS, OUT_MEMBERS, OUT_FIRST_CREATED, OUT_LAST_CREATED, OUT_LAST_STAMP = range(6)
+OUT_BLOCK_OPEN, OUT_FULL, OUT_NO_SEQ, OUT_MAX_GAP, OUT_SLOTS = range(6, 11)
 
 MAX_STREAMS: Final = 4096
 # The recorder counts in 64 bits. No job comes this far.

@@ -39,6 +39,8 @@ def fill_in(
     told, lost = 0, _sends_without_a_number(entries, kinds)
     if not (entries[:, COLLECTIVE_SEQ] == MISSING).any():
         return told, lost
+    begin, end = int(entries[0, RECORD_ID]), int(entries[-1, RECORD_ID])
+    has_no_gaps = MISSING not in (begin, end) and end - begin + 1 == len(entries)
     for rows in _collectives_of_groups(entries, kinds, backends):
         before = entries[rows, COLLECTIVE_SEQ]
         known = np.flatnonzero(before != MISSING)
@@ -51,7 +53,7 @@ def fill_in(
                 numbers[first:second] = numbers[first] + np.arange(second - first)
         first, last = int(known[0]), int(known[-1])
         # Members of one block share a number.
-        if _has_no_gaps(entries) and numbers[last] - numbers[first] == last - first:
+        if has_no_gaps and numbers[last] - numbers[first] == last - first:
             if numbers[first] > first:
                 numbers[:first] = numbers[first] - np.arange(first, 0, -1)
             numbers[last:] = numbers[last] + np.arange(len(rows) - last)
@@ -82,9 +84,3 @@ def _collectives_of_groups(
     key = np.column_stack([group, backends[entries[:, NAME]].astype(np.int64)])
     for own in np.unique(key[lacking], axis=0):
         yield plain[(key[plain] == own).all(axis=1)]
-
-
-def _has_no_gaps(entries: _Entries) -> bool:
-    """Whether every record between the first and the last is there."""
-    first, last = int(entries[0, RECORD_ID]), int(entries[-1, RECORD_ID])
-    return MISSING not in (first, last) and last - first + 1 == len(entries)

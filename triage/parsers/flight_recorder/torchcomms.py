@@ -43,14 +43,9 @@ def _has_backend_name(entry: _Entry) -> bool:
     if not (isinstance(group, list) and len(group) == 2 and isinstance(name, str)):
         return False
     backend, colon, _ = name.partition(":")
-    return (
-        bool(colon) and group[1] == backend and not entry.get("is_p2p") and _is_numbered_once(entry)
-    )
-
-
-def _is_numbered_once(entry: _Entry) -> bool:
-    """Whether no transfer was counted: PyTorch counts them in a number of their own."""
-    return entry.get("p2p_seq_id") in (0, None)
+    # PyTorch counts transfers in a number of their own.
+    is_transfer = entry.get("is_p2p") or entry.get("p2p_seq_id") not in (0, None)
+    return bool(colon) and group[1] == backend and not is_transfer
 
 
 def with_ordinals(entries: list[_Entry]) -> list[_Entry]:

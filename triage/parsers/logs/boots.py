@@ -15,7 +15,7 @@ from typing import Final
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.patterns import compile_re
 from triage.parsers.logs.logset import LogFile, LogKind
-from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
+from triage.parsers.logs.stamps import DAY_NS, MINUTE_NS, SECOND_NS, set_nearest_year
 from triage.parsers.logs.uptimes import (
     TAKEN_NS,
     BootSpan,
@@ -24,7 +24,6 @@ from triage.parsers.logs.uptimes import (
     group_by_node,
     separate_boots,
 )
-from triage.parsers.logs.years import DAY_NS, set_nearest_year
 
 # What a zone that nobody knows may be off by.
 _NO_ZONE_ERROR_NS: Final = 14 * 60 * MINUTE_NS
@@ -87,8 +86,11 @@ class Boots:
         stop_ns: int | None,
         notes: list[str],
     ) -> None:
+        self.rows_of = rows_of
+        self.files = files
         self.wall_of = wall_of
         self.stop_ns = stop_ns
+        self.notes = notes
         self.spans: dict[str, list[BootSpan]] = {}
         self.node_by_line: dict[str, dict[int, str | None]] = {}
         known: dict[str, list[int]] = defaultdict(list)
@@ -96,10 +98,11 @@ class Boots:
             rows = rows_of.get(name, ())
             spans = find_spans(rows, lambda row: find_node(row, files), wall_of(name))
             file = files.get(name)
-            if not spans and _has_uptimes_only(file):
-                spans = [BootSpan(file.node if file is not None else None, 0, 0)]
-            if spans and file is not None:
-                spans[-1].last_ns = max(spans[-1].last_ns, _last_uptime(file, spans[-1]))
+            if file is not None and file.last_stamp.uptime_ns is not None:
+                if not spans and file.last_stamp.wall_ns is None:
+                    spans = [BootSpan(file.node, 0, 0)]
+                if spans:
+                    spans[-1].last_ns = max(spans[-1].last_ns, file.last_stamp.uptime_ns)
             self.spans[name] = spans
             self.node_by_line[name] = {row.line or 0: find_node(row, files) for row in rows}
             for span in spans:
@@ -109,20 +112,16 @@ class Boots:
                 node = find_node(row, files)
                 if row.kind is Kind.BOOT and row.stamp.uptime_ns is None and node is not None:
                     read = wall_of(name)(row.stamp)
-                    known[node] += [] if read is None or _is_of_driver(row) else [read[0]]
-        self.find(rows_of, files, known, notes)
+                    # A driver says that it is loaded, which it may be long after a boot.
+                    known[node] += [] if read is None or row.family == "nvidia" else [read[0]]
+        self.find(known)
 
-    def find(
-        self,
-        rows_of: Mapping[str, Sequence[Evidence]],
-        files: Mapping[str, LogFile],
-        known: Mapping[str, Sequence[int]],
-        notes: list[str],
-    ) -> None:
+    def find(self, known: Mapping[str, Sequence[int]]) -> None:
         """The boots of what carries uptime alone; ``known`` are those that lines of a node date."""
-        told = _collect_shared_times(rows_of, files, self.wall_of)
+        notes = self.notes
+        told = _collect_shared_times(self.rows_of, self.files, self.wall_of)
         boots = {node: separate_boots(times) for node, times in known.items()}
-        stop_ns = self.stop_ns if self.stop_ns is not None else self.last_of_jobs(rows_of, files)
+        stop_ns = self.stop_ns if self.stop_ns is not None else self.last_of_jobs()
         undated = 0
         for name in sorted(self.spans):
             for spans in group_by_node(self.spans[name]).values():
@@ -148,15 +147,13 @@ class Boots:
         if undated:
             notes.append(f"{undated} logs count from boot, and nothing tells when that was")
 
-    def last_of_jobs(
-        self, rows_of: Mapping[str, Sequence[Evidence]], files: Mapping[str, LogFile]
-    ) -> int | None:
+    def last_of_jobs(self) -> int | None:
         """The last time in any job log, where nothing else tells when the job stood still."""
         times = [
             read[0]
-            for name, file in files.items()
+            for name, file in self.files.items()
             if file.kind is LogKind.JOB
-            for row in rows_of.get(name, ())
+            for row in self.rows_of.get(name, ())
             for read in [self.wall_of(name)(row.last_stamp)]
             if read is not None
         ]
@@ -206,23 +203,6 @@ class Boots:
             return (before[-1] if before else mine[0]).date(stamp, place)
 
         return date
-
-
-def _last_uptime(file: LogFile, span: BootSpan) -> int:
-    """The last uptime of a file, where it can be of its last boot."""
-    last = file.last_stamp.uptime_ns or 0
-    return last if last >= span.last_ns else 0
-
-
-def _is_of_driver(row: Evidence) -> bool:
-    """Whether a driver says that it is loaded, which it may be long after a boot."""
-    return row.family == "nvidia"
-
-
-def _has_uptimes_only(file: LogFile | None) -> bool:
-    if file is None:
-        return False
-    return file.last_stamp.uptime_ns is not None and file.last_stamp.wall_ns is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from triage.parsers.logs.automaton import (
 )
 from triage.parsers.logs.progress.words import LITERALS as PROGRESS_LITERALS
 from triage.signatures.own.own_signatures import NO_OWN, OwnSignatures
-from triage.signatures.registry import Match
-from triage.signatures.signature import Reading, Scope, Signature
+from triage.signatures.registry import Match, find_first
+from triage.signatures.signature import Scope, Signature
 
 # A pattern sees this much of a line.
 MATCHED_CHARACTERS: Final = 8192
@@ -86,16 +86,7 @@ class Catalogue:
     def match(self, text: str, after: Sequence[str]) -> Match | None:
         """The first signature that ``text`` with the lines ``after`` it matches."""
         text = text[:MATCHED_CHARACTERS]
-        for signature in self.candidates(text):
-            found = signature.pattern.search(text)
-            if found is None:
-                continue
-            if signature.read is None:
-                return Match(signature, found, Reading())
-            reading = signature.read(found, after[: signature.context])
-            if reading is not None:
-                return Match(signature, found, reading)
-        return None
+        return find_first(self.candidates(text), text, after)
 
 
 def _choose_sort(one: Signature) -> int:

@@ -15,8 +15,7 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.parsers.logs.boots import Boots, Dater, Wall
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.progress.series import JobSteps, Place
-from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
-from triage.parsers.logs.years import DAY_NS
+from triage.parsers.logs.stamps import DAY_NS, MINUTE_NS, SECOND_NS
 from triage.parsers.telemetry.samples import TelemetryFile
 
 # A hang may be noticed so late.
@@ -103,7 +102,11 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
     }
     for file in placed:
-        _set_span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
+        if file.first_at_ns is None and file.last_at_ns is None:
+            # Where no line of the file told its span, the evidence does.
+            rows = [times.get(id(row), row) for row in rows_of.get(file.artifact, ())]
+            span = [row.at_ns for row in rows if row.at_ns is not None]
+            file.first_at_ns, file.last_at_ns = min(span, default=None), max(span, default=None)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more assumptions about clocks"]
     telemetry = _align_telemetry(logs, zones, stop, notes)
@@ -427,14 +430,6 @@ def _date_template(one: TemplateCount, date: Dater) -> TemplateCount:
         first_at_ns=None if first is None else first[0],
         last_at_ns=None if last is None else last[0],
     )
-
-
-def _set_span(file: LogFile, rows: Sequence[Evidence]) -> None:
-    """Where no line of the file told its span, the evidence does."""
-    if file.first_at_ns is None and file.last_at_ns is None:
-        times = [row.at_ns for row in rows if row.at_ns is not None]
-        file.first_at_ns = min(times, default=None)
-        file.last_at_ns = max(times, default=None)
 
 
 def _find_nearest_zone(difference_ns: int) -> int | None:

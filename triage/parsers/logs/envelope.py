@@ -1,21 +1,23 @@
 """A line without what others wrapped around it: prefixes, carriers, clocks, names of origin.
 
-Rules are chosen by the first character, tried in order, and applied again and
+Rules (``prefixes.toml``) are chosen by the first character, tried in order, and applied again and
 again until none fits. Nothing is anchored on which tool wrote the file: real lines
 stack three and more of these habits.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.patterns import compile_re
-from triage.parsers.logs import job_prefixes, kernel_prefixes, wrapped
-from triage.parsers.logs.state import Strip
+from triage.domain.toml_tables import read_toml
+from triage.parsers.logs import prefixes, wrapped
+from triage.parsers.logs.stamps import DATED
+from triage.parsers.logs.state import Envelope
 
-_Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
+_Rule = tuple["re.Pattern[str]", Callable[[Envelope, "re.Match[str]"], bool]]
 
 # More prefixes than this on one line are somebody's joke.
 _MAX_STRIPS: Final = 64
@@ -31,98 +33,77 @@ def clean(raw: bytes) -> str:
     return raw.translate(None, _CONTROLS).decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """The payload of a line, and what stood around it.
-
-    ``rank`` is global. ``task`` is the label of srun or MPI, which is ``rank`` too
-    where nothing better is printed; one task may be a whole node's launcher.
-    ``delta_ns`` is the time since the line before, of relative dmesg prints. ``program`` is
-    the syslog tag, where it was stripped. ``printed_by`` is a name that a collector put in front of
-    the line: of a host, a pod or something else.
-    """
-
-    text: str
-    stamp: Stamp = NO_STAMP
-    node: str | None = None
-    rank: int | None = None
-    group_rank: int | None = None
-    local_rank: int | None = None
-    cuda_device: int | None = None
-    pid: int | None = None
-    address: str | None = None
-    kernel: bool = False
-    partial: bool = False
-    sequence: int | None = None
-    task: int | None = None
-    delta_ns: int | None = None
-    program: str | None = None
-    printed_by: str | None = None
-    rank_in_text: bool = False
-    """Whether ``rank`` stands in the line itself and is no label of a task."""
-    actor: str | None = None
-    """The program that a launcher's prefix names."""
+# The characters that a row's own stands for; others stand for themselves.
+_LIKE: Final = {"0": "0123456789", "A": ascii_uppercase, "a": f"{ascii_lowercase}_"}
 
 
-def _list_rules(first: str) -> tuple[_Rule, ...]:
-    """All rules for lines that begin with ``first``, which stands for its like."""
-    tables = (kernel_prefixes.RULES, job_prefixes.RULES, wrapped.RULES)
-    return tuple(rule for table in tables for rule in table.get(first, ()))
-
-
-def _dispatch() -> dict[str, tuple[_Rule, ...]]:
-    table = {char: _list_rules(char) for char in '[<({|"./'}
-    table |= {char: _list_rules("0") for char in "0123456789"}
-    table |= {char: _list_rules("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-    table |= {char: _list_rules("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
+def _load_rules() -> dict[str, tuple[_Rule, ...]]:
+    """First character -> rules in the order in which they are tried."""
+    raw = read_toml("triage.parsers.logs", "prefixes")
+    parts = {"DATED": DATED} | {name: "".join(text) for name, text in raw["parts"].items()}
+    table: dict[str, tuple[_Rule, ...]] = {}
+    for row in raw["prefix"]:
+        text = _PART.sub(lambda found: parts[found[1]], "".join(row["pattern"]))
+        rule = compile_re(text), _make_rule(row, text)
+        for first in row["first"]:
+            for char in _LIKE.get(first, first):
+                table[char] = (*table.get(char, ()), rule)
     return table
 
 
-_RULES: Final = _dispatch()
+def _make_rule(row: Mapping[str, Any], pattern: str) -> Callable[[Envelope, "re.Match[str]"], bool]:
+    """What is taken off by a pattern: by the function that its row names, else by its groups."""
+    if "take" in row:
+        name = f"take_{row['take']}"
+        found: Callable[[Envelope, re.Match[str]], bool] | None = getattr(wrapped, name, None)
+        return found or getattr(prefixes, name)
+    groups = _GROUP_NAME.findall(pattern)
+    timed = "clock" in groups
+    named = [(group, group.rstrip("0123456789")) for group in groups if group not in _OF_A_TIME]
+    kernel, stays = row.get("kernel", False), row.get("stays", False)
+
+    def take(envelope: Envelope, match: "re.Match[str]") -> bool:
+        if timed and not prefixes.take_time(envelope, match):
+            return False
+        for group, name in named:
+            if match[group] is not None:
+                prefixes.set_field(envelope, name, match[group])
+        envelope.kernel |= kernel
+        return not stays
+
+    return take
+
+
+_PART: Final = re.compile(r"\{([A-Z][A-Z_]+)\}")
+_GROUP_NAME: Final = re.compile(r"\(\?P<(\w+)>")
+_OF_A_TIME: Final = frozenset(("month", "month_name", "day", "year", "clock", "fraction", "zone"))
+_RULES: Final = _load_rules()
 _NO_RULES: Final[tuple[_Rule, ...]] = ()
 
 
 def read_envelope(line: str, *, label: "re.Pattern[str] | None" = None) -> Envelope:
-    """Strip every envelope and prefix off ``line``. Never raises.
+    """Envelope every envelope and prefix off ``line``. Never raises.
 
     ``label`` is what all lines of the file begin with, whatever follows it: the number of a task
     ("12: ") or a name.
     """
     if "\x1b" in line or "#033" in line:
         line = _ESCAPES.sub("", line)
-    strip = Strip(line.rstrip("\r\n"))
-    found = label.match(strip.line) if label is not None else None
+    envelope = Envelope(line.rstrip("\r\n"))
+    found = label.match(envelope.text) if label is not None else None
     if found is not None:
-        job_prefixes.labelled(strip, found)
+        prefixes.labelled(envelope, found)
     for _ in range(_MAX_STRIPS):
-        if not _step(strip) and not wrapped.take_glued_bar(strip):
+        if not _step(envelope) and not wrapped.take_glued_bar(envelope):
             break
-    job_prefixes.peek(strip)
-    return Envelope(
-        strip.line[strip.pos :] if strip.pos else strip.line,
-        strip.stamp,
-        strip.node,
-        strip.task if strip.rank is None else strip.rank,
-        strip.group_rank,
-        strip.local_rank,
-        strip.cuda_device,
-        strip.pid,
-        strip.address,
-        strip.kernel,
-        strip.partial,
-        strip.sequence,
-        strip.task,
-        strip.delta_ns,
-        strip.program,
-        strip.printed_by,
-        strip.rank is not None,
-        strip.actor,
-    )
+    prefixes.peek(envelope)
+    envelope.finish()
+    return envelope
 
 
-def _step(strip: Strip) -> bool:
+def _step(envelope: Envelope) -> bool:
     """Apply the first rule that fits; False at the payload."""
-    line, start = strip.line, strip.pos
+    line, start = envelope.text, envelope.pos
     length = len(line)
     pos = start
     while pos < length and line[pos] in _SPACE:
@@ -133,13 +114,13 @@ def _step(strip: Strip) -> bool:
         match = pattern.match(line, pos)
         if match is None:
             continue
-        strip.pos = pos
-        if rule(strip, match):
-            if strip.line is line and strip.pos == pos:
-                strip.pos = match.end()
-            if strip.line is not line or strip.pos > pos:
+        envelope.pos = pos
+        if rule(envelope, match):
+            if envelope.text is line and envelope.pos == pos:
+                envelope.pos = match.end()
+            if envelope.text is not line or envelope.pos > pos:
                 return True
-        strip.pos = start
+        envelope.pos = start
     return False
 
 

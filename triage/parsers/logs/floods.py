@@ -5,7 +5,6 @@ them by what they are about, the GPU and the code. No machine has as many GPUs a
 apart then; what goes on after that is garbage, told apart by its code, and at last by nothing.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -31,11 +30,7 @@ MOST_ALIKE: Final = 192
 
 # Columns of the table. One entry for what stands before each Xid, which is a host and an hour, and
 # one for each key that was given behind the first lines.
-_KEY: Final = 0
-_LINES: Final = 1
-_PLACES: Final = 2
-_CODES: Final = 3
-_COLUMNS: Final = 4
+_KEY, _LINES, _PLACES, _CODES, _COLUMNS = range(5)
 
 _X, _LETTER_I, _D, _OPEN, _CLOSE, _SPACE = (ord(one) for one in "xid() ")
 _LOWER: Final = 32
@@ -43,16 +38,11 @@ _LOWER: Final = 32
 _Array = Any  # of compiled code
 
 
-@dataclass(slots=True)
 class FloodTable:
     """What was seen of floods in one file; ``count`` holds the number of entries."""
 
-    capacity: int = 1 << 14
-    entries: np.ndarray = field(init=False)
-    count: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.entries = np.zeros((self.capacity, _COLUMNS), np.int64)
+    def __init__(self, capacity: int = 1 << 14) -> None:
+        self.entries = np.zeros((capacity, _COLUMNS), np.int64)
         self.count = np.zeros(1, np.int64)
 
     def start(self) -> None:

@@ -38,11 +38,8 @@ _TOPS: Final = np.uint64(0x8080808080808080)
 _U0, _U1, _U3, _U6, _U16, _U32, _U48 = map(np.uint64, (0, 1, 3, 6, 16, 32, 48))
 _TAB, _LF, _CR, _DEL = 9, 10, 13, 127
 
-# Columns of ``entries``.
-_OFFSET: Final = 0  # of the gram in the literal
-_BEGIN: Final = 1  # of the literal in ``texts``
-_LENGTH: Final = 2
-_FLAGS: Final = 3
+# Columns of ``entries``: where the gram stands in the literal, where that begins in ``texts``.
+_OFFSET, _BEGIN, _LENGTH, _FLAGS = range(4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,8 @@ from triage.parsers.flight_recorder.jit import (
 
 _Bytes = Any  # a uint8 array of compiled code
 
-_OTHER: Final = 0
-DIGIT: Final = 1
-HEX: Final = 2  # a-f
-LETTER: Final = 3  # other letters, '_', and all of UTF-8 beyond ASCII
-_SPACE: Final = 4
-_CONTROL: Final = 5
-_ESCAPE: Final = 6
+# HEX is a-f, LETTER any other letter, '_', and all of UTF-8 beyond ASCII.
+_OTHER, DIGIT, HEX, LETTER, _SPACE, _CONTROL, _ESCAPE = range(7)
 
 SEED: Final = -3750763034362895579
 _PRIME: Final = 1099511628211
@@ -219,12 +214,10 @@ def _pack_word_before(buf: _Bytes, start: Word, i: Word) -> Word:
     return found
 
 
-def _pack_word(text: str) -> int:
-    """``text`` as :func:`word_before` gives it."""
-    return int.from_bytes(text.encode("ascii"), "big")
-
-
-_RANK, _RANKS, _TASK, _TASKS, _PID = map(_pack_word, ("rank", "ranks", "task", "tasks", "pid"))
+# As :func:`_pack_word_before` gives them.
+_RANK, _RANKS, _TASK, _TASKS, _PID = (
+    int.from_bytes(text, "big") for text in (b"rank", b"ranks", b"task", b"tasks", b"pid")
+)
 _FOUR: Final = 0xFFFFFFFF
 
 

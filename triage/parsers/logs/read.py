@@ -21,7 +21,7 @@ from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue
-from triage.parsers.logs.envelope import Envelope, clean, compute_relative_stamps, read_envelope
+from triage.parsers.logs.envelope import clean, compute_relative_stamps, read_envelope
 from triage.parsers.logs.first_minutes import is_soon_after_boot, list_boots, mark_as_boot
 from triage.parsers.logs.host_lines import add_headings, collect_hosts, place_row
 from triage.parsers.logs.join import Mask, Outcome
@@ -37,6 +37,7 @@ from triage.parsers.logs.rows import (
     weigh_by_program,
 )
 from triage.parsers.logs.source import LogStream
+from triage.parsers.logs.state import Envelope
 from triage.reader.read import CauseReader, load_reader, make_match, reread_row
 
 # Of a group's last line only the time is read.
@@ -467,7 +468,8 @@ class LogReader:
         unknown = [row for row in self.list_masks() if row[2] not in known]
         unknown.sort(key=lambda row: -row[3])
         unknown = sorted(unknown[: self.bounds.unfamiliar], key=lambda row: row[2])
-        envelopes = [self.read_envelope_at(row[6], row[7]) for row in unknown]
+        lines = [self.buffer[row[6] : min(row[7], row[6] + _LAST_BYTES)] for row in unknown]
+        envelopes = [read_envelope(clean(bytes(one)), label=self.layout.label) for one in lines]
         texts = [_join_program(one) for one in envelopes]
         num_unsure = 0
         for row, envelope, text, said in zip(
@@ -483,11 +485,6 @@ class LogReader:
             group = Group([found], key, count, first, last, envelope.node)
             group.last_raw = bytes(self.buffer[start : min(end, start + _LAST_BYTES)])
             self.groups[key ^ _UNFAMILIAR] = group
-
-    def read_envelope_at(self, start: int, end: int) -> Envelope:
-        """The line at a place of the buffer."""
-        text = clean(bytes(self.buffer[start : min(end, start + _LAST_BYTES)]))
-        return read_envelope(text, label=self.layout.label)
 
 
 def _join_program(envelope: Envelope) -> str:

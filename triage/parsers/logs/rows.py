@@ -20,8 +20,9 @@ from triage.domain.evidence import (
 )
 from triage.domain.patterns import compile_re
 from triage.parsers.logs.catalogue import Catalogue
-from triage.parsers.logs.envelope import Envelope, read_envelope
+from triage.parsers.logs.envelope import read_envelope
 from triage.parsers.logs.stamps import read_time
+from triage.parsers.logs.state import Envelope
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.program.process_names import Whose, classify_owner, is_job_service
 from triage.signatures.registry import Match
@@ -37,6 +38,8 @@ _LINE_ENDS: Final = compile_re(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
 _OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
+# What a signature says of its lines, unless the reading says better.
+_MEANT: Final = ("role", "category", "also", "blame", "weak", "traits")
 _NUMBER: Final = compile_re(r"[0-9]{1,9}", re.ASCII)
 # snapd[1336]: what it says
 _PROGRAM: Final = compile_re(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
@@ -120,47 +123,38 @@ def _nest_envelope(outer: Envelope, part: str) -> Envelope:
 
 
 class Following(Sequence[str]):
-    """The payloads of the lines behind a line, each read when somebody looks at it."""
+    """The payloads of the first ``most`` lines behind a line, each read when somebody looks at it;
+    most signatures never do.
+    """
 
-    def __init__(self, lines: Iterable[Envelope]) -> None:
+    def __init__(
+        self,
+        lines: Iterable[Envelope],
+        most: int = _MAX_FOLLOWING,
+        known: list[str] | None = None,
+    ) -> None:
         self.lines = iter(lines)
-        self.known: list[str] = []
+        self.most = most
+        self.known = [] if known is None else known
 
-    def upto(self, count: int) -> Sequence[str]:
-        """The first ``count``, at once."""
-        for one in self.lines if len(self.known) < count else ():
+    def read(self) -> Sequence[str]:
+        """All of them, at once."""
+        for one in self.lines if len(self.known) < self.most else ():
             self.known.append(one.text)
-            if len(self.known) >= count:
+            if len(self.known) >= self.most:
                 break
-        return self.known[:count]
+        return self.known[: self.most]
 
     def __len__(self) -> int:
-        return len(self.upto(_MAX_FOLLOWING))
+        return len(self.read())
 
     def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
         if isinstance(index, slice) and index.start is None and index.stop is not None:
-            return _FirstOf(self, index.stop)
-        return self.upto(_MAX_FOLLOWING)[index]
+            return Following(self.lines, index.stop, self.known)
+        return self.read()[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.upto(_MAX_FOLLOWING))
-
-
-class _FirstOf(Sequence[str]):
-    """The first ``most`` of the lines behind a line, which most signatures never look at."""
-
-    def __init__(self, following: Following, most: int) -> None:
-        self.following = following
-        self.most = most
-
-    def __len__(self) -> int:
-        return len(self.following.upto(self.most))
-
-    def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
-        return self.following.upto(self.most)[index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.following.upto(self.most))
+        return iter(self.read())
 
 
 def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
@@ -199,18 +193,13 @@ def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evid
         line=line,
         signature=reading.signature or signature.id,
         kind=signature.kind,
-        role=signature.role if reading.role is None else reading.role,
         text=text if len(text) <= MAX_TEXT else _cut_excerpt(match),
-        category=signature.category if reading.category is None else reading.category,
-        also=signature.also if reading.also is None else reading.also,
         code=_number(named.get("code")) if reading.code is None else reading.code,
         parent_code=(
             _number(named.get("parent_code"))
             if reading.parent_code is None
             else reading.parent_code
         ),
-        blame=signature.blame if reading.blame is None else reading.blame,
-        weak=signature.weak if reading.weak is None else reading.weak,
         node=named.get("node"),
         rank=rank,
         local_rank=_get_earlier(_number(named.get("local_rank")), envelope.local_rank),
@@ -221,7 +210,10 @@ def make_row(match: Match, envelope: Envelope, artifact: str, line: int) -> Evid
         stamp=stamp,
         last_stamp=stamp,
         fields=fields,
-        traits=signature.traits if reading.traits is None else reading.traits,
+        **{
+            name: getattr(signature, name) if (said := getattr(reading, name)) is None else said
+            for name in _MEANT
+        },
     )
     return row if envelope.kernel else _weigh_by_sentence(row, match)
 

@@ -9,7 +9,6 @@ taken, with the last two of each form.
 All arrays are lent, so nothing is allocated and no interpreter lock is held.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -43,80 +42,44 @@ from triage.parsers.logs.mask import (
 )
 from triage.parsers.logs.progress.forms import SAMPLES, FormTables, take_line
 
-# Slots of ``state``.
-POS: Final = 0
-LINE: Final = 1  # line feeds before POS
-_SKIPPING: Final = 2  # inside the rest of a line that is too long
-GROUPS: Final = 3
-_EACH_LEFT: Final = 4  # lines that may still be kept one by one
-TOO_LONG: Final = 5
-TEMPLATES: Final = 6
-_ARENA: Final = 7
-OTHER_LINES: Final = 8  # lines whose mask found no room
-HITS: Final = 9
-_QUIET_LEFT: Final = 10  # quiet lines that are still told apart by more than their words
-_STATE_SLOTS: Final = 11
+# Slots of ``state``. LINE: line feeds before POS. SKIPPING: inside the rest of a line that is too
+# long. EACH_LEFT: lines that may still be kept one by one. OTHER_LINES: lines whose mask found no
+# room. QUIET_LEFT: quiet lines that are still told apart by more than their words.
+POS, LINE, _SKIPPING, GROUPS, _EACH_LEFT, TOO_LONG, TEMPLATES, _ARENA, OTHER_LINES, HITS = range(10)
+_QUIET_LEFT, _STATE_SLOTS = range(10, 12)
 
-# Columns of ``groups``.
-_KEY: Final = 0
-COUNT: Final = 1
-FIRST_START: Final = 2
-FIRST_END: Final = 3
-FIRST_LINE: Final = 4
-_LAST_START: Final = 5
-_LAST_END: Final = 6
-LAST_LINE: Final = 7
-_SHAPE: Final = 8  # the hash of the first line's template mask
-_TIMELESS: Final = 9  # the first line's key whatever its hour, 0 for none
-_GROUP_COLUMNS: Final = 10
+# Columns of ``groups``. SHAPE: the hash of the first line's template mask. TIMELESS: the first
+# line's key whatever its hour, 0 for none.
+_KEY, COUNT, FIRST_START, FIRST_END, FIRST_LINE, _LAST_START, _LAST_END, LAST_LINE = range(8)
+_SHAPE, _TIMELESS, _GROUP_COLUMNS = range(8, 11)
 
-# Columns of ``masks``; the text of a mask is ``arena[begin:end]``.
-_MASK_HASH: Final = 0
-_MASK_COUNT: Final = 1
-_MASK_FIRST: Final = 2
-_MASK_LAST: Final = 3
-_MASK_BEGIN: Final = 4
-_MASK_END: Final = 5
-# Where its first and last line stand in the buffer.
-_MASK_FIRST_START: Final = 6
-_MASK_FIRST_END: Final = 7
-_MASK_LAST_START: Final = 8
-_MASK_LAST_END: Final = 9
-_MASK_COLUMNS: Final = 10
+# Columns of ``masks``; the text of a mask is ``arena[begin:end]``. The last four: where its first
+# and last line stand in the buffer.
+_MASK_HASH, _MASK_COUNT, _MASK_FIRST, _MASK_LAST, _MASK_BEGIN, _MASK_END = range(6)
+_MASK_FIRST_START, _MASK_FIRST_END, _MASK_LAST_START, _MASK_LAST_END, _MASK_COLUMNS = range(6, 11)
 
-DONE: Final = 0
-FULL: Final = 1
+DONE, FULL = range(2)
 
 _LF: Final = 10
 _CR: Final = 13
 
 
-@dataclass(slots=True)
 class Tables:
     """Scratch space of one thread. Capacities are powers of two; slots hold index + 1."""
 
-    group_capacity: int = 1 << 14
-    mask_capacity: int = 1 << 14
-    arena_bytes: int = 4 << 20
-    mask_bytes: int = 400
-    state: np.ndarray = field(init=False)
-    group_slots: np.ndarray = field(init=False)
-    groups: np.ndarray = field(init=False)
-    mask_slots: np.ndarray = field(init=False)
-    masks: np.ndarray = field(init=False)
-    arena: np.ndarray = field(init=False)
-    line: np.ndarray = field(init=False)
-    floods: FloodTable = field(default_factory=FloodTable)
-    steps: FormTables = field(default_factory=FormTables)
+    mask_capacity: Final = 1 << 14
+    arena_bytes: Final = 4 << 20
 
-    def __post_init__(self) -> None:
+    def __init__(self, group_capacity: int = 1 << 14, mask_bytes: int = 400) -> None:
         self.state = np.zeros(_STATE_SLOTS, np.int64)
-        self.group_slots = np.zeros(self.group_capacity * 2, np.int32)
-        self.groups = np.zeros((self.group_capacity, _GROUP_COLUMNS), np.int64)
+        self.group_slots = np.zeros(group_capacity * 2, np.int32)
+        self.groups = np.zeros((group_capacity, _GROUP_COLUMNS), np.int64)
         self.mask_slots = np.zeros(2, np.int32)
         self.masks = np.zeros((1, _MASK_COLUMNS), np.int64)
         self.arena = np.zeros(1, np.uint8)
-        self.line = np.zeros(self.mask_bytes + 2, np.uint8)
+        self.line = np.zeros(mask_bytes + 2, np.uint8)
+        self.floods = FloodTable()
+        self.steps = FormTables()
 
     def start(self, each: int, templates: bool, quiet: int = 0) -> None:
         """Ready for a new file, which may keep ``each`` lines one by one, and ``quiet`` apart."""

@@ -51,6 +51,16 @@ class LogStream:
     def __post_init__(self) -> None:
         self.ahead = self.head
 
+    @classmethod
+    def of(cls, artifact: str, data: bytes, head_bytes: int = HEAD_BYTES) -> "LogStream":
+        """A stream of these bytes."""
+        return cls(artifact, data[:head_bytes], io.BytesIO(data[head_bytes:]).read)
+
+    def read_up_to(self, size: int) -> bytes:
+        """The next bytes, so many where there are as many."""
+        data = bytearray(size)
+        return bytes(data[: self.fill(memoryview(data))])
+
     def fill(self, view: memoryview) -> int:
         """Fill ``view`` as far as the log goes; fewer bytes mean that it has ended."""
         filled = 0
@@ -88,11 +98,7 @@ class ReadAhead:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; none at the end."""
-        part = self.begun.read(size)
-        if part:
-            return part
-        buffer = bytearray(size)
-        return bytes(buffer[: self.stream.fill(memoryview(buffer))])
+        return self.begun.read(size) or self.stream.read_up_to(size)
 
 
 def log_streams(

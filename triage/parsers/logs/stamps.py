@@ -10,40 +10,29 @@ from typing import Final
 
 from triage.domain.evidence import Stamp
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 
 SECOND_NS: Final = 1_000_000_000
 MINUTE_NS: Final = 60 * SECOND_NS
+DAY_NS: Final = 24 * 60 * MINUTE_NS
 # The year in which times without a year are reckoned: a leap year, so that 29 February exists.
 _NO_YEAR: Final = 2000
 _FIRST_YEAR: Final = 1970
+# Of the proleptic calendar, as ``date`` counts.
+_EPOCH_DAY: Final = 719_163
 _LAST_YEAR: Final = 2200
 # Nothing stays up for thirty years; a larger number in brackets is an epoch, or nothing.
 _LONGEST_UPTIME_S: Final = 1_000_000_000
 _LAST_EPOCH_S: Final = 4_102_444_800
 
-# Abbreviated months as locales print them, January first; "|" parts the languages.
-# A spelling that means two different months is left out where it is met the second time.
-_MONTH_NAMES: Final = (
-    "jan|january|januar|janv|janvier|ene|enero|gen|gennaio|sty|led|янв|января|1月|1월|oca|tammi|ιαν",
-    "feb|february|februar|fév|févr|février|febrero|fev|lut|úno|фев|февраля|2月|2월|şub|helmi|φεβ",
-    "mar|march|mär|märz|mrz|mars|marzo|mrt|maart|bře|мар|марта|3月|3월|maalis|μαρ",
-    "apr|april|avr|avril|abr|abril|aprile|kwi|dub|апр|апреля|4月|4월|nis|huhti|απρ",
-    "may|mai|mayo|mag|maggio|maio|mei|maj|kvě|май|мая|5月|5월|touko|μαι",
-    "jun|june|juni|juin|junio|giu|giugno|cze|čen|июн|июня|6月|6월|haz|kesä|ιουν",
-    "jul|july|juli|juil|juillet|julio|lug|luglio|lip|čec|июл|июля|7月|7월|tem|heinä|ιουλ",
-    "aug|august|août|aoû|ago|agosto|sie|srp|авг|августа|8月|8월|ağu|elo|αυγ",
-    "sep|sept|september|septembre|septiembre|set|wrz|zář|сен|сентября|9月|9월|eyl|syys|σεπ",
-    "oct|october|okt|oktober|octobre|octubre|ott|ottobre|out|paź|říj|окт|октября|10月|10월|eki|loka|οκτ",
-    "nov|november|novembre|noviembre|lis|ноя|ноября|11月|11월|kas|marras|νοε",
-    "dec|december|dez|dezember|déc|décembre|dic|diciembre|dicembre|gru|pro|дек|декабря|12月|12월|ara|joulu|δεκ",
-)
+_NAMES: Final = read_toml("triage.parsers.logs", "time_names")
 
 
 def _build_month_table() -> dict[str, int]:
     """Name without case and full stop -> month; letters lost in decoding are tolerated."""
     table: dict[str, int] = {}
-    for number, names in enumerate(_MONTH_NAMES, start=1):
-        for name in names.split("|"):
+    for number, names in enumerate(_NAMES["months"], start=1):
+        for name in names:
             table.setdefault(name, number)
     lost: dict[str, set[int]] = {}
     for name, number in table.items():
@@ -66,47 +55,12 @@ def _compute_day_number(year: int, month: int, day: int) -> int | None:
     if not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None
     try:
-        return date(year, month, day).toordinal() - 719_163
+        return date(year, month, day).toordinal() - _EPOCH_DAY
     except ValueError:
         return None
 
 
-# Abbreviations of zones that mean one place's hour wherever clocks print them. Those that
-# several do (CST: Chicago, Shanghai; IST: Delhi, Dublin, Jerusalem) say nothing.
-_ZONES: Final = {
-    "Z": 0,
-    "z": 0,
-    "UTC": 0,
-    "GMT": 0,
-    "WET": 0,
-    "WEST": 1,
-    "CET": 1,
-    "CEST": 2,
-    "MEZ": 1,
-    "MESZ": 2,
-    "EET": 2,
-    "EEST": 3,
-    "MSK": 3,
-    "SAST": 2,
-    "HKT": 8,
-    "SGT": 8,
-    "JST": 9,
-    "KST": 9,
-    "AEST": 10,
-    "AEDT": 11,
-    "NZST": 12,
-    "NZDT": 13,
-    "EST": -5,
-    "EDT": -4,
-    "CDT": -5,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-    "AKST": -9,
-    "AKDT": -8,
-    "HST": -10,
-}
+_ZONES: Final[dict[str, int]] = _NAMES["zones"]
 _NUMERIC_ZONE: Final = compile_re(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
 
 
@@ -182,10 +136,10 @@ def make_epoch(value: float) -> Stamp | None:
     return None
 
 
-# Groups: year, month, day, clock, fraction, zone.
 DATED: Final = (
-    r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})[T _](\d{1,2}:\d\d:\d\d)(?:[.,](\d{1,9})\d{0,9})?"
-    r"(Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
+    r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})[T _](?P<clock>\d{1,2}:\d\d:\d\d)"
+    r"(?:[.,](?P<fraction>\d{1,9})\d{0,9})?"
+    r"(?P<zone>Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
     r"|[BHIJK]ST|MSK|HKT|SGT|SAST)(?![\w-]))?"
 )
 _TIME: Final = compile_re(r"\s*\[?" + DATED)
@@ -196,10 +150,10 @@ _CTIME: Final = compile_re(
 )
 
 
-def make_dated(match: "re.Match[str]", first: int = 1) -> Stamp | None:
-    """The stamp of a match of :data:`DATED` whose groups begin at ``first``."""
-    year, month, day, clock, fraction, zone = match.groups()[first - 1 : first + 5]
-    return make_wall(int(year), int(month), int(day), clock, fraction, zone)
+def make_dated(match: "re.Match[str]") -> Stamp | None:
+    """The stamp of a match of :data:`DATED`."""
+    year, month, day = (int(match[name]) for name in ("year", "month", "day"))
+    return make_wall(year, month, day, match["clock"], match["fraction"], match["zone"])
 
 
 def read_time(text: str) -> Stamp | None:
@@ -244,3 +198,29 @@ def combine_stamps(old: Stamp, new: Stamp) -> Stamp:
 def _measure_fullness(stamp: Stamp) -> int:
     """How much of a wall time is printed."""
     return 2 * stamp.has_year + (stamp.zone_s is not None)
+
+
+# The year of a time that is printed without one is that which puts it behind the stop: a log is
+# collected some time after it, and what lies further ahead is of the year before.
+_AHEAD_DAYS: Final = 30
+
+
+@lru_cache(maxsize=8192)
+def _shift_days(day: int, anchor_day: int) -> int:
+    """Days to add to ``day`` (reckoned in a leap year) so that it lies about ``anchor_day``."""
+    printed = date.fromordinal(day + _EPOCH_DAY)
+    year = date.fromordinal(anchor_day + _EPOCH_DAY).year
+    # 29 February is in every fourth year, but for turns of a century.
+    for candidate in range(year + 1, year - 9, -1):
+        try:
+            placed = date(candidate, printed.month, printed.day).toordinal() - _EPOCH_DAY
+        except ValueError:
+            continue
+        if placed <= anchor_day + _AHEAD_DAYS:
+            return placed - day
+    return 0
+
+
+def set_nearest_year(wall_ns: int, anchor_ns: int) -> int:
+    """``wall_ns``, reckoned without a year, in the year that puts it nearest before the anchor."""
+    return wall_ns + _shift_days(wall_ns // DAY_NS, anchor_ns // DAY_NS) * DAY_NS

@@ -13,8 +13,7 @@ from typing import Final
 
 from triage.domain.evidence import Evidence, Stamp
 from triage.parsers.logs.first_minutes import BANNERS
-from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
-from triage.parsers.logs.years import DAY_NS
+from triage.parsers.logs.stamps import DAY_NS, MINUTE_NS, SECOND_NS
 
 # Lines that several programs print are out of order by less than this; parts of one log that were
 # put together, by less than that.

@@ -9,48 +9,20 @@ import re
 from typing import Final
 
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.parsers.redact.secret import is_mixed, is_random
 
-_WORDS_OF_KEYS: Final = (
-    b"api", b"access", b"private", b"secret", b"account", b"encryption", b"signing", b"auth",
-    b"master", b"storage", b"subscription", b"license", b"integration", b"routing", b"service",
-    b"deploy", b"app", b"application", b"consumer", b"shared", b"session", b"write", b"admin",
-    b"webhook", b"ssh", b"hmac", b"jwt", b"munge", b"client", b"ingest", b"functions", b"server",
-    b"instrumentation", b"connection", b"host", b"user", b"data", b"rest", b"wireguard", b"psk",
-)  # fmt: skip
-_STRONG_KEYS: Final = tuple(word + b"key" for word in _WORDS_OF_KEYS) + (  # noqa: RUF005
-    b"keydata", b"keybase64", b"presharedkey", b"routingkey",
-)  # fmt: skip
-_PUBLIC_KEYS: Final = (
-    b"publickey", b"primarykey", b"foreignkey", b"partitionkey", b"sortkey", b"cachekey",
-    b"hashkey", b"lookupkey", b"groupkey", b"rowkey", b"statekey", b"objectkey", b"indexkey",
-    b"storekey", b"s3key", b"dictkey", b"metrickey", b"configkey", b"jobkey", b"dedupkey",
-    b"monkey", b"turkey", b"hotkey", b"searchkey", b"compilekey", b"graphkey", b"kernelkey",
-    b"fileskey", b"filekey", b"userdata", b"sessiondata",
-)  # fmt: skip
-_PASSWORDS: Final = (
-    b"password", b"passwd", b"passphrase", b"passwort", b"pwd", b"pass", b"bindpw", b"rootpw",
-    b"requirepass", b"masterauth", b"userpw",
-)  # fmt: skip
+_NAMES: Final[dict[str, tuple[bytes, ...]]] = {
+    name: tuple(word.encode() for word in words)
+    for name, words in read_toml("triage.parsers.redact", "secrets")["names"].items()
+}
+_STRONG_KEYS: Final = (*(word + b"key" for word in _NAMES["keys"]), b"keydata", b"keybase64")
 # `_pass` and `StoragePass`, but not `bypass`, `compass`, `forward pass`.
 _SHORT_PASS: Final = compile_re(
     rb"(?:[_.-]|[a-z](?=P)|^(?:db|ssh|user|admin|root|sql|ldap|bmc|ipmi|mysql|redis|smtp)_?)"
     rb"(?i:pass|pw|pwd)$|^(?i:uid|user)?;?PWD$"
 )
-# Words behind a name that tell of it, or stand for it in code.
-NOT_WORDS: Final = frozenset(
-    b"""a access accepted an and any argument authentication authorization auth bool bytes callable
-    can cannot changed check checked configured content could default deleted denied dict does
-    enter entered error exceeded expired expires failed failure field file flag float for found
-    from generated given has have help here if in incorrect input instead int integer invalid is
-    it key leaked length list loaded login may message method mismatch missing must must_change
-    name needed no not object of on only option optional or output parameter password passwords
-    path policy prompt protected provided provider read rejected required reset rotated secret
-    secrets self set should skipped source stored str string success successful text that the
-    their this to token tokens true try tuple type unchanged unknown unset updated use used user
-    username valid value values verified was when will with wrong you your args config cfg kwargs
-    pw pwd passwd param params password_hash environ env getpass typing union""".split()
-)
+NOT_WORDS: Final = frozenset(_NAMES["not_words"])
 _CODE: Final = compile_re(
     rb"[A-Za-z_][A-Za-z0-9_.]{0,80}[(\[]|(?:self|args|cfg|config|os|opts?|options|env|environ|"
     rb"request|settings|kwargs|params?|hparams|flags|FLAGS|conf)\.[A-Za-z_]"
@@ -114,12 +86,12 @@ def _is_assigned_to(found: re.Match[bytes], start: int) -> bool:
     upper = name.isupper() and found["sign"] == b"="
     if flat.endswith((b"password", b"passwd", b"passphrase", b"passwort")):
         return _is_password(found, value, quoted, upper)
-    if flat.endswith(_PASSWORDS):
+    if flat.endswith(_NAMES["passwords"]):
         return bool(_SHORT_PASS.search(name)) and not _NUMBER.fullmatch(value) and _is_password(
             found, value, quoted, upper
         )  # fmt: skip
     if flat.endswith((b"key", b"keydata", b"keybase64")):
-        if flat.endswith(_PUBLIC_KEYS):
+        if flat.endswith(_NAMES["public_keys"]):
             return False
         return _is_key(flat, value, quoted, upper)
     if _PATH.fullmatch(value) and not is_random(value):

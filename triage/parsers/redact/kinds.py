@@ -7,12 +7,11 @@ then not where code, a type or a placeholder stands: ``password=password``, ``ap
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, Final
 
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.parsers.redact import checks
 from triage.parsers.redact.secret import Secret, any_word
 
@@ -26,18 +25,13 @@ _BEFORE_SHORT: Final = "~nrtd02a"
 _PART: Final = re.compile(r"\{([A-Z][A-Z_]+)\}")
 
 
-def _read_toml(name: str) -> dict[str, Any]:
-    file = resources.files("triage.parsers.redact").joinpath(name)
-    return tomllib.loads(file.read_text("utf-8"))
-
-
 def _expand(text: str | list[str], parts: Mapping[str, str]) -> str:
     """A pattern with the parts that it names as ``{PART}``."""
     return _PART.sub(lambda found: parts[found[1]], "".join(text))
 
 
 def _load_secrets() -> tuple[Secret, ...]:
-    raw = _read_toml("secrets.toml")
+    raw = read_toml("triage.parsers.redact", "secrets")
     parts: dict[str, str] = {}
     for name, words in raw["words"].items():
         any_of = [word.encode() for word in words["any"]]
@@ -56,7 +50,7 @@ def _load_secrets() -> tuple[Secret, ...]:
 
 def _load_prefixed(word_start: str) -> tuple[Secret, ...]:
     """Tokens with a prefix of their own."""
-    raw = _read_toml("prefixes.toml")
+    raw = read_toml("triage.parsers.redact", "prefixes")
     found = []
     for kind, prefix, chars, least in raw["rows"]:
         start = "" if len(prefix) >= _DISTINCT else word_start

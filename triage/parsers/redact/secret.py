@@ -60,15 +60,12 @@ _LEAST_CHANGES: Final = 0.15
 _FEWEST: Final = 3
 
 
-def _count_changes(word: bytes) -> int:
-    """How often letters and digits change their kind; separators between them do not count."""
-    kinds = word.translate(_KINDS).replace(b"\0", b"")
-    return sum(a != b for a, b in itertools.pairwise(kinds))
-
-
 def is_random(word: bytes) -> bool:
     """Whether its letters and digits change as those of a random word do."""
-    return _count_changes(word) >= max(_FEWEST, _LEAST_CHANGES * len(word))
+    # Separators between letters and digits do not count.
+    kinds = word.translate(_KINDS).replace(b"\0", b"")
+    changes = sum(a != b for a, b in itertools.pairwise(kinds))
+    return changes >= max(_FEWEST, _LEAST_CHANGES * len(word))
 
 
 def is_mixed(word: bytes) -> bool:

@@ -9,19 +9,20 @@ other. A power cap in force is how busy GPUs work.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading
 
 # Where GPUs of data centres begin to slow themselves down; at work they stay far below.
 HOT_C: Final = 85
 # What no sensor of a GPU says; numbers beyond are something else.
-_TEMPERATURES: Final = range(5, 131)
+_TEMPERATURES: Final = (5, 131)
 _POWERS: Final = (5.0, 3000.0)
 _CLOCKS: Final = (50.0, 5000.0)
 
@@ -60,29 +61,11 @@ _BUS: Final = compile_re(
 )
 _NO_NAME: Final = compile_re(r"[^a-z0-9]+")
 
-_NODES: Final = frozenset({"host", "hostname", "node", "nodename", "node_name", "machine"})
-_INDICES: Final = frozenset(
-    {"gpu", "gpu_id", "gpuid", "gpu_index", "gpu_idx", "index", "idx", "minor_number", "gpu_num"}
-)
-_LOCAL_RANKS: Final = frozenset({"local_rank", "localrank"})
-_BUSES: Final = frozenset({"bus", "bus_id", "busid", "pci", "pci_bus", "pci_bus_id", "bdf"})
-_TEMPS: Final = frozenset(
-    {"temp", "temp_c", "temperature", "temperature_c", "temperature_gpu", "gpu_temp", "gpu_temp_c",
-     "gpu_temperature", "tgpu", "t_gpu", "core_temp", "temp_gpu", "gtemp", "edge_temp", "die_temp",
-     "junction_temp", "temp_junction", "temp_edge", "gpu_temp_celsius", "temperature_celsius",
-     "dcgm_fi_dev_gpu_temp"}
-)  # fmt: skip
-_CLOCK_KEYS: Final = frozenset(
-    {"sm_clk", "sm_clock", "sm_mhz", "sm", "smclk", "sm_clock_mhz", "clocks_sm",
-     "clocks_current_sm", "gfx_clk", "gfxclk", "gr_clk", "graphics_clock", "graphics_clk", "sclk",
-     "core_clk", "gclk",
-     "clock_mhz", "clk", "clock", "gpu_clock", "pclk", "dcgm_fi_dev_sm_clock", "clk_sm"}
-)  # fmt: skip
-_POWER_KEYS: Final = frozenset(
-    {"power", "power_w", "pwr", "power_draw", "power_usage", "watts", "power_watts", "gpu_power",
-     "pwr_w", "draw", "dcgm_fi_dev_power_usage", "socket_power"}
-)  # fmt: skip
-_TIMES: Final = frozenset({"ts", "time", "timestamp", "at", "epoch"})
+_MEANINGS: Final = {
+    key: meaning
+    for meaning, keys in read_toml("triage.signatures.gpu", "monitor_keys").items()
+    for key in keys
+}
 # Keys whose value says why clocks are lowered, and those that are one such reason.
 _REASON_KEY: Final = compile_re(
     r"(?:clocks?_)?(?:throttle|event|perf|slowdown)(?:_reasons?|_cap|_status)?(?:_active)?"
@@ -167,43 +150,40 @@ def parse_gpu_reading(text: str) -> GpuReading | None:
     return reading
 
 
-def _list_pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Keys in one form, ``clocks.current.sm [MHz]`` as ``clocks_current_sm``, and values."""
-    for pair in _PAIR.finditer(text):
-        key = pair["key"].partition(" [")[0]
-        yield _NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
-
-
 def _take_pairs(text: str, reading: GpuReading) -> int:
     """Fill ``reading`` from keys and values; how many temperatures of a GPU they hold."""
     temps = 0
-    for key, value in _list_pairs(text):
-        if key in _NODES and reading.node is None:
-            reading.node = value if value[0].isalnum() else None
-        elif key in _INDICES and reading.index is None:
-            reading.index = _parse_small(value)
-            if ":" in value and reading.gpu is None:
+    for pair in _PAIR.finditer(text):
+        # `clocks.current.sm [MHz]` as `clocks_current_sm`
+        key = _NO_NAME.sub("_", pair["key"].partition(" [")[0].lower()).strip("_")
+        value, meaning = pair["value"], _MEANINGS.get(key)
+        match meaning:
+            case "node" if reading.node is None:
+                reading.node = value if value[0].isalnum() else None
+            case "index" if reading.index is None:
+                reading.index = _parse_small(value)
+                if ":" in value and reading.gpu is None:
+                    reading.gpu = normalize_bus_id(value)
+            case "local_rank":
+                reading.local_rank = _parse_small(value)
+            case "rank":
+                reading.rank = _parse_small(value)
+            case "gpu" if reading.gpu is None:
                 reading.gpu = normalize_bus_id(value)
-        elif key in _LOCAL_RANKS:
-            reading.local_rank = _parse_small(value)
-        elif key == "rank":
-            reading.rank = _parse_small(value)
-        elif key in _BUSES and reading.gpu is None:
-            reading.gpu = normalize_bus_id(value)
-        elif key in _TEMPS:
-            temps += 1
-            reading.temp_c = parse_within(value, _TEMPERATURES.start, _TEMPERATURES.stop)
-        elif key in _CLOCK_KEYS and reading.clock_mhz is None:
-            reading.clock_mhz = parse_within(value, *_CLOCKS)
-        elif key in _POWER_KEYS and reading.power_w is None:
-            reading.power_w = parse_within(value, *_POWERS)
-        elif key in _TIMES and reading.at is None:
-            reading.at = value
-        elif (flag := _FLAG_KEY.fullmatch(key)) is not None:
+            case "temp_c":
+                temps += 1
+                reading.temp_c = parse_within(value, *_TEMPERATURES)
+            case "clock_mhz" if reading.clock_mhz is None:
+                reading.clock_mhz = parse_within(value, *_CLOCKS)
+            case "power_w" if reading.power_w is None:
+                reading.power_w = parse_within(value, *_POWERS)
+            case "at" if reading.at is None:
+                reading.at = value
+        if meaning is None and (flag := _FLAG_KEY.fullmatch(key)) is not None:
             reading.names_reasons = True
             if value.lower() in _ON:
                 reading.reason(flag["flag"])
-        elif _REASON_KEY.fullmatch(key):
+        elif meaning is None and _REASON_KEY.fullmatch(key):
             reading.names_reasons = True
             _take_reasons(value.lower(), reading)
     return temps
@@ -229,7 +209,7 @@ def _take_units(text: str, reading: GpuReading) -> None:
     if reading.clock_mhz is None and (clock := _MEGAHERTZ.search(text)) is not None:
         reading.clock_mhz = parse_within(clock[1], *_CLOCKS)
     if reading.temp_c is None and (degrees := _DEGREES.search(text)) is not None:
-        reading.temp_c = parse_within(degrees[1], _TEMPERATURES.start, _TEMPERATURES.stop)
+        reading.temp_c = parse_within(degrees[1], *_TEMPERATURES)
     if reading.temp_c is None and text.count(",") >= 3:
         _take_columns([one.strip() for one in text.split(",")], reading)
 
@@ -258,7 +238,7 @@ def _take_columns(cells: list[str], reading: GpuReading) -> None:
         (
             float(cells[k])
             for k in whole
-            if k > start and len(cells[k]) <= 3 and int(cells[k]) in _TEMPERATURES
+            if k > start and len(cells[k]) <= 3 and int(cells[k]) in range(*_TEMPERATURES)
         ),
         None,
     )

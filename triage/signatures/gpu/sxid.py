@@ -7,63 +7,54 @@ are decided when the error happens, so the text is believed before the catalogue
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Trait
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.signatures.gpu import catalogue
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.severity import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.signature import Reading
 
 _FABRIC: tuple[Category, ...] = (Category.NETWORK,)
-_HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
 _REPEATED = compile_re(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
 class TextRule(NamedTuple):
     """What words of a text mean, whatever number stands in front; None leaves the number's."""
 
-    words: str
+    words: "re.Pattern[str]"
     category: Category | None
     also: tuple[Category, ...] = ()
     role: EvidenceRole | None = None
     severity: str | None = None
 
 
-_TEXTS = (
-    # Links that come up ask the controller in dozens.
-    TextRule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    TextRule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, _FABRIC, ROOT, FATAL),
-    TextRule(r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)", Category.NVLINK, _FABRIC,
-             ROOT, ERROR),
-    TextRule(r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
-             Category.GPU_THERMAL, _HEAT, NOISE, "info"),
-    TextRule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, _HEAT, ROOT, FATAL),
-    TextRule(r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, _HEAT, ROOT,
-             ERROR),
-    # The far end answered with an error, or not at all: a process or a GPU died there.
-    TextRule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    TextRule(r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)", Category.GPU,
-             (Category.NVLINK,), CONSEQUENCE),
-    TextRule(r"\bcredit time ?out", Category.NVLINK, _FABRIC, CONSEQUENCE),
-    TextRule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, _FABRIC, ROOT),
-    # Events of multicast and reduction, under whichever number.
-    TextRule(r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
-             Category.NVLINK, _FABRIC),
-    TextRule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
-)  # fmt: skip
-_PATTERNS = tuple(compile_re(rule.words, re.IGNORECASE) for rule in _TEXTS)
 _ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
 _MOVED = range(28000, 29000)
 
 
+@cache
+def _load_texts() -> tuple[TextRule, ...]:
+    return tuple(
+        TextRule(
+            compile_re("".join(row["pattern"]), re.IGNORECASE),
+            Category(row["category"]) if "category" in row else None,
+            tuple(map(Category, row.get("also", ()))),
+            EvidenceRole(row["role"]) if "role" in row else None,
+            row.get("severity"),
+        )
+        for row in read_toml("triage.signatures.gpu", "sxid")["text"]
+    )
+
+
 def find_meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
-    found = (rule for rule, words in zip(_TEXTS, _PATTERNS, strict=True) if words.search(text))
-    return next(found, None)
+    return next((rule for rule in _load_texts() if rule.words.search(text)), None)
 
 
 def read_sxid(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:

@@ -9,7 +9,7 @@ pid is a number of the host, not of a container.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Trait
@@ -18,22 +18,20 @@ from triage.signatures.gpu import catalogue
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.signature import Reading
 
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What a text says; None leaves what the catalogue has. ``also`` goes with ``category``."""
-
-    category: Category | None = None
-    also: tuple[Category, ...] = ()
-    role: EvidenceRole | None = None
-    weak: bool | None = None
-    peer: str | None = None
-    blame: Blame | None = None
-    fields: dict[str, str] = field(default_factory=dict)
+_Reader = Callable[[str, Sequence[str]], Reading]
 
 
-_Reader = Callable[[str, Sequence[str]], Words]
-_SILENT = Words()
+def _find_fields(text: str, *patterns: "re.Pattern[str]") -> dict[str, str]:
+    """What the groups of these patterns hold, of those that are found."""
+    found = (pattern.search(text) for pattern in patterns)
+    return {
+        name: value
+        for match in found
+        if match is not None
+        for name, value in match.groupdict().items()
+        if value
+    }
+
 
 # "a", "a partition p" alone also stands behind an L2 slice, so the plain word comes last.
 _DRAM_WORDS = compile_re(r"\b(?:framebuffer|FBPA\w*|HBM\w*|DRAM|row remapper|FB)\b", re.IGNORECASE)
@@ -59,12 +57,12 @@ def find_memory_unit(text: str) -> Category | None:
 _CHANNEL_ONLY = compile_re(r"(?:Ch|channel|ChID|Channel ID) (?:0x)?[0-9a-f]+\b", re.IGNORECASE)
 
 
-def ecc(text: str, _after: Sequence[str]) -> Words:
+def ecc(text: str, _after: Sequence[str]) -> Reading:
     """48, 171, 172: the event itself, then one line for each channel that it took along."""
     unit = find_memory_unit(text)
     if unit is None and _CHANNEL_ONLY.match(text):
-        return Words(role=EvidenceRole.CONSEQUENCE)
-    return Words(category=unit)
+        return Reading(role=EvidenceRole.CONSEQUENCE)
+    return Reading(category=unit)
 
 
 # Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No
@@ -76,32 +74,26 @@ _CONTAINMENT = compile_re(
 )
 
 
-def _blast(text: str, _after: Sequence[str]) -> Words:
+def _blast(text: str, _after: Sequence[str]) -> Reading:
     """94, 95: how far an uncorrectable error reached, and the unit that met it."""
     match = _CONTAINMENT.search(text)
+    if match is None and _CHANNEL_ONLY.match(text):
+        return Reading(role=EvidenceRole.CONSEQUENCE)
     if match is None:
-        if _CHANNEL_ONLY.match(text):
-            return Words(role=EvidenceRole.CONSEQUENCE)
-        return Words(category=find_memory_unit(text))
+        return Reading(category=find_memory_unit(text))
     unit = find_memory_unit(match["unit"])
-    fields = {key: value for key, value in match.groupdict().items() if value}
     # A unit on the chip may have read what DRAM held: without a 48 both stand.
     also = (Category.GPU_HBM,) if unit is Category.GPU_SRAM else ()
-    if unit is None:
-        return Words(fields=fields)
-    return Words(category=unit, also=also, fields=fields)
+    return Reading(category=unit, also=also, fields=_find_fields(text, _CONTAINMENT))
 
 
 # Row Remapper: New row (0x00000000abcd1234) marked for remapping, reset gpu to activate.
-_ROW = compile_re(r"\((0x[0-9a-f]+)\)", re.IGNORECASE)
+_ROW = compile_re(r"\((?P<row>0x[0-9a-f]+)\)", re.IGNORECASE)
 
 
-def retirement(text: str, _after: Sequence[str]) -> Words:
+def retirement(text: str, _after: Sequence[str]) -> Reading:
     """63, 64: a bad row or page was booked, or could not be."""
-    unit = find_memory_unit(text)
-    row = _ROW.search(text)
-    fields = {} if row is None else {"row": row[1]}
-    return Words(category=unit, fields=fields)
+    return Reading(category=find_memory_unit(text), fields=_find_fields(text, _ROW))
 
 
 # An uncorrectable ECC error detected (possible firmware handling failure) DRAM:-3, LTC:0, ...
@@ -114,7 +106,7 @@ _COUNTED = {
 }
 
 
-def _escaped_ecc(text: str, _after: Sequence[str]) -> Words:
+def _escaped_ecc(text: str, _after: Sequence[str]) -> Reading:
     """140: the counters that are not zero say where."""
     counts = {name: int(value) for name, value in _COUNTER.findall(text)}
     hit = [
@@ -123,8 +115,8 @@ def _escaped_ecc(text: str, _after: Sequence[str]) -> Words:
     places = tuple(dict.fromkeys(hit))
     fields = {name.lower(): str(value) for name, value in counts.items()}
     if not places:
-        return Words(fields=fields)
-    return Words(category=places[0], also=places[1:], fields=fields)
+        return Reading(fields=fields)
+    return Reading(category=places[0], also=places[1:], fields=fields)
 
 
 # Graphics SM Warp Exception on (GPC 7, TPC 7, SM 0): Illegal Instruction Parameter
@@ -137,43 +129,39 @@ _REGISTERS = compile_re(r"ESR (?:0x)?[0-9a-f]+=", re.IGNORECASE)
 _WHOLE_SM = 3
 
 
-def graphics(text: str, _after: Sequence[str]) -> Words:
+def graphics(text: str, _after: Sequence[str]) -> Reading:
     """13: the first line of a burst is the fault, what only adds registers follows it."""
     match = _SM_PLACE.search(text)
     if match is not None:
-        fields = {key: value for key, value in match.groupdict().items() if value}
         follows = match["reach"] == "Global"
-        return Words(role=EvidenceRole.CONSEQUENCE if follows else None, fields=fields)
-    if _REGISTERS.search(text):
-        whole = text.count("=") >= _WHOLE_SM
-        return Words(role=None if whole else EvidenceRole.CONSEQUENCE)
-    return Words(role=EvidenceRole.CONSEQUENCE if "ChID" in text else None)
+    elif _REGISTERS.search(text):
+        follows = text.count("=") < _WHOLE_SM
+    else:
+        follows = "ChID" in text
+    role = EvidenceRole.CONSEQUENCE if follows else None
+    return Reading(role=role, fields=_find_fields(text, _SM_PLACE))
 
 
 # intr 00000000. MMU Fault: ENGINE GRAPHICS GPC1 GPCCLIENT_T1_3 faulted @ 0x7f52_8a8b9000.
 # Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ
-FAULT = compile_re(
+_FAULT = compile_re(
     r"ENGINE (?P<engine>[A-Z]\w{1,30}) "
     r"(?:\w{1,12} )?(?P<client>\w{1,40}) faulted @ (?P<at>\w{1,40})"
 )
 _FAULT_TYPE = compile_re(r"of type (?P<fault>FAULT_\w{1,40}) (?P<access>ACCESS_\w{1,40})")
 
 
-def _mmu(text: str, after: Sequence[str]) -> Words:
+def _mmu(text: str, after: Sequence[str]) -> Reading:
     """31: a bad address of the program, unless no client of the GPU owns it."""
     whole = " ".join((text, *after)) if "Fault is of type" not in text else text
-    fields: dict[str, str] = {}
-    for pattern in (FAULT, _FAULT_TYPE):
-        match = pattern.search(whole)
-        if match is not None:
-            fields.update(match.groupdict())
+    fields = _find_fields(whole, _FAULT, _FAULT_TYPE)
     if "UNRECOGNIZED_CLIENT" in text:
-        return Words(
+        return Reading(
             category=Category.GPU,
             also=(Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK),
             fields={**fields, "client": "UNRECOGNIZED_CLIENT"},
         )
-    return Words(fields=fields)
+    return Reading(fields=fields)
 
 
 # NVLink: fatal error detected on link 7(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)
@@ -186,16 +174,13 @@ _REMOTE = compile_re(
 )
 
 
-def nvlink(text: str, _after: Sequence[str]) -> Words:
+def nvlink(text: str, _after: Sequence[str]) -> Reading:
     """74, 136, 137 and the like: which link, and the far end where it is named."""
-    fields: dict[str, str] = {}
-    link = _LINK.search(text)
-    if link is not None:
-        fields.update({key: value for key, value in link.groupdict().items() if value})
+    fields = _find_fields(text, _LINK)
     remote = _REMOTE.search(text)
     if remote is None:
-        return Words(fields=fields)
-    return Words(peer=normalize_bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
+        return Reading(fields=fields)
+    return Reading(peer=normalize_bus_id(remote["remote"]), blame=Blame.PAIR, fields=fields)
 
 
 # NETIR_LINK_EVT Fatal XC0 i0 Link 07 (0x004505c6 0x00000000 0x0 0x0 0x0 0x0)
@@ -208,7 +193,7 @@ _NVLINK5 = compile_re(
 )
 
 
-def _nvlink5(text: str, _after: Sequence[str]) -> Words:
+def _nvlink5(text: str, _after: Sequence[str]) -> Reading:
     """144 to 150: the printed unit decides; both layouts of its number are kept.
 
     The first word holds the unit in bits 9:5 before R575 and in bits 6:0 from there;
@@ -216,8 +201,8 @@ def _nvlink5(text: str, _after: Sequence[str]) -> Words:
     """
     match = _NVLINK5.search(text)
     if match is None:
-        return _SILENT
-    fields = {key: value for key, value in match.groupdict().items() if value}
+        return Reading()
+    fields = _find_fields(text, _NVLINK5)
     first = re.match(r"(?:0x)?([0-9a-f]{1,8})", fields.get("words", ""), re.IGNORECASE)
     if first is not None:
         value = int(first[1], 16)
@@ -226,12 +211,12 @@ def _nvlink5(text: str, _after: Sequence[str]) -> Words:
     fatal = match["said"].lower() == "fatal"
     fields["said"] = "fatal" if fatal else "nonfatal"
     fields["severity"] = "fatal" if fatal else "warn"
-    return Words(weak=not fatal, fields=fields)
+    return Reading(weak=not fatal, fields=fields)
 
 
 # Timeout waiting for RPC from GSP1! Expected function 76 (GSP_RM_CONTROL) (0x20800a4c 0x4).
 # Timeout after 6s of waiting for RPC response from GPU3 GSP! Expected function 76 (GSP_RM_CONTROL)
-RPC = compile_re(
+_RPC = compile_re(
     r"(?:GSP(?P<gsp_old>\d{0,2})|GPU(?P<gsp_new>\d{1,2}) GSP)! ?"
     r"Expected function (?P<function>\d{1,5}) ?"
     r"(?:\((?P<function_name>\w{1,60})\))?"
@@ -239,19 +224,15 @@ RPC = compile_re(
 _WAITED = compile_re(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
 
 
-def gsp(text: str, _after: Sequence[str]) -> Words:
+def gsp(text: str, _after: Sequence[str]) -> Reading:
     """119: the call that got no answer."""
-    fields: dict[str, str] = {}
-    match = RPC.search(text)
-    if match is not None:
-        number = match["gsp_new"] or match["gsp_old"]
-        fields["function"] = match["function_name"] or match["function"]
-        if number:
-            fields["gsp"] = number
-    waited = _WAITED.search(text)
-    if waited is not None:
-        fields["waited_s"] = waited["waited_s"]
-    return Words(fields=fields)
+    found = _find_fields(text, _RPC, _WAITED)
+    fields = {
+        "function": found.get("function_name") or found.get("function"),
+        "gsp": found.get("gsp_new") or found.get("gsp_old"),
+        "waited_s": found.get("waited_s"),
+    }
+    return Reading(fields={name: value for name, value in fields.items() if value})
 
 
 # GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)
@@ -262,41 +243,33 @@ _ADVICE = compile_re(
 )
 
 
-def advice(text: str, _after: Sequence[str]) -> Words:
+def advice(text: str, _after: Sequence[str]) -> Reading:
     """154: the driver's advice, old and new; a change back to None leaves no ``action``."""
     match = _ADVICE.search(text)
     if match is None:
-        return _SILENT
+        return Reading()
     fields = dict(match.groupdict())
     cleared = match["new"].strip().lower() == "none"
     fields["action"] = "" if cleared else match["new"].strip()
-    return Words(fields=fields)
+    return Reading(fields=fields)
 
 
 _READERS: Mapping[int, _Reader] = {
-    13: graphics,
-    31: _mmu,
-    48: ecc,
-    63: retirement,
-    64: retirement,
-    74: nvlink,
-    94: _blast,
-    95: _blast,
-    108: nvlink,
-    119: gsp,
-    136: nvlink,
-    137: nvlink,
-    140: _escaped_ecc,
-    154: advice,
-    155: nvlink,
-    **dict.fromkeys(range(144, 151), _nvlink5),
+    code: reader
+    for reader, codes in (
+        (graphics, (13,)),
+        (_mmu, (31,)),
+        (ecc, (48,)),
+        (retirement, (63, 64)),
+        (nvlink, (74, 108, 136, 137, 155)),
+        (_blast, (94, 95)),
+        (gsp, (119,)),
+        (_escaped_ecc, (140,)),
+        (_nvlink5, range(144, 151)),
+        (advice, (154,)),
+    )
+    for code in codes
 }
-
-
-def read_words(code: int, text: str, after: Sequence[str]) -> Words:
-    """What ``text``, the rest of the line behind code and process, says of Xid ``code``."""
-    reader = _READERS.get(code)
-    return _SILENT if reader is None else reader(text, after)
 
 
 # The name is cut to 15 characters and may hold nearly anything, even a comma.
@@ -314,7 +287,8 @@ def read_xid(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     if name is not None:
         fields["name"] = name[1]
         text = text[name.end() :]
-    said = read_words(code, text.lstrip(" ,:"), after)
+    reader = _READERS.get(code)
+    said = Reading() if reader is None else reader(text.lstrip(" ,:"), after)
     fields.update(said.fields)
     gpu = normalize_bus_id(match["gpu"])
     known = catalogue.get_xid(code)
@@ -323,39 +297,35 @@ def read_xid(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
         # A number of a newer driver: something happened to this GPU, nobody knows what.
         fields["severity"] = "error"
         unknown = Reading(code=code, gpu=gpu, weak=True, blame=Blame.SELF, fields=fields)
-        return unknown if parent is None else make_consequence(unknown, int(parent[1]))
+        return unknown if parent is None else _make_consequence(unknown, int(parent[1]))
     fields.setdefault("severity", known.severity)
-    reading = Reading(
+    reading = replace(
+        said,
         category=said.category or known.category,
-        also=known.also if said.category is None else said.also,
+        also=known.also if said.category is None else said.also or (),
         role=said.role or known.role,
         code=code,
         gpu=gpu,
-        peer=said.peer,
-        blame=said.blame,
         weak=known.severity == "warn" if said.weak is None else said.weak,
         traits=frozenset({Trait.QUOTABLE, Trait.GPU_LOST}) if code == _LOST else None,
         fields=fields,
     )
-    return reading if parent is None else make_consequence(reading, int(parent[1]))
+    return reading if parent is None else _make_consequence(reading, int(parent[1]))
 
 
-def make_consequence(reading: Reading, parent: int) -> Reading:
+def _make_consequence(reading: Reading, parent: int) -> Reading:
     """The consequence of the Xid that the driver itself names, in its category."""
     origin = catalogue.get_xid(parent)
     if origin is None or origin.category is None:
         category, also = reading.category, reading.also
     else:
         category, also = origin.category, origin.also
-    return Reading(
+    return replace(
+        reading,
         category=category,
         also=also,
         role=EvidenceRole.CONSEQUENCE,
-        code=reading.code,
         parent_code=parent,
-        gpu=reading.gpu,
-        peer=reading.peer,
-        blame=reading.blame,
         weak=False,
-        fields=reading.fields,
+        traits=None,
     )

@@ -1,9 +1,9 @@
 """The part that a health check, a drain reason or an agent names in its own words.
 
-Such words come from scripts of each site: what counts is the part they name, the GPU, and
-whether they speak of a job that did not end (``Kill task failed``), which follows from a stop. An
-agent (NHC, DCGM, gpud, NVSentinel, epilogs) reads what others report and words it anew: its line is
-said after the fact and by hearsay, so it needs another source.
+Such words come from scripts of each site: what counts is the part they name (``part_words.toml``),
+the GPU, and whether they speak of a job that did not end (``Kill task failed``), which follows from
+a stop. An agent (NHC, DCGM, gpud, NVSentinel, epilogs) reads what others report and words it anew:
+its line is said after the fact and by hearsay, so it needs another source.
 """
 
 import re
@@ -14,80 +14,19 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.domain.patterns import compile_re
+from triage.domain.toml_tables import read_toml
 from triage.signatures.gpu.catalogue import get_xid
 from triage.signatures.pci import normalize_bus_id
 from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading
 
-# Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
 _WORDS: Final = tuple(
-    (compile_re(pattern, re.IGNORECASE), category, also)
-    for pattern, category, also in (
-        (
-            r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}(?:74|14[4-9]|150)\b",
-            Category.NVLINK,
-            (Category.GPU,),
-        ),
-        (r"\bsram\b|xid\W{0,3}172\b", Category.GPU_SRAM, (Category.GPU_HBM,)),
-        (
-            r"row ?remap|\bhbm|\bdbe\b|double.?bit|uncorrectable|uncorrected|retired.?page"
-            r"|gpu.{0,40}\becc\b|\becc\b.{0,40}gpu|xid\W{0,3}(?:48|63|64|94|95|171)\b",
-            Category.GPU_HBM,
-            (Category.GPU_SRAM, Category.GPU),
-        ),
-        (r"xid\W{0,3}(?:119|120)\b|\bgsp\b", Category.GPU_GSP, (Category.GPU,)),
-        (
-            r"fall(?:en|s)? off|fell off|off the bus|gpu\w{0,3} (?:is |was |are )?(?:lost|missing)"
-            r"|lost gpu|xid\W{0,3}79\b|expected \d{1,2} gpu|gpu.{0,12}count|\d gpus? (?:found|"
-            r"visible)|missing gpu",
-            Category.GPU,
-            (Category.IO_BOARD,),
-        ),
-        (
-            r"pci(?:e|-?express)?\b.{0,40}(?:width|speed|gen|replay|error|fail|degrad|link)"
-            r"|bus width|link width|\blanes?\b|\baer\b",
-            Category.IO_BOARD,
-            (Category.GPU,),
-        ),
-        (
-            r"(?:gpu|hbm).{0,60}(?:therm|temp|hot\b|heat|throttl|slowdown)"
-            r"|therm\w*.{0,20}(?:gpu|slowdown|violation)",
-            Category.GPU_THERMAL,
-            (Category.CHASSIS,),
-        ),
-        (
-            r"\bpsu\d?\b|power ?supply|power[ _]brake|power (?:loss|lost|fail)",
-            Category.POWER,
-            (Category.CHASSIS,),
-        ),
-        (r"\bnvme|\bssd\b|\bdisk (?:fail|error)|\bsmart\b", Category.SSD, ()),
-        (
-            r"\bdimm|host memory|\bedac\b|mem(?:ory)? ecc|hw_mem|real_?memory|phys(?:ical)?_?mem",
-            Category.HOST_MEMORY,
-            (),
-        ),
-        (r"\bmce\b|mcelog|machine check|\bcpu\b.{0,20}(?:error|fail|throttl)", Category.CPU, ()),
-        (
-            r"infiniband|\bib\d{0,2}\b|\bib[_ ]|hw_ib|link (?:down|flap|drop)|\btransceiver|\bcable"
-            r"|\broce\b|\bib_?port|\boptic",
-            Category.NETWORK,
-            (Category.NIC,),
-        ),
-        (r"\bhca\b|\bnics?\b|\bmlx5|\bconnectx|hw_eth|\befa\b", Category.NIC, (Category.NETWORK,)),
-        (r"\bfans?\b|chassis|motherboard|baseboard", Category.CHASSIS, ()),
-        (
-            r"\blustre|\bnfs|\bgpfs|\bweka|\bbeegfs|file ?system|\bmount|fs_mount|disk full",
-            Category.STORAGE,
-            (),
-        ),
-        (r"\bgpus?\b|\bxid|cuda|dcgm|nvidia-smi|nvsmi", Category.GPU, (Category.IO_BOARD,)),
-        (
-            r"mainten|upgrad|updat|reimag|firmware|reboot|resum|power (?:off|down)|reserv|\badmin"
-            r"|patch|decommission|retire|\brma\b|scheduled|planned|swap|repair",
-            Category.HOST_MAINTENANCE,
-            (),
-        ),
+    (
+        compile_re("".join(row["pattern"]), re.IGNORECASE),
+        Category(row["category"]),
+        tuple(map(Category, row.get("also", ()))),
     )
+    for row in read_toml("triage.signatures.host", "part_words")["part"]
 )
 # What a controller writes when a node or the job on it did not end as it should.
 _AFTER_THE_JOB: Final = compile_re(
@@ -121,6 +60,12 @@ class Part:
     gpu: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     after_the_job: bool = False
+
+    def read(self, fields: Mapping[str, str]) -> Reading:
+        """A line whose words name it; ``fields`` are what else the line says."""
+        also = self.also if self.category is not None else None
+        fields = {**fields, **self.fields}
+        return Reading(category=self.category, also=also, gpu=self.gpu, fields=fields)
 
 
 def find_gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
@@ -201,11 +146,10 @@ def read_named_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(gpu=gpu, fields=fields)
 
 
-def read_agent_place(match: re.Match[str], after: Sequence[str]) -> Reading:
+def read_agent_place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The GPU and the node of an agent's line."""
-    reading = read_named_gpu(match, after)
-    node = _find_agent_node(match.string[:2000])
-    return Reading(gpu=reading.gpu, fields={**reading.fields, **node})
+    gpu, fields = find_gpu_fields(match.string[:1000])
+    return Reading(gpu=gpu, fields={**fields, **_find_agent_node(match.string[:2000])})
 
 
 def read_printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:

@@ -5,12 +5,12 @@ type of the sensor and the event decide; what is deasserted has ended.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.patterns import compile_re
-from triage.signatures.gpu.catalogue import Xid, get_xid
+from triage.signatures.gpu.catalogue import Entry, get_xid
 from triage.signatures.host.agent_words import find_part
 from triage.signatures.severity import (
     ADVICE,
@@ -141,11 +141,14 @@ def read_vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
         also=also,
         gpu=part.gpu,
         weak=not grave,
-        fields={**drop_gpu_number(part.fields), **fields},
+        # Without the number of a GPU: a baseboard counts its modules in an order of its own.
+        fields={**{k: v for k, v in part.fields.items() if k != "gpu_index"}, **fields},
     )
 
 
-def _read_driver_event(entry: Xid, words: str, gpu: str | None, fields: dict[str, str]) -> Reading:
+def _read_driver_event(
+    entry: Entry, words: str, gpu: str | None, fields: dict[str, str]
+) -> Reading:
     """The GPU driver's own error, as a baseboard's controller reports it: it survives the node."""
     module = _MODULE.search(words)
     if module is not None and "SXM" in module[0].upper():
@@ -158,11 +161,6 @@ def _read_driver_event(entry: Xid, words: str, gpu: str | None, fields: dict[str
         weak=entry.severity == WARN or "time" not in fields,
         fields={**fields, "xid": str(entry.code)},
     )
-
-
-def drop_gpu_number(fields: Mapping[str, str]) -> dict[str, str]:
-    """Without the number of a GPU: a baseboard counts its modules in an order of its own."""
-    return {name: value for name, value in fields.items() if name != "gpu_index"}
 
 
 _LIMIT_LOST = (r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from triage.domain.category import HARDWARE, Action, Category
+from triage.domain.category import HARDWARE, Action
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.patterns import compile_re
 from triage.signatures.form import ENTRY_KEYS, EntryTable, TomlFile, read_values
@@ -73,32 +73,22 @@ def _take_signature(file: OwnFile, table: EntryTable) -> None:
     is_root = table.raw.get("role", EvidenceRole.ROOT) == EvidenceRole.ROOT
     if is_root and "category" not in table.raw:
         table.fault("role", "a root needs a category: what the line says is broken")
+    action, severity = table.word("action", Action), table.raw.get("severity")
+    if action in _OF_A_NODE and category not in HARDWARE:
+        table.fault("action", f"the action {str(action)!r} needs a category of hardware")
+    if severity is not None and severity not in _SEVERITIES:
+        table.fault("severity", f"severity {severity!r} is none of {', '.join(_SEVERITIES)}")
     entry = OwnEntry(
         name=name,
         pattern=pattern,
-        action=_read_action(table, category),
-        severity=_read_severity(table),
+        action=action,
+        severity=severity if severity in _SEVERITIES else None,
         file=file.name,
         line=table.line,
         **values,
     )
     if table.sound:
         file.entries.append(entry)
-
-
-def _read_action(table: EntryTable, category: Category | None) -> Action | None:
-    action = table.word("action", Action)
-    if action in _OF_A_NODE and category not in HARDWARE:
-        table.fault("action", f"the action {str(action)!r} needs a category of hardware")
-    return action
-
-
-def _read_severity(table: EntryTable) -> str | None:
-    value = table.raw.get("severity")
-    if value is None or value in _SEVERITIES:
-        return value
-    table.fault("severity", f"severity {value!r} is none of {', '.join(_SEVERITIES)}")
-    return None
 
 
 def _take_silence(file: OwnFile, table: EntryTable) -> None:
@@ -114,7 +104,8 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
             table.fault("signatures", f"{name!r} is the id of no built-in signature")
             continue
         code = None if parts["code"] is None else int(parts["code"])
-        if code is not None and not _has_code(one, code):
+        known = {Kind.XID: get_xid, Kind.SXID: get_sxid}.get(one.kind)
+        if code is not None and (known is None or known(code) is None):
             table.fault("signatures", f"{name!r}: {one.id} has no code {code}")
         if one.kind in (Kind.IDENTITY, Kind.PROGRESS):
             table.fault("signatures", f"{name!r} accuses nobody: it says who is where")
@@ -122,11 +113,6 @@ def _take_silence(file: OwnFile, table: EntryTable) -> None:
             file.silences.append(
                 Silence(one.id, reason, code, table.texts("matches"), file.name, table.line)
             )
-
-
-def _has_code(one: Signature, code: int) -> bool:
-    known = {Kind.XID: get_xid, Kind.SXID: get_sxid}.get(one.kind)
-    return known is not None and known(code) is not None
 
 
 @cache

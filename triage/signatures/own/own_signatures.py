@@ -6,12 +6,13 @@ They come before ours, since a team knows its cluster, and what they silence of 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Final
 
 from triage.domain.category import Action, Category
 from triage.domain.evidence import OWN_ACTION, OWN_FAMILY, SILENCED, Blame, EvidenceRole, Kind
+from triage.domain.packing import Packing
 from triage.signatures.numbers import parse_small_number
 from triage.signatures.own.pattern import compile_pattern
 from triage.signatures.registry import load_all_signatures
@@ -50,21 +51,15 @@ class OwnEntry:
 
     def signature(self) -> Signature:
         """The same, compiled. Raises :class:`PatternFault`."""
+        names = {one.name for one in fields(self)} & {one.name for one in fields(Signature)}
         return Signature(
             id=self.id,
-            kind=self.kind,
-            role=self.role,
-            literals=self.literals,
-            pattern=compile_pattern(self.pattern),
             source=self.file,
-            matches=self.matches,
-            near_misses=self.near_misses,
-            category=self.category,
-            also=self.also,
-            blame=self.blame,
-            weak=self.weak,
-            scope=self.scope,
             read=self.read(),
+            **{
+                **{name: getattr(self, name) for name in names},
+                "pattern": compile_pattern(self.pattern),
+            },
         )
 
     def read(self) -> Read:
@@ -139,6 +134,8 @@ class OwnSignatures:
 
 
 NO_OWN: Final = OwnSignatures()
+_ENTRY: Final = Packing(OwnEntry)
+_SILENCE: Final = Packing(Silence)
 # Files that a label names.
 _MOST_FILES: Final = 3
 
@@ -192,26 +189,7 @@ def own_from_bytes(data: bytes) -> OwnSignatures:
         return NO_OWN
     raw = json.loads(data)
     return OwnSignatures(
-        tuple(_decode_entry(one) for one in raw["entries"]),
-        tuple(Silence(**{**one, "matches": tuple(one["matches"])}) for one in raw["silences"]),
+        tuple(_ENTRY.decode([one[name] for name in _ENTRY.names]) for one in raw["entries"]),
+        tuple(_SILENCE.decode([one[name] for name in _SILENCE.names]) for one in raw["silences"]),
         raw["label"],
-    )
-
-
-def _decode_entry(raw: Mapping[str, Any]) -> OwnEntry:
-    category, action = raw["category"], raw["action"]
-    return OwnEntry(
-        **{
-            **raw,
-            "literals": tuple(raw["literals"]),
-            "matches": tuple(raw["matches"]),
-            "near_misses": tuple(raw["near_misses"]),
-            "also": tuple(Category(one) for one in raw["also"]),
-            "role": EvidenceRole(raw["role"]),
-            "kind": Kind(raw["kind"]),
-            "scope": Scope(raw["scope"]),
-            "blame": Blame(raw["blame"]),
-            "category": None if category is None else Category(category),
-            "action": None if action is None else Action(action),
-        }
     )

@@ -22,24 +22,8 @@ from triage.signatures.severity import CONSEQUENCE, ROOT, get_group_text
 from triage.signatures.signature import Reading
 
 _MAINTENANCE: Final = Category.HOST_MAINTENANCE
-SIGNAL_NUMBER = {
-    "SIGHUP": 1,
-    "SIGINT": 2,
-    "SIGQUIT": 3,
-    "SIGILL": 4,
-    "SIGTRAP": 5,
-    "SIGABRT": 6,
-    "SIGBUS": 7,
-    "SIGFPE": 8,
-    "SIGKILL": 9,
-    "SIGUSR1": 10,
-    "SIGSEGV": 11,
-    "SIGUSR2": 12,
-    "SIGPIPE": 13,
-    "SIGALRM": 14,
-    "SIGTERM": 15,
-    "SIGXCPU": 24,
-}
+# The signals that tell more than that a process was ended.
+_SIGNALS: Final = {"SIGINT": 2, "SIGILL": 4, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11}
 
 
 def read_signal(number: int) -> Reading:
@@ -82,7 +66,7 @@ def read_ended(match: re.Match[str], _after: Sequence[str]) -> Reading:
         return read_exit_code(int(match["exit_code"]))
     number = groups.get("signal") or groups.get("number")
     name = groups.get("signal_name") or groups.get("other_name") or ""
-    return read_signal(int(number) if number else SIGNAL_NUMBER.get(name.upper(), 0))
+    return read_signal(int(number) if number else _SIGNALS.get(name.upper(), 0))
 
 
 def read_task_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -111,11 +95,7 @@ def read_hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
                 fields.update(one.groupdict())
         one = _HYDRA_EXIT.search(line.strip())
         if one is not None:
-            end = (
-                read_signal(int(one["number"]))
-                if one["number"]
-                else read_exit_code(int(one["code"]))
-            )
+            end = read_exit_code(int(one["code"] or -int(one["number"])))
     return replace(end, fields=fields)
 
 
@@ -180,40 +160,23 @@ def read_node_drained(match: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(role=CONSEQUENCE, fields=fields, blame=blame)
     if part.category is None or part.category is _MAINTENANCE:
         return Reading(fields={**fields, **({"reason": reason} if reason else {})}, blame=blame)
-    return Reading(
-        role=CONSEQUENCE,
-        category=part.category,
-        also=part.also,
-        gpu=part.gpu,
-        fields={**fields, **part.fields},
-        blame=blame,
-        traits=frozenset({Trait.ROOT_WHEN_ALONE}),
-    )
+    traits = frozenset({Trait.ROOT_WHEN_ALONE})
+    return replace(part.read(fields), role=CONSEQUENCE, blame=blame, traits=traits)
 
 
 def read_prolog_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What a prolog or epilog found wrong; an epilog runs when the job has ended."""
-    fields = named(match, "nodes")
-    part = find_part(match["reason"])
-    after = match["which"].lower() == "epilog"
-    return Reading(
-        role=CONSEQUENCE if after else None,
-        category=part.category,
-        also=part.also if part.category is not None else None,
-        gpu=part.gpu,
-        fields={**fields, **part.fields},
-    )
+    role = CONSEQUENCE if match["which"].lower() == "epilog" else None
+    return replace(find_part(match["reason"]).read(named(match, "nodes")), role=role)
 
 
 def read_offline(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A node set offline: by a person, or by a check that names a part."""
-    fields = {**named(match, "node", "marked", "host")}
+    fields = named(match, "node", "marked", "host")
     part = find_part(get_group_text(match, "why"))
     if part.category is None or part.category is _MAINTENANCE:
         return Reading(fields=fields)
-    return Reading(
-        category=part.category, also=part.also, gpu=part.gpu, fields={**fields, **part.fields}
-    )
+    return part.read(fields)
 
 
 # How an event's line or a message names the node that it is about.
@@ -241,29 +204,30 @@ _POD: Final = compile_re(
 )
 
 
+def _name_object(text: str, *, is_pod: bool = False) -> dict[str, str]:
+    """The fields of a node, or of a pod that stands for its node."""
+    name = text.rpartition("/")[2].rstrip(".,:;")
+    fields = {"node": name, "said_of": name}
+    return {**fields, "pod": name} if is_pod else fields
+
+
 def _collect_object_fields(text: str) -> dict[str, str]:
     """The node, else the pod, that a line is about."""
     evicted = _EVICTED_FROM.search(text)
     if evicted is not None:
-        name = (evicted["node"] or evicted["drained"]).rstrip(".,:;")
-        return {"node": name, "said_of": name}
-    for match in _OBJECT.finditer(text):
-        name = match["name"].rpartition("/")[2].rstrip(".,:;")
-        if match["kind"].lower() == "node":
-            return {"node": name, "said_of": name}
-    for match in _ON_NODE.finditer(text):
-        name = (match["node"] or match["other"] or "").rstrip(".,:;")
-        if name and name.lower() not in _NO_NODE:
-            return {"node": name, "said_of": name}
-    found_pod = _OBJECT.search(text)
-    if found_pod is not None:
-        name = found_pod["name"].rpartition("/")[2].rstrip(".,:;")
-        return {"node": name, "said_of": name, "pod": name}
+        return _name_object(evicted["node"] or evicted["drained"])
+    objects = list(_OBJECT.finditer(text))
+    for one in objects:
+        if one["kind"].lower() == "node":
+            return _name_object(one["name"])
+    for one in _ON_NODE.finditer(text):
+        fields = _name_object(one["node"] or one["other"])
+        if fields["node"] and fields["node"].lower() not in _NO_NODE:
+            return fields
     pod = _POD.search(text)
-    if pod is not None:
-        name = pod["pod"].rpartition("/")[2].rstrip(".,:;")
-        return {"node": name, "said_of": name, "pod": name}
-    return {}
+    if objects:
+        return _name_object(objects[0]["name"], is_pod=True)
+    return {} if pod is None else _name_object(pod["pod"], is_pod=True)
 
 
 def read_object_of_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -285,9 +249,4 @@ def read_node_condition(match: re.Match[str], _after: Sequence[str]) -> Reading 
     part = find_part(match.string[match.start() :])
     if part.category is None or part.category is _MAINTENANCE:
         return None
-    return Reading(
-        category=part.category,
-        also=part.also,
-        gpu=part.gpu,
-        fields={**_collect_object_fields(match.string[:2000]), **part.fields},
-    )
+    return part.read(_collect_object_fields(match.string[:2000]))

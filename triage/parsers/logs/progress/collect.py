@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.parsers.logs.envelope import Envelope, clean, read_envelope
+from triage.parsers.logs.envelope import clean, read_envelope
 from triage.parsers.logs.progress import forms
 from triage.parsers.logs.progress.forms import (
     KEPT_OF_A_FORM,
@@ -20,6 +20,7 @@ from triage.parsers.logs.progress.forms import (
 from triage.parsers.logs.progress.line import is_step, read_values
 from triage.parsers.logs.progress.marks import find_mark, is_evaluation
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
+from triage.parsers.logs.state import Envelope
 
 _LINE_BYTES: Final = 1500
 # Prefixes and clocks stand in front: the rest of a line need not be searched for them.

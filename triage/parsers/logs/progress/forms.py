@@ -6,7 +6,6 @@ takes, so that a log of any length gives about as many. The choice is by a hash 
 number: no habit of the job (a checkpoint every hundred steps) falls in with it.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -18,52 +17,25 @@ from triage.parsers.logs.mask import finish
 KEPT_OF_A_FORM: Final = 384
 
 # Slots of ``state``.
-_FORMS: Final = 0
-SAMPLES: Final = 1
-_ORDER: Final = 2
-_STATE_SLOTS: Final = 3
+_FORMS, SAMPLES, _ORDER, _STATE_SLOTS = range(4)
 
-# Columns of ``forms``.
-_KEY: Final = 0
-_COUNT: Final = 1
-DEAD: Final = 2  # its lines say nothing of progress
-_LAST_START: Final = 3
-_LAST_END: Final = 4
-_LAST_LINE: Final = 5
-_LAST_ORDER: Final = 6
-# The line before the last one: with it, how far a log goes on behind any of its lines is exact.
-_PRIOR_START: Final = 7
-_PRIOR_END: Final = 8
-_PRIOR_LINE: Final = 9
-_PRIOR_ORDER: Final = 10
-_FORM_COLUMNS: Final = 11
+# Columns of ``forms``. DEAD: its lines say nothing of progress. PRIOR: the line before the last;
+# with it, how far a log goes on behind any of its lines is exact.
+_KEY, _COUNT, DEAD, _LAST_START, _LAST_END, _LAST_LINE, _LAST_ORDER, _PRIOR_START = range(8)
+_PRIOR_END, _PRIOR_LINE, _PRIOR_ORDER, _FORM_COLUMNS = range(8, 12)
 
 # Columns of ``samples``.
-_FORM: Final = 0
-_INDEX: Final = 1
-_START: Final = 2
-_END: Final = 3
-_LINE: Final = 4
-_AT: Final = 5
-_SAMPLE_COLUMNS: Final = 6
+_FORM, _INDEX, _START, _END, _LINE, _AT, _SAMPLE_COLUMNS = range(7)
 
 
-@dataclass(slots=True)
 class FormTables:
     """Scratch space of one thread. The capacity of forms is a power of two."""
 
-    form_capacity: int = 1 << 9
-    sample_capacity: int = 1 << 13
-    state: np.ndarray = field(init=False)
-    slots: np.ndarray = field(init=False)
-    forms: np.ndarray = field(init=False)
-    samples: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, form_capacity: int = 1 << 9, sample_capacity: int = 1 << 13) -> None:
         self.state = np.zeros(_STATE_SLOTS, np.int64)
-        self.slots = np.zeros(self.form_capacity * 2, np.int32)
-        self.forms = np.zeros((self.form_capacity, _FORM_COLUMNS), np.int64)
-        self.samples = np.zeros((self.sample_capacity, _SAMPLE_COLUMNS), np.int64)
+        self.slots = np.zeros(form_capacity * 2, np.int32)
+        self.forms = np.zeros((form_capacity, _FORM_COLUMNS), np.int64)
+        self.samples = np.zeros((sample_capacity, _SAMPLE_COLUMNS), np.int64)
 
     def start(self) -> None:
         """Ready for a new file."""

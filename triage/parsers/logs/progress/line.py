@@ -272,7 +272,8 @@ def _find_meaning(before: str, behind: str, last: Quantity | None) -> _Meaning:
     if meant is None:
         return _NOTHING
     quantity, usual = meant
-    training = _is_training_loss(name)
+    # A loss of the training itself is measured beside nothing.
+    training = not EVALUATED.intersection(re.split(r"[ /.]", name))
     if quantity is Quantity.LOSS and (
         not training or behind.startswith("%") or _OTHER_LOSS.search(name)
     ):
@@ -340,8 +341,3 @@ def _match_name(name: str) -> tuple[Quantity, str] | None:
         if len(words) > count and usual in NAMES:
             return NAMES[usual], usual
     return None
-
-
-def _is_training_loss(name: str) -> bool:
-    """Whether a loss is that of the training itself."""
-    return not EVALUATED.intersection(re.split(r"[ /.]", name))
