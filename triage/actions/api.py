@@ -210,7 +210,7 @@ async def halt(request: Request) -> Response:
     refuses=(507,),
 )
 def resume(request: Request) -> Response:
-    """Acts that proved wrong before are not counted again."""
+    """What was approved meanwhile is done."""
     ctx = get_state(request).context
     with open_writer(ctx) as writer:
         writer.resume(get_actor(request))

@@ -70,69 +70,46 @@ def _show_value(key: str, value: object, quotes: Quotes) -> object:
     return value if isinstance(value, int | float) else None
 
 
-def show_incident(one: Wire | None, quotes: Quotes) -> Fields | None:
-    """Which incident it is, and how it stands; None where the answer is of none."""
+# The forms of objects: what is shown of each, which text of it is quoted, and as what.
+_FORMS: Final[Mapping[str, tuple[Sequence[str], str, str]]] = {
+    "incident": (("id", "job_id", "cluster", "state", "revision", "provisional"), "", ""),
+    "verdict": (
+        ("kind", "category", "confidence", "action", "cordon", "at"),
+        "summary", "the verdict in words",
+    ),
+    "restart": (
+        ("decision", "exclude", "retries_left"), "why", "why the restart decision is so"
+    ),
+    "suspect": (("position", "node", "ranks", "gpus", "category", "role", "action"), "", ""),
+    "symptom": (
+        ("rank", "node", "op", "seq_id", "pg", "num_ranks", "artifact", "line", "at"),
+        "text", "what was seen first",
+    ),
+    "reason": (("detector", "artifact", "line", "at"), "text", "a reason, with words of logs"),
+    "coverage": (("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"), "", ""),
+}  # fmt: skip
+
+
+def show_as(form: str, one: Wire | None, quotes: Quotes, **others: object) -> Fields | None:
+    """An object of the service in a form of :data:`_FORMS`; None where there is none."""
     if one is None:
         return None
-    names = ("id", "job_id", "cluster", "state", "revision", "provisional")
-    resolution = one["resolution"] or {}
-    return show(one, names, quotes, resolved_as=resolution.get("category"))
+    names, source, of = _FORMS[form]
+    if form == "incident":
+        others["resolved_as"] = (one["resolution"] or {}).get("category")
+    elif form == "suspect":
+        others |= {"num_ranks": len(one["ranks"]), "confidence": one["score"]}
+    elif form == "coverage":
+        others["ranks_without_dump"] = len(one["ranks_without_dump"])
+        others |= {f"files_{what}": len(one[what]) for what in ("partial", "unreadable")}
+    shown = show(one, names, quotes, **others)
+    return {**shown, "quote": quotes.text(one[source], of)} if source else shown
 
 
-def show_verdict(one: Wire | None, quotes: Quotes) -> Fields | None:
-    """The verdict, with its summary quoted; None before the first one."""
-    if one is None:
-        return None
-    shown = show(one, ("kind", "category", "confidence", "action", "cordon", "at"), quotes)
-    return {**shown, "quote": quotes.text(one["summary"], "the verdict in words")}
-
-
-def show_restart(one: Wire | None, quotes: Quotes) -> Fields | None:
-    """Whether to start again, with the reason quoted; None where nothing is said of it."""
-    if one is None:
-        return None
-    shown = show(one, ("decision", "exclude", "retries_left"), quotes)
-    return {**shown, "quote": quotes.text(one["why"], "why the restart decision is so")}
-
-
-def show_suspect(one: Wire | None, quotes: Quotes) -> Fields | None:
-    """A suspect without its reasons; None where there is none at a place."""
-    if one is None:
-        return None
-    names = ("position", "node", "ranks", "gpus", "category", "role", "action")
-    return show(one, names, quotes, num_ranks=len(one["ranks"]), confidence=one["score"])
-
-
-def show_symptom(one: Wire, quotes: Quotes) -> Fields:
-    """What was seen first, with its line quoted."""
-    names = ("rank", "node", "op", "seq_id", "pg", "num_ranks", "artifact", "line", "at")
-    return {**show(one, names, quotes), "quote": quotes.text(one["text"], "what was seen first")}
-
-
-def show_reasons(suspects: Sequence[Wire], most: int, quotes: Quotes) -> list[Fields]:
+def show_reasons(suspects: Sequence[Wire], most: int, quotes: Quotes) -> list[Fields | None]:
     """The first ``most`` reasons of suspects, those of the best first, each text quoted."""
     reasons = [(one["node"], reason) for one in suspects for reason in one["because"]]
-    return [
-        {
-            **show(reason, ("detector", "artifact", "line", "at"), quotes, suspect=node),
-            "quote": quotes.text(reason["text"], "a reason, with words of logs"),
-        }
-        for node, reason in reasons[:most]
-    ]
-
-
-def show_coverage(one: Wire | None, quotes: Quotes) -> Fields | None:
-    """What was read and what was not, in numbers; None before anything was."""
-    if one is None:
-        return None
-    return show(
-        one,
-        ("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"),
-        quotes,
-        ranks_without_dump=len(one["ranks_without_dump"]),
-        files_partial=len(one["partial"]),
-        files_unreadable=len(one["unreadable"]),
-    )
+    return [show_as("reason", reason, quotes, suspect=node) for node, reason in reasons[:most]]
 
 
 def list_nodes(*places: Fields | None) -> list[str]:

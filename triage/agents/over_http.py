@@ -9,14 +9,14 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from triage.agents.asking import Asker
+from triage.agents.asking import Ask
 from triage.agents.server import Analyse, Run, build_mcp_server, map_tools
 from triage.agents.shapes import OfFiles
 
 HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
 
 
-def answer_message(body: bytes, ask: Asker, analyse: Run) -> Response:
+def answer_message(body: bytes, ask: Ask, analyse: Run) -> Response:
     """What answers one message, which was read already."""
     manager = StreamableHTTPSessionManager(
         build_mcp_server(map_tools(ask, Analyse(OfFiles, HOW, analyse))),

@@ -12,14 +12,14 @@ import orjson
 from mcp.server.stdio import stdio_server
 
 from triage.agents.answers import Answer
-from triage.agents.asking import Asker, ToolRefused
+from triage.agents.asking import Ask, ToolRefused
 from triage.agents.questions import answer_of_report
 from triage.agents.quotes import Quotes
 from triage.agents.server import Analyse, build_mcp_server, map_tools
 from triage.agents.shapes import OfPaths
 
 
-def serve_stdio(ask: Asker | None) -> None:
+def serve_stdio(ask: Ask | None) -> None:
     """Answer on stdin and stdout; without ``ask``, about files of this machine alone."""
     analyse = Analyse(OfPaths, "Reads paths on this machine, and sends nothing.", _analyse_paths)
     tools = map_tools(ask, analyse)

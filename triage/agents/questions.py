@@ -11,17 +11,13 @@ from triage.agents.answers import (
     Wire,
     list_nodes,
     show,
-    show_coverage,
-    show_incident,
+    show_as,
     show_reasons,
-    show_restart,
-    show_suspect,
-    show_symptom,
-    show_verdict,
 )
-from triage.agents.asking import Asker
+from triage.agents.asking import Ask
 from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
+from triage.client.incident import build_incident_path
 from triage.domain.category import Action
 from triage.domain.counts import count, format_ordinal
 from triage.domain.report_wire import answer_of_report as answer_in
@@ -56,7 +52,7 @@ _RESTARTS: Final[Mapping[str, str]] = {
 }
 
 
-async def what_stopped_this_job(ask: Asker, asked: OfJob) -> Answer:
+async def what_stopped_this_job(ask: Ask, asked: OfJob) -> Answer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
     incident = await _find_asked_incident(ask, asked)
     return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
@@ -72,14 +68,14 @@ def answer_of_report(
     known = report or {}
     suspects = known.get("suspects", ())
     fields: Fields = {
-        "incident": show_incident(incident, quotes),
-        "verdict": show_verdict(known.get("verdict"), quotes),
-        "suspects": [show_suspect(one, quotes) for one in suspects[:3]],
-        "restart": show_restart(known.get("restart"), quotes),
+        "incident": show_as("incident", incident, quotes),
+        "verdict": show_as("verdict", known.get("verdict"), quotes),
+        "suspects": [show_as("suspect", one, quotes) for one in suspects[:3]],
+        "restart": show_as("restart", known.get("restart"), quotes),
         # The first time-out and what went before or after it: reasons are quoted beside them.
-        "seen_first": [show_symptom(one, quotes) for one in known.get("symptoms", ())[:2]],
+        "seen_first": [show_as("symptom", one, quotes) for one in known.get("symptoms", ())[:2]],
         "evidence": show_reasons(suspects, _MAX_REASONS, quotes),
-        "coverage": show_coverage(known.get("coverage"), quotes),
+        "coverage": show_as("coverage", known.get("coverage"), quotes),
         "commands": list(_iterate_safe_commands(known)),
         "hangs_on": [
             {
@@ -102,7 +98,7 @@ def answer_of_report(
     )
 
 
-async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
+async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
     """The reasons for one node of an answer."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
@@ -131,8 +127,8 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     quotes = Quotes()
     fields: Fields = {
         "node": quotes.name(asked.node),
-        "incident": show_incident(incident, quotes),
-        "suspect": show_suspect(one, quotes),
+        "incident": show_as("incident", incident, quotes),
+        "suspect": show_as("suspect", one, quotes),
         "before_next": round(one["score"] - after["score"], 2) if one and after else None,
         "evidence": show_reasons([one] if one else [], MAX_QUOTES, quotes),
         "problem": show(problem, _PROBLEM, quotes) if problem else None,
@@ -141,7 +137,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})
 
 
-async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
+async def what_would_change_the_answer(ask: Ask, asked: OfJob) -> Answer:
     """What is missing, and how close the next place is."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
@@ -159,12 +155,12 @@ async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
         step = "No file is known that would change it; a person can resolve the incident."
     quotes = Quotes()
     fields: Fields = {
-        "incident": show_incident(incident, quotes),
-        "verdict": show_verdict(report.get("verdict"), quotes),
-        "first": show_suspect(first, quotes),
-        "next": show_suspect(second, quotes),
+        "incident": show_as("incident", incident, quotes),
+        "verdict": show_as("verdict", report.get("verdict"), quotes),
+        "first": show_as("suspect", first, quotes),
+        "next": show_as("suspect", second, quotes),
         "wanted": [show(one, ("kind", "node", "rank"), quotes) for one in wanted[:_FEW]],
-        "coverage": show_coverage(report.get("coverage"), quotes),
+        "coverage": show_as("coverage", report.get("coverage"), quotes),
     }
     return Answer(
         f"Wanted: {count(len(wanted), 'file')}; {lead}.",
@@ -179,9 +175,9 @@ async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
     )
 
 
-async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
+async def what_else_happened_to_this_node(ask: Ask, asked: OfNode) -> Answer:
     """Its incidents and errors over the whole record."""
-    wire = await ask.get(f"/v1/nodes/{quote(asked.node, safe='')}")
+    wire = await ask(f"/v1/nodes/{quote(asked.node, safe='')}", {})
     rate, probation = wire["rate"], wire.get("probation") is not None
     beside = "" if rate["ratio"] is None else f", {rate['ratio']:.1f} times the mean of the fleet"
     quotes = Quotes()
@@ -218,11 +214,11 @@ async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
     )
 
 
-async def fleet_summary(ask: Asker, asked: OfFleet) -> Answer:
+async def fleet_summary(ask: Ask, asked: OfFleet) -> Answer:
     """How often jobs stop, by what, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
     query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _FEW}
-    wire = await ask.get("/v1/fleet", query)
+    wire = await ask("/v1/fleet", query)
     stops, mtti = wire["stops"], wire["mtti"]
     often = "no estimate of the time between them"
     if mtti["value"] is not None:
@@ -334,20 +330,20 @@ def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:
         yield {"where": one.where, "command": one.command, "why": one.why}
 
 
-async def _find_asked_incident(ask: Asker, asked: OfJob) -> Wire:
+async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
     """The incident that is meant: by its id, else the newest of the job."""
     known = asked.incident_id
     if known is None:
         query = {"job_id": asked.job_id, "cluster": asked.cluster, "limit": 1}
-        newest = (await ask.get("/v1/incidents", query))["items"]
+        newest = (await ask("/v1/incidents", query))["items"]
         if not newest:
             raise NotFound("no incident of this job")
         known = newest[0]["id"]
-    return await ask.get(f"/v1/incidents/{quote(known, safe='')}")
+    return await ask(build_incident_path(known), {})
 
 
-async def _fetch_report(ask: Asker, incident: Wire) -> Wire | None:
+async def _fetch_report(ask: Ask, incident: Wire) -> Wire | None:
     """Its report; None before the first verdict."""
     if incident["verdict"] is None:
         return None
-    return await ask.get(f"/v1/incidents/{quote(incident['id'], safe='')}/report")
+    return await ask(build_incident_path(incident["id"], "report"), {})

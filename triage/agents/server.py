@@ -17,7 +17,7 @@ from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSc
 
 from triage.agents import questions
 from triage.agents.answers import OUTPUT_SCHEMA, Answer
-from triage.agents.asking import Asker, ToolRefused, describe_agent_error
+from triage.agents.asking import Ask, ToolRefused, describe_agent_error
 from triage.errors import TriageError
 from triage.version import __version__
 
@@ -96,7 +96,7 @@ class Tool:
         )
 
 
-def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
+def map_tools(ask: Ask | None, analyse: Analyse) -> dict[str, Tool]:
     """The tools by name: those of the service where one is asked, and that for files."""
     tools = {}
     if ask is not None:

@@ -5,10 +5,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-import typer
-
 from triage.cli.interrupt import stop_at_once
 from triage.cli.options import (
+    AnswerFormat,
     Format,
     JobFile,
     Output,
@@ -21,6 +20,7 @@ from triage.cli.options import (
     Top,
     check_top,
     require_existing,
+    take,
 )
 from triage.cli.output import (
     check_folder,
@@ -72,12 +72,8 @@ def analyze(
 
 def explain(
     paths: Paths,
-    format_: Annotated[
-        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = TextOrJson.TEXT,
-    top: Annotated[
-        int | None, typer.Option(metavar="N", help="Show the best N places.", callback=check_top)
-    ] = None,
+    format_: AnswerFormat = TextOrJson.TEXT,
+    top: Annotated[int | None, take("N", "Show the best N places.", callback=check_top)] = None,
     job: JobFile = None,
     at: StoppedAt = None,
     signatures: Signatures = None,
@@ -136,7 +132,7 @@ _COLUMNS = (
 def parse(
     paths: Paths,
     format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="One JSON object a line, or aligned text.")
+        Rows, take(None, "One JSON object a line, or aligned text.", "--format", "-f")
     ] = Rows.JSONL,
     signatures: Signatures = None,
 ) -> None:

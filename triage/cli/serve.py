@@ -4,40 +4,32 @@ import importlib
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from triage.cli.extras import require_service_packages
+from triage.cli.options import take, take_flag
 
 
 def serve(
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
+    host: Annotated[str, take("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 takes a free one."),
+        int, take("N", "Port to listen on; 0 takes a free one.", min=0, max=65535)
     ] = 8000,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for database and files [TRIAGE_DATA_DIR]."),
+        Path | None, take("DIR", "Folder for database and files [TRIAGE_DATA_DIR].")
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        take(
+            "N",
+            "Files its worker reads at once; one a processor, at most 4, if left out.",
             min=1,
             max=64,
-            metavar="N",
-            help="Files its worker reads at once; one a processor, at most 4, if left out.",
         ),
     ] = None,
     no_worker: Annotated[
-        bool,
-        typer.Option(
-            "--no-worker", help="Run no worker: take uploads and answer, analyse nothing."
-        ),
+        bool, take_flag("--no-worker", "Run no worker: take uploads and answer, analyse nothing.")
     ] = False,
     open_access: Annotated[
-        bool, typer.Option("--open", help="Ask for no token: everybody on this machine may do all.")
+        bool, take_flag("--open", "Ask for no token: everybody on this machine may do all.")
     ] = False,
 ) -> int:
     """Run the service: take uploads, analyse them, answer over HTTP.
@@ -60,14 +52,13 @@ def serve(
 
 def worker(
     concurrency: Annotated[
-        int, typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor.")
+        int, take("N", "Tasks at once; 0 is one a processor.", min=0, max=256)
     ] = 0,
     pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")
+        str, take("NAME", "Run tasks in processes (prefork) or in threads.")
     ] = "prefork",
     kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only parse, analyse, notify or retention; repeatable."),
+        list[str] | None, take("NAME", "Only parse, analyse, notify or retention; repeatable.")
     ] = None,
 ) -> int:
     """Run a worker of the service, woken by Redis or RabbitMQ.

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from triage.cli.extras import open_service_context
-from triage.cli.options import make_group
+from triage.cli.options import make_group, take
 from triage.errors import Unprocessable, UsageError
 
 HELP = """
@@ -59,9 +59,9 @@ def learn(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="Labelled lines: label, program, line; by tabs.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="MODEL", help="Where the model is written.")
-    ] = Path("reader.npz"),
+    out: Annotated[Path, take("MODEL", "Where the model is written.", "--out")] = Path(
+        "reader.npz"
+    ),
 ) -> int:
     """Teach the reader of unknown lines what your team's lines mean.
 
@@ -106,9 +106,7 @@ def list_all() -> int:
 @app.command()
 def upload(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file.")],
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="The name it is kept under; else the file's.")
-    ] = "",
+    name: Annotated[str, take("NAME", "The name it is kept under; else the file's.")] = "",
 ) -> int:
     """Upload a file. What comes from now on is read with it."""
     body = _read_one_file(path)

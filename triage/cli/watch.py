@@ -10,7 +10,7 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.interrupt import TIDY_S, stop_at_once
-from triage.cli.options import Format
+from triage.cli.options import Format, IncidentId, take
 from triage.cli.output import emit, render_answer
 
 if TYPE_CHECKING:
@@ -28,12 +28,9 @@ class Screen(Protocol):
 
 
 def watch(
-    incident_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
-    ],
+    incident_id: IncidentId,
     timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="S", help="Give up after S seconds; never if left out."),
+        float | None, take("S", "Give up after S seconds; never if left out.", min=0)
     ] = None,
     url: Url = "",
     token_file: TokenFile = None,

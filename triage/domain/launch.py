@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
 
 from triage.domain.wire import Count, WireForm
 
@@ -13,8 +12,6 @@ class LaunchDecision(StrEnum):
 
     START = "start"
     START_WITHOUT = "start_without"  # the excluded nodes
-    STOP = "stop"  # until somebody has fixed it
-    WAIT = "wait"  # and ask again
 
 
 class LaunchStatus(StrEnum):
@@ -41,7 +38,7 @@ class Launch(WireForm):
     """The answer to "may I start, and without whom?".
 
     ``exclude`` are the names of ``excluded``. ``incident_id`` is the job's newest failure; None
-    where none is on record. ``again_s`` is when to ask again where the decision is to wait.
+    where none is on record. ``why`` is what the answer to it says of another start.
     """
 
     job_id: str
@@ -53,4 +50,3 @@ class Launch(WireForm):
     retries_left: Count | None
     incident_id: str | None
     status: LaunchStatus
-    again_s: Annotated[float | None, "Seconds after which to ask again; null: no need."]

@@ -98,7 +98,7 @@ async def message(request: Request) -> Response:
 
     import httpx2
 
-    from triage.agents.asking import WithinService
+    from triage.agents.asking import ask_application
     from triage.agents.over_http import answer_message
 
     http = httpx2.AsyncClient(
@@ -107,7 +107,7 @@ async def message(request: Request) -> Response:
         headers=_select_passed_headers(request),
         timeout=None,
     )
-    return answer_message(body, WithinService(http), partial(_analyse, request))
+    return answer_message(body, partial(ask_application, http), partial(_analyse, request))
 
 
 def _get_client_address(request: Request) -> tuple[str, int]:

@@ -131,32 +131,9 @@ class ActWriter:
         elif one.state in (ActionState.DONE, ActionState.UNDONE) and not acts.is_wrong(
             self.session, one.id
         ):
-            self._count_wrong(one, why)
+            self.note(acts.WRONG, one, why=why)
             if one.state is ActionState.DONE:
                 self.take_back(one, why, SERVICE)
-
-    def _count_wrong(self, one: NodeActView, why: str) -> None:
-        """Count an act that was wrong; too many of them within a week stop the actuator."""
-        hold_cluster(self.session, one.cluster_id)
-        self.note(acts.WRONG, one, why=why)
-        number = acts.count_wrong_acts(self.session, one.cluster_id, one.cluster, self.now)
-        if number < self.settings.act_wrong_stop:
-            return
-        reason = (
-            f"{number} acts proved wrong within a week, the last one {one.id} ({one.node}): {why}"
-        )
-        if self._halt(one.cluster, SERVICE, reason, one.id):
-            self._tell(one, f"The actuator stopped itself: {reason}")
-            log.error("the actuator stopped itself", why=reason)
-
-    def _halt(self, cluster: str | None, by: str, why: str, act: str | None = None) -> bool:
-        """Stop acting on a cluster that is held; False where it is stopped already."""
-        halted = acts.find_halt(self.session, cluster) is not None
-        if not halted:
-            detail = {"why": why, "act": act}
-            subject = acts.describe_cluster(cluster)
-            audit.note(self.session, by, acts.HALTED, subject, self.now, detail)
-        return not halted
 
     # --- a person stops it, and lets it go on
 
@@ -172,10 +149,13 @@ class ActWriter:
                 places=(Place("body/reason", "too long"),),
             )
         cluster = self._hold_act_cluster()
-        self._halt(cluster, by, reason.strip() or "a person stopped it")
+        if acts.find_halt(self.session, cluster) is None:
+            detail = {"why": reason.strip() or "a person stopped it"}
+            subject = acts.describe_cluster(cluster)
+            audit.note(self.session, by, acts.HALTED, subject, self.now, detail)
 
     def resume(self, by: str) -> bool:
-        """Go on; False where it was not halted. Acts that were wrong are not counted again."""
+        """Go on; False where it was not halted."""
         cluster = self._hold_act_cluster()
         halted = acts.find_halt(self.session, cluster) is not None
         if halted:
@@ -330,16 +310,14 @@ class ActWriter:
         facts = {"incident_id": one.incident_id, "node": one.node, "verb": str(one.verb)}
         audit.note(self.session, actor, step, one.id, self.now, {**facts, **detail})
 
-    def _tell(self, one: NodeActView, headline: str = "") -> None:
-        """Write a message to who wants to know of acts; ``headline`` is other news than its
-        state.
-        """
-        event = Event.ACTION_FAILED if headline else _TOLD.get(one.state)
+    def _tell(self, one: NodeActView) -> None:
+        """Write a message to who wants to know of acts."""
+        event = _TOLD.get(one.state)
         if event is None:
             return
         wire = one.to_dict()
         url = f"{self.settings.public_url.rstrip('/')}/incidents/{one.incident_id}#{one.id}"
-        line = headline or _compose_headline(one)
+        line = _compose_headline(one)
         data = {"headline": line, "action": {key: wire[key] for key in _FACTS}, "url": url}
         lines: tuple[str, ...] = (f"Incident {one.incident_id}",)
         if event is Event.ACTION_PROPOSED and wire["expires_at"]:

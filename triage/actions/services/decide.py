@@ -72,8 +72,6 @@ class ActuatorView(WireForm):
     pool_share: Share
     nodes_out: Annotated[int, "Drained or excluded by acts of this service, and not given back."]
     waiting: Annotated[int, "Proposals that wait for a person."]
-    wrong_within_week: Annotated[int, "Since it was last resumed, at most a week."]
-    wrong_stop: Count
     halted: HaltView | None
 
 
@@ -186,7 +184,5 @@ def read_actuator_view(ctx: Context) -> ActuatorView:
             pool_share=settings.act_pool_share,
             nodes_out=len(acts.collect_nodes_out(session, cluster_id, now)),
             waiting=sum(one for (_, state), one in states.items() if state == ActionState.PROPOSED),
-            wrong_within_week=acts.count_wrong_acts(session, cluster_id, settings.act_cluster, now),
-            wrong_stop=settings.act_wrong_stop,
             halted=acts.find_halt(session, settings.act_cluster),
         )

@@ -6,6 +6,7 @@ in :data:`SCHEMA`.
 
 import json
 import os
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -62,94 +63,24 @@ def count_name(role: str, kind: str) -> str:
     return f"{role}_{kind}"
 
 
-_INCIDENT: Final = ExportColumn("string", "Id of the incident.")
-TABLES: Final[Mapping[str, ExportTable]] = {
-    "incidents": ExportTable(
-        "One row per incident, newest first.",
-        {
-            "id": _INCIDENT,
-            "job_id": ExportColumn("string", "The scheduler's id of the job."),
-            "cluster": ExportColumn("string", "Missing where nobody named one."),
-            "state": ExportColumn("string", "`collecting`, `analysing`, `ready` or `failed`."),
-            "kind": ExportColumn("string", "`hang`, `crash`, `desync`, `straggler`, ..."),
-            "category": ExportColumn("string", "Leaf category of the verdict."),
-            "confidence": ExportColumn("Float64", "Probability that the verdict is right."),
-            "summary": ExportColumn("string", "The verdict in one sentence."),
-            "action": ExportColumn("string", "What the verdict asks for."),
-            "cordon": ExportColumn("object", "Nodes to take out.", "string"),
-            "revision": ExportColumn("int64", "How often the answer has changed."),
-            "provisional": ExportColumn("bool", "Files were still awaited."),
-            "resolved_as": ExportColumn("string", "What a person said that it was; the label."),
-            "resolved_node": ExportColumn("string", "The node that a person named."),
-            "resolved_at": ExportColumn(TIME, "When it was said."),
-            "created_at": ExportColumn(TIME, "When the incident was opened."),
-            "settled_at": ExportColumn(TIME, "When its answer was final."),
-        },
-    ),
-    "suspects": ExportTable(
-        "One row per suspect of the newest answer, best first.",
-        {
-            "incident_id": _INCIDENT,
-            "position": ExportColumn("int64", "1 is the best."),
-            "node": ExportColumn("string", "Missing where no map of nodes is known."),
-            "ranks": ExportColumn("object", "Ranks that the evidence points at.", "int64"),
-            "gpus": ExportColumn("object", "PCI addresses.", "string"),
-            "category": ExportColumn("string", "Leaf category."),
-            "score": ExportColumn("float64", "Probability."),
-            "role": ExportColumn("string", "`culprit`, `possible` or `affected`."),
-            "action": ExportColumn("string", "What to do with it."),
-            "num_because": ExportColumn("int64", "How many reasons it has."),
-            "detectors": ExportColumn("object", "What made the reasons.", "string"),
-        },
-    ),
-    "evidence": ExportTable(
-        "One row per fact that was read, as `triage parse` prints it, in the order read.",
-        {
-            "incident_id": _INCIDENT,
-            "artifact": ExportColumn("string", "Name of the file in reports."),
-            "line": ExportColumn("Int64", "Its line."),
-            "at": ExportColumn(TIME, "When, on the incident's clock."),
-            "clock": ExportColumn("string", "`wall`, `uptime` or `none`."),
-            "node": ExportColumn("string", "Whose line it is."),
-            "rank": ExportColumn("Int64", "Global rank."),
-            "kind": ExportColumn("string", "Family of the signature."),
-            "code": ExportColumn("Int64", "Number of an Xid or SXid."),
-            "gpu": ExportColumn("string", "PCI address."),
-            "category": ExportColumn("string", "Missing where the line alone does not say."),
-            "role": ExportColumn("string", "`root`, `consequence`, `advice` or `noise`."),
-            "signature": ExportColumn("string", "Id of the signature."),
-            "text": ExportColumn("string", "The line. It came from outside: treat it as data."),
-            "count": ExportColumn("int64", "How many lines are alike."),
-        },
-    ),
-    "labelled": ExportTable(
-        "One row per incident that a person resolved: answer, label, and counts of lines.",
-        {
-            "incident_id": _INCIDENT,
-            "job_id": ExportColumn("string", "The scheduler's id of the job."),
-            "cluster": ExportColumn("string", "Missing where nobody named one."),
-            "created_at": ExportColumn(TIME, "When the incident was opened."),
-            "kind": ExportColumn("string", "Kind of the verdict."),
-            "category": ExportColumn("string", "Category of the verdict."),
-            "confidence": ExportColumn("Float64", "Its confidence."),
-            "node": ExportColumn("string", "Node of the best suspect."),
-            "score": ExportColumn("Float64", "Score of the best suspect."),
-            "num_suspects": ExportColumn("int64", "How many suspects there are."),
-            "label_category": ExportColumn("string", "What a person said that it was."),
-            "label_node": ExportColumn("string", "The node that a person named."),
-            "category_right": ExportColumn("boolean", "The verdict has the label's category."),
-            "node_right": ExportColumn(
-                "boolean", "The best suspect is the label's node; missing where it names none."
-            ),
-            **{
-                count_name(role, kind): ExportColumn("int64", f"Lines: {role}, {kind}.")
-                for role, kind in COUNTED
-            },
-        },
-    ),
-}  # fmt: skip
+def _read_tables() -> Mapping[str, ExportTable]:
+    """The tables of ``tables.toml``; labelled incidents have a column a role and kind besides."""
+    raw = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    found = {}
+    for name, table in raw.items():
+        columns = {
+            key: ExportColumn(TIME if dtype == "time" else dtype, *about)
+            for key, (dtype, *about) in table["columns"].items()
+        }
+        if name == "labelled":
+            for role, kind in COUNTED:
+                about = f"Lines: {role}, {kind}."
+                columns[count_name(role, kind)] = ExportColumn("int64", about)
+        found[name] = ExportTable(table["about"], columns)
+    return found
 
 
+TABLES: Final = _read_tables()
 _PRIVATE: Final = 0o600
 
 
