@@ -6,10 +6,9 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope
-from triage.api.answers.json import page_of_rows
 from triage.api.description.shapes import make_shape, page
-from triage.api.requests.cursors import make_time_cursor, parse_row_cursor
-from triage.api.requests.values import Cursor, Limit, Name, Since
+from triage.api.requests.cursors import Paged, parse_row_cursor
+from triage.api.requests.values import Name, Since
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.store.access import audit
@@ -23,12 +22,11 @@ _ACT = make_shape("Act", AuditView)
 @routes.get("", "List acts", ("Newest first.", page(_ACT, "acts")))
 def list_acts(
     request: Request,
+    paging: Paged,
     actor: Annotated[Name | None, Query(description="Id of a token, or `local`.")] = None,
     action: Annotated[Name | None, Query(description="Such as `taint token`.")] = None,
     subject: Annotated[Name | None, Query(description="Id of what it was done to.")] = None,
     since: Annotated[Since | None, Query(description="Done then or later.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
 ) -> Response:
     """What changed answers or settings, and by which token: incidents opened, hooks, imports,
     tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
@@ -36,15 +34,11 @@ def list_acts(
     with get_state(request).context.database.reading() as session:
         rows = audit.list_acts(
             session,
-            limit + 1,
-            before=parse_row_cursor("audit", cursor),
+            paging.num_rows,
+            before=parse_row_cursor("audit", paging.cursor),
             actor=actor,
             action=action,
             subject=subject,
             since=since,
         )
-
-    def cursor_of(row: AuditView) -> str:
-        return make_time_cursor("audit", row.at, str(row.id))
-
-    return page_of_rows(request, rows, limit, cursor_of, AuditView.to_dict)
+    return paging.answer("audit", rows, "at")

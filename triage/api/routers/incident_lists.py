@@ -10,8 +10,9 @@ from triage.api.access import Scope
 from triage.api.answers.json import page, page_of_rows
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.cursors import (
+    Paged,
+    Paging,
     make_id_cursor,
-    make_time_cursor,
     parse_id_cursor,
     parse_place_cursor,
     parse_time_cursor,
@@ -28,7 +29,7 @@ from triage.errors import Conflict
 from triage.render.data import wire
 from triage.store.incidents import revisions
 from triage.store.uploads import artifacts, evidence
-from triage.store.views import ArtifactView, RevisionView
+from triage.store.views import RevisionView
 
 routes = Routes(PREFIX, TAG, Scope.READ)
 
@@ -39,22 +40,13 @@ routes = Routes(PREFIX, TAG, Scope.READ)
     ("In the order they came.", page_shape(ARTIFACT, "files")),
     refuses=(404,),
 )
-def incident_artifacts(
-    request: Request,
-    id: str,  # noqa: A002
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Response:
+def incident_artifacts(request: Request, paging: Paged, id: str) -> Response:  # noqa: A002
     """What came in, and what became of it."""
-    after = parse_time_cursor("artifacts", cursor)
     with get_state(request).context.database.reading() as session:
         incident = find_incident(request, session, id)
-        rows = artifacts.list_by_incident(session, incident.id, after=after, limit=limit + 1)
-
-    def cursor_of(row: ArtifactView) -> str:
-        return make_time_cursor("artifacts", row.created_at, row.id)
-
-    return page_of_rows(request, rows, limit, cursor_of, ArtifactView.to_dict)
+        after = parse_time_cursor("artifacts", paging.cursor)
+        rows = artifacts.list_by_incident(session, incident.id, after=after, limit=paging.num_rows)
+    return paging.answer("artifacts", rows)
 
 
 @routes.get(
@@ -90,16 +82,11 @@ def incident_evidence(
     ("One a collective.", page_shape(CollectiveAtFrontier, "collectives")),
     refuses=(404, 409),
 )
-def incident_collectives(
-    request: Request,
-    id: str,  # noqa: A002
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Response:
+def incident_collectives(request: Request, paging: Paged, id: str) -> Response:  # noqa: A002
     """Who waits, who is missing, who disagrees; empty before the first verdict."""
     revision = _find_newest(request, id)
     rows = [] if revision is None else wire.report(revision.reported())["groups"]
-    return _list_page(request, "collectives", revision, rows, cursor, limit)
+    return _list_page(paging, "collectives", revision, rows)
 
 
 @routes.get(
@@ -108,16 +95,11 @@ def incident_collectives(
     ("In the order of time.", page_shape(Moment, "the timeline")),
     refuses=(404, 409),
 )
-def incident_timeline(
-    request: Request,
-    id: str,  # noqa: A002
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Response:
+def incident_timeline(request: Request, paging: Paged, id: str) -> Response:  # noqa: A002
     """The first root evidence of each node beside the stop; empty before the first verdict."""
     revision = _find_newest(request, id)
     rows = [] if revision is None else wire.list_moments(revision.reported())
-    return _list_page(request, "timeline", revision, rows, cursor, limit)
+    return _list_page(paging, "timeline", revision, rows)
 
 
 def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
@@ -126,25 +108,20 @@ def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
 
 
 def _list_page(
-    request: Request,
-    kind: str,
-    revision: RevisionView | None,
-    rows: Sequence[Mapping[str, Any]],
-    cursor: str | None,
-    limit: int,
+    paging: Paging, kind: str, revision: RevisionView | None, rows: Sequence[Mapping[str, Any]]
 ) -> Response:
     """One page of a list that belongs to one answer.
 
     Raises :class:`Conflict` when the answer was revised since the page before.
     """
     number = 0 if revision is None else revision.revision
-    seen = parse_place_cursor(kind, cursor)
+    seen = parse_place_cursor(kind, paging.cursor)
     if seen is not None and seen[0] != number:
         raise Conflict(
             f"the list is of revision {seen[0]}, the answer is now at revision {number}",
             hint="start again without a cursor",
         )
     start = 0 if seen is None else seen[1]
-    end = start + limit
+    end = start + paging.limit
     more = place_cursor(kind, number, end) if end < len(rows) else None
-    return page(request, rows[start:end], more)
+    return page(paging.request, rows[start:end], more)

@@ -11,15 +11,13 @@ from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
 from triage.api.answers import suspect_forms
-from triage.api.answers.json import JSON, make_tagged_response, page_of_rows
+from triage.api.answers.json import JSON, make_tagged_response
 from triage.api.answers.suspect_forms import choose_type
 from triage.api.description.described import TEXT
 from triage.api.description.shapes import make_shape, page, select_keys
-from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
+from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.values import (
     CategoryName,
-    Cursor,
-    Limit,
     Name,
     ProblemRef,
     Since,
@@ -80,6 +78,7 @@ def find_incident(request: Request, session: Session, incident_id: str) -> Incid
 @routes.get("", "List incidents", ("Newest first.", _INCIDENTS), refuses=(404,))
 def list_incidents(
     request: Request,
+    paging: Paged,
     job_id: Annotated[Name | None, Query()] = None,
     cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
     node: Annotated[Name | None, Query(description="Among the suspects.")] = None,
@@ -87,11 +86,8 @@ def list_incidents(
     state: Annotated[StateName | None, Query()] = None,
     problem: Annotated[ProblemRef | None, Query(description="Of this recurring problem.")] = None,
     since: Annotated[Since | None, Query(description="Opened then or later.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
 ) -> Response:
     """The newest first; a page stays what it is while incidents are added."""
-    before = parse_time_cursor("incidents", cursor)
     of_cluster = get_caller(request).asks(cluster)
     with get_state(request).context.database.reading() as session:
         rows = incidents.list_incidents(
@@ -103,14 +99,10 @@ def list_incidents(
             state=state,
             problem=problem,
             since=since,
-            before=before,
-            limit=limit + 1,
+            before=parse_time_cursor("incidents", paging.cursor),
+            limit=paging.num_rows,
         )
-
-    def cursor_of(row: IncidentView) -> str:
-        return make_time_cursor("incidents", row.created_at, row.id)
-
-    return page_of_rows(request, rows, limit, cursor_of, IncidentView.to_dict)
+    return paging.answer("incidents", rows)
 
 
 @routes.get("/{id}", "One incident", ("The incident.", _ONE_INCIDENT), etag=True, refuses=(404,))

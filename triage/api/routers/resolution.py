@@ -6,14 +6,13 @@ Erasing on request: an incident, or one of its files, for good.
 from typing import Annotated
 from urllib.parse import quote
 
-from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_actor
 from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body
-from triage.api.requests.body import read_whole
+from triage.api.requests.body import JsonBody
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.shapes import check_keys, get_text
 from triage.api.requests.strict_json import parse_object
@@ -56,11 +55,10 @@ routes = Routes(PREFIX, TAG, Scope.READ)
     repeatable=True,
     refuses=(404,),
 )
-async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
+def resolve_incident(request: Request, id: str, body: JsonBody) -> Response:  # noqa: A002
     """The label that the accuracy of the service is measured against."""
     ctx = get_state(request).context
     incident_id = check_id(id, "incident", LISTED)
-    body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def as_answer(kept: ResolutionView) -> Response:
         return make_json_response(
@@ -84,4 +82,4 @@ async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
         )
         return as_answer(kept)
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)
