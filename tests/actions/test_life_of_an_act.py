@@ -12,7 +12,7 @@ from triage.actions.schedulers.interface import NodeView
 from triage.actions.services.decide import ActWish
 from triage.actions.store import acts
 from triage.actions.store.acts import find_cluster_id
-from triage.actions.store.launch import list_acted_on
+from triage.actions.store.evidence import list_acted_on
 from triage.clock import read_utc_now
 from triage.domain.acting import Verb
 from triage.errors import Conflict, NotFound

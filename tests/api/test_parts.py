@@ -125,7 +125,7 @@ def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
 @unhurried
 @given(st.text(max_size=200))
 def test_any_accept_header_is_weighed(header: str) -> None:
-    from triage.api.answers.refusals import NotAcceptable
+    from triage.api.answers.problems import NotAcceptable
 
     offered = ("application/json", "text/csv")
     try:

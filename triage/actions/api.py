@@ -20,8 +20,7 @@ from triage.api.requests.body import JsonAsked, JsonBody
 from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.paths import name_in_path
-from triage.api.requests.shapes import check_keys, flag_in, get_text
-from triage.api.requests.strict_json import parse_object
+from triage.api.requests.strict_json import check_keys, flag_in, get_text, parse_object
 from triage.api.requests.values import (
     IncidentRef,
     Name,

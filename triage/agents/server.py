@@ -1,4 +1,8 @@
-"""Server: the tools as an MCP server, whatever carries its messages."""
+"""Server: the tools as an MCP server, whatever carries its messages.
+
+Over HTTP it answers one message of the protocol as JSON and without a session: any process of a
+service answers any message, and nothing is remembered between two of them.
+"""
 
 import json
 import logging
@@ -14,10 +18,13 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents import questions
 from triage.agents.answers import OUTPUT_SCHEMA, Answer
 from triage.agents.asking import Ask, ToolRefused, describe_agent_error
+from triage.agents.shapes import OfFiles
 from triage.errors import TriageError
 from triage.version import __version__
 
@@ -217,3 +224,37 @@ def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
         if name := field.get("items", {}).get("$ref"):
             field["items"] = shared[name.rpartition("/")[2]]
     return schema
+
+
+HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
+
+
+class OneMessage(Response):
+    """The answer to one message, which was read already, by the protocol's own package."""
+
+    def __init__(self, body: bytes, ask: Ask, analyse: Run) -> None:
+        # Agents over stdio have no use for it.
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        super().__init__()
+        self.message = body
+        self.manager = StreamableHTTPSessionManager(
+            build_mcp_server(map_tools(ask, Analyse(OfFiles, HOW, analyse))),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=max(1, len(body)),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the message over, and the answer out."""
+        was_read = False
+
+        async def once() -> Message:
+            nonlocal was_read
+            if was_read:
+                return await receive()
+            was_read = True
+            return {"type": "http.request", "body": self.message, "more_body": False}
+
+        async with self.manager.run():
+            await self.manager.handle_request(scope, once, send)

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ExceptionHandler
 
-from triage.api.answers.problems import answer_refusal
-from triage.api.answers.refusals import MethodNotAllowed
+from triage.api.answers.problems import MethodNotAllowed, answer_refusal
 from triage.api.description import openapi
 from triage.api.description.openapi import describe_app
 from triage.api.description.shapes import Source

@@ -22,8 +22,7 @@ import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triage.api.answers.problems import INTERNAL_TITLE, make_problem
-from triage.api.answers.refusals import ClientGone
+from triage.api.answers.problems import INTERNAL_TITLE, ClientGone, make_problem
 from triage.api.metrics import Metrics
 from triage.api.requests.paths import normalize_path, split_target
 from triage.domain.patterns import compile_re

@@ -45,9 +45,11 @@ def serve(
     SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
     """
     with require_service_packages():
-        from triage.cli.service import Options, run_service
+        from triage.cli.service import run_service
 
-        return run_service(Options(host, port, data_dir, workers, no_worker, open_access))
+        return run_service(
+            host, port, data_dir, workers, no_worker=no_worker, open_access=open_access
+        )
 
 
 def worker(

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import zstandard
 
@@ -59,7 +59,10 @@ def gather_bundle(path: str | Path) -> Bundle:
                 raise UsageError(f"{start} holds no file; give the folder of one incident")
             return Bundle(files)
         with _open_for_reading(start) as file:
-            ready = _is_tar_file(file)
+            # A tar, plain or below one layer of packing.
+            head = file.read(PEEK_BYTES)
+            compression = detect_compression(head)
+            ready = is_tar(peek(head, compression) if compression else head)
     except OSError as error:
         raise UsageError(f"cannot read {start}: {error.strerror or error}") from error
     return Bundle(tar=start) if ready else Bundle(((start.name, start),))
@@ -77,13 +80,6 @@ def _iterate_files_below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def _is_tar_file(file: IO[bytes]) -> bool:
-    """Whether it is a tar, plain or below one layer of packing."""
-    head = file.read(PEEK_BYTES)
-    compression = detect_compression(head)
-    return is_tar(peek(head, compression) if compression else head)
 
 
 def iterate_tar_pieces(files: tuple[tuple[str, Path], ...]) -> Iterator[bytes]:

@@ -184,11 +184,11 @@ class Incident:
 
     @property
     def _answer(self) -> Answer:
-        return self._fetched_once("answer", self._fetch_answer)
+        def fetch() -> Answer:
+            stored = self._transport.get_bytes(build_incident_path(self.id, "report"), MEDIA_TYPE)
+            return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
 
-    def _fetch_answer(self) -> Answer:
-        stored = self._transport.get_bytes(build_incident_path(self.id, "report"), MEDIA_TYPE)
-        return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
+        return self._fetched_once("answer", fetch)
 
     def _answer_of_report(self) -> Answer:
         """The answer as far as the report holds it, from a service that gives no more."""

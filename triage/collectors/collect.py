@@ -22,10 +22,9 @@ from triage.collectors.files import node_folder, open_artifact
 from triage.collectors.job_logs import JobLogs
 from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import SHARED, Misuse, Options
-from triage.collectors.send import ACCEPTED, MEND, Answer, Delivery
+from triage.collectors.send import ACCEPTED, MEND, Answer, Delivery, ask
 from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
 from triage.collectors.surroundings import find_surroundings
-from triage.collectors.wanted import ask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -181,7 +181,9 @@ def send(
     except (httpcore2.TimeoutException, TimeoutError):
         return _make_failed_attempt(f"no complete answer within {timeout_s:g} s", began)
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        return _make_failed_attempt(_describe_error(error), began)
+        # The library's words: ``connection refused``, without an address.
+        why = format_one_line(str(error)) or type(error).__name__
+        return _make_failed_attempt(why[:300], began)
 
 
 def _send_once(
@@ -241,12 +243,6 @@ def _judge_answer(answer: httpcore2.Response, began: float, body: bytes) -> Atte
 
 def _make_failed_attempt(why: str, began: float) -> Attempt:
     return Attempt(False, None, why, None, False, _measure_elapsed_ms(began), "")
-
-
-def _describe_error(error: Exception) -> str:
-    """``connection refused``; the library's words, without an address."""
-    text = format_one_line(str(error)) or type(error).__name__
-    return text[:300]
 
 
 def _retry_after_s(answer: httpcore2.Response) -> float | None:

@@ -57,16 +57,15 @@ def render_ticket_markdown(message: Message) -> str:
 
 def escape_markdown(text: str, limit: int) -> str:
     """``text`` as Markdown that acts on nothing, at most ``limit`` characters, escapes whole."""
-    return escape_to_fit(_ISSUE.sub("＃", make_inert(text)), limit, _escape)
 
+    def add_backslash(match: re.Match[str]) -> str:
+        # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
+        return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
 
-def _escape(line: str) -> str:
-    return html.escape(_MARKUP.sub(_add_backslash, line), quote=False)
+    def escape(line: str) -> str:
+        return html.escape(_MARKUP.sub(add_backslash, line), quote=False)
 
-
-def _add_backslash(match: re.Match[str]) -> str:
-    # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
-    return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
+    return escape_to_fit(_ISSUE.sub("＃", make_inert(text)), limit, escape)
 
 
 def _list_paragraphs_above(message: Message) -> Iterator[str]:

@@ -12,10 +12,10 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from triage.actions.store.acts import find_cluster_id
-from triage.actions.store.evidence import last_repairs
-from triage.actions.store.launch import (
+from triage.actions.store.evidence import (
     FailedStart,
     iterate_convicted_since,
+    last_repairs,
     list_acted_on,
     load_failed_start,
 )

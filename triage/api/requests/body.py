@@ -16,7 +16,7 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from triage.api.access import get_actor
-from triage.api.answers.refusals import BodyTooSlow, ClientGone
+from triage.api.answers.problems import BodyTooSlow, ClientGone
 from triage.api.limits.admission_gate import Sender, Turn
 from triage.api.requests.strict_json import JsonObject, parse_object
 from triage.api.state import get_state

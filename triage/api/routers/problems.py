@@ -13,7 +13,7 @@ from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import make_shape, page
 from triage.api.requests.body import JsonAsked
 from triage.api.requests.cursors import Paged, parse_time_cursor
-from triage.api.requests.shapes import check_keys, get_text, get_texts
+from triage.api.requests.strict_json import check_keys, get_text, get_texts
 from triage.api.requests.values import CategoryName, Name, Since, check_id
 from triage.api.routes import Routes
 from triage.api.state import get_state

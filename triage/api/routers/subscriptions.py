@@ -11,8 +11,7 @@ from triage.api.description.shapes import make_shape, page
 from triage.api.requests.body import JsonBody
 from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
-from triage.api.requests.shapes import check_keys, get_int, get_text, get_texts
-from triage.api.requests.strict_json import parse_object
+from triage.api.requests.strict_json import check_keys, get_int, get_text, get_texts, parse_object
 from triage.api.requests.values import check_id
 from triage.api.routes import Routes
 from triage.api.state import get_state
