@@ -35,8 +35,7 @@ from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.acting import ActionState, Verb
-from triage.domain.launch import Launch, LaunchStatus
+from triage.domain.acting import ActionState, Launch, LaunchStatus, Verb
 from triage.errors import NotFound, Place, Unprocessable
 
 _LISTED: Final = "GET /v1/actions lists them"

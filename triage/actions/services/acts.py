@@ -29,7 +29,7 @@ from triage.domain.acting import ActionState, ActMode, Verb
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.message import Event, Kind, Target, derive_message_id
-from triage.notify.notice import Notice, render_notice
+from triage.notify.registry import Notice, render_notice
 from triage.services.context import ActingHooks, Context, ShownActs
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings

@@ -20,9 +20,9 @@ from triage.actions.store.evidence import (
     load_failed_start,
 )
 from triage.clock import read_utc_now
+from triage.domain.acting import Launch, LaunchDecision, LaunchStatus, LeftOut
 from triage.domain.caller import Caller
 from triage.domain.hosts import is_host_name
-from triage.domain.launch import Launch, LaunchDecision, LaunchStatus, LeftOut
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.incidents import incidents

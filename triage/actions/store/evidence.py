@@ -26,11 +26,10 @@ from models import (
     Upload,
 )
 from triage.actions.store.acts import STANDING
-from triage.domain.acting import ActionState, Verb
+from triage.domain.acting import ActionState, LeftOut, Verb
 from triage.domain.category import HARDWARE, OF_THE_NODE, Role
 from triage.domain.facts import FactsState
 from triage.domain.hosts import expand
-from triage.domain.launch import LeftOut
 from triage.domain.restart import Restart
 from triage.domain.states import ArtifactState, IncidentState
 from triage.store.incidents import incidents

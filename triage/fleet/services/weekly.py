@@ -24,7 +24,7 @@ from triage.fleet.services.answers import (
     make_fleet_report,
 )
 from triage.notify.message import Event, Kind, Target
-from triage.notify.notice import Notice, digest_id, render_notice
+from triage.notify.registry import Notice, digest_id, render_notice
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.services.notifications.outbox import write_message
