@@ -9,7 +9,7 @@ from sqlalchemy import delete, update
 from models import Action
 from tests.actions.sites import NODE, Killed, Site, due, killed_at, nodes_named
 from triage.actions.schedulers.interface import NodeView
-from triage.actions.services.decide import ActWish
+from triage.actions.services.acts import ActWish
 from triage.actions.store import acts
 from triage.actions.store.acts import find_cluster_id
 from triage.actions.store.evidence import list_acted_on

@@ -13,8 +13,8 @@ from mcp import Client
 import triage
 from tests.agents.asked import PROMPTS, renamed, service, size_of
 from tests.hostile.log_incident import good, write
+from triage.agents.answers import Quotes
 from triage.agents.questions import answer_of_report
-from triage.agents.quotes import Quotes
 from triage.agents.server import (
     HOW,
     MAX_ANSWER_BYTES,

@@ -24,9 +24,9 @@ from triage.api.requests.cursors import (
     parse_words_cursor,
     place_cursor,
 )
-from triage.api.requests.paths import name_in_path, normalize_path
 from triage.api.requests.strict_json import parse_object, parse_value
-from triage.api.watch import Watch
+from triage.api.requests.values import name_in_path, normalize_path
+from triage.api.state import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.services.quotas import RateLimiter
 from triage.settings import Settings

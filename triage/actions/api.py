@@ -7,8 +7,15 @@ from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.actions.services.acts import ActWriter, open_writer
-from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, ask, read_actuator_view
+from triage.actions.services.acts import (
+    ActuatorView,
+    ActWish,
+    ActWriter,
+    AskedActs,
+    ask,
+    open_writer,
+    read_actuator_view,
+)
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
@@ -19,7 +26,6 @@ from triage.api.description.shapes import page
 from triage.api.requests.body import JsonAsked, JsonBody
 from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
-from triage.api.requests.paths import name_in_path
 from triage.api.requests.strict_json import check_keys, flag_in, get_text, parse_object
 from triage.api.requests.values import (
     IncidentRef,
@@ -30,6 +36,7 @@ from triage.api.requests.values import (
     check_id,
     check_name,
     make_choice_schema,
+    name_in_path,
 )
 from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident

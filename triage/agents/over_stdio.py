@@ -11,10 +11,8 @@ import anyio
 import orjson
 from mcp.server.stdio import stdio_server
 
-from triage.agents.answers import Answer
-from triage.agents.asking import Ask, ToolRefused
-from triage.agents.questions import answer_of_report
-from triage.agents.quotes import Quotes
+from triage.agents.answers import Answer, Quotes
+from triage.agents.questions import Ask, ToolRefused, answer_of_report
 from triage.agents.server import Analyse, build_mcp_server, map_tools
 from triage.agents.shapes import OfPaths
 

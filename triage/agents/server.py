@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents import questions
 from triage.agents.answers import OUTPUT_SCHEMA, Answer
-from triage.agents.asking import Ask, ToolRefused, describe_agent_error
+from triage.agents.questions import Ask, ToolRefused, describe_agent_error
 from triage.agents.shapes import OfFiles
 from triage.errors import TriageError
 from triage.version import __version__

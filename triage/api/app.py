@@ -26,8 +26,7 @@ from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.request_middleware import Linger, RequestMiddleware
 from triage.api.routes import Routes
-from triage.api.state import ApiState
-from triage.api.watch import Watch
+from triage.api.state import ApiState, Watch
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triage.api.answers.problems import INTERNAL_TITLE, ClientGone, make_problem
 from triage.api.metrics import Metrics
-from triage.api.requests.paths import normalize_path, split_target
+from triage.api.requests.values import normalize_path, split_target
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place
 

@@ -98,7 +98,7 @@ async def message(request: Request) -> Response:
 
     import httpx2
 
-    from triage.agents.asking import ask_application
+    from triage.agents.questions import ask_application
     from triage.agents.server import OneMessage
 
     http = httpx2.AsyncClient(
@@ -124,9 +124,8 @@ def _select_passed_headers(request: Request) -> dict[str, str]:
 
 async def _analyse(request: Request, asked: "OfFiles") -> "Answer":
     """The answer on texts that came with the question."""
-    from triage.agents.asking import ToolRefused
-    from triage.agents.questions import answer_of_report
-    from triage.agents.quotes import Quotes
+    from triage.agents.answers import Quotes
+    from triage.agents.questions import ToolRefused, answer_of_report
     from triage.agents.shapes import MAX_TEXT_BYTES
 
     state = get_state(request)
