@@ -194,19 +194,19 @@ _FORMS: Final[Mapping[str, tuple[Sequence[str], str, str]]] = {
     "incident": (("id", "job_id", "cluster", "state", "revision", "provisional"), "", ""),
     "verdict": (
         ("kind", "category", "confidence", "action", "cordon", "at"),
-        "summary", "the verdict in words",
+        "summary",
+        "the verdict in words",
     ),
-    "restart": (
-        ("decision", "exclude", "retries_left"), "why", "why the restart decision is so"
-    ),
+    "restart": (("decision", "exclude", "retries_left"), "why", "why the restart decision is so"),
     "suspect": (("position", "node", "ranks", "gpus", "category", "role", "action"), "", ""),
     "symptom": (
         ("rank", "node", "op", "seq_id", "pg", "num_ranks", "artifact", "line", "at"),
-        "text", "what was seen first",
+        "text",
+        "what was seen first",
     ),
     "reason": (("detector", "artifact", "line", "at"), "text", "a reason, with words of logs"),
     "coverage": (("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"), "", ""),
-}  # fmt: skip
+}
 
 
 def show_as(form: str, one: Wire | None, quotes: Quotes, **others: object) -> Fields | None:

@@ -13,14 +13,14 @@ from mcp.server.stdio import stdio_server
 
 from triage.agents.answers import Answer, Quotes
 from triage.agents.questions import Ask, ToolRefused, answer_of_report
-from triage.agents.server import Analyse, build_mcp_server, map_tools
+from triage.agents.server import build_mcp_server, map_tools
 from triage.agents.shapes import OfPaths
 
 
 def serve_stdio(ask: Ask | None) -> None:
     """Answer on stdin and stdout; without ``ask``, about files of this machine alone."""
-    analyse = Analyse(OfPaths, "Reads paths on this machine, and sends nothing.", _analyse_paths)
-    tools = map_tools(ask, analyse)
+    how = "Reads paths on this machine, and sends nothing."
+    tools = map_tools(ask, OfPaths, how, _analyse_paths)
 
     async def serve() -> None:
         server = build_mcp_server(tools)

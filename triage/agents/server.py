@@ -73,15 +73,6 @@ _QUESTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Analyse:
-    """How files are analysed here: by ``takes``, ``how`` in a sentence."""
-
-    takes: type[BaseModel]
-    how: str
-    run: Run
-
-
-@dataclass(frozen=True, slots=True)
 class Tool:
     """A question with what it takes and gives."""
 
@@ -103,17 +94,18 @@ class Tool:
         )
 
 
-def map_tools(ask: Ask | None, analyse: Analyse) -> dict[str, Tool]:
-    """The tools by name: those of the service where one is asked, and that for files."""
+def map_tools(ask: Ask | None, takes: type[BaseModel], how: str, analyse: Run) -> dict[str, Tool]:
+    """The tools by name: those of the service where one is asked, and that for files, which it
+    ``takes`` and analyses as ``how`` says.
+    """
     tools = {}
     if ask is not None:
         for run, title, about in _QUESTIONS:
-            takes, name = get_type_hints(run)["asked"], run.__name__
-            tools[name] = Tool(name, title, about, takes, partial(run, ask))
+            asked, name = get_type_hints(run)["asked"], run.__name__
+            tools[name] = Tool(name, title, about, asked, partial(run, ask))
     name = "analyse_files"
     about = "What stopped the job, by flight-recorder dumps and logs of one incident."
-    about = f"{about} {analyse.how}"
-    tools[name] = Tool(name, "What do these files say?", about, analyse.takes, analyse.run)
+    tools[name] = Tool(name, "What do these files say?", f"{about} {how}", takes, analyse)
     return tools
 
 
@@ -134,7 +126,10 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
                 mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(tools)}"
             )
         try:
-            return make_tool_result(await _call_tool(tool, params.arguments or {}))
+            asked = tool.takes.model_validate(params.arguments or {})
+            return make_tool_result(await tool.run(asked))
+        except ValidationError as error:
+            return _make_tool_refusal(_describe_wrong_arguments(tool, error))
         except ToolRefused as refused:
             return _make_tool_refusal(str(refused))
         except TriageError as error:
@@ -154,15 +149,6 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-async def _call_tool(tool: Tool, arguments: dict[str, Any]) -> Answer:
-    """The answer to checked arguments. Raises :class:`ToolRefused` for wrong ones."""
-    try:
-        asked = tool.takes.model_validate(arguments)
-    except ValidationError as error:
-        raise ToolRefused(_describe_wrong_arguments(tool, error)) from None
-    return await tool.run(asked)
 
 
 def _describe_wrong_arguments(tool: Tool, error: ValidationError) -> str:
@@ -239,7 +225,7 @@ class OneMessage(Response):
         super().__init__()
         self.message = body
         self.manager = StreamableHTTPSessionManager(
-            build_mcp_server(map_tools(ask, Analyse(OfFiles, HOW, analyse))),
+            build_mcp_server(map_tools(ask, OfFiles, HOW, analyse)),
             json_response=True,
             stateless=True,
             max_request_body_size=max(1, len(body)),

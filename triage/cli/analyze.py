@@ -117,16 +117,16 @@ def explain(
 _PIECE_BYTES = 64 * 1024
 
 # Columns of the text form and their widths; a longer value pushes the rest to the right.
-_COLUMNS = (
-    ("at", 24),
-    ("node", 10),
-    ("rank", 5),
-    ("kind", 10),
-    ("code", 4),
-    ("gpu", 12),
-    ("role", 11),
-    ("category", 16),
-)
+_COLUMNS = {
+    "at": 24,
+    "node": 10,
+    "rank": 5,
+    "kind": 10,
+    "code": 4,
+    "gpu": 12,
+    "role": 11,
+    "category": 16,
+}
 
 
 def parse(
@@ -173,7 +173,7 @@ def _emit_in_pieces(lines: Iterable[bytes]) -> None:
 def _format_text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     for number, row in enumerate(rows):
         if number == 0:
-            yield _format_line([name for name, _ in _COLUMNS], "place", "text")
+            yield _format_line(_COLUMNS, "place", "text")
         place = _format_value(row.get("artifact"))
         if row.get("line") is not None:
             place += f":{row['line']}"
@@ -181,13 +181,13 @@ def _format_text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
         repeated = row.get("count")
         if isinstance(repeated, int) and repeated > 1:
             text += f" ({repeated} times)"
-        yield _format_line([_format_value(row.get(name)) for name, _ in _COLUMNS], place, text)
+        yield _format_line([_format_value(row.get(name)) for name in _COLUMNS], place, text)
 
 
 def _format_line(values: Iterable[str], place: str, text: str) -> bytes:
     padded = (
         value + " " * (width - count_cells(value))
-        for value, (_, width) in zip(values, _COLUMNS, strict=True)
+        for value, width in zip(values, _COLUMNS.values(), strict=True)
     )
     return f"{' '.join(padded)} {place}  {text}".rstrip().encode("utf-8") + b"\n"
 

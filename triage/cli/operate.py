@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from triage.cli.extras import open_service_context, require_service_packages
-from triage.cli.options import make_group, take, take_flag
+from triage.cli.options import make_group, parse_zoned_time, take, take_flag
 from triage.errors import UsageError
 
 
@@ -77,12 +77,9 @@ def audit(
     with open_service_context() as ctx:
         from triage.domain.wire import format_iso_utc
         from triage.render.words.clean import format_one_line
-        from triage.services.hooks.times import parse_moment
         from triage.store.access.audit import list_acts
 
-        at = None if since is None else parse_moment(since)
-        if since is not None and at is None:
-            raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+        at = parse_zoned_time(since)
         with ctx.database.reading() as session:
             acts = list_acts(session, limit, actor=actor, action=action, subject=subject, since=at)
         for act in acts:

@@ -103,6 +103,16 @@ def parse_since_time(text: str, option: str = "--since") -> datetime:
         raise UsageError(f"{option} {text!r} is too long ago") from error
 
 
+def parse_zoned_time(text: str | None) -> datetime | None:
+    """The time of ``--since``; None where none is given. Raises UsageError."""
+    from triage.services.hooks.times import parse_moment
+
+    at = None if text is None else parse_moment(text)
+    if text is not None and at is None:
+        raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+    return at
+
+
 ReportFormat = Annotated[
     Format, take(None, "text for people, json, or one html page.", "--format", "-f")
 ]

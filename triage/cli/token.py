@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from triage.cli.extras import open_service_context
-from triage.cli.options import make_group, take, take_flag
+from triage.cli.options import make_group, parse_zoned_time, take, take_flag
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from triage.store.views import KeyView
 
 _MOST_SHOWN: Final = 20
@@ -106,7 +104,7 @@ def show(key_id: _KeyId, since: _Since = None) -> int:
     with open_service_context() as ctx:
         from triage.services.taint import count_contribution
 
-        found = count_contribution(ctx, key_id, _parse_zoned_time(since))
+        found = count_contribution(ctx, key_id, parse_zoned_time(since))
         typer.echo(_format_token_line(found.key))
         for what, number in found.counts.items():
             typer.echo(f"{what.replace('_', ' ')}: {number:,}")
@@ -131,22 +129,13 @@ def taint(
         if undo:
             done = services.untaint_token(ctx, key_id, "local")
         else:
-            done = services.taint_token(ctx, key_id, "local", _parse_zoned_time(since))
+            done = services.taint_token(ctx, key_id, "local", parse_zoned_time(since))
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
     word = "put back" if undo else "set apart"
     typer.echo(f"{word}: {counts}; {done.num_incidents:,} incidents are answered again")
     return 0
-
-
-def _parse_zoned_time(text: str | None) -> "datetime | None":
-    from triage.services.hooks.times import parse_moment
-
-    at = None if text is None else parse_moment(text)
-    if text is not None and at is None:
-        raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
-    return at
 
 
 @app.command()

@@ -2,8 +2,8 @@
 
 Each part of a path is decoded by itself: ``/v1/jobs/a%2Fb/bundle`` is the job ``a/b``. A server
 that decodes the whole path first makes two parts of it, so a slash that came encoded goes through
-the routing as NUL. A NUL from outside, and bytes that are not UTF-8, go as other control characters: no
-name may hold any, so all of them are told from a slash, and refused.
+the routing as NUL. A NUL from outside, and bytes that are not UTF-8, go as other control
+characters: no name may hold any, so all of them are told from a slash, and refused.
 """
 
 import re

@@ -159,7 +159,7 @@ def _build_data(
             for row in week["mix"]["rows"]
             if row["count"]
         ],
-        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:_MAX_LISTED]},
+        "standings": {"counts": answer.standings.counts, "nodes": outstanding[:_MAX_LISTED]},
         "probation": [
             row.probation.to_dict() for row in answer.standings.nodes if row.probation is not None
         ][:_MAX_LISTED],
