@@ -167,7 +167,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(arguments or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_stdout()
+        # The reader went away: nothing more is written, not even when Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
 
@@ -213,11 +214,6 @@ def _explain(error: Exception) -> int:
 def _print_sentence(sentence: str, status: int) -> int:
     sys.stderr.write(f"triage: {format_one_line(sentence)}\n")
     return status
-
-
-def _drop_stdout() -> None:
-    """The reader went away: nothing more is written, not even when Python shuts down."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -42,7 +42,13 @@ def migrate(
         database = open_database(settings)
         try:
             before = read_current_revision(database) or "base"
-            refuse_loss(database, to, lambda what: yes_delete or _confirm_loss(what))
+            # Without a terminal nobody says yes to a loss.
+            asks = sys.stdin.isatty()
+            refuse_loss(
+                database,
+                to,
+                lambda what: yes_delete or (asks and typer.confirm(f"{what}. Do it?")),
+            )
             copy = None if no_copy else keep_copy(database, to)
             after = bring_schema(database, to)
         finally:
@@ -51,11 +57,6 @@ def migrate(
             typer.echo(f"triage: the database as it was is in {copy}", err=True)
         typer.echo(f"{before} -> {after}" if before != after else f"{after}, nothing to do")
         return 0
-
-
-def _confirm_loss(what: str) -> bool:
-    """Whether a person at a terminal says yes to a loss; without one, nobody does."""
-    return sys.stdin.isatty() and typer.confirm(f"{what}. Do it?")
 
 
 def audit(

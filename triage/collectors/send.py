@@ -158,7 +158,9 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
             # A login page of a proxy says 200 too, and so does an answer that was cut.
             return Answer(MEND, f"{status}, but not from the service; is --url right?")
         return Answer(ACCEPTED, "", incident, refused=_list_refused(fields))
-    text = _describe_problem(status, response.reason, fields)
+    # A problem document as one sentence: what is wrong, and what to do.
+    detail, title, hint = (_get_text(fields.get(key)) for key in ("detail", "title", "hint"))
+    text = f"{status} {detail or title or one_line(response.reason)}{f' ({hint})' if hint else ''}"
     if status in TRY_LATER or status >= 500:
         wait_s = retry_after_s(response.getheader("Retry-After"))
         return Answer(AGAIN, text, retry_after_s=wait_s)
@@ -179,13 +181,6 @@ def retry_after_s(text: str | None) -> float | None:
         at = email.utils.parsedate_to_datetime(text).timestamp()
         return min(max(0.0, at - time.time()), 86_400.0)
     return None
-
-
-def _describe_problem(status: int, reason: str, answer: dict[str, object]) -> str:
-    """A problem document as one sentence: what is wrong, and what to do."""
-    detail = _get_text(answer.get("detail")) or _get_text(answer.get("title")) or one_line(reason)
-    hint = _get_text(answer.get("hint"))
-    return f"{status} {detail}" + (f" ({hint})" if hint else "")
 
 
 def _list_refused(answer: dict[str, object]) -> tuple[tuple[str, str], ...]:
