@@ -109,9 +109,10 @@ class RequestMiddleware:
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
-            await (_refuse_smuggled if _has_two_lengths(scope) else self.app)(
-                inner, receive, answer
-            )
+            # A body framed by a length and by chunks, of which a proxy may take the other.
+            framed = {name for name, _ in scope["headers"]}
+            smuggled = {b"content-length", b"transfer-encoding"} <= framed
+            await (_refuse_smuggled if smuggled else self.app)(inner, receive, answer)
         except ClientGone:
             answer.status = answer.status or _CLIENT_GONE
         except Exception:
@@ -144,11 +145,6 @@ class RequestMiddleware:
             token=inner.get("triage.key_id"),
             client=client[0] if client else None,
         )
-
-
-def _has_two_lengths(scope: Scope) -> bool:
-    """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
-    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
 async def _refuse_smuggled(scope: Scope, receive: Receive, send: Send) -> None:

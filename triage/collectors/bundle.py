@@ -204,16 +204,12 @@ def _read(
             break
         left -= len(part)
         if first:
-            part, first = _from_line(part), False
+            # From its first whole line on, where one begins soon.
+            at = part.find(b"\n", 0, _LINE)
+            part, first = part[max(at, 0) + 1 :], False
         copy.write(part)
         copied += len(part)
     return _Copy(copied, note)
-
-
-def _from_line(part: bytes) -> bytes:
-    """``part`` from its first whole line on, where one begins soon."""
-    at = part.find(b"\n", 0, _LINE)
-    return part[at + 1 :] if at >= 0 else part[1:]
 
 
 def _unused(member: str, used: set[str]) -> str:

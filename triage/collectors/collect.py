@@ -253,18 +253,14 @@ def _write(
         with spool.writing(label) as draft:
             packed = pack(chosen, draft.file, context.scratch, bounds, notes, manifest)
             if not packed.counts:
-                raise _Empty(packed)
-    except _Empty as empty:
-        return empty.packed, ""
+                raise _Empty
+    except _Empty:
+        return packed, ""
     return packed, draft.path
 
 
 class _Empty(Exception):
     """Not one file of a bundle could be read."""
-
-    def __init__(self, packed: Packed) -> None:
-        super().__init__()
-        self.packed = packed
 
 
 def _search(context: SearchContext) -> tuple[list[Artifact], list[Skipped]]:

@@ -312,7 +312,9 @@ def schedule_next_try(
     if attempts <= 0:
         delay_s = 0.0
     else:
-        delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * _compute_jitter(message_id, attempts)
+        digest = hashlib.sha256(f"{message_id}/{attempts}".encode()).digest()
+        jitter = _JITTER * (int.from_bytes(digest[:4]) / 0x7FFFFFFF - 1)
+        delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * (1 + jitter)
     if retry_after_s is not None:
         delay_s = max(delay_s, min(retry_after_s, _MAX_RETRY_AFTER_S))
     at = now + timedelta(seconds=delay_s)
@@ -360,8 +362,3 @@ def _bound_not_before(receiver: ReceiverState, now: datetime) -> datetime:
     if receiver.not_before is None:
         return datetime.min.replace(tzinfo=now.tzinfo)
     return min(receiver.not_before, now + timedelta(seconds=_MAX_RETRY_AFTER_S))
-
-
-def _compute_jitter(message_id: str, attempts: int) -> float:
-    digest = hashlib.sha256(f"{message_id}/{attempts}".encode()).digest()
-    return 1 + _JITTER * (int.from_bytes(digest[:4]) / 0x7FFFFFFF - 1)

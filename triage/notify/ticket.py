@@ -116,9 +116,13 @@ def _format_suspect_row(position: int, suspect: Suspect) -> str:
 
 def _list_paragraphs_below(message: Message) -> Iterator[str]:
     verdict, suspects = message.verdict, message.suspects
-    reasons = [
-        line for suspect in select_top_suspects(suspects) for line in _list_reason_items(suspect)
-    ]
+    reasons = []
+    for suspect in select_top_suspects(suspects):
+        name = escape_markdown(describe_suspect_place(suspect), 120)
+        for reason in suspect.because[:_REASONS]:
+            at = format_place(reason)
+            place = f" ({escape_markdown(at, 160)})" if at else ""
+            reasons.append(f"- {name}: {escape_markdown(reason.text, 600)}{place}")
     if reasons:
         yield "\n".join(reasons)
     if verdict is not None:
@@ -136,10 +140,3 @@ def _list_paragraphs_below(message: Message) -> Iterator[str]:
     link = find_web_link(message.url)
     # In angle brackets, where no character of an address is markup.
     yield f"<{link}>" if link else f"Incident {escape_markdown(message.incident_id, 300)}"
-
-
-def _list_reason_items(suspect: Suspect) -> Iterator[str]:
-    name = escape_markdown(describe_suspect_place(suspect), 120)
-    for reason in suspect.because[:_REASONS]:
-        place = f" ({escape_markdown(format_place(reason), 160)})" if format_place(reason) else ""
-        yield f"- {name}: {escape_markdown(reason.text, 600)}{place}"
