@@ -1,7 +1,7 @@
 """Routes that describe themselves: path, answers and scope of each in one call."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from fastapi import APIRouter, Depends, params
 from fastapi.dependencies.utils import get_dependant, get_flat_params
@@ -22,8 +22,11 @@ _UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
-Add = Callable[[Handler], Handler]
-"""Adds a handler to the routes, and gives it back as it is."""
+class Add(Protocol):
+    """Adds a handler to the routes, and gives it back as it is."""
+
+    def __call__(self, handler: Handler, /) -> Handler:
+        """The handler."""
 
 
 class Routes:
