@@ -17,7 +17,6 @@ from triage.actions import cli as acting
 from triage.cli import (
     analyze,
     collect,
-    mcp,
     operate,
     record,
     serve,
@@ -86,7 +85,7 @@ app.command()(record.node)
 app.command()(record.export)
 app.command()(acting.launch)
 app.add_typer(acting.app, name="act", short_help="Act on convicted nodes, and undo it.")
-app.command()(mcp.mcp)
+app.command()(serve.mcp)
 app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
 # These are the service. Each imports it when it runs: those above work without its packages.
 app.command()(serve.serve)

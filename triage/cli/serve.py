@@ -1,9 +1,13 @@
-"""``triage serve``: the service, on one machine by default."""
+"""``triage serve`` and ``triage mcp``: the service, and the answers for agents, as processes."""
 
 import importlib
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.extras import require_service_packages
 from triage.cli.options import take, take_flag
 
@@ -85,3 +89,35 @@ def scheduler() -> int:
     """
     with require_service_packages():
         return int(importlib.import_module("workers.scheduler").main())
+
+
+_SILENT_S = 20.0
+
+
+def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
+    """Answer the questions of an agent, over stdio (MCP).
+
+    A client of the Model Context Protocol starts it. With --url it asks that
+    service; without, it answers from files of this machine alone. It only reads.
+
+    \b
+    Examples:
+      triage mcp
+      triage mcp --url https://triage.example --token-file ~/read.token
+    """
+    with require_service_packages(), ExitStack() as stack:
+        from anyio import to_thread
+
+        from triage.agents.server import serve_stdio
+
+        ask = None
+        if url or os.environ.get("TRIAGE_URL"):
+            # An agent is told at once that it has to wait; it can do something else meanwhile.
+            client = open_client(url, token_file, ca_file, timeout_s=_SILENT_S, tries=1)
+            get = stack.enter_context(client).get
+
+            async def ask(path: str, query: Mapping[str, object]) -> dict[str, Any]:
+                # In a thread: nothing waits for it but the question itself.
+                return await to_thread.run_sync(get, path, query, abandon_on_cancel=True)
+
+        serve_stdio(ask)
