@@ -26,9 +26,9 @@ from triage.agents.answers import (
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
 from triage.client.incident import build_incident_path
 from triage.client.transport import JsonObject, make_refusal_error, parse_json_object
+from triage.domain.answer_wire import answer_of_report as answer_in
 from triage.domain.category import Action
 from triage.domain.counts import count, format_ordinal
-from triage.domain.report_wire import answer_of_report as answer_in
 from triage.domain.restart import RestartDecision
 from triage.errors import (
     Conflict,

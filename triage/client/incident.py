@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import quote
 
 from triage.client.transport import Transport
-from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, make_reader
+from triage.domain.answer_wire import (
+    MEDIA_TYPE,
+    NO_ANSWER,
+    answer_from_bytes,
+    answer_of_report,
+    make_reader,
+)
 from triage.domain.counts import count, format_ordinal
 from triage.domain.report import Answer, Verdict
-from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, Unavailable
 from triage.render.data import frames

@@ -151,7 +151,7 @@ def _weigh_nodes(
 
     The bad node may be one that left no trace, so the other nodes of the job are suspects too.
     """
-    from triage.domain.report_wire import answer_of_report
+    from triage.domain.answer_wire import answer_of_report
 
     weights = dict.fromkeys(nodes, 1.0)
     if report is not None:
