@@ -135,9 +135,10 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
             )
         try:
             asked = tool.takes.model_validate(params.arguments or {})
-            return make_tool_result(await tool.run(asked))
         except ValidationError as error:
             return _make_tool_refusal(_describe_wrong_arguments(tool, error))
+        try:
+            return make_tool_result(await tool.run(asked))
         except ToolRefused as refused:
             return _make_tool_refusal(str(refused))
         except TriageError as error:
