@@ -27,9 +27,9 @@ _OUTAGE_S: Final = 600.0
 _SERVED_WITHIN_S: Final = 60.0
 # Python runs this before anything else.
 _SHORTENED: Final = """
-from triage.notify import schedule
-schedule.PROBE_EVERY_S = schedule.PROBE_EVERY_S / {speed}
-schedule.DELAYS_S = tuple(one / {speed} for one in schedule.DELAYS_S)
+from triage.notify import deliver
+deliver.PROBE_EVERY_S = deliver.PROBE_EVERY_S / {speed}
+deliver.DELAYS_S = tuple(one / {speed} for one in deliver.DELAYS_S)
 """
 # Real seconds: reading and answering take their time, however fast the clock goes.
 _ANSWER_S: Final = 240.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import triage
-from triage.domain.report_wire import answer_of_report
+from triage.domain.answer_wire import answer_of_report
 from triage.errors import Corrupt
 from triage.render.data import frames
 from triage.render.data.tables import EVIDENCE, LATENESS

@@ -33,6 +33,7 @@ _RETIRED: Final = {
         " have your own program act on the messages action.proposed and action.done"
         " (docs/acting.md)",
     ),
+    "act_wrong_stop": "acting does not halt by itself any more: `triage act halt` halts it",
     "act_verbs": "convicted nodes are drained; with TRIAGE_ACT_SYSTEM=none they are excluded",
 }
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -202,9 +203,6 @@ class Settings(BaseSettings):
     act_pool_share: float = Field(0.02, ge=0, le=1)
     """Share of the cluster's nodes that is out because of us at one time, at most (one node
     always may be). Beyond it, acts wait for a person."""
-    act_wrong_stop: int = Field(2, gt=0)
-    """Acts that prove wrong within a week after which the actuator stops itself, until
-    ``triage act resume``."""
     act_approval_hours: float = Field(12.0, gt=0)
     """Hours for which a proposal may be approved. Later it has expired."""
     act_timeout_s: float = Field(30.0, gt=0)

@@ -13,9 +13,13 @@ import sqlalchemy as sa
 from alembic import op
 
 import models.base
-from triage.domain.answer_wire import answer_from_bytes, answer_to_bytes
+from triage.domain.answer_wire import (
+    NO_ANSWER,
+    answer_from_bytes,
+    answer_of_report,
+    answer_to_bytes,
+)
 from triage.domain.report import Answer
-from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.errors import Corrupt
 from triage.render.data import wire
 

@@ -12,8 +12,7 @@ from models import Work
 from tests.actions.memory_scheduler import MemoryScheduler
 from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
 from tests.support.work import ReadersHere
-from triage.actions.services.acts import open_writer
-from triage.actions.services.decide import ActWish, AskedActs, ask
+from triage.actions.services.acts import ActWish, AskedActs, ask, open_writer
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.clock import read_utc_now

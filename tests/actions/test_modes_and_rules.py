@@ -18,8 +18,7 @@ from triage.actions.services.rules import (
     iterate_convicted,
 )
 from triage.actions.store.acts import find_cluster_id
-from triage.actions.store.evidence import Source, Standing
-from triage.actions.store.launch import list_acted_on
+from triage.actions.store.evidence import Source, Standing, list_acted_on
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import UsageError

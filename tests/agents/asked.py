@@ -27,7 +27,7 @@ class TableAsker:
     def __init__(self, answers: Mapping[str, dict[str, Any]]) -> None:
         self.answers = answers
 
-    async def get(self, path: str, query: Any = None) -> dict[str, Any]:
+    async def __call__(self, path: str, query: Any) -> dict[str, Any]:
         path = "/v1/nodes/" if path.startswith("/v1/nodes/") else path
         if path not in self.answers:
             raise NotFound("not here")

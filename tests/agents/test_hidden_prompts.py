@@ -15,8 +15,7 @@ import triage
 from tests.agents.asked import PROMPTS, outside, renamed, service, size_of
 from tests.hostile.log_incident import good, write
 from triage.agents import questions
-from triage.agents.answers import Answer
-from triage.agents.quotes import Quotes, clean_quote
+from triage.agents.answers import Answer, Quotes, clean_quote
 from triage.agents.server import MAX_ANSWER_BYTES, make_tool_result
 from triage.agents.shapes import OfIncident, OfJob
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.agents.asking import describe_agent_error
+from triage.agents.questions import describe_agent_error
 from triage.errors import (
     Conflict,
     NotAllowed,

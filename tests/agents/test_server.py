@@ -13,13 +13,12 @@ from mcp import Client
 import triage
 from tests.agents.asked import PROMPTS, renamed, service, size_of
 from tests.hostile.log_incident import good, write
-from triage.agents.over_http import HOW
+from triage.agents.answers import Quotes
 from triage.agents.questions import answer_of_report
-from triage.agents.quotes import Quotes
 from triage.agents.server import (
+    HOW,
     MAX_ANSWER_BYTES,
     MAX_TOOLS_BYTES,
-    Analyse,
     build_mcp_server,
     map_tools,
 )
@@ -56,7 +55,7 @@ def six_answers(report: dict[str, Any], node: str, job: str, cluster: str) -> li
         return answer_of_report(hostile, Quotes())
 
     async def ask() -> list[Any]:
-        tools = map_tools(service(hostile, job, cluster), Analyse(OfFiles, HOW, analyse))
+        tools = map_tools(service(hostile, job, cluster), OfFiles, HOW, analyse)
         files = [{"name": "nodes/n2/kernel.log", "text": "x"}]
         async with Client(build_mcp_server(tools)) as client:
             return [
@@ -111,7 +110,7 @@ def test_names_are_there_for_clients_that_show_text_alone(usual: list[Any]) -> N
 @pytest.mark.parametrize("takes", [OfFiles, OfPaths])
 def test_the_list_of_tools_is_short_and_says_they_only_read(takes: Any) -> None:
     async def listed() -> Sequence[Any]:
-        tools = map_tools(service({"verdict": None, "suspects": []}), Analyse(takes, HOW, never))
+        tools = map_tools(service({"verdict": None, "suspects": []}), takes, HOW, never)
         async with Client(build_mcp_server(tools)) as client:
             return await client.list_tools()
 

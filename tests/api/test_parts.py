@@ -24,9 +24,9 @@ from triage.api.requests.cursors import (
     parse_words_cursor,
     place_cursor,
 )
-from triage.api.requests.paths import name_in_path, normalize_path
 from triage.api.requests.strict_json import parse_object, parse_value
-from triage.api.watch import Watch
+from triage.api.requests.values import name_in_path, normalize_path
+from triage.api.state import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.services.quotas import RateLimiter
 from triage.settings import Settings
@@ -125,7 +125,7 @@ def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
 @unhurried
 @given(st.text(max_size=200))
 def test_any_accept_header_is_weighed(header: str) -> None:
-    from triage.api.answers.refusals import NotAcceptable
+    from triage.api.answers.problems import NotAcceptable
 
     offered = ("application/json", "text/csv")
     try:

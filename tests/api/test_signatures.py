@@ -1,4 +1,4 @@
-"""Own signatures over HTTP: uploaded, shown, tried, removed."""
+"""Own signatures over HTTP: uploaded, shown, removed."""
 
 from tests.api.service import Service
 from tests.services.signatures.test_own_in_service import OTHER, OWN
@@ -24,12 +24,3 @@ def test_faults_are_a_problem_document_with_lines(service: Service) -> None:
     assert fault["message"].startswith("line 4: category 'riser' is none of")
     assert service.post(f"{BASE}/board", b"#" * 300_000, token="admin").status == 413
     assert service.post(f"{BASE}/board", b"\xff\x00", token="admin").status == 422
-
-
-def test_a_dry_run_says_what_would_have_changed(service: Service) -> None:
-    got = service.post(f"{BASE}/dry-run?since=2100-01-01T00:00:00Z", OWN, token="admin")
-    assert (got.status, got.json()) == (
-        200,
-        {"looked_at": 0, "without_bytes": 0, "unread": 0, "not_reached": 0, "changes": []},
-    )
-    assert service.post(f"{BASE}/dry-run?most=0", OWN, token="admin").status == 422

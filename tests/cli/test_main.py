@@ -44,7 +44,6 @@ EXAMPLES = (
     "fleet import",
     "fleet isolate", "fleet simulate", "fleet repairs", "fleet parts", "signatures check",
     "signatures learn",
-    "signatures try",
 )  # fmt: skip
 NO_EXAMPLES = (
     "act approve", "act drain", "act exclude", "act halt", "act list", "act refuse",

@@ -60,11 +60,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("service")
-def test_a_file_is_uploaded_tried_listed_and_removed(capsys) -> None:
-    assert main(["signatures", "try", EXAMPLE, "--since", "30d"]) == 0
-    assert capsys.readouterr().out == (
-        "this would have changed 0 answers; 0 incidents were read again\n"
-    )
+def test_a_file_is_uploaded_listed_and_removed(capsys) -> None:
     assert main(["signatures", "upload", EXAMPLE]) == 0
     assert main(["signatures", "list"]) == 0
     out = capsys.readouterr().out
@@ -75,11 +71,10 @@ def test_a_file_is_uploaded_tried_listed_and_removed(capsys) -> None:
 
 
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize("command", ["upload", "try"])
-def test_a_faulty_file_is_refused_with_every_line(command, tmp_path: Path, capsys) -> None:
+def test_a_faulty_file_is_refused_with_every_line(tmp_path: Path, capsys) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(BAD)
-    assert main(["signatures", command, str(path)]) == 2
+    assert main(["signatures", "upload", str(path)]) == 2
     err = capsys.readouterr().err
     assert "line 1: category" in err or "line 3: the pattern cannot be read" in err
     assert "line 4: the key 'colour' is none" in err

@@ -22,7 +22,7 @@ from tests.support.databases import put_migrated_sqlite
 from tests.support.work import ReadersHere, do_all
 from tests.workers.running import ROOT
 from triage.cli.main import main
-from triage.client.exports.tables import COUNTED, TABLES
+from triage.client.exports.store import COUNTED, TABLES
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable, UsageError
 

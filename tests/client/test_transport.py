@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from triage.client import Client
-from triage.client.bundle import gather_bundle, iterate_tar_pieces
+from triage.client.client import gather_bundle, iterate_tar_pieces
 from triage.client.transport import ApiRequest, Transport
 from triage.errors import (
     Forbidden,

@@ -162,7 +162,7 @@ def test_waits_until_dumps_are_written(node, tmp_path, monkeypatch) -> None:
                 file.write(b"x" * 1000)
 
     clock = SimpleNamespace(time=time.time, monotonic=lambda: now_s, sleep=look_again)
-    monkeypatch.setattr("triage.collectors.dumps.time", clock)
+    monkeypatch.setattr("triage.collectors.sources.time", clock)
     with service(accepted()) as there:
         run(node(there.url, wait_for_dumps_s=10.0), tmp_path)
 
@@ -170,7 +170,7 @@ def test_waits_until_dumps_are_written(node, tmp_path, monkeypatch) -> None:
 
 
 def test_commands_that_hang_are_killed_with_their_children(node, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("triage.collectors.kernel_log.COMMAND_S", 5.0)
+    monkeypatch.setattr("triage.collectors.sources.COMMAND_S", 5.0)
     mark = tmp_path / "pid"
     for name in ("journalctl", "dmesg"):
         tool(tmp_path, name, f"sleep 300 & echo $! >>{mark}; echo a line; wait")

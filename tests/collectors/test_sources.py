@@ -9,10 +9,8 @@ import pytest
 from tests.collectors.scripted import bare_environment, dump, tool
 from triage.collectors.artifact import Artifact, Deadline, SearchContext, Skipped
 from triage.collectors.collect import SOURCES
-from triage.collectors.dumps import Dumps, explain_left, usual_patterns
-from triage.collectors.job_logs import JobLogs
-from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import Options
+from triage.collectors.sources import Dumps, JobLogs, KernelLog, explain_left, usual_patterns
 from triage.collectors.surroundings import find_surroundings, get_first_node, on_network
 
 
@@ -40,7 +38,7 @@ def mounts(tmp_path: Path, monkeypatch, kind: str, point: Path) -> None:
         f"30 22 0:40 / {escaped} rw,nosuid shared:5 - {kind} server:/x rw\n"
     )
     monkeypatch.setattr(
-        "triage.collectors.dumps.on_network", lambda path: on_network(path, str(table))
+        "triage.collectors.sources.on_network", lambda path: on_network(path, str(table))
     )
 
 

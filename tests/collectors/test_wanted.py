@@ -15,7 +15,7 @@ from tests.collectors.scripted import (
     waiting,
 )
 from triage.collectors import digest as digester
-from triage.collectors.wanted import Wanted
+from triage.collectors.send import Wanted
 
 # A maker of digests that any dump is good for: these tests are not about what they hold.
 MAKER = """

@@ -9,7 +9,7 @@ import pytest
 import triage
 from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
-from triage.client.exports import tables as exported
+from triage.client.exports import store as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render.notebook import FRAMES, FleetView

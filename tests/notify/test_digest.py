@@ -22,8 +22,7 @@ from triage.fleet.render.sentences import compose_weekly_headline, list_weekly_s
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
 from triage.notify.message import DEFAULT_EVENTS, Event, Kind, check_events
-from triage.notify.notice import Notice, digest_id, render_notice
-from triage.notify.registry import check_takes
+from triage.notify.registry import Notice, check_takes, digest_id, render_notice
 from triage.notify.slack import MAX_CHARS
 
 ROOT = Path(__file__).parents[2]

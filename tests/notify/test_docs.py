@@ -11,11 +11,11 @@ import pytest
 from tests.notify.messages import of_incident
 from tests.notify.test_golden import TARGETS
 from triage.notify import pagerduty, slack, ticket
+from triage.notify.deliver import PROBE_EVERY_S
 from triage.notify.guard import Guard
 from triage.notify.headline import Severity
 from triage.notify.message import DEFAULT_EVENTS, Event, Kind
 from triage.notify.registry import ACTS, render, validate
-from triage.notify.schedule import PROBE_EVERY_S
 from triage.notify.signing import make_signing_secret, sign
 
 PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")

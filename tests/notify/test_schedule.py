@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.notify.schedule import (
+from triage.notify.deliver import (
     DELAYS_S,
     PROBE_EVERY_S,
     ReceiverState,

@@ -7,25 +7,28 @@ from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.actions.services.acts import ActWriter, open_writer
-from triage.actions.services.decide import ActuatorView, ActWish, AskedActs, ask, read_actuator_view
+from triage.actions.services.acts import (
+    ActuatorView,
+    ActWish,
+    ActWriter,
+    AskedActs,
+    ask,
+    open_writer,
+    read_actuator_view,
+)
 from triage.actions.services.launch import on_launch
 from triage.actions.store import acts
 from triage.actions.store.acts import NodeActView
 from triage.api.access import Scope, get_actor, get_caller
-from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import page
-from triage.api.requests.body import read_whole
-from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
+from triage.api.requests.body import JsonAsked, JsonBody
+from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
-from triage.api.requests.paths import name_in_path
-from triage.api.requests.shapes import check_keys, flag_in, get_text
-from triage.api.requests.strict_json import parse_object
+from triage.api.requests.strict_json import check_keys, flag_in, get_text, parse_object
 from triage.api.requests.values import (
-    Cursor,
     IncidentRef,
-    Limit,
     Name,
     PathName,
     Wait,
@@ -33,13 +36,13 @@ from triage.api.requests.values import (
     check_id,
     check_name,
     make_choice_schema,
+    name_in_path,
 )
 from triage.api.routers.incidents import LISTED as INCIDENTS_LISTED
 from triage.api.routers.incidents import find_incident
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.acting import ActionState, Verb
-from triage.domain.launch import Launch, LaunchStatus
+from triage.domain.acting import ActionState, Launch, LaunchStatus, Verb
 from triage.errors import NotFound, Place, Unprocessable
 
 _LISTED: Final = "GET /v1/actions lists them"
@@ -55,25 +58,23 @@ launching = Routes("/v1/jobs", "launch", Scope.READ)
 )
 def list_actions(
     request: Request,
+    paging: Paged,
     cluster: Annotated[Name | None, Query(description="Left out: that of the token.")] = None,
     incident: Annotated[IncidentRef | None, Query(description="Of this incident.")] = None,
     node: Annotated[Name | None, Query(description="On this node.")] = None,
     state: Annotated[_State | None, Query(description="That stand so.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
 ) -> Response:
     """What waits for a person, what was done, and what became of it."""
-    of_cluster, before = get_caller(request).asks(cluster), parse_time_cursor("actions", cursor)
+    of_cluster, before = (
+        get_caller(request).asks(cluster),
+        parse_time_cursor("actions", paging.cursor),
+    )
     with get_state(request).context.database.reading() as session:
         rows = acts.list_node_acts(
-            session, before=before, limit=limit + 1, cluster=of_cluster, incident_id=incident,
+            session, before=before, limit=paging.num_rows, cluster=of_cluster, incident_id=incident,
             node=node, state=state,
         )  # fmt: skip
-
-    def cursor_of(row: NodeActView) -> str:
-        return make_time_cursor("actions", row.created_at, row.id)
-
-    return page_of_rows(request, rows, limit, cursor_of, NodeActView.to_dict)
+    return paging.answer("actions", rows)
 
 
 @reading.get("/actions/{id}", "One act on a node", ("The act.", NodeActView), refuses=(404,))
@@ -104,13 +105,12 @@ def actuator(request: Request) -> Response:
     repeatable=True,
     refuses=(404,),
 )
-async def act(request: Request, id: str) -> Response:  # noqa: A002
+def act(request: Request, id: str, body: JsonBody) -> Response:  # noqa: A002
     """A person's own act needs no approval; all other rules hold. `node` chooses among those
     convicted; `dry_run` says what would be done; `approve` also goes beyond the budget.
     """
     ctx = get_state(request).context
     incident_id = check_id(id, "incident", INCIDENTS_LISTED)
-    body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def run(keeper: Keeper) -> Response:
         with ctx.database.reading() as session:
@@ -122,7 +122,7 @@ async def act(request: Request, id: str) -> Response:  # noqa: A002
             keeper.answer(writer.session, response)
         return response
 
-    return await to_thread.run_sync(answer_once, request, body, run)
+    return answer_once(request, body, run)
 
 
 def _parse_wish(body: dict[str, object]) -> ActWish:
@@ -188,19 +188,13 @@ _add_decision(
     {200: ("The actuator, halted.", ActuatorView)},
     body=describe_json_body("HaltRequest"),
 )
-async def halt(request: Request) -> Response:
+def halt(request: Request, asked: JsonAsked) -> Response:
     """Nothing more is done to nodes until it is resumed."""
     ctx = get_state(request).context
-    body = await read_whole(request, ctx.settings.max_hook_bytes)
-
-    def run() -> Response:
-        asked = parse_object(body)
-        check_keys(asked, ("reason",), ())
-        with open_writer(ctx) as writer:
-            writer.halt_by_hand(get_actor(request), get_text(asked, "reason") or "")
-        return make_json_response(read_actuator_view(ctx).to_dict())
-
-    return await to_thread.run_sync(run)
+    check_keys(asked, ("reason",), ())
+    with open_writer(ctx) as writer:
+        writer.halt_by_hand(get_actor(request), get_text(asked, "reason") or "")
+    return make_json_response(read_actuator_view(ctx).to_dict())
 
 
 @asking.post(
@@ -210,7 +204,7 @@ async def halt(request: Request) -> Response:
     refuses=(507,),
 )
 def resume(request: Request) -> Response:
-    """Acts that proved wrong before are not counted again."""
+    """What was approved meanwhile is done."""
     ctx = get_state(request).context
     with open_writer(ctx) as writer:
         writer.resume(get_actor(request))

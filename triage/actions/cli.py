@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
-from triage.cli.options import make_group
+from triage.cli.options import make_group, take, take_flag
 from triage.domain.hosts import format_host_list
 from triage.errors import Conflict, TooMany, Unavailable, UsageError
 from triage.render.words.clean import format_one_line
@@ -52,10 +52,7 @@ _DECISIONS: Final = {
 }
 
 app = make_group(ACT_HELP)
-_Wait = Annotated[
-    float,
-    typer.Option("--wait", min=0, max=600, metavar="SECONDS", help="Wait so long for the end."),
-]
+_Wait = Annotated[float, take("SECONDS", "Wait so long for the end.", "--wait", min=0, max=600)]
 
 
 def _add_verb(verb: str) -> None:
@@ -65,13 +62,9 @@ def _add_verb(verb: str) -> None:
         incident_id: Annotated[
             str, typer.Argument(metavar="INCIDENT", help="Its id.", show_default=False)
         ],
-        node: Annotated[
-            str | None, typer.Option(metavar="NAME", help="One of the convicted nodes; else all.")
-        ] = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
-        approve: Annotated[
-            bool, typer.Option("--approve", help="Also where the budget is spent.")
-        ] = False,
+        node: Annotated[str | None, take("NAME", "One of the convicted nodes; else all.")] = None,
+        dry_run: Annotated[bool, take_flag("--dry-run", "Say what would be done.")] = False,
+        approve: Annotated[bool, take_flag("--approve", "Also where the budget is spent.")] = False,
         wait: _Wait = 30.0,
         url: Url = "",
         token_file: TokenFile = None,
@@ -166,15 +159,11 @@ for _decision in _DECISIONS:
 
 @app.command("list")
 def list_acts(
-    incident: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only of this incident.")
-    ] = None,
-    node: Annotated[str | None, typer.Option(metavar="NAME", help="Only on this node.")] = None,
-    state: Annotated[
-        str | None, typer.Option(metavar="STATE", help="proposed, approved, done, undone ...")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Lines at most.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    incident: Annotated[str | None, take("ID", "Only of this incident.")] = None,
+    node: Annotated[str | None, take("NAME", "Only on this node.")] = None,
+    state: Annotated[str | None, take("STATE", "proposed, approved, done, undone ...")] = None,
+    limit: Annotated[int, take("N", "Lines at most.", min=1)] = 50,
+    as_json: Annotated[bool, take_flag("--json", "One JSON object a line.")] = False,
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -190,7 +179,7 @@ def list_acts(
 
 @app.command()
 def halt(
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
+    reason: Annotated[str, take("TEXT", "Why.")] = "",
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -203,7 +192,7 @@ def halt(
 
 @app.command()
 def resume(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> int:
-    """Go on; acts that proved wrong before are not counted again."""
+    """Go on."""
     with open_client(url, token_file, ca_file) as client:
         typer.echo(format_one_line(_describe_actuator(client.acts.resume())))
     return 0
@@ -216,14 +205,12 @@ def _describe_actuator(found: Mapping[str, Any]) -> str:
     return (
         f"mode {found['mode']}, {found['system']}, cluster {found['cluster'] or '(none)'};"
         f" {found['acted_within_hour']} of {found['nodes_per_hour']} nodes within the hour,"
-        f" {found['nodes_out']} out, {found['waiting']} wait for a person,"
-        f" {found['wrong_within_week']} of {found['wrong_stop']} wrong within a week"
+        f" {found['nodes_out']} out, {found['waiting']} wait for a person"
     )
 
 
 _REFUSED: Final = 3
 _NO_ANSWER: Final = 4
-_NOT_NOW: Final = ("stop", "wait")
 
 
 class Form(StrEnum):
@@ -241,35 +228,26 @@ def launch(
         str,
         typer.Argument(metavar="JOB", help="The scheduler's id of the job.", show_default=False),
     ],
-    cluster: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its cluster; else the token's.")
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Ask whether this node may take part.")
-    ] = None,
+    cluster: Annotated[str | None, take("NAME", "Its cluster; else the token's.")] = None,
+    node: Annotated[str | None, take("NAME", "Ask whether this node may take part.")] = None,
     form: Annotated[
         Form,
-        typer.Option(
-            "--format", "-f", help="text, json, slurm or deepspeed (--exclude=...), or hosts."
-        ),
+        take(None, "text, json, slurm or deepspeed (--exclude=...), or hosts.", "--format", "-f"),
     ] = Form.TEXT,
     wait: Annotated[
-        float,
-        typer.Option(
-            min=0, max=60, metavar="SECONDS", help="Wait for the answer to the last failure."
-        ),
+        float, take("SECONDS", "Wait for the answer to the last failure.", min=0, max=60)
     ] = 0.0,
     deadline: Annotated[
-        float, typer.Option(min=0.1, max=600, metavar="SECONDS", help="For the service to answer.")
+        float, take("SECONDS", "For the service to answer.", min=0.1, max=600)
     ] = 5.0,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Do not start without an answer (status 4).")
+        bool, take_flag("--strict", "Do not start without an answer (status 4).")
     ] = False,
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> int:
-    """Say whether a job may start now, and without which nodes.
+    """Say without which nodes a job should start now.
 
     Ask between attempts, before rendezvous: the record answers within milliseconds.
 
@@ -281,7 +259,7 @@ def launch(
     \b
     Exit status:
       0  start without what is printed; also where the service does not answer
-      3  do not start: it is to be fixed first, or waits, or --node is left out
+      3  do not start here: --node is left out
       4  the service does not answer, with --strict
     """
     with open_client(url, token_file, ca_file, timeout_s=deadline, tries=1) as client:
@@ -294,8 +272,7 @@ def launch(
             found = None
     if found is None:
         return _NO_ANSWER if strict else 0
-    refused = found["decision"] in _NOT_NOW or node in found["exclude"]
-    status = _REFUSED if refused else 0
+    status = _REFUSED if node in found["exclude"] else 0
     if text := _format_decision(found, form, node):
         typer.echo(text)
     if status and form is not Form.TEXT:
@@ -320,13 +297,8 @@ def _format_decision(found: dict[str, Any], form: Form, node: str | None) -> str
 
 def _describe_decision(found: dict[str, Any], node: str | None) -> str:
     """The decision in words, and why."""
-    if node is not None and found["decision"] not in _NOT_NOW:
+    if node is not None:
         head = f"{node} {'is left out' if node in found['exclude'] else 'may take part'}"
     else:
-        head = {
-            "start": "start",
-            "start_without": f"start without {', '.join(found['exclude'])}",
-            "stop": "do not start",
-            "wait": f"wait {found['again_s'] or 0:.0f} s and ask again",
-        }.get(found["decision"], found["decision"])
+        head = f"start without {', '.join(found['exclude'])}" if found["exclude"] else "start"
     return f"{head}: {found['why']}"

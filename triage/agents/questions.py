@@ -1,33 +1,93 @@
-"""Questions: what each tool asks of the service, and its answer."""
+"""Questions: what each tool asks of the service, and its answer.
 
-from collections.abc import Iterator, Mapping, Sequence
+Each asks routes of the service, from wherever the tools run. A refusal becomes one sentence with
+the next step. It is made of the status and of names of parameters alone, since details of a refusal
+may hold what was sent.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import quote
 
+import httpx2
+
 from triage.agents.answers import (
+    MAX_QUOTES,
     Answer,
     Fields,
+    Quotes,
     Wire,
     list_nodes,
     show,
-    show_coverage,
-    show_incident,
+    show_as,
     show_reasons,
-    show_restart,
-    show_suspect,
-    show_symptom,
-    show_verdict,
 )
-from triage.agents.asking import Asker
-from triage.agents.quotes import MAX_QUOTES, Quotes
 from triage.agents.shapes import OfFleet, OfIncident, OfJob, OfNode
+from triage.client.incident import build_incident_path
+from triage.client.transport import JsonObject, make_refusal_error, parse_json_object
+from triage.domain.answer_wire import answer_of_report as answer_in
 from triage.domain.category import Action
 from triage.domain.counts import count, format_ordinal
-from triage.domain.report_wire import answer_of_report as answer_in
 from triage.domain.restart import RestartDecision
-from triage.errors import NotFound
+from triage.errors import (
+    Conflict,
+    NotAllowed,
+    NotFound,
+    NoToken,
+    Refusal,
+    TooMany,
+    TriageError,
+    Unprocessable,
+)
 from triage.render.words.next_step import build_next_step
+
+Query = Mapping[str, str | int | None]
+Ask = Callable[[str, Query], Awaitable[JsonObject]]
+"""Asks a route, with the token of one caller, for the object at a path. Raises
+:class:`triage.errors.TriageError`."""
+
+
+class ToolRefused(Exception):
+    """A tool gives no answer; the message is one sentence of ours, with the next step."""
+
+
+async def ask_application(http: httpx2.AsyncClient, path: str, query: Query) -> JsonObject:
+    """Ask the application itself, by all of its layers; ``http`` carries the caller's token."""
+    params = {key: value for key, value in query.items() if value is not None}
+    answer = await http.get(path, params=params)
+    body = parse_json_object(answer)
+    if not answer.is_success or body is None:
+        raise make_refusal_error(answer, body or {})
+    return body
+
+
+# The first class that an error is of.
+_SENTENCES: Final = {
+    NoToken: "The token is missing or no longer valid: set up this server with a valid one.",
+    NotAllowed: "The token may not read: set up this server with one of"
+    " `triage token create --scope read`.",
+    NotFound: "Nothing of this name is known here, or the token does not reach it: check job_id,"
+    " incident_id, node and cluster; the fleet summary and other answers name those that are"
+    " known.",
+    Conflict: "There is no answer yet, files still come in: ask again in half a minute.",
+    TooMany: "This token asks too often: ask again in {wait_s} s.",
+    Unprocessable: "The service does not take {which} as given: correct it and ask again.",
+    Refusal: "The service does not answer now: ask again in {wait_s} s, then tell a person.",
+    TriageError: "The service cannot be asked: check the address and the token of this server.",
+}
+
+
+def describe_agent_error(error: TriageError) -> str:
+    """What an agent reads of an error."""
+    wait_s, which = None, ""
+    if isinstance(error, Refusal):
+        wait_s = error.retry_after_s or (1 if isinstance(error, TooMany) else 5)
+        named = sorted({place.where.rpartition("/")[2] for place in error.places})
+        which = " and ".join(name for name in named if name.isidentifier() and len(name) < 32)
+    sentence = next(text for kind, text in _SENTENCES.items() if isinstance(error, kind))
+    return sentence.format(wait_s=wait_s, which=which or "an argument")
+
 
 _FEW: Final = 5
 _PROBLEM: Final = ("id", "nth", "count", "first_seen", "last_seen")
@@ -56,7 +116,7 @@ _RESTARTS: Final[Mapping[str, str]] = {
 }
 
 
-async def what_stopped_this_job(ask: Asker, asked: OfJob) -> Answer:
+async def what_stopped_this_job(ask: Ask, asked: OfJob) -> Answer:
     """The newest answer about a failure. Raises :class:`triage.errors.TriageError`."""
     incident = await _find_asked_incident(ask, asked)
     return answer_of_report(await _fetch_report(ask, incident), Quotes(), incident)
@@ -72,14 +132,14 @@ def answer_of_report(
     known = report or {}
     suspects = known.get("suspects", ())
     fields: Fields = {
-        "incident": show_incident(incident, quotes),
-        "verdict": show_verdict(known.get("verdict"), quotes),
-        "suspects": [show_suspect(one, quotes) for one in suspects[:3]],
-        "restart": show_restart(known.get("restart"), quotes),
+        "incident": show_as("incident", incident, quotes),
+        "verdict": show_as("verdict", known.get("verdict"), quotes),
+        "suspects": [show_as("suspect", one, quotes) for one in suspects[:3]],
+        "restart": show_as("restart", known.get("restart"), quotes),
         # The first time-out and what went before or after it: reasons are quoted beside them.
-        "seen_first": [show_symptom(one, quotes) for one in known.get("symptoms", ())[:2]],
+        "seen_first": [show_as("symptom", one, quotes) for one in known.get("symptoms", ())[:2]],
         "evidence": show_reasons(suspects, _MAX_REASONS, quotes),
-        "coverage": show_coverage(known.get("coverage"), quotes),
+        "coverage": show_as("coverage", known.get("coverage"), quotes),
         "commands": list(_iterate_safe_commands(known)),
         "hangs_on": [
             {
@@ -102,7 +162,7 @@ def answer_of_report(
     )
 
 
-async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
+async def why_is_this_node_suspected(ask: Ask, asked: OfIncident) -> Answer:
     """The reasons for one node of an answer."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
@@ -131,8 +191,8 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     quotes = Quotes()
     fields: Fields = {
         "node": quotes.name(asked.node),
-        "incident": show_incident(incident, quotes),
-        "suspect": show_suspect(one, quotes),
+        "incident": show_as("incident", incident, quotes),
+        "suspect": show_as("suspect", one, quotes),
         "before_next": round(one["score"] - after["score"], 2) if one and after else None,
         "evidence": show_reasons([one] if one else [], MAX_QUOTES, quotes),
         "problem": show(problem, _PROBLEM, quotes) if problem else None,
@@ -141,7 +201,7 @@ async def why_is_this_node_suspected(ask: Asker, asked: OfIncident) -> Answer:
     return Answer(summary, step, unknowns, quotes, fields, {"node": [fields["node"]]})
 
 
-async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
+async def what_would_change_the_answer(ask: Ask, asked: OfJob) -> Answer:
     """What is missing, and how close the next place is."""
     incident = await _find_asked_incident(ask, asked)
     report = await _fetch_report(ask, incident) or {}
@@ -159,12 +219,12 @@ async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
         step = "No file is known that would change it; a person can resolve the incident."
     quotes = Quotes()
     fields: Fields = {
-        "incident": show_incident(incident, quotes),
-        "verdict": show_verdict(report.get("verdict"), quotes),
-        "first": show_suspect(first, quotes),
-        "next": show_suspect(second, quotes),
+        "incident": show_as("incident", incident, quotes),
+        "verdict": show_as("verdict", report.get("verdict"), quotes),
+        "first": show_as("suspect", first, quotes),
+        "next": show_as("suspect", second, quotes),
         "wanted": [show(one, ("kind", "node", "rank"), quotes) for one in wanted[:_FEW]],
-        "coverage": show_coverage(report.get("coverage"), quotes),
+        "coverage": show_as("coverage", report.get("coverage"), quotes),
     }
     return Answer(
         f"Wanted: {count(len(wanted), 'file')}; {lead}.",
@@ -179,9 +239,9 @@ async def what_would_change_the_answer(ask: Asker, asked: OfJob) -> Answer:
     )
 
 
-async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
+async def what_else_happened_to_this_node(ask: Ask, asked: OfNode) -> Answer:
     """Its incidents and errors over the whole record."""
-    wire = await ask.get(f"/v1/nodes/{quote(asked.node, safe='')}")
+    wire = await ask(f"/v1/nodes/{quote(asked.node, safe='')}", {})
     rate, probation = wire["rate"], wire.get("probation") is not None
     beside = "" if rate["ratio"] is None else f", {rate['ratio']:.1f} times the mean of the fleet"
     quotes = Quotes()
@@ -218,11 +278,11 @@ async def what_else_happened_to_this_node(ask: Asker, asked: OfNode) -> Answer:
     )
 
 
-async def fleet_summary(ask: Asker, asked: OfFleet) -> Answer:
+async def fleet_summary(ask: Ask, asked: OfFleet) -> Answer:
     """How often jobs stop, by what, and which nodes stand out."""
     since = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(days=asked.days)
     query = {"since": since.isoformat(), "cluster": asked.cluster, "top": _FEW}
-    wire = await ask.get("/v1/fleet", query)
+    wire = await ask("/v1/fleet", query)
     stops, mtti = wire["stops"], wire["mtti"]
     often = "no estimate of the time between them"
     if mtti["value"] is not None:
@@ -334,20 +394,20 @@ def _iterate_safe_commands(report: Wire) -> Iterator[dict[str, str]]:
         yield {"where": one.where, "command": one.command, "why": one.why}
 
 
-async def _find_asked_incident(ask: Asker, asked: OfJob) -> Wire:
+async def _find_asked_incident(ask: Ask, asked: OfJob) -> Wire:
     """The incident that is meant: by its id, else the newest of the job."""
     known = asked.incident_id
     if known is None:
         query = {"job_id": asked.job_id, "cluster": asked.cluster, "limit": 1}
-        newest = (await ask.get("/v1/incidents", query))["items"]
+        newest = (await ask("/v1/incidents", query))["items"]
         if not newest:
             raise NotFound("no incident of this job")
         known = newest[0]["id"]
-    return await ask.get(f"/v1/incidents/{quote(known, safe='')}")
+    return await ask(build_incident_path(known), {})
 
 
-async def _fetch_report(ask: Asker, incident: Wire) -> Wire | None:
+async def _fetch_report(ask: Ask, incident: Wire) -> Wire | None:
     """Its report; None before the first verdict."""
     if incident["verdict"] is None:
         return None
-    return await ask.get(f"/v1/incidents/{quote(incident['id'], safe='')}/report")
+    return await ask(build_incident_path(incident["id"], "report"), {})

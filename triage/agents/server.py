@@ -1,23 +1,38 @@
-"""Server: the tools as an MCP server, whatever carries its messages."""
+"""Server: the tools as an MCP server, whatever carries its messages.
 
+Over HTTP it answers one message of the protocol as JSON and without a session: any process of a
+service answers any message, and nothing is remembered between two of them. Over stdio it is the
+server of one person's agent, until its client goes away.
+"""
+
+import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+import anyio
 import mcp_types as mcp
+import orjson
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema, NullableSchema, WithDefaultSchema
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from triage.agents import questions
-from triage.agents.answers import OUTPUT_SCHEMA, Answer
-from triage.agents.asking import Asker, ToolRefused, describe_agent_error
+from triage.agents.answers import OUTPUT_SCHEMA, Answer, Quotes
+from triage.agents.questions import Ask, ToolRefused, answer_of_report, describe_agent_error
+from triage.agents.shapes import OfFiles, OfPaths
 from triage.errors import TriageError
 from triage.version import __version__
 
@@ -66,15 +81,6 @@ _QUESTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Analyse:
-    """How files are analysed here: by ``takes``, ``how`` in a sentence."""
-
-    takes: type[BaseModel]
-    how: str
-    run: Run
-
-
-@dataclass(frozen=True, slots=True)
 class Tool:
     """A question with what it takes and gives."""
 
@@ -96,17 +102,18 @@ class Tool:
         )
 
 
-def map_tools(ask: Asker | None, analyse: Analyse) -> dict[str, Tool]:
-    """The tools by name: those of the service where one is asked, and that for files."""
+def map_tools(ask: Ask | None, takes: type[BaseModel], how: str, analyse: Run) -> dict[str, Tool]:
+    """The tools by name: those of the service where one is asked, and that for files, which it
+    ``takes`` and analyses as ``how`` says.
+    """
     tools = {}
     if ask is not None:
         for run, title, about in _QUESTIONS:
-            takes, name = get_type_hints(run)["asked"], run.__name__
-            tools[name] = Tool(name, title, about, takes, partial(run, ask))
+            asked, name = get_type_hints(run)["asked"], run.__name__
+            tools[name] = Tool(name, title, about, asked, partial(run, ask))
     name = "analyse_files"
     about = "What stopped the job, by flight-recorder dumps and logs of one incident."
-    about = f"{about} {analyse.how}"
-    tools[name] = Tool(name, "What do these files say?", about, analyse.takes, analyse.run)
+    tools[name] = Tool(name, "What do these files say?", f"{about} {how}", takes, analyse)
     return tools
 
 
@@ -127,7 +134,11 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
                 mcp.INVALID_PARAMS, f"there is no such tool; there are {', '.join(tools)}"
             )
         try:
-            return make_tool_result(await _call_tool(tool, params.arguments or {}))
+            asked = tool.takes.model_validate(params.arguments or {})
+        except ValidationError as error:
+            return _make_tool_refusal(_describe_wrong_arguments(tool, error))
+        try:
+            return make_tool_result(await tool.run(asked))
         except ToolRefused as refused:
             return _make_tool_refusal(str(refused))
         except TriageError as error:
@@ -147,15 +158,6 @@ def build_mcp_server(tools: dict[str, Tool]) -> Server[dict[str, Any]]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-async def _call_tool(tool: Tool, arguments: dict[str, Any]) -> Answer:
-    """The answer to checked arguments. Raises :class:`ToolRefused` for wrong ones."""
-    try:
-        asked = tool.takes.model_validate(arguments)
-    except ValidationError as error:
-        raise ToolRefused(_describe_wrong_arguments(tool, error)) from None
-    return await tool.run(asked)
 
 
 def _describe_wrong_arguments(tool: Tool, error: ValidationError) -> str:
@@ -217,3 +219,102 @@ def _build_input_schema(takes: type[BaseModel]) -> dict[str, Any]:
         if name := field.get("items", {}).get("$ref"):
             field["items"] = shared[name.rpartition("/")[2]]
     return schema
+
+
+HOW: Final = "Takes up to 8 short texts with their names, 256 KiB together; keeps nothing."
+
+
+class OneMessage(Response):
+    """The answer to one message, which was read already, by the protocol's own package."""
+
+    def __init__(self, body: bytes, ask: Ask, analyse: Run) -> None:
+        # Agents over stdio have no use for it.
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        super().__init__()
+        self.message = body
+        self.manager = StreamableHTTPSessionManager(
+            build_mcp_server(map_tools(ask, OfFiles, HOW, analyse)),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=max(1, len(body)),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the message over, and the answer out."""
+        was_read = False
+
+        async def once() -> Message:
+            nonlocal was_read
+            if was_read:
+                return await receive()
+            was_read = True
+            return {"type": "http.request", "body": self.message, "more_body": False}
+
+        async with self.manager.run():
+            await self.manager.handle_request(scope, once, send)
+
+
+def serve_stdio(ask: Ask | None) -> None:
+    """Answer on stdin and stdout; without ``ask``, about files of this machine alone."""
+    how = "Reads paths on this machine, and sends nothing."
+    tools = map_tools(ask, OfPaths, how, _analyse_paths)
+
+    async def serve() -> None:
+        server = build_mcp_server(tools)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+_DEADLINE_S: Final = 300.0
+# A client may ask about many files at once; each reader takes a core.
+_READERS: Final = asyncio.Semaphore(2)
+
+
+async def _analyse_paths(asked: OfPaths) -> Answer:
+    """The answer on files of this machine. Raises :class:`ToolRefused`."""
+    await anyio.to_thread.run_sync(_check, asked.paths)
+    report = await _run_and_parse_output("analyze", asked.paths)
+    hangs_on = (
+        (await _run_and_parse_output("explain", asked.paths))["hangs_on"] if asked.explain else ()
+    )
+    return answer_of_report(report, Quotes(), hangs_on=hangs_on)
+
+
+def _check(paths: Sequence[str]) -> None:
+    for number, path in enumerate(paths, start=1):
+        try:
+            there = "\0" not in path and Path(path).exists()
+        except OSError:
+            there = False
+        if not there:
+            raise ToolRefused(
+                f"Path {number} of {len(paths)} is not there, or cannot be looked at: give folders,"
+                " files or tar archives by their absolute paths."
+            )
+
+
+async def _run_and_parse_output(command: str, paths: Sequence[str]) -> Any:  # noqa: ANN401 - its JSON
+    """What the command prints about the files."""
+    line = [sys.executable, "-m", "triage.cli.main", command, "--format", "json", "--", *paths]
+    try:
+        async with _READERS:
+            with anyio.fail_after(_DEADLINE_S):
+                done = await anyio.run_process(
+                    line, check=False, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+    except TimeoutError:
+        raise ToolRefused(
+            f"The files were not read within {_DEADLINE_S:.0f} s: give fewer of them, or run"
+            " `triage analyze` on them."
+        ) from None
+    if done.returncode == 2:
+        raise ToolRefused(
+            "Nothing in these paths can be read as a dump or a log of a job: give the folder of"
+            " one incident."
+        )
+    if done.returncode != 0:
+        raise ToolRefused("Reading the files failed: run `triage analyze` on them, which says why.")
+    return orjson.loads(done.stdout)

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ExceptionHandler
 
-from triage.api.answers.problems import answer_refusal
-from triage.api.answers.refusals import MethodNotAllowed
+from triage.api.answers.problems import MethodNotAllowed, answer_refusal
 from triage.api.description import openapi
 from triage.api.description.openapi import describe_app
 from triage.api.description.shapes import Source
@@ -27,8 +26,7 @@ from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.request_middleware import Linger, RequestMiddleware
 from triage.api.routes import Routes
-from triage.api.state import ApiState
-from triage.api.watch import Watch
+from triage.api.state import ApiState, Watch
 from triage.clock import read_utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable

@@ -6,6 +6,7 @@ Labels are few on purpose: no job, node, rank or token ever becomes one.
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -29,30 +30,22 @@ class Metrics:
         self, read_counts: Callable[[], _Counts], gauges: Sequence[Collector] = ()
     ) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "triage_http_requests", "Requests answered.", ("route", "method", "status"),
-            registry=self.registry,
-        )  # fmt: skip
+        make = partial(Counter, registry=self.registry)
+        labels = ("route", "method", "status")
+        self.requests = make("triage_http_requests", "Requests answered.", labels)
         self.seconds = Histogram(
             "triage_http_request_seconds", "Time until a request was answered.", ("route",),
             buckets=_BUCKETS, registry=self.registry,
         )  # fmt: skip
-        self.upload_bytes = Counter(
-            "triage_upload_bytes", "Bytes of uploads as they came in.", ("result",),
-            registry=self.registry,
-        )  # fmt: skip
-        self.artifacts = Counter(
-            "triage_artifacts_taken", "Files taken in, by kind.", ("kind", "result"),
-            registry=self.registry,
-        )  # fmt: skip
-        self.redactions = Counter(
-            "triage_redactions", "Secrets that were cut out of logs before they were kept.",
-            ("kind",), registry=self.registry,
-        )  # fmt: skip
-        self.refusals = Counter(
-            "triage_refusals", "Requests that were answered with no.", ("status",),
-            registry=self.registry,
-        )  # fmt: skip
+        self.upload_bytes = make(
+            "triage_upload_bytes", "Bytes of uploads as they came in.", ["result"]
+        )
+        self.artifacts = make(
+            "triage_artifacts_taken", "Files taken in, by kind.", ["kind", "result"]
+        )
+        what = "Secrets that were cut out of logs before they were kept."
+        self.redactions = make("triage_redactions", what, ["kind"])
+        self.refusals = make("triage_refusals", "Requests that were answered with no.", ["status"])
         self.registry.register(Rows(read_counts))
         for one in gauges:
             self.registry.register(one)

@@ -22,10 +22,9 @@ import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triage.api.answers.problems import INTERNAL_TITLE, make_problem
-from triage.api.answers.refusals import ClientGone
+from triage.api.answers.problems import INTERNAL_TITLE, ClientGone, make_problem
 from triage.api.metrics import Metrics
-from triage.api.requests.paths import normalize_path, split_target
+from triage.api.requests.values import normalize_path, split_target
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place
 
@@ -110,9 +109,10 @@ class RequestMiddleware:
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
-            await (_refuse_smuggled if _has_two_lengths(scope) else self.app)(
-                inner, receive, answer
-            )
+            # A body framed by a length and by chunks, of which a proxy may take the other.
+            framed = {name for name, _ in scope["headers"]}
+            smuggled = {b"content-length", b"transfer-encoding"} <= framed
+            await (_refuse_smuggled if smuggled else self.app)(inner, receive, answer)
         except ClientGone:
             answer.status = answer.status or _CLIENT_GONE
         except Exception:
@@ -145,11 +145,6 @@ class RequestMiddleware:
             token=inner.get("triage.key_id"),
             client=client[0] if client else None,
         )
-
-
-def _has_two_lengths(scope: Scope) -> bool:
-    """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
-    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
 
 
 async def _refuse_smuggled(scope: Scope, receive: Receive, send: Send) -> None:

@@ -105,7 +105,10 @@ class Routes:
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
-            strict = check_query(*_list_query_parameters(path, handler))
+            # The query that the handler takes, itself or by what it depends on.
+            taken = get_flat_params(get_dependant(path=path, call=handler))
+            query = [one.alias for one in taken if isinstance(one.field_info, params.Query)]
+            strict = check_query(*query)
             self.router.add_api_route(
                 path,
                 handler,
@@ -120,9 +123,3 @@ class Routes:
             return handler
 
         return add
-
-
-def _list_query_parameters(path: str, handler: Callable[..., Any]) -> list[str]:
-    """The parameters of the query that a handler takes, itself or by what it depends on."""
-    found = get_flat_params(get_dependant(path=path, call=handler))
-    return [one.alias for one in found if isinstance(one.field_info, params.Query)]

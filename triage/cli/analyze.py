@@ -5,10 +5,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-import typer
-
 from triage.cli.interrupt import stop_at_once
 from triage.cli.options import (
+    AnswerFormat,
     Format,
     JobFile,
     Output,
@@ -21,6 +20,7 @@ from triage.cli.options import (
     Top,
     check_top,
     require_existing,
+    take,
 )
 from triage.cli.output import (
     check_folder,
@@ -72,12 +72,8 @@ def analyze(
 
 def explain(
     paths: Paths,
-    format_: Annotated[
-        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = TextOrJson.TEXT,
-    top: Annotated[
-        int | None, typer.Option(metavar="N", help="Show the best N places.", callback=check_top)
-    ] = None,
+    format_: AnswerFormat = TextOrJson.TEXT,
+    top: Annotated[int | None, take("N", "Show the best N places.", callback=check_top)] = None,
     job: JobFile = None,
     at: StoppedAt = None,
     signatures: Signatures = None,
@@ -121,22 +117,22 @@ def explain(
 _PIECE_BYTES = 64 * 1024
 
 # Columns of the text form and their widths; a longer value pushes the rest to the right.
-_COLUMNS = (
-    ("at", 24),
-    ("node", 10),
-    ("rank", 5),
-    ("kind", 10),
-    ("code", 4),
-    ("gpu", 12),
-    ("role", 11),
-    ("category", 16),
-)
+_COLUMNS = {
+    "at": 24,
+    "node": 10,
+    "rank": 5,
+    "kind": 10,
+    "code": 4,
+    "gpu": 12,
+    "role": 11,
+    "category": 16,
+}
 
 
 def parse(
     paths: Paths,
     format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="One JSON object a line, or aligned text.")
+        Rows, take(None, "One JSON object a line, or aligned text.", "--format", "-f")
     ] = Rows.JSONL,
     signatures: Signatures = None,
 ) -> None:
@@ -177,7 +173,7 @@ def _emit_in_pieces(lines: Iterable[bytes]) -> None:
 def _format_text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
     for number, row in enumerate(rows):
         if number == 0:
-            yield _format_line([name for name, _ in _COLUMNS], "place", "text")
+            yield _format_line(_COLUMNS, "place", "text")
         place = _format_value(row.get("artifact"))
         if row.get("line") is not None:
             place += f":{row['line']}"
@@ -185,13 +181,13 @@ def _format_text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
         repeated = row.get("count")
         if isinstance(repeated, int) and repeated > 1:
             text += f" ({repeated} times)"
-        yield _format_line([_format_value(row.get(name)) for name, _ in _COLUMNS], place, text)
+        yield _format_line([_format_value(row.get(name)) for name in _COLUMNS], place, text)
 
 
 def _format_line(values: Iterable[str], place: str, text: str) -> bytes:
     padded = (
         value + " " * (width - count_cells(value))
-        for value, (_, width) in zip(values, _COLUMNS, strict=True)
+        for value, width in zip(values, _COLUMNS.values(), strict=True)
     )
     return f"{' '.join(padded)} {place}  {text}".rstrip().encode("utf-8") + b"\n"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
+from triage.cli.options import take
 from triage.errors import NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
@@ -14,21 +15,12 @@ if TYPE_CHECKING:
 
 LOCAL = "http://127.0.0.1:8000"
 
-Url = Annotated[
-    str,
-    typer.Option(
-        "--url", metavar="URL", help=f"Address of the service [TRIAGE_URL]; else {LOCAL}."
-    ),
-]
+Url = Annotated[str, take("URL", f"Address of the service [TRIAGE_URL]; else {LOCAL}.", "--url")]
 TokenFile = Annotated[
-    str | None,
-    typer.Option(
-        "--token-file", metavar="FILE", help="File that holds the token [TRIAGE_TOKEN_FILE]."
-    ),
+    str | None, take("FILE", "File that holds the token [TRIAGE_TOKEN_FILE].", "--token-file")
 ]
 CaFile = Annotated[
-    str | None,
-    typer.Option("--ca-file", metavar="FILE", help="Certificate authorities to trust for https."),
+    str | None, take("FILE", "Certificate authorities to trust for https.", "--ca-file")
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from triage.cli.interrupt import TIDY_S, stop_at_once
-from triage.cli.options import Format, ReportFormat, Top
+from triage.cli.options import Format, ReportFormat, Top, take
 from triage.collectors.live.options import LIVE_OPTIONS
 from triage.collectors.options import OPTIONS, Misuse, Option
 from triage.errors import UsageError
@@ -29,7 +29,7 @@ def _iterate_parameters(table: Mapping[str, Option]) -> Iterator[Parameter]:
         elif option.repeatable:
             kind = list[str] | None
         sentence = f"{option.help[:1].upper()}{option.help[1:]}."
-        shown = typer.Option(name, metavar=option.metavar or None, help=sentence)
+        shown = take(option.metavar or None, sentence, name)
         yield Parameter(
             name[2:].replace("-", "_"),
             Parameter.KEYWORD_ONLY,

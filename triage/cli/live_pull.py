@@ -43,7 +43,10 @@ def pull(arguments: Namespace, format_: Format, top: int | None) -> None:
 
 
 def _pull_once(options: LiveOptions, format_: Format, top: int | None) -> None:
-    root = options.out or _make_pull_folder()
+    # In the working directory, or, where that cannot be written, in the temporary one.
+    here = os.getcwd()
+    folder = here if os.access(here, os.W_OK) else tempfile.gettempdir()
+    root = options.out or os.path.join(folder, f"triage-live-{stamp_text(time.time())}")
     fill(options, os.environ, root)
     print_to_stderr(f"wrote {root}")
     if options.send:
@@ -52,13 +55,6 @@ def _pull_once(options: LiveOptions, format_: Format, top: int | None) -> None:
             raise typer.Exit(status)
         return
     emit(render_answer(_analyze_folder(root), format_, top, to_file=False))
-
-
-def _make_pull_folder() -> str:
-    """A folder in the working directory, or, where that cannot be written, in the temporary one."""
-    name = f"triage-live-{stamp_text(time.time())}"
-    here = os.getcwd()
-    return os.path.join(here if os.access(here, os.W_OK) else tempfile.gettempdir(), name)
 
 
 def _analyze_folder(root: str) -> Answer:

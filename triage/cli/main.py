@@ -7,8 +7,9 @@ Nothing heavy is imported before a command runs, so that ``--help`` is there at 
 import os
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -16,8 +17,6 @@ from triage.actions import cli as acting
 from triage.cli import (
     analyze,
     collect,
-    completion,
-    mcp,
     operate,
     record,
     serve,
@@ -86,7 +85,7 @@ app.command()(record.node)
 app.command()(record.export)
 app.command()(acting.launch)
 app.add_typer(acting.app, name="act", short_help="Act on convicted nodes, and undo it.")
-app.command()(mcp.mcp)
+app.command()(serve.mcp)
 app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
 # These are the service. Each imports it when it runs: those above work without its packages.
 app.command()(serve.serve)
@@ -100,7 +99,41 @@ app.command()(operate.retry)
 app.add_typer(operate.delete_app, name="delete", short_help="Erase for good.")
 app.add_typer(operate.store_app, name="store", short_help="Whose the blob store is.")
 app.command()(operate.doctor)
-app.command()(completion.completion)
+
+
+_VARIABLE: Final = "_TRIAGE_COMPLETE"
+
+
+class Shell(StrEnum):
+    """For which shell."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    \b
+        source <(triage completion bash)                       # in ~/.bashrc
+        source <(triage completion zsh)                        # in ~/.zshrc
+        triage completion fish > ~/.config/fish/completions/triage.fish
+    """
+    from typer._completion_shared import get_completion_script
+
+    typer.echo(get_completion_script(prog_name="triage", complete_var=_VARIABLE, shell=str(shell)))
+
+
+def _prepare_completion() -> None:
+    """Make Typer know the shells, where one of them asks which words may follow."""
+    if _VARIABLE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
 
 
 def _add_simulate() -> None:
@@ -128,12 +161,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     error of ours came from.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    completion.prepare_completion()
+    _prepare_completion()
     try:
         status = _run(arguments or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
-        _drop_stdout()
+        # The reader went away: nothing more is written, not even when Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
 
@@ -179,11 +213,6 @@ def _explain(error: Exception) -> int:
 def _print_sentence(sentence: str, status: int) -> int:
     sys.stderr.write(f"triage: {format_one_line(sentence)}\n")
     return status
-
-
-def _drop_stdout() -> None:
-    """The reader went away: nothing more is written, not even when Python shuts down."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

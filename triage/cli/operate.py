@@ -10,19 +10,17 @@ from typing import Annotated
 import typer
 
 from triage.cli.extras import open_service_context, require_service_packages
-from triage.cli.options import make_group
+from triage.cli.options import make_group, parse_zoned_time, take, take_flag
 from triage.errors import UsageError
 
 
 def migrate(
-    to: Annotated[
-        str, typer.Option(metavar="REVISION", help="A revision; head is the newest, base is none.")
-    ] = "head",
+    to: Annotated[str, take("REVISION", "A revision; head is the newest, base is none.")] = "head",
     yes_delete: Annotated[
-        bool, typer.Option("--yes-delete", help="Delete rows that the revision has no place for.")
+        bool, take_flag("--yes-delete", "Delete rows that the revision has no place for.")
     ] = False,
     no_copy: Annotated[
-        bool, typer.Option("--no-copy", help="Make no copy of an SQLite database before.")
+        bool, take_flag("--no-copy", "Make no copy of an SQLite database before.")
     ] = False,
 ) -> int:
     """Bring the database to the newest revision, or to another.
@@ -44,7 +42,13 @@ def migrate(
         database = open_database(settings)
         try:
             before = read_current_revision(database) or "base"
-            refuse_loss(database, to, lambda what: yes_delete or _confirm_loss(what))
+            # Without a terminal nobody says yes to a loss.
+            asks = sys.stdin.isatty()
+            refuse_loss(
+                database,
+                to,
+                lambda what: yes_delete or (asks and typer.confirm(f"{what}. Do it?")),
+            )
             copy = None if no_copy else keep_copy(database, to)
             after = bring_schema(database, to)
         finally:
@@ -55,25 +59,12 @@ def migrate(
         return 0
 
 
-def _confirm_loss(what: str) -> bool:
-    """Whether a person at a terminal says yes to a loss; without one, nobody does."""
-    return sys.stdin.isatty() and typer.confirm(f"{what}. Do it?")
-
-
 def audit(
-    actor: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only acts of this token, or local.")
-    ] = None,
-    action: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only such acts: taint token, log in ...")
-    ] = None,
-    subject: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only what was done to this.")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only what was done then or later.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Lines at most.")] = 100,
+    actor: Annotated[str | None, take("ID", "Only acts of this token, or local.")] = None,
+    action: Annotated[str | None, take("NAME", "Only such acts: taint token, log in ...")] = None,
+    subject: Annotated[str | None, take("ID", "Only what was done to this.")] = None,
+    since: Annotated[str | None, take("TIME", "Only what was done then or later.")] = None,
+    limit: Annotated[int, take("N", "Lines at most.", min=1)] = 100,
 ) -> int:
     """List who changed what, newest first.
 
@@ -87,12 +78,9 @@ def audit(
     with open_service_context() as ctx:
         from triage.domain.wire import format_iso_utc
         from triage.render.words.clean import format_one_line
-        from triage.services.hooks.times import parse_moment
         from triage.store.access.audit import list_acts
 
-        at = None if since is None else parse_moment(since)
-        if since is not None and at is None:
-            raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+        at = parse_zoned_time(since)
         with ctx.database.reading() as session:
             acts = list_acts(session, limit, actor=actor, action=action, subject=subject, since=at)
         for act in acts:
@@ -104,18 +92,16 @@ def audit(
 
 def prune(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")
+        bool, take_flag("--dry-run", "Print what would be removed; remove nothing.")
     ] = False,
     older_than_days: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="N", help="Days an incident is kept [TRIAGE_KEEP_DAYS]."),
+        float | None, take("N", "Days an incident is kept [TRIAGE_KEEP_DAYS].", min=0)
     ] = None,
     blobs_older_than_days: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="N", help="Days its files are kept [TRIAGE_KEEP_BLOBS_DAYS]."),
+        float | None, take("N", "Days its files are kept [TRIAGE_KEEP_BLOBS_DAYS].", min=0)
     ] = None,
     trust_clock: Annotated[
-        bool, typer.Option("--trust-clock", help="Although it has jumped: the time is right.")
+        bool, take_flag("--trust-clock", "Although it has jumped: the time is right.")
     ] = False,
 ) -> int:
     """Remove incidents and files whose time to be kept is over.
@@ -148,11 +134,9 @@ def prune(
 
 
 def retry(
-    incident: Annotated[str | None, typer.Option(metavar="ID", help="Of this incident.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Of all incidents.")] = False,
-    signatures: Annotated[
-        bool, typer.Option("--signatures", help="Logs that were read as well.")
-    ] = False,
+    incident: Annotated[str | None, take("ID", "Of this incident.")] = None,
+    every: Annotated[bool, take_flag("--all", "Of all incidents.")] = False,
+    signatures: Annotated[bool, take_flag("--signatures", "Logs that were read as well.")] = False,
 ) -> int:
     """Read again what could not be read, and answer anew.
 
@@ -176,9 +160,7 @@ def retry(
 
 
 def doctor(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, for scripts.")
-    ] = False,
+    as_json: Annotated[bool, take_flag("--json", "Print one JSON object, for scripts.")] = False,
 ) -> int:
     """Check everything the service depends on, and say what to do.
 
@@ -215,9 +197,7 @@ Backups hold it until they are removed.
 """
 
 delete_app = make_group(_DELETE_HELP)
-_Reason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; the audit trail keeps it.")
-]
+_Reason = Annotated[str, take("TEXT", "Why; the audit trail keeps it.", "--reason")]
 
 
 @delete_app.command()
@@ -257,7 +237,7 @@ database is new, a copy, or was restored to an older state.
 """
 
 store_app = make_group(_STORE_HELP)
-_Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this, only say what it means.")]
+_Yes = Annotated[bool, take_flag("--yes", "Do it; without this, only say what it means.")]
 
 
 @store_app.command("status")

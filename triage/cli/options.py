@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,16 @@ from triage.errors import UsageError
 _RFC_3339 = compile_re(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
+
+
+def take(metavar: str | None, sentence: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+    """An option with a value; ``more`` is what :func:`typer.Option` takes besides."""
+    return typer.Option(*names, metavar=metavar, help=sentence, **more)
+
+
+def take_flag(name: str, sentence: str) -> Any:  # noqa: ANN401
+    """An option that is given or not."""
+    return typer.Option(name, help=sentence)
 
 
 def make_group(help_text: str) -> typer.Typer:
@@ -93,12 +103,25 @@ def parse_since_time(text: str, option: str = "--since") -> datetime:
         raise UsageError(f"{option} {text!r} is too long ago") from error
 
 
+def parse_zoned_time(text: str | None) -> datetime | None:
+    """The time of ``--since``; None where none is given. Raises UsageError."""
+    from triage.services.hooks.times import parse_moment
+
+    at = None if text is None else parse_moment(text)
+    if text is not None and at is None:
+        raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+    return at
+
+
 ReportFormat = Annotated[
-    Format, typer.Option("--format", "-f", help="text for people, json, or one html page.")
+    Format, take(None, "text for people, json, or one html page.", "--format", "-f")
 ]
+AnswerFormat = Annotated[TextOrJson, take(None, "text for people, or json.", "--format", "-f")]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
+    Path | None, take("FILE", "Write to this file, not to stdout.", "--output", "-o")
+]
+IncidentId = Annotated[
+    str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
 ]
 Paths = Annotated[
     list[Path],
@@ -108,28 +131,15 @@ Paths = Annotated[
         show_default=False,
     ),
 ]
-JobFile = Annotated[
-    Path | None,
-    typer.Option("--job", metavar="FILE", help="A job.json with facts of the job."),
-]
+JobFile = Annotated[Path | None, take("FILE", "A job.json with facts of the job.", "--job")]
 StoppedAt = Annotated[
     datetime | None,
-    typer.Option(
-        "--at",
-        metavar="TIME",
-        help="When the job stopped, RFC 3339; UTC if it has no offset.",
-        parser=parse_at,
+    take(
+        "TIME", "When the job stopped, RFC 3339; UTC if it has no offset.", "--at", parser=parse_at
     ),
 ]
 Signatures = Annotated[
     Path | None,
-    typer.Option(
-        "--signatures",
-        metavar="FILE",
-        help="Signatures of your own: a TOML file, or a folder of them.",
-    ),
+    take("FILE", "Signatures of your own: a TOML file, or a folder of them.", "--signatures"),
 ]
-Top = Annotated[
-    int | None,
-    typer.Option("--top", metavar="N", help="Show the best N suspects.", callback=check_top),
-]
+Top = Annotated[int | None, take("N", "Show the best N suspects.", "--top", callback=check_top)]

@@ -6,34 +6,34 @@ from typing import Annotated
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
-from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson, Top, parse_since_time
+from triage.cli.options import (
+    AnswerFormat,
+    Format,
+    IncidentId,
+    Output,
+    ReportFormat,
+    Rows,
+    TextOrJson,
+    Top,
+    parse_since_time,
+    take,
+)
 from triage.cli.output import emit, get_output_columns, print_lines, render_answer
 from triage.errors import Conflict, UsageError
 
 
 def incidents(
-    job_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only incidents of this job.")
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only incidents of this cluster.")
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only incidents that suspect this node.")
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this cause, such as gpu_hbm.")
-    ] = None,
+    job_id: Annotated[str | None, take("ID", "Only incidents of this job.")] = None,
+    cluster: Annotated[str | None, take("NAME", "Only incidents of this cluster.")] = None,
+    node: Annotated[str | None, take("NAME", "Only incidents that suspect this node.")] = None,
+    category: Annotated[str | None, take("NAME", "Only this cause, such as gpu_hbm.")] = None,
     state: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only collecting, analysing, ready or failed."),
+        str | None, take("NAME", "Only collecting, analysing, ready or failed.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Opened since: 6h or 30d ago, or RFC 3339.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="List at most N.")] = 20,
+    since: Annotated[str | None, take("TIME", "Opened since: 6h or 30d ago, or RFC 3339.")] = None,
+    limit: Annotated[int, take("N", "List at most N.", "--limit", min=1)] = 20,
     format_: Annotated[
-        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+        Rows, take(None, "text for people, or one JSON object a line.", "--format", "-f")
     ] = Rows.TEXT,
     url: Url = "",
     token_file: TokenFile = None,
@@ -74,9 +74,7 @@ def incidents(
 
 
 def show(
-    incident_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
-    ],
+    incident_id: IncidentId,
     format_: ReportFormat = Format.TEXT,
     output: Output = None,
     top: Top = None,
@@ -110,9 +108,7 @@ def node(
             metavar="NAME", help="The node, as the scheduler names it.", show_default=False
         ),
     ],
-    format_: Annotated[
-        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = TextOrJson.TEXT,
+    format_: AnswerFormat = TextOrJson.TEXT,
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -140,16 +136,11 @@ def export(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where to write.", show_default=False)
     ],
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="90d, 6h, or RFC 3339; else all.")
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Of this cluster.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="The newest N incidents.")
-    ] = None,
+    since: Annotated[str | None, take("TIME", "90d, 6h, or RFC 3339; else all.")] = None,
+    cluster: Annotated[str | None, take("NAME", "Of this cluster.")] = None,
+    limit: Annotated[int | None, take("N", "The newest N incidents.", min=1)] = None,
     url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A service, or a database; else that of the settings."),
+        str | None, take("URL", "A service, or a database; else that of the settings.")
     ] = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,

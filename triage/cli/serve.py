@@ -1,43 +1,39 @@
-"""``triage serve``: the service, on one machine by default."""
+"""``triage serve`` and ``triage mcp``: the service, and the answers for agents, as processes."""
 
 import importlib
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
+from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.extras import require_service_packages
+from triage.cli.options import take, take_flag
 
 
 def serve(
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
-    ] = "127.0.0.1",
+    host: Annotated[str, take("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 takes a free one."),
+        int, take("N", "Port to listen on; 0 takes a free one.", min=0, max=65535)
     ] = 8000,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for database and files [TRIAGE_DATA_DIR]."),
+        Path | None, take("DIR", "Folder for database and files [TRIAGE_DATA_DIR].")
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        take(
+            "N",
+            "Files its worker reads at once; one a processor, at most 4, if left out.",
             min=1,
             max=64,
-            metavar="N",
-            help="Files its worker reads at once; one a processor, at most 4, if left out.",
         ),
     ] = None,
     no_worker: Annotated[
-        bool,
-        typer.Option(
-            "--no-worker", help="Run no worker: take uploads and answer, analyse nothing."
-        ),
+        bool, take_flag("--no-worker", "Run no worker: take uploads and answer, analyse nothing.")
     ] = False,
     open_access: Annotated[
-        bool, typer.Option("--open", help="Ask for no token: everybody on this machine may do all.")
+        bool, take_flag("--open", "Ask for no token: everybody on this machine may do all.")
     ] = False,
 ) -> int:
     """Run the service: take uploads, analyse them, answer over HTTP.
@@ -53,21 +49,22 @@ def serve(
     SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
     """
     with require_service_packages():
-        from triage.cli.service import Options, run_service
+        from triage.cli.service import run_service
 
-        return run_service(Options(host, port, data_dir, workers, no_worker, open_access))
+        return run_service(
+            host, port, data_dir, workers, no_worker=no_worker, open_access=open_access
+        )
 
 
 def worker(
     concurrency: Annotated[
-        int, typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor.")
+        int, take("N", "Tasks at once; 0 is one a processor.", min=0, max=256)
     ] = 0,
     pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")
+        str, take("NAME", "Run tasks in processes (prefork) or in threads.")
     ] = "prefork",
     kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only parse, analyse, notify or retention; repeatable."),
+        list[str] | None, take("NAME", "Only parse, analyse, notify or retention; repeatable.")
     ] = None,
 ) -> int:
     """Run a worker of the service, woken by Redis or RabbitMQ.
@@ -92,3 +89,35 @@ def scheduler() -> int:
     """
     with require_service_packages():
         return int(importlib.import_module("workers.scheduler").main())
+
+
+_SILENT_S = 20.0
+
+
+def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> None:
+    """Answer the questions of an agent, over stdio (MCP).
+
+    A client of the Model Context Protocol starts it. With --url it asks that
+    service; without, it answers from files of this machine alone. It only reads.
+
+    \b
+    Examples:
+      triage mcp
+      triage mcp --url https://triage.example --token-file ~/read.token
+    """
+    with require_service_packages(), ExitStack() as stack:
+        from anyio import to_thread
+
+        from triage.agents.server import serve_stdio
+
+        ask = None
+        if url or os.environ.get("TRIAGE_URL"):
+            # An agent is told at once that it has to wait; it can do something else meanwhile.
+            client = open_client(url, token_file, ca_file, timeout_s=_SILENT_S, tries=1)
+            get = stack.enter_context(client).get
+
+            async def ask(path: str, query: Mapping[str, object]) -> dict[str, Any]:
+                # In a thread: nothing waits for it but the question itself.
+                return await to_thread.run_sync(get, path, query, abandon_on_cancel=True)
+
+        serve_stdio(ask)

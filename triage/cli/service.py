@@ -13,9 +13,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -40,59 +39,59 @@ _CHILD_STOP_S: Final = 22.0
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of ``triage serve``."""
-
-    host: str
-    port: int
-    data_dir: Path | None
-    num_workers: int | None
-    no_worker: bool
-    open_access: bool
-
-
-def run_service(options: Options) -> int:
+def run_service(
+    host: str,
+    port: int,
+    data_dir: Path | None,
+    num_workers: int | None,
+    *,
+    no_worker: bool,
+    open_access: bool,
+) -> int:
     """Serve until SIGTERM or Ctrl-C. Raises :class:`UsageError` for what cannot be."""
-    settings = load_settings(data_dir=options.data_dir)
+    settings = load_settings(data_dir=data_dir)
     configure_logging(settings)
-    local = is_loopback(options.host)
-    if options.open_access and not local:
+    local = is_loopback(host)
+    if open_access and not local:
         raise UsageError(
-            f"--open gives everybody who reaches {options.host} all rights;"
+            f"--open gives everybody who reaches {host} all rights;"
             " it is for 127.0.0.1 and ::1 alone"
         )
     with ExitStack() as stack:
         if settings.embedded_database or settings.embedded_broker:
             stack.enter_context(lock_data_dir(settings.data_dir))
-        supervisor = _make_supervisor(settings, options)
-        ctx = open_context(settings, _make_wakeups(settings, supervisor))
+        supervisor = None if no_worker else _make_supervisor(settings, num_workers)
+        wakeups: Wakeups = NoWakeups()
+        if not settings.embedded_broker:
+            wakeups = CeleryWakeups(settings)
+        elif supervisor is not None:
+            wakeups = PipeWakeups(supervisor.wake)
+        ctx = open_context(settings, wakeups)
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
         seal_rows(ctx.database)
         if not local and not has_any_token(ctx):
             raise UsageError(
-                f"{options.host} can be reached by others and there is no token yet:"
+                f"{host} can be reached by others and there is no token yet:"
                 " `triage token create --scope admin --name NAME` first"
             )
-        sock = stack.enter_context(_bound_socket(options.host, options.port))
+        sock = stack.enter_context(_bound_socket(host, port))
         # A store that is away is waited for, and not by those who ask the service.
         threading.Thread(target=_leave_mark, args=[ctx], name="store-mark", daemon=True).start()
-        _serve(ctx, options, sock, supervisor)
+        # By name, as uvicorn loads any application: the command line knows no routes.
+        create_app = importlib.import_module("triage.server.application").create_app
+        app = create_app(ctx, open_access=open_access)
+        _serve(app, format_listen_address(host, sock), sock, supervisor)
     return 0
 
 
-def _serve(
-    ctx: Context, options: Options, sock: socket.socket, supervisor: Supervisor | None
-) -> None:
+def _serve(app: Any, address: str, sock: socket.socket, supervisor: Supervisor | None) -> None:  # noqa: ANN401
     """Answer on this socket, with the child beside, until a signal ends both."""
-    # By name, as uvicorn loads any application: the command line knows no routes.
-    create_app = importlib.import_module("triage.server.application").create_app
-    app = create_app(ctx, open_access=options.open_access)
-    end_child = threading.Thread(target=_stop_child, args=[supervisor], name="end-child")
+    stop = (lambda _: None) if supervisor is None else supervisor.stop
+    end_child = threading.Thread(target=stop, args=[_CHILD_STOP_S], name="end-child")
 
     def ready() -> None:
-        sys.stdout.write(f"{format_listen_address(options.host, sock)}\n")
+        sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
 
     server = HttpServer(build_server_config(app), ready, end_child.start)
@@ -117,16 +116,11 @@ def _leave_mark(ctx: Context) -> None:
         log.warning("no mark left in the blob store", why=error.detail)
 
 
-def _stop_child(supervisor: Supervisor | None) -> None:
-    if supervisor is not None:
-        supervisor.stop(_CHILD_STOP_S)
-
-
-def _make_supervisor(settings: Settings, options: Options) -> Supervisor | None:
+def _make_supervisor(settings: Settings, num_workers: int | None) -> Supervisor | None:
     """The worker beside the API: always when it is embedded, else only when asked for."""
-    if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
+    if not settings.embedded_broker and num_workers is None:
         return None
-    num_parsers = options.num_workers or min(4, len(os.sched_getaffinity(0)))
+    num_parsers = num_workers or min(4, len(os.sched_getaffinity(0)))
     environment = {
         **os.environ,
         "TRIAGE_DATA_DIR": str(settings.data_dir.absolute()),
@@ -142,12 +136,6 @@ def _make_supervisor(settings: Settings, options: Options) -> Supervisor | None:
     if not (_CHECKOUT / "workers").is_dir():
         raise ModuleNotFoundError("no module named workers", name="workers")
     return Supervisor(command, environment)
-
-
-def _make_wakeups(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
-    if not settings.embedded_broker:
-        return CeleryWakeups(settings)
-    return NoWakeups() if supervisor is None else PipeWakeups(supervisor.wake)
 
 
 @contextmanager

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from triage.cli.extras import open_service_context
-from triage.cli.options import make_group
+from triage.cli.options import make_group, parse_zoned_time, take, take_flag
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from triage.store.views import KeyView
 
 _MOST_SHOWN: Final = 20
@@ -30,25 +28,20 @@ app = make_group(HELP)
 
 @app.command()
 def create(
-    scope: Annotated[
-        list[str], typer.Option(metavar="NAME", help="ingest, read or admin; repeatable.")
-    ],
-    name: Annotated[str, typer.Option(metavar="NAME", help="Who uses the token.")],
-    cluster: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Bind it to this cluster.")
-    ] = None,
+    scope: Annotated[list[str], take("NAME", "ingest, read or admin; repeatable.")],
+    name: Annotated[str, take("NAME", "Who uses the token.")],
+    cluster: Annotated[str | None, take("NAME", "Bind it to this cluster.")] = None,
     node_pattern: Annotated[
-        str | None,
-        typer.Option(metavar="GLOB", help="Bind it to files of these nodes, such as gpu-0*."),
+        str | None, take("GLOB", "Bind it to files of these nodes, such as gpu-0*.")
     ] = None,
-    job: Annotated[str | None, typer.Option(metavar="ID", help="Bind it to this job.")] = None,
+    job: Annotated[str | None, take("ID", "Bind it to this job.")] = None,
     expires_days: Annotated[
         float | None,
-        typer.Option(
+        take(
+            "N",
+            "Days until it expires; 0 is never. By default 365 with ingest, else never.",
             min=0,
             max=36_500,
-            metavar="N",
-            help="Days until it expires; 0 is never. By default 365 with ingest, else never.",
         ),
     ] = None,
 ) -> int:
@@ -101,8 +94,7 @@ _KeyId = Annotated[
     str, typer.Argument(metavar="ID", help="The token's id, from `triage token list`.")
 ]
 _Since = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Only what came then or later, such as 2026-11-21T03:14Z."),
+    str | None, take("TIME", "Only what came then or later, such as 2026-11-21T03:14Z.")
 ]
 
 
@@ -112,7 +104,7 @@ def show(key_id: _KeyId, since: _Since = None) -> int:
     with open_service_context() as ctx:
         from triage.services.taint import count_contribution
 
-        found = count_contribution(ctx, key_id, _parse_zoned_time(since))
+        found = count_contribution(ctx, key_id, parse_zoned_time(since))
         typer.echo(_format_token_line(found.key))
         for what, number in found.counts.items():
             typer.echo(f"{what.replace('_', ' ')}: {number:,}")
@@ -126,7 +118,7 @@ def show(key_id: _KeyId, since: _Since = None) -> int:
 def taint(
     key_id: _KeyId,
     since: _Since = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Believe what it brought again.")] = False,
+    undo: Annotated[bool, take_flag("--undo", "Believe what it brought again.")] = False,
 ) -> int:
     """End a token, set apart all that it brought, and answer its incidents again."""
     with open_service_context() as ctx:
@@ -137,22 +129,13 @@ def taint(
         if undo:
             done = services.untaint_token(ctx, key_id, "local")
         else:
-            done = services.taint_token(ctx, key_id, "local", _parse_zoned_time(since))
+            done = services.taint_token(ctx, key_id, "local", parse_zoned_time(since))
     counts = ", ".join(
         f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
     )
     word = "put back" if undo else "set apart"
     typer.echo(f"{word}: {counts}; {done.num_incidents:,} incidents are answered again")
     return 0
-
-
-def _parse_zoned_time(text: str | None) -> "datetime | None":
-    from triage.services.hooks.times import parse_moment
-
-    at = None if text is None else parse_moment(text)
-    if text is not None and at is None:
-        raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
-    return at
 
 
 @app.command()

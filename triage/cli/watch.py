@@ -2,15 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, open_client
 from triage.cli.interrupt import TIDY_S, stop_at_once
-from triage.cli.options import Format
+from triage.cli.options import Format, IncidentId, take
 from triage.cli.output import emit, render_answer
 
 if TYPE_CHECKING:
@@ -20,20 +20,14 @@ _SHORTEST_S, _LONGEST_S = 0.5, 5.0
 _MAX_SUSPECTS = 3
 
 
-class Screen(Protocol):
-    """Where the state is shown."""
-
-    def show(self, lines: list[str]) -> None:
-        """The state now; called again and again."""
+Show = Callable[[list[str]], None]
+"""Shows the state now; called again and again."""
 
 
 def watch(
-    incident_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
-    ],
+    incident_id: IncidentId,
     timeout: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="S", help="Give up after S seconds; never if left out."),
+        float | None, take("S", "Give up after S seconds; never if left out.", min=0)
     ] = None,
     url: Url = "",
     token_file: TokenFile = None,
@@ -54,8 +48,8 @@ def watch(
     2 wrong usage; 130 interrupted.
     """
     with stop_at_once(TIDY_S), open_client(url, token_file, ca_file) as client:
-        with _open_screen() as shown:
-            incident = follow(client, incident_id, timeout, shown)
+        with _open_screen() as show:
+            incident = follow(client, incident_id, timeout, show)
         if incident is None:
             typer.echo(f"triage: no answer within {timeout:g} s; it goes on without us", err=True)
             return 1
@@ -68,7 +62,7 @@ def watch(
 
 
 def follow(
-    client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
+    client: "Client", incident_id: str, timeout_s: float | None, show: Show
 ) -> "Incident | None":
     """The incident once its answer is final; None when the time is up before."""
     from triage.render.terminal.listing import state_text
@@ -79,7 +73,7 @@ def follow(
     before: list[str] = []
     while True:
         lines = _state_lines(incident, state_text(incident.facts))
-        shown.show(lines)
+        show(lines)
         if incident.state == "failed" or (incident.state == "ready" and not incident.provisional):
             return incident
         if timeout_s is not None and time.monotonic() - begun >= timeout_s:
@@ -110,34 +104,26 @@ def _state_lines(incident: "Incident", state: str) -> list[str]:
 
 
 @contextmanager
-def _open_screen() -> Iterator[Screen]:
+def _open_screen() -> Iterator[Show]:
     """A view that is kept up to date on a terminal, else a line a change on stderr."""
     if not sys.stderr.isatty():
-        yield Changes()
+        from triage.render.words.clean import cut
+
+        before = ""
+
+        def tell(lines: list[str]) -> None:
+            nonlocal before
+            state = "; ".join(line.strip() for line in lines[:2])
+            if state != before:
+                before = state
+                now = time.strftime("%H:%M:%S", time.gmtime())
+                typer.echo(cut(f"{now} {state}", 400), err=True)
+
+        yield tell
         return
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    class View:
-        def show(self, lines: list[str]) -> None:
-            live.update(Text("\n".join(lines)), refresh=True)
-
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        yield View()
-
-
-class Changes:
-    """One line on stderr for each change."""
-
-    def __init__(self) -> None:
-        self.before = ""
-
-    def show(self, lines: list[str]) -> None:
-        """The state and the verdict, where they are not those of before."""
-        from triage.render.words.clean import cut
-
-        state = "; ".join(line.strip() for line in lines[:2])
-        if state != self.before:
-            self.before = state
-            typer.echo(cut(f"{time.strftime('%H:%M:%S', time.gmtime())} {state}", 400), err=True)
+        yield lambda lines: live.update(Text("\n".join(lines)), refresh=True)

@@ -4,18 +4,23 @@ all incidents.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import quote
 
 from triage.client.transport import Transport
-from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes, make_reader
+from triage.domain.answer_wire import (
+    MEDIA_TYPE,
+    NO_ANSWER,
+    answer_from_bytes,
+    answer_of_report,
+    make_reader,
+)
 from triage.domain.counts import count, format_ordinal
 from triage.domain.report import Answer, Verdict
-from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, Unavailable
 from triage.render.data import frames
-from triage.render.data.tables import ARTIFACTS, EVIDENCE, TIME, build_table
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, build_table, parse_columns
 from triage.render.words.clean import format_one_line
 
 if TYPE_CHECKING:
@@ -184,11 +189,11 @@ class Incident:
 
     @property
     def _answer(self) -> Answer:
-        return self._fetched_once("answer", self._fetch_answer)
+        def fetch() -> Answer:
+            stored = self._transport.get_bytes(build_incident_path(self.id, "report"), MEDIA_TYPE)
+            return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
 
-    def _fetch_answer(self) -> Answer:
-        stored = self._transport.get_bytes(build_incident_path(self.id, "report"), MEDIA_TYPE)
-        return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
+        return self._fetched_once("answer", fetch)
 
     def _answer_of_report(self) -> Answer:
         """The answer as far as the report holds it, from a service that gives no more."""
@@ -234,53 +239,27 @@ class Incident:
         return f"<Incident {self.id} of job {self.job_id}, {self.state}: {summary}>"
 
 
-NODE_INCIDENTS: Mapping[str, str] = {
-    "incident_id": "string",
-    "job_id": "string",
-    "created_at": TIME,
-    "position": "int64",
-    "role": "string",
-    "category": "string",
-    "score": "float64",
-    "gpus": "object",
-    "resolved_as": "string",
-    "resolved_node": "string",
-}
+NODE_INCIDENTS: Final = parse_columns(
+    "incident_id string, job_id string, created_at time, position int64, role string, "
+    "category string, score float64, gpus object, resolved_as string, resolved_node string"
+)
 """One row per incident that suspected the node, newest first."""
 
-NODE_ERRORS: Mapping[str, str] = {
-    "signature": "string",
-    "kind": "string",
-    "code": "Int64",
-    "gpu": "string",
-    "category": "string",
-    "count": "int64",
-    "incidents": "int64",
-    "first_at": TIME,
-    "last_at": TIME,
-}
+NODE_ERRORS: Final = parse_columns(
+    "signature string, kind string, code Int64, gpu string, category string, count int64, "
+    "incidents int64, first_at time, last_at time"
+)
 """One row per distinct error of its logs, the most frequent first."""
 
-NODE_PARTS: Mapping[str, str] = {
-    "kind": "string",
-    "identity": "string",
-    "slot": "string",
-    "first_at": TIME,
-    "last_at": TIME,
-    "elsewhere": "object",
-}
+NODE_PARTS: Final = parse_columns(
+    "kind string, identity string, slot string, first_at time, last_at time, elsewhere object"
+)
 """One row per part that was in the node, by kind and slot; ``elsewhere`` lists other nodes."""
 
-PART_STAYS: Mapping[str, str] = {
-    "kind": "string",
-    "identity": "string",
-    "slot": "string",
-    "node": "string",
-    "cluster": "string",
-    "first_at": TIME,
-    "last_at": TIME,
-    "source": "string",
-}
+PART_STAYS: Final = parse_columns(
+    "kind string, identity string, slot string, node string, cluster string, first_at time, "
+    "last_at time, source string"
+)
 """One row per stay of a part in a node, the newest first."""
 
 

@@ -74,7 +74,9 @@ class Transport:
             "User-Agent": f"nccl-triage/{__version__}",
         }
         if token:
-            headers["Authorization"] = f"Bearer {_check_token_word(token)}"
+            if not all("!" <= char <= "~" for char in token):
+                raise UsageError("the token must be one word of printable characters")
+            headers["Authorization"] = f"Bearer {token}"
         try:
             tls = ssl.create_default_context(cafile=ca_file)
         except OSError as error:
@@ -223,13 +225,6 @@ def _check_service_url(url: str) -> str:
     if parts.query or parts.fragment:
         raise UsageError(f"the address must end with its path; {_EXAMPLE}")
     return str(parts).rstrip("/")
-
-
-def _check_token_word(token: str) -> str:
-    """A token that can stand in a header. Raises :class:`UsageError`, which does not hold it."""
-    if not all("!" <= char <= "~" for char in token):
-        raise UsageError("the token must be one word of printable characters")
-    return token
 
 
 def parse_json_object(answer: httpx2.Response) -> JsonObject | None:

@@ -89,7 +89,10 @@ def pack(
     used: set[str] = set()
     whole: set[str] = set()
     total = 0
-    stream = _compressed(target) if bounds.compress else target
+    stream = target
+    if bounds.compress:
+        # The wire is slower than any level of compression: the cheapest one is enough.
+        stream = gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[assignment]
     digester = Digester()
     with digester, tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for artifact in artifacts:
@@ -113,7 +116,10 @@ def pack(
                 tar.addfile(_header(member, copied.size_bytes, copied.mtime_s), copy)
             total += copied.size_bytes
             counts[artifact.kind] = counts.get(artifact.kind, 0) + 1
-        text = _manifest(all_notes)
+        lines = (
+            f"{one_line(one.path)}: {one_line(one.why)}\n" for one in all_notes if not one.usual
+        )
+        text = "".join(lines).encode("utf-8", "backslashreplace")
         if text and counts:
             tar.addfile(_header(manifest, len(text)), io.BytesIO(text))
     if stream is not target:
@@ -133,11 +139,6 @@ def _reduced(
     copy.truncate()
     copy.write(made.data)
     return copied._replace(size_bytes=len(made.data), reduced=True), made.why
-
-
-def _compressed(target: IO[bytes]) -> IO[bytes]:
-    # The wire is slower than any level of compression: the cheapest one is enough.
-    return gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[return-value]
 
 
 def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Copy:
@@ -203,16 +204,12 @@ def _read(
             break
         left -= len(part)
         if first:
-            part, first = _from_line(part), False
+            # From its first whole line on, where one begins soon.
+            at = part.find(b"\n", 0, _LINE)
+            part, first = part[max(at, 0) + 1 :], False
         copy.write(part)
         copied += len(part)
     return _Copy(copied, note)
-
-
-def _from_line(part: bytes) -> bytes:
-    """``part`` from its first whole line on, where one begins soon."""
-    at = part.find(b"\n", 0, _LINE)
-    return part[at + 1 :] if at >= 0 else part[1:]
 
 
 def _unused(member: str, used: set[str]) -> str:
@@ -234,11 +231,6 @@ def _header(member: str, size: int, mtime_s: int = 0) -> tarfile.TarInfo:
     header = tarfile.TarInfo(member)
     header.size, header.mode, header.mtime = size, 0o600, mtime_s
     return header
-
-
-def _manifest(notes: Iterable[Skipped]) -> bytes:
-    lines = (f"{one_line(note.path)}: {one_line(note.why)}\n" for note in notes if not note.usual)
-    return "".join(lines).encode("utf-8", "backslashreplace")
 
 
 def one_line(text: str) -> str:

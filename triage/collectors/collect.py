@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from triage.collectors.artifact import DUMP, Artifact, Deadline, SearchContext, Skipped
 from triage.collectors.bundle import MANIFEST, Bounds, Packed, pack
 from triage.collectors.credentials import read_token
-from triage.collectors.dumps import Dumps, explain_left, wait_until_written
 from triage.collectors.endpoint import Endpoint, parse_endpoint
 from triage.collectors.files import node_folder, open_artifact
-from triage.collectors.job_logs import JobLogs
-from triage.collectors.kernel_log import KernelLog
 from triage.collectors.options import SHARED, Misuse, Options
-from triage.collectors.send import ACCEPTED, MEND, Answer, Delivery
+from triage.collectors.send import ACCEPTED, MEND, Answer, Delivery, ask
+from triage.collectors.sources import Dumps, JobLogs, KernelLog, explain_left, wait_until_written
 from triage.collectors.spool import SCRATCH, Label, Spool, choose_default_folder
 from triage.collectors.surroundings import find_surroundings
-from triage.collectors.wanted import ask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -256,18 +253,14 @@ def _write(
         with spool.writing(label) as draft:
             packed = pack(chosen, draft.file, context.scratch, bounds, notes, manifest)
             if not packed.counts:
-                raise _Empty(packed)
-    except _Empty as empty:
-        return empty.packed, ""
+                raise _Empty
+    except _Empty:
+        return packed, ""
     return packed, draft.path
 
 
 class _Empty(Exception):
     """Not one file of a bundle could be read."""
-
-    def __init__(self, packed: Packed) -> None:
-        super().__init__()
-        self.packed = packed
 
 
 def _search(context: SearchContext) -> tuple[list[Artifact], list[Skipped]]:

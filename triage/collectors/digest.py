@@ -18,7 +18,6 @@ from triage.collectors.capture import running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from triage.collectors.artifact import Deadline
 
@@ -65,12 +64,7 @@ class Digester:
     def __enter__(self) -> Digester:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def digest(self, copy: IO[bytes], name: str, deadline: Deadline) -> Digested:

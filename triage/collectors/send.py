@@ -2,6 +2,10 @@
 
 The body is streamed from disk. Each wait on the network is bounded, and so is their
 sum: at the deadline the connection is cut, in whatever state it is.
+
+What the service wants of this node once it has looked at what came, files by kind and rank, only
+chooses among the files that this collector finds itself for the job: no path is taken from it, and
+a file that is on no list of ours is not sent.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import email.utils
 import http.client
 import json
 import random
+import re
 import select
 import socket
 import threading
@@ -17,17 +22,19 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from triage.collectors.artifact import DUMP, JOB_LOG, KERNEL_LOG
 from triage.collectors.bundle import one_line
-from triage.collectors.endpoint import make_bundle_path
+from triage.collectors.endpoint import make_bundle_path, wanted_path
 from triage.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from triage.collectors.artifact import Deadline
+    from triage.collectors.artifact import Artifact, Deadline
     from triage.collectors.credentials import Token
     from triage.collectors.endpoint import Endpoint
     from triage.collectors.spool import Entry, Spool
+
 
 ACCEPTED = "accepted"  # the service has it
 AGAIN = "again"  # the same request may succeed later
@@ -151,7 +158,9 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
             # A login page of a proxy says 200 too, and so does an answer that was cut.
             return Answer(MEND, f"{status}, but not from the service; is --url right?")
         return Answer(ACCEPTED, "", incident, refused=_list_refused(fields))
-    text = _describe_problem(status, response.reason, fields)
+    # A problem document as one sentence: what is wrong, and what to do.
+    detail, title, hint = (_get_text(fields.get(key)) for key in ("detail", "title", "hint"))
+    text = f"{status} {detail or title or one_line(response.reason)}{f' ({hint})' if hint else ''}"
     if status in TRY_LATER or status >= 500:
         wait_s = retry_after_s(response.getheader("Retry-After"))
         return Answer(AGAIN, text, retry_after_s=wait_s)
@@ -172,13 +181,6 @@ def retry_after_s(text: str | None) -> float | None:
         at = email.utils.parsedate_to_datetime(text).timestamp()
         return min(max(0.0, at - time.time()), 86_400.0)
     return None
-
-
-def _describe_problem(status: int, reason: str, answer: dict[str, object]) -> str:
-    """A problem document as one sentence: what is wrong, and what to do."""
-    detail = _get_text(answer.get("detail")) or _get_text(answer.get("title")) or one_line(reason)
-    hint = _get_text(answer.get("hint"))
-    return f"{status} {detail}" + (f" ({hint})" if hint else "")
 
 
 def _list_refused(answer: dict[str, object]) -> tuple[tuple[str, str], ...]:
@@ -284,3 +286,87 @@ def wait_s(
     if retry_after is None:
         return draw(backoff / 2, backoff)
     return retry_after + draw(0.0, max(backoff, retry_after / 4))
+
+
+_KINDS = {"flight_recorder": DUMP, "kernel_log": KERNEL_LOG, "job_log": JOB_LOG}
+_MOST_FILES = 64
+# A service that is away for a moment; one that knows no such question says 404, or 501.
+_AWAY = TRY_LATER | {500, 502, 503, 504}
+# Where the service does not say when to ask again, and the shortest pause that it can ask for.
+_LATER_S, _SOONEST_S = 10.0, 1.0
+# As the service reads the rank of a dump: trace_rank_3, trace_rank_3.json.gz.
+_RANK = re.compile(r"([0-9]{1,7})(?:\.[A-Za-z]+)*$", re.ASCII)
+
+
+class Wanted(NamedTuple):
+    """A file that would decide; ``name`` is that of its digest, empty where none came."""
+
+    kind: str
+    rank: int | None
+    name: str
+
+    def fits(self, artifact: Artifact) -> bool:
+        """Whether it is this file of ours."""
+        name = artifact.member.rpartition("/")[2]
+        if artifact.kind != self.kind:
+            return False
+        if artifact.kind != DUMP:
+            return True
+        if self.name:
+            return name == self.name
+        found = _RANK.search(name)
+        return found is not None and int(found[1]) == self.rank
+
+
+class WantedOfNode(NamedTuple):
+    """What is wanted now; ``again_s`` is None where nothing more will be."""
+
+    files: tuple[Wanted, ...]
+    again_s: float | None
+
+
+_NOTHING = WantedOfNode((), None)
+
+
+def ask(
+    endpoint: Endpoint, token: Token, job_id: str, incident: str, node: str, deadline: Deadline
+) -> WantedOfNode:
+    """Ask once. Nothing is wanted by a service of an earlier release, or one that is away."""
+    try:
+        with open_connection(endpoint, deadline) as connection:
+            path = wanted_path(endpoint.prefix, job_id, incident, node)
+            connection.request("GET", path, headers=make_common_headers(token))
+            response = connection.getresponse()
+            body = response.read(MAX_ANSWER)
+    except (OSError, http.client.HTTPException):
+        return WantedOfNode((), _LATER_S)
+    if response.status in _AWAY:
+        wait_s = retry_after_s(response.getheader("Retry-After"))
+        return WantedOfNode((), _LATER_S if wait_s is None else max(_SOONEST_S, wait_s))
+    if response.status != 200:
+        return _NOTHING
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return _NOTHING
+    return _read_wanted(answer) if isinstance(answer, dict) else _NOTHING
+
+
+def _read_wanted(answer: dict[str, object]) -> WantedOfNode:
+    rows, again_s = answer.get("wanted"), answer.get("again_s")
+    files = [
+        one
+        for row in (rows if isinstance(rows, list) else [])[:_MOST_FILES]
+        if isinstance(row, dict) and (one := _parse_file(row)) is not None
+    ]
+    if isinstance(again_s, bool) or not isinstance(again_s, (int, float)) or not again_s >= 0:
+        return WantedOfNode(tuple(files), None)
+    return WantedOfNode(tuple(files), max(_SOONEST_S, min(float(again_s), 3600.0)))
+
+
+def _parse_file(row: dict[str, object]) -> Wanted | None:
+    kind, rank, name = row.get("kind"), row.get("rank"), row.get("filename")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        return None
+    known = rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+    return Wanted(_KINDS[kind], known, name.rpartition("/")[2] if isinstance(name, str) else "")

@@ -152,18 +152,6 @@ _RESTART_COUNTS: Final = (
 )  # fmt: skip
 
 
-def _parse_restarts(raw: Mapping[str, Any]) -> int | None:
-    """The largest count of restarts that can be one; a name of an attempt is none."""
-    counts = [parse_restarts(raw.get(key)) for key in _RESTART_COUNTS]
-    return max((count for count in counts if count is not None), default=None)
-
-
-def _compute_ran_s(raw: Mapping[str, Any]) -> float | None:
-    """Seconds from ``started_at`` to ``failed_at``; None where clocks contradict each other."""
-    start, end = parse_seconds(raw.get("started_at")), parse_seconds(raw.get("failed_at"))
-    return None if start is None or end is None else read_seconds(end - start)
-
-
 def _get_positive(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000:
         return value
@@ -217,6 +205,9 @@ def make_job(raw: dict[str, Any]) -> Job:
     job_id = raw.get("job_id")
     exit_code = raw.get("exit_code")
     failed_at, started_at = raw.get("failed_at"), raw.get("started_at")
+    start, end = parse_seconds(started_at), parse_seconds(failed_at)
+    # A name of an attempt is no count of restarts.
+    counts = [parse_restarts(raw.get(key)) for key in _RESTART_COUNTS]
     return Job(
         job_id=str(job_id)[:256] if isinstance(job_id, str | int) else None,
         world_size=_get_positive(raw.get("world_size")),
@@ -231,8 +222,9 @@ def make_job(raw: dict[str, Any]) -> Job:
         },
         failed_at=failed_at if isinstance(failed_at, str) else None,
         exit_code=exit_code if type(exit_code) is int else None,
-        restarts=_parse_restarts(raw),
-        ran_s=_compute_ran_s(raw),
+        restarts=max((count for count in counts if count is not None), default=None),
+        # Nothing where clocks contradict each other.
+        ran_s=None if start is None or end is None else read_seconds(end - start),
         started_at=started_at if isinstance(started_at, str) else None,
         problems=tuple(dict.fromkeys(problems)),
     )

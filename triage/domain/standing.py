@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, ClassVar, Final
 
 from triage.domain.probation import Probation
 from triage.domain.wire import Count, Key, Rounded, SentAs, WireForm
@@ -18,6 +18,7 @@ _SCHEMA = "triage.standings/1"
 _MAX_TEXT = 300
 # More would be noise of the arithmetic.
 _SIX_DIGITS: Final = Rounded(digits=6)
+_ALL_DIGITS: Final = Rounded(digits=17)
 
 
 class Grade(StrEnum):
@@ -148,26 +149,8 @@ class Place(WireForm):
     text: str
 
 
-class StandingsForm(TypedDict):
-    """The worst nodes, how many stand how, and what they were held against."""
-
-    schema: str
-    counts: Annotated[dict[str, int], SentAs(dict[Grade, Count])]
-    fleet_rate_per_1000_node_days: float | None
-    num_tested: Count
-    window_days: float
-    false_discovery_rate: float
-    nodes: Annotated[list[dict[str, Any]], SentAs(list[Standing])]
-    parts: Annotated[list[dict[str, Any]], SentAs(list[RepeatedPart])]
-    leaves: list[dict[str, Any]]
-    basis: str | None
-    walked: Annotated[dict[str, Any] | None, SentAs(Walked | None)]
-    places: Annotated[list[dict[str, Any]], SentAs(list[Place])]
-    notes: list[str]
-
-
 @dataclass(frozen=True, slots=True)
-class FleetStandings:
+class FleetStandings(WireForm):
     """All nodes, the worst first, and what they were held against.
 
     ``basis`` is what counts as a fault: ``interruptions`` that a node stood as a suspect of, or
@@ -179,29 +162,51 @@ class FleetStandings:
     missing.
     """
 
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "schema",
+        "counts",
+        "fleet_rate",
+        "num_tested",
+        "window_days",
+        "false_discovery_rate",
+        "nodes",
+        "parts",
+        "leaves",
+        "basis",
+        "walked",
+        "places",
+        "notes",
+    )
+
     nodes: tuple[Standing, ...]
     parts: tuple[RepeatedPart, ...] = ()
-    fleet_rate: float | None = None
-    num_tested: int = 0
-    window_days: float = 0.0
-    false_discovery_rate: float = 0.0
+    fleet_rate: Annotated[float | None, _SIX_DIGITS, Key("fleet_rate_per_1000_node_days")] = None
+    num_tested: Count = 0
+    window_days: Annotated[float, _ALL_DIGITS] = 0.0
+    false_discovery_rate: Annotated[float, _ALL_DIGITS] = 0.0
     notes: tuple[str, ...] = ()
     basis: str | None = None
     walked: Walked | None = None
     places: tuple[Place, ...] = ()
 
-    def counts(self) -> dict[str, int]:
+    @property
+    def schema(self) -> str:
+        """Name and version of the wire form."""
+        return _SCHEMA
+
+    @property
+    def counts(self) -> Annotated[dict[str, int], SentAs(dict[Grade, Count])]:
         """How many nodes are of each grade."""
         return {
             str(grade): sum(standing.grade is grade for standing in self.nodes) for grade in Grade
         }
 
+    @property
     def leaves(self) -> list[dict[str, Any]]:
-        """``{leaf_switch, counts}`` for each leaf, by name; none where no node has a leaf.
-
-        Enough to draw a map of a fleet whose nodes are not all told. ``leaf_switch`` is None
-        for nodes that no inventory puts anywhere.
+        """A leaf switch and its counts, for each by name; none where no node has a leaf. Null is
+        that of nodes which no inventory puts anywhere.
         """
+        # Enough to draw a map of a fleet whose nodes are not all told.
         by_leaf: dict[str | None, Counter[str]] = {}
         for standing in self.nodes:
             by_leaf.setdefault(standing.leaf_switch, Counter())[str(standing.grade)] += 1
@@ -211,24 +216,6 @@ class FleetStandings:
         return [
             {"leaf_switch": name, "counts": dict(sorted(by_leaf[name].items()))} for name in order
         ]
-
-    def to_dict(self) -> StandingsForm:
-        """Its object in the JSON of standings."""
-        return {
-            "schema": _SCHEMA,
-            "counts": self.counts(),
-            "fleet_rate_per_1000_node_days": _SIX_DIGITS.of(self.fleet_rate),
-            "num_tested": self.num_tested,
-            "window_days": self.window_days,
-            "false_discovery_rate": self.false_discovery_rate,
-            "nodes": [one.to_dict() for one in self.nodes],
-            "parts": [one.to_dict() for one in self.parts],
-            "leaves": self.leaves(),
-            "basis": self.basis,
-            "walked": None if self.walked is None else self.walked.to_dict(),
-            "places": [place.to_dict() for place in self.places],
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, slots=True)

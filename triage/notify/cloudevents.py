@@ -56,11 +56,15 @@ def render(message: Message, target: Target) -> Request | None:
     now = _map_convicted_nodes(message.verdict, message.suspects)
     before = _map_convicted_nodes(message.previous_verdict, message.previous_suspects)
     standing, ended = message.split_standing(now, before)
+    found = message.resolution or {}
+    resolved = message.event is Event.RESOLVED and found.get("category") in HARDWARE
+    # The node whose hardware a person found to be the cause is as bad as before.
+    confirmed = {found.get("node")} if resolved else set()
     events = [
         _build_cloud_event(message, node, one, healthy=healthy)
         for healthy, nodes in ((False, standing), (True, ended))
         for node, one in nodes.items()
-        if not _is_confirmed_by_person(message, node)
+        if node not in confirmed
     ]
     if not events:
         return None
@@ -82,13 +86,6 @@ def _map_convicted_nodes(
     return found
 
 
-def _is_confirmed_by_person(message: Message, node: str) -> bool:
-    """Whether the message is that a person found that it was this node's hardware."""
-    found = message.resolution or {}
-    confirms = found.get("node") == node and found.get("category") in HARDWARE
-    return confirms and message.event is Event.RESOLVED
-
-
 def _build_cloud_event(
     message: Message, node: str, one: Suspect, *, healthy: bool
 ) -> dict[str, object]:
@@ -105,7 +102,7 @@ def _build_cloud_event(
     health: dict[str, object] = {
         "version": 1,
         "agent": AGENT,
-        "componentClass": _get_component_class(one.category),
+        "componentClass": "GPU" if one.category in _OF_GPUS else _CLASSES.get(one.category, "Node"),
         "checkName": CHECK,
         "isFatal": not healthy,
         "isHealthy": healthy,
@@ -150,11 +147,6 @@ def _choose_recommended_action(message: Message, one: Suspect) -> str:
     if verdict is not None and verdict.category == one.category and verdict.action in _OF_ACTION:
         return _OF_ACTION[verdict.action]
     return RECOMMENDED[one.category]
-
-
-def _get_component_class(category: Category) -> str:
-    """NVSentinel's class of a component."""
-    return "GPU" if category in _OF_GPUS else _CLASSES.get(category, "Node")
 
 
 def _request(target: Target, media: str, body: object) -> Request:

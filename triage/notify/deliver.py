@@ -3,15 +3,19 @@
 Whatever the receiver does, the try ends within its time and with an :class:`Attempt`: only
 2xx is success, a redirect is not followed, nothing is taken from the environment (proxies)
 or from an earlier answer (cookies), and at most 64 KiB of the answer are read.
+
+When a message that did not arrive is tried again is decided here, without a clock. A delivery has
+its own times: at once, then after 5 s, 30 s, 2 min, 10 min, 30 min, 2 h, 6 h, then daily for three
+days. A receiver that comes back must not wait for them, so its oldest pending delivery is tried
+every 45 s, and when one arrives all the others are due.
 """
 
+import hashlib
 import ssl
 import time
-
-# ruff: noqa: ARG002 - the signatures are those of httpcore2
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
@@ -24,6 +28,9 @@ from triage.notify.guard import Checked, Guard
 from triage.notify.message import Request
 from triage.render.words.clean import format_one_line
 from triage.version import __version__
+
+# ruff: noqa: ARG002 - the signatures are those of httpcore2
+
 
 # Pinned: HTTP/1.1 to addresses that were looked at before, with one end for everything.
 #
@@ -181,7 +188,9 @@ def send(
     except (httpcore2.TimeoutException, TimeoutError):
         return _make_failed_attempt(f"no complete answer within {timeout_s:g} s", began)
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        return _make_failed_attempt(_describe_error(error), began)
+        # The library's words: ``connection refused``, without an address.
+        why = format_one_line(str(error)) or type(error).__name__
+        return _make_failed_attempt(why[:300], began)
 
 
 def _send_once(
@@ -243,12 +252,6 @@ def _make_failed_attempt(why: str, began: float) -> Attempt:
     return Attempt(False, None, why, None, False, _measure_elapsed_ms(began), "")
 
 
-def _describe_error(error: Exception) -> str:
-    """``connection refused``; the library's words, without an address."""
-    text = format_one_line(str(error)) or type(error).__name__
-    return text[:300]
-
-
 def _retry_after_s(answer: httpcore2.Response) -> float | None:
     """Seconds from now, of either form that HTTP allows; None for any other."""
     values = [value for name, value in answer.headers if name.lower() == b"retry-after"]
@@ -274,3 +277,88 @@ def _measure_elapsed_ms(began: float) -> int:
 def _load_system_trust() -> ssl.SSLContext:
     # Made once: loading the trusted certificates takes longer than most requests.
     return httpx2.create_ssl_context()
+
+
+DELAYS_S = (0, 5, 30, 120, 600, 1_800, 7_200, 21_600, 86_400, 86_400, 86_400)
+"""Seconds before the first try, and from each try to the one after it."""
+
+PROBE_EVERY_S = 45
+"""At most this long between tries of a receiver that fails: with 15 s for the try itself,
+one that is back is served within a minute."""
+
+_MAX_RETRY_AFTER_S = 86_400
+
+# The last regular try is 73 to 89 h after the first, the one after it would be 94 h at least.
+_GIVE_UP_AFTER = timedelta(hours=90)
+_JITTER = 0.1
+
+
+def schedule_next_try(
+    attempts: int,
+    now: datetime,
+    retry_after_s: float | None,
+    first_at: datetime,
+    *,
+    message_id: str = "",
+) -> datetime | None:
+    """When to try again after ``attempts`` tries, the last of them ``now``; None: given up.
+
+    ``first_at`` is when the message was to be sent first. Giving up goes by that time and
+    not by a count, as probes of a failing receiver are tries too. Each delay is off by up
+    to a tenth, by ``message_id`` and always the same, so that the messages of one outage
+    do not come back at once. ``retry_after_s`` is what the receiver asked for, heeded up
+    to a day.
+    """
+    if attempts <= 0:
+        delay_s = 0.0
+    else:
+        digest = hashlib.sha256(f"{message_id}/{attempts}".encode()).digest()
+        jitter = _JITTER * (int.from_bytes(digest[:4]) / 0x7FFFFFFF - 1)
+        delay_s = DELAYS_S[min(attempts, len(DELAYS_S) - 1)] * (1 + jitter)
+    if retry_after_s is not None:
+        delay_s = max(delay_s, min(retry_after_s, _MAX_RETRY_AFTER_S))
+    at = now + timedelta(seconds=delay_s)
+    return at if at <= first_at + _GIVE_UP_AFTER else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverState:
+    """How the receiver of one subscription does, over all its deliveries.
+
+    ``failing`` after a try that failed, until one succeeds. ``tried_at`` is when the last
+    try began. ``not_before`` is when the receiver asked to be called again (Retry-After), None
+    when it did not.
+    """
+
+    failing: bool = False
+    tried_at: datetime | None = None
+    not_before: datetime | None = None
+
+
+def probe_at(receiver: ReceiverState, now: datetime) -> datetime:
+    """When the oldest pending delivery of a failing receiver is tried at the latest."""
+    at = now
+    if receiver.tried_at is not None:
+        # A clock that was set back must not put the probe off.
+        at = min(receiver.tried_at, now) + timedelta(seconds=PROBE_EVERY_S)
+    return max(at, _bound_not_before(receiver, now))
+
+
+def compute_due_times(
+    next_at: Iterable[datetime], receiver: ReceiverState, now: datetime
+) -> list[datetime]:
+    """When each pending delivery of a receiver is due, by when it is tried next by its own times.
+
+    They come oldest first: of a failing receiver the first one is the probe.
+    """
+    due = list(next_at)
+    if due and receiver.failing:
+        due[0] = min(due[0], probe_at(receiver, now))
+    not_before = _bound_not_before(receiver, now)
+    return [max(at, not_before) for at in due]
+
+
+def _bound_not_before(receiver: ReceiverState, now: datetime) -> datetime:
+    if receiver.not_before is None:
+        return datetime.min.replace(tzinfo=now.tzinfo)
+    return min(receiver.not_before, now + timedelta(seconds=_MAX_RETRY_AFTER_S))

@@ -66,7 +66,11 @@ def compose_headline(message: Message) -> str:
     if message.event is Event.DELETED:
         return f"{job}: the incident was deleted; delete what you keep of it"
     if message.event is Event.RESOLVED:
-        return f"{job} resolved{_describe_resolution(message)}"
+        found = message.resolution or {}
+        category, node = found.get("category"), found.get("node")
+        on = f" on {node}" if isinstance(node, str) and node else ""
+        what = f": {category}{on}" if isinstance(category, str) and category else ""
+        return f"{job} resolved{what}"
     verdict, suspects = message.verdict, message.suspects
     if verdict is None:
         return f"{job} stopped; there is no verdict yet"
@@ -81,13 +85,6 @@ def describe_suspect_place(suspect: Suspect) -> str:
     if suspect.node is not None:
         return suspect.node
     return name_ranks(suspect.ranks, max_chars=40) or "unknown"
-
-
-def _describe_resolution(message: Message) -> str:
-    resolution = message.resolution or {}
-    category, node = resolution.get("category"), resolution.get("node")
-    on = f" on {node}" if isinstance(node, str) and node else ""
-    return f": {category}{on}" if isinstance(category, str) and category else ""
 
 
 def _describe_decision(verdict: Verdict, suspects: tuple[Suspect, ...]) -> str:

@@ -65,9 +65,11 @@ def build_notice_page(
 def _build_trigger(
     message: Message, target: Target, verdict: Verdict, suspects: tuple[Suspect, ...]
 ) -> dict[str, object]:
+    nodes = [one.node for one in select_top_suspects(suspects) if one.node]
+    named = [*nodes, message.cluster or f"job {message.job_id}"]
     payload: dict[str, object] = {
         "summary": format_plain(f"{compose_headline(message)}. {verdict.summary}", MAX_SUMMARY),
-        "source": _choose_source(message, suspects),
+        "source": format_plain(named[0], 256),
         "severity": str(choose_severity(verdict)),
         "timestamp": format_iso_utc(message.at),
         "component": format_plain(verdict.category, 64),
@@ -137,12 +139,6 @@ def _build_details(
         ],
         "more_suspects": len(suspects) - len(select_top_suspects(suspects)),
     }
-
-
-def _choose_source(message: Message, suspects: tuple[Suspect, ...]) -> str:
-    nodes = [suspect.node for suspect in select_top_suspects(suspects) if suspect.node]
-    named = next(iter(nodes), None) or message.cluster or f"job {message.job_id}"
-    return format_plain(named, 256)
 
 
 def _derive_dedup_key(message: Message) -> str:

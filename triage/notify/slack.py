@@ -12,7 +12,7 @@ import html
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from triage.domain.report import Because, Suspect
+from triage.domain.report import Suspect
 from triage.notify.headline import (
     compose_headline,
     describe_restart,
@@ -184,12 +184,8 @@ def _format_suspect(position: int, suspect: Suspect, bounds: _Bounds) -> str:
     ]
     head = f"*{position}. {escape_mrkdwn(describe_suspect_place(suspect), 90)}*"
     rest = escape_mrkdwn(", ".join(part for part in parts if part), 160)
-    reasons = [
-        _format_reason(reason, bounds.reason) for reason in suspect.because[: bounds.reasons]
-    ]
-    return "\n".join((f"{head}  {rest}", *reasons))
-
-
-def _format_reason(reason: Because, limit: int) -> str:
-    place = f" ({escape_mrkdwn(format_place(reason), 90)})" if format_place(reason) else ""
-    return f"• {escape_mrkdwn(reason.text, limit)}{place}"
+    lines = [f"{head}  {rest}"]
+    for reason in suspect.because[: bounds.reasons]:
+        place = f" ({escape_mrkdwn(format_place(reason), 90)})" if format_place(reason) else ""
+        lines.append(f"• {escape_mrkdwn(reason.text, bounds.reason)}{place}")
+    return "\n".join(lines)

@@ -57,16 +57,15 @@ def render_ticket_markdown(message: Message) -> str:
 
 def escape_markdown(text: str, limit: int) -> str:
     """``text`` as Markdown that acts on nothing, at most ``limit`` characters, escapes whole."""
-    return escape_to_fit(_ISSUE.sub("＃", make_inert(text)), limit, _escape)
 
+    def add_backslash(match: re.Match[str]) -> str:
+        # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
+        return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
 
-def _escape(line: str) -> str:
-    return html.escape(_MARKUP.sub(_add_backslash, line), quote=False)
+    def escape(line: str) -> str:
+        return html.escape(_MARKUP.sub(add_backslash, line), quote=False)
 
-
-def _add_backslash(match: re.Match[str]) -> str:
-    # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
-    return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
+    return escape_to_fit(_ISSUE.sub("＃", make_inert(text)), limit, escape)
 
 
 def _list_paragraphs_above(message: Message) -> Iterator[str]:
@@ -117,9 +116,13 @@ def _format_suspect_row(position: int, suspect: Suspect) -> str:
 
 def _list_paragraphs_below(message: Message) -> Iterator[str]:
     verdict, suspects = message.verdict, message.suspects
-    reasons = [
-        line for suspect in select_top_suspects(suspects) for line in _list_reason_items(suspect)
-    ]
+    reasons = []
+    for suspect in select_top_suspects(suspects):
+        name = escape_markdown(describe_suspect_place(suspect), 120)
+        for reason in suspect.because[:_REASONS]:
+            at = format_place(reason)
+            place = f" ({escape_markdown(at, 160)})" if at else ""
+            reasons.append(f"- {name}: {escape_markdown(reason.text, 600)}{place}")
     if reasons:
         yield "\n".join(reasons)
     if verdict is not None:
@@ -137,10 +140,3 @@ def _list_paragraphs_below(message: Message) -> Iterator[str]:
     link = find_web_link(message.url)
     # In angle brackets, where no character of an address is markup.
     yield f"<{link}>" if link else f"Incident {escape_markdown(message.incident_id, 300)}"
-
-
-def _list_reason_items(suspect: Suspect) -> Iterator[str]:
-    name = escape_markdown(describe_suspect_place(suspect), 120)
-    for reason in suspect.because[:_REASONS]:
-        place = f" ({escape_markdown(format_place(reason), 160)})" if format_place(reason) else ""
-        yield f"- {name}: {escape_markdown(reason.text, 600)}{place}"

@@ -94,12 +94,12 @@ async def message(request: Request) -> Response:
     except orjson.JSONDecodeError as error:
         raise BadRequest("the message is no JSON", hint="send one JSON-RPC message") from error
     # In a thread: importing takes half a second, which no other request has to wait.
-    await to_thread.run_sync(import_module, "triage.agents.over_http")
+    await to_thread.run_sync(import_module, "triage.agents.server")
 
     import httpx2
 
-    from triage.agents.asking import WithinService
-    from triage.agents.over_http import answer_message
+    from triage.agents.questions import ask_application
+    from triage.agents.server import OneMessage
 
     http = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(request.app, client=_get_client_address(request)),
@@ -107,7 +107,7 @@ async def message(request: Request) -> Response:
         headers=_select_passed_headers(request),
         timeout=None,
     )
-    return answer_message(body, WithinService(http), partial(_analyse, request))
+    return OneMessage(body, partial(ask_application, http), partial(_analyse, request))
 
 
 def _get_client_address(request: Request) -> tuple[str, int]:
@@ -124,9 +124,8 @@ def _select_passed_headers(request: Request) -> dict[str, str]:
 
 async def _analyse(request: Request, asked: "OfFiles") -> "Answer":
     """The answer on texts that came with the question."""
-    from triage.agents.asking import ToolRefused
-    from triage.agents.questions import answer_of_report
-    from triage.agents.quotes import Quotes
+    from triage.agents.answers import Quotes
+    from triage.agents.questions import ToolRefused, answer_of_report
     from triage.agents.shapes import MAX_TEXT_BYTES
 
     state = get_state(request)

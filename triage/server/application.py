@@ -8,13 +8,10 @@ from fastapi import FastAPI
 from triage.actions import api as node_acts
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
-    acts,
     hooks,
-    incident_lists,
     incidents,
     operations,
     problems,
-    resolution,
     search,
     signatures,
     subscriptions,
@@ -32,9 +29,9 @@ from triage.services.notifications.callbacks import make_callback_guard
 from triage.web import mount
 
 _ROUTES: Final = (
-    acts.routes,
+    operations.auditing,
     hooks.routes, intake.ending, uploads.routes, uploads.asking, incidents.routes,
-    incident_lists.routes, resolution.routes, resolution.erasing, problems.routes,
+    incidents.erasing, problems.routes,
     search.node_routes,
     search.routes, signatures.routes,
     subscriptions.routes, operations.routes,

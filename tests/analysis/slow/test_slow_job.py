@@ -8,7 +8,7 @@ import pytest
 
 import triage
 from simulator import simulate
-from triage.domain.report_wire import answer_of_report
+from triage.domain.answer_wire import answer_of_report
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, compute_gpu_hours_per_day
 from triage.render.terminal.text import render
 

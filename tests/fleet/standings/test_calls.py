@@ -19,7 +19,7 @@ def test_outages_alone_give_standings():
     assert found.basis == "outages"
     assert found.num_tested == 100
     assert any("unplanned outages count" in note for note in found.notes)
-    assert found.counts()["unknown"] == 0
+    assert found.counts["unknown"] == 0
 
 
 def test_a_node_in_the_middle_of_a_burst_is_called():
@@ -38,7 +38,7 @@ def test_faults_of_random_nodes_call_nobody():
     named = 0
     for seed in range(40):
         found = fleet_standings(record_of(at_random(120, seed=seed)))
-        named += found.counts()["lemon"] > 0
+        named += found.counts["lemon"] > 0
 
     assert named <= 4
 

@@ -1,29 +1,25 @@
-"""Own signatures in the service: uploads, what is read with them, and the dry run."""
+"""Own signatures in the service: uploads, and what is read with them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
+from tests.services.whole_jobs import body_of, tar_of
 from tests.support.work import do_all
 from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
-from triage.errors import Conflict, NotFound, Unprocessable, UsageError
+from triage.errors import NotFound, Unprocessable, UsageError
 from triage.sandbox.pool import Readers, Sandbox
 from triage.services.context import Context, open_context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry
-from triage.services.signatures import dry_run as dry_runs
-from triage.services.signatures.dry_run import DryRun, try_signatures
 from triage.services.signatures.in_force import find_signatures_in_force, label_in_force
 from triage.services.signatures.upload import keep_file, remove_file
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.signatures.own.own_signatures import own_from_bytes
-from triage.store import signature_files
 from triage.store.access import audit
 from triage.store.incidents import incidents
 from triage.store.uploads import evidence
@@ -63,27 +59,6 @@ def signatures_of(ctx: Context, incident_id: str) -> list[str]:
     with ctx.database.reading() as session:
         rows = [row for _, row in evidence.list_by_incident(session, incident_id)]
     return [row["signature"] for row in rows if row["signature"] != "learned"]
-
-
-def everything(ctx: Context) -> list[object]:
-    """All that a dry run could have changed."""
-    with ctx.database.reading() as session:
-        found = incidents.list_incidents(session)
-        return [
-            *found,
-            *(list(evidence.read_extracts(session, one.id)) for one in found),
-            *(evidence.list_by_incident(session, one.id) for one in found),
-            signature_files.list_files(session),
-        ]
-
-
-def tried(ctx: Context, readers: Readers, body: bytes, **more: float) -> DryRun:
-    """A dry run over everything."""
-    asked = {"most": 20, "limit_s": 60.0, **more}
-    return try_signatures(
-        ctx, readers, body, name="new", since=None,
-        most=int(asked["most"]), limit_s=asked["limit_s"],
-    )  # fmt: skip
 
 
 def test_an_upload_counts_for_what_comes_after_it_and_no_longer_when_removed(
@@ -210,65 +185,6 @@ def test_uploads_that_came_to_contradict_the_settings_are_left_out(
 def test_what_is_not_there_is_not_removed(ctx: Context) -> None:
     with pytest.raises(NotFound):
         remove_file(ctx, "a", "local")
-
-
-def test_a_dry_run_names_exactly_the_incidents_that_would_change(
-    ctx: Context, readers: Readers
-) -> None:
-    hit = incident(ctx, readers, "n1", CHATTER, RISER)
-    incident(ctx, readers, "n2", CHATTER)
-    incident(ctx, readers, "n3", LOST)
-    whole = of_files(ctx, readers, "whole", files_of(GPU_LOST))
-    before = everything(ctx)
-
-    run = tried(ctx, readers, OWN)
-    assert (run.looked_at, run.without_bytes, run.not_reached) == (4, 0, 0)
-    (change,) = run.changes
-    assert (change.incident_id, change.job_id) == (hit, "job-n1")
-    assert (change.before["cordon"], change.after["cordon"]) == ([], ["n1"])
-    assert change.after["category"] == "io_board"
-
-    assert tried(ctx, readers, OTHER).changes == []
-    silenced = {one.incident_id for one in tried(ctx, readers, SILENCE).changes}
-    assert hit not in silenced
-    assert len(silenced - {whole}) == 1
-    assert everything(ctx) == before
-
-
-def test_a_file_that_is_in_force_changes_nothing_when_tried(ctx: Context, readers: Readers) -> None:
-    incident(ctx, readers, "n1", RISER)
-    keep_file(ctx, "new", OWN, "local")
-    assert tried(ctx, readers, OWN).changes == []
-
-
-def test_a_dry_run_is_bounded_in_number_and_time_and_time_ago(
-    ctx: Context, readers: Readers
-) -> None:
-    for node in ("n1", "n2", "n3"):
-        incident(ctx, readers, node, RISER)
-    assert tried(ctx, readers, OWN, most=2).looked_at == 2
-    late = tried(ctx, readers, OWN, limit_s=0.0)
-    assert (late.looked_at, late.not_reached) == (0, 3)
-    later = datetime(2100, 1, 1, tzinfo=UTC)
-    run = try_signatures(ctx, readers, OWN, name="new", since=later, most=20, limit_s=60.0)
-    assert run == DryRun()
-
-
-def test_incidents_without_bytes_are_counted(ctx: Context, readers: Readers) -> None:
-    incident(ctx, readers, "n1", RISER)
-    for blob in [one for one in ctx.settings.data_dir.rglob("*") if one.is_file()]:
-        if "blob" in str(blob.parent):
-            blob.unlink()
-    run = tried(ctx, readers, OWN)
-    assert (run.looked_at, run.without_bytes, run.changes) == (0, 1, [])
-
-
-def test_a_faulty_file_is_not_tried_and_one_runs_at_a_time(ctx: Context, readers: Readers) -> None:
-    with pytest.raises(Unprocessable):
-        tried(ctx, readers, b"[[signature]]\n")
-    with dry_runs.ONE_AT_A_TIME, pytest.raises(Conflict):
-        tried(ctx, readers, OWN)
-    assert tried(ctx, readers, OWN).looked_at == 0
 
 
 def test_a_confined_reader_reads_with_the_set_of_each_request(ctx: Context) -> None:

@@ -260,8 +260,9 @@ def _build_drain_patch(reason: str, seen: _Node) -> Json | None:
             return None
         ours, before = seen.reason, seen.cordoned_before
     taint = {"key": TAINT, "value": _parse_category(reason), "effect": "NoSchedule"}
+    marks = {"reason": ours, "before": {"unschedulable": before}}
     return {
-        "metadata": {"annotations": {DRAIN: _encode_marks(ours, cordoned_before=before)}},
+        "metadata": {"annotations": {DRAIN: json.dumps(marks, separators=(",", ":"))}},
         "spec": {"unschedulable": True, "taints": [*seen.other_taints, taint]},
     }
 
@@ -284,11 +285,6 @@ def _check_ours(seen: _Node, reason: str) -> None:
         raise SchedulerRefused(f"{format_one_line(reason)[:80]!r} is no reason of ours")
     if seen.incident not in (None, incident):
         raise SchedulerRefused(f"the node is drained for another incident: {seen.reason}")
-
-
-def _encode_marks(reason: str, *, cordoned_before: bool) -> str:
-    marks = {"reason": reason, "before": {"unschedulable": cordoned_before}}
-    return json.dumps(marks, separators=(",", ":"))
 
 
 def describe_foreign_cordon(seen: Json) -> tuple[str, str]:

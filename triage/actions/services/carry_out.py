@@ -130,7 +130,11 @@ class Hands:
         if drains:
             scheduler.drain(one.node, reason)
         else:
-            scheduler.undrain(one.node, reason, self._find_earlier_reason(one))
+            with self.ctx.database.reading() as session:
+                undone = None if one.undoes is None else acts.find(session, one.undoes)
+            # The reason that stood at the node before the drain that is taken back.
+            earlier = "" if undone is None else (undone.before or {}).get("reason", "")
+            scheduler.undrain(one.node, reason, str(earlier))
         self._record(claim, one, scheduler.node(one.node))
 
     def _record(
@@ -177,12 +181,6 @@ class Hands:
             if one.undoes is not None and state is ActionState.LEFT_ALONE:
                 # The drain that it was to take back is gone already.
                 writer.undone(writer.find(one.undoes), SERVICE, why=why)
-
-    def _find_earlier_reason(self, one: NodeActView) -> str:
-        """The reason that stood at the node before the drain that is taken back."""
-        with self.ctx.database.reading() as session:
-            drain = None if one.undoes is None else acts.find(session, one.undoes)
-        return "" if drain is None or drain.before is None else str(drain.before["reason"])
 
     def _read_pool(self, scheduler: Scheduler | None) -> PoolView:
         """Without a scheduler, the nodes of the cluster are those that are on record."""

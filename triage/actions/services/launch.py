@@ -2,8 +2,7 @@
 
 A node is left out because the newest answer to this job's failure says so, because it was
 convicted in any job of the cluster within a day and nobody is known to have mended it, or
-because an act of ours took it out. A decision to stop or to wait ends by itself: whoever
-starts the same job a day later has had the time to fix it.
+because an act of ours took it out.
 """
 
 from collections.abc import Iterator
@@ -13,27 +12,22 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from triage.actions.store.acts import find_cluster_id
-from triage.actions.store.evidence import last_repairs
-from triage.actions.store.launch import (
+from triage.actions.store.evidence import (
     FailedStart,
     iterate_convicted_since,
+    last_repairs,
     list_acted_on,
     load_failed_start,
 )
 from triage.clock import read_utc_now
+from triage.domain.acting import Launch, LaunchDecision, LaunchStatus, LeftOut
 from triage.domain.caller import Caller
 from triage.domain.hosts import is_host_name
-from triage.domain.launch import Launch, LaunchDecision, LaunchStatus, LeftOut
-from triage.domain.restart import RestartDecision
 from triage.errors import Conflict
 from triage.services.context import Context
 from triage.store.incidents import incidents
 
 _HELD: Final = timedelta(hours=24)
-_WAIT_HOLDS: Final = timedelta(hours=1)
-_AGAIN_S: Final = 60.0
-# An answer that is still being made.
-_SOON_S: Final = 5.0
 _FEW: Final = 20
 
 
@@ -49,20 +43,25 @@ def on_launch(ctx: Context, caller: Caller, job_id: str, cluster: str | None) ->
         of = newest.incident.cluster if newest else caller.asks(cluster)
         by_node = {one.node: one for one in _iterate_left_out(session, of or "", newest, now)}
     excluded = tuple(by_node[name] for name in sorted(by_node))
-    decision, why, again_s = _decide_launch(newest, excluded, now)
     restart = newest.restart if newest else None
     settled = newest is None or newest.settled
+    if newest is None:
+        why = "No failure of this job is on record."
+    elif restart is not None:
+        why = restart.why
+    else:
+        how = "has no cause to act on" if settled else "is still being analysed"
+        why = f"The last failure of this job {how}."
     return Launch(
         job_id=job_id,
         cluster=of,
-        decision=decision,
+        decision=LaunchDecision.START_WITHOUT if excluded else LaunchDecision.START,
         exclude=tuple(one.node for one in excluded),
         excluded=excluded,
         why=why,
         retries_left=restart.retries_left if restart else None,
         incident_id=newest.incident.id if newest else None,
         status=LaunchStatus.COMPLETED if settled else LaunchStatus.IN_FLIGHT,
-        again_s=again_s,
     )
 
 
@@ -106,21 +105,3 @@ def _iterate_left_out(
         if is_host_name(one.node) and (one.incident_id, one.node) not in taken_back:
             yield one
     yield from by_acts
-
-
-def _decide_launch(
-    newest: FailedStart | None, excluded: tuple[LeftOut, ...], now: datetime
-) -> tuple[LaunchDecision, str, float | None]:
-    """The decision, why, and when to ask again."""
-    start = LaunchDecision.START_WITHOUT if excluded else LaunchDecision.START
-    if newest is None:
-        return start, "No failure of this job is on record.", None
-    soon, restart, age = None if newest.settled else _SOON_S, newest.restart, now - newest.failed_at
-    if restart is None:
-        how = "has no cause to act on" if newest.settled else "is still being analysed"
-        return start, f"The last failure of this job {how}.", soon
-    if restart.decision is RestartDecision.STOP and age <= _HELD:
-        return LaunchDecision.STOP, restart.why, None
-    if restart.decision is RestartDecision.WAIT and age <= _WAIT_HOLDS:
-        return LaunchDecision.WAIT, restart.why, _AGAIN_S
-    return start, restart.why, soon

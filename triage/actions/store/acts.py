@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, cast
 
@@ -25,7 +25,6 @@ RESUMED: Final = "actuator resumed"
 STANDING: Final = (ActionState.ACTING, ActionState.DONE)
 TAKES_OUT: Final = (Verb.DRAIN, Verb.EXCLUDE)
 """What a budget counts."""
-_WEEK: Final = timedelta(days=7)
 # Acts in one answer that nobody pages through.
 _MOST: Final = 500
 
@@ -75,9 +74,8 @@ class HaltView(WireForm):
     """Since when nothing is done to nodes of the cluster, and why."""
 
     at: datetime
-    by: Annotated[str, "`triage` where it stopped itself, else the id of a token."]
+    by: Annotated[str, "The id of a token."]
     reason: str
-    action_id: Annotated[str | None, "The act that proved wrong last."]
 
 
 def find_cluster_id(session: Session, name: str) -> int | None:
@@ -213,26 +211,10 @@ def find_halt(session: Session, cluster: str | None) -> HaltView | None:
     )
     if newest is None or newest.action == RESUMED:
         return None
-    return HaltView(newest.at, newest.actor, newest.detail["why"], newest.detail["act"])
+    return HaltView(newest.at, newest.actor, newest.detail["why"])
 
 
 def is_wrong(session: Session, action_id: str) -> bool:
     """Whether this act has proved wrong."""
     query = select(Audit.id).where(Audit.subject == action_id, Audit.action == WRONG).limit(1)
     return session.scalar(query) is not None
-
-
-def count_wrong_acts(session: Session, cluster_id: int, cluster: str | None, now: datetime) -> int:
-    """How many acts of the cluster have proved wrong within a week, since a person last let it
-    go on.
-    """
-    subject = describe_cluster(cluster)
-    resumes = select(func.max(Audit.at)).where(Audit.subject == subject, Audit.action == RESUMED)
-    resumed: datetime | None = session.scalar(resumes)
-    since = now - _WEEK if resumed is None else max(now - _WEEK, resumed)
-    query = (
-        select(func.count(Action.id.distinct()))
-        .join(Audit, Audit.subject == Action.id)
-        .where(Action.cluster_id == cluster_id, Audit.action == WRONG, Audit.at > since)
-    )
-    return session.scalar(query) or 0

@@ -59,14 +59,13 @@ def _make_next_page(request: Request, cursor: str) -> str:
     """
     path = quote(request.scope["raw_path"].partition(b"?")[0], safe=_PATH)
     query = request.scope.get("query_string", b"").split(b"&")
+    names = [unquote_plus(one.partition(b"=")[0].decode("latin-1")) for one in query]
     kept = [
-        quote(one, safe=_QUERY) for one in query if one and _get_parameter_name(one) != "cursor"
+        quote(one, safe=_QUERY)
+        for one, name in zip(query, names, strict=True)
+        if one and name != "cursor"
     ]
     return f"{path}?{'&'.join([*kept, f'cursor={cursor}'])}"
-
-
-def _get_parameter_name(pair: bytes) -> str:
-    return unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
 
 
 def make_tagged_response(
@@ -79,12 +78,8 @@ def make_tagged_response(
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if vary:
         headers["Vary"] = "Accept"
-    if _is_match(request.headers.getlist("if-none-match"), tag):
+    given = {one.strip() for one in ",".join(request.headers.getlist("if-none-match")).split(",")}
+    # The comparison is the weak one, as If-None-Match asks for.
+    if "*" in given or tag in {one.removeprefix("W/") for one in given}:
         return Response(status_code=304, headers=headers)
     return Response(body, media_type=media_type, headers=headers)
-
-
-def _is_match(headers: Sequence[str], tag: str) -> bool:
-    given = [one.strip() for header in headers for one in header.split(",")]
-    # The comparison is the weak one, as If-None-Match asks for.
-    return "*" in given or tag in {one.removeprefix("W/") for one in given}

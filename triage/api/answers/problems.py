@@ -13,9 +13,40 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from triage import errors
-from triage.api.answers import refusals
 from triage.domain.wire import Keywords
-from triage.errors import Place, Refusal
+from triage.errors import Place, Refusal, TriageError
+
+# Refusals that only HTTP knows, beside those of triage.errors.
+
+
+class ClientGone(TriageError):
+    """The client went away before its body ended; nobody is left to be answered."""
+
+
+class MethodNotAllowed(Refusal):
+    """The route is there, the method is not; ``allowed`` are those that are."""
+
+    status = 405
+    title = "Method not allowed"
+
+    def __init__(self, detail: str, allowed: tuple[str, ...]) -> None:
+        super().__init__(detail, hint="use " + " or ".join(allowed) if allowed else "")
+        self.allowed = allowed
+
+
+class NotAcceptable(Refusal):
+    """None of the forms that the client accepts is one that we have."""
+
+    status = 406
+    title = "Not acceptable"
+
+
+class BodyTooSlow(Refusal):
+    """The body stopped coming, or comes too slowly; nothing of it was kept."""
+
+    status = 408
+    title = "Body too slow"
+
 
 MEDIA_TYPE: Final = "application/problem+json"
 INTERNAL_TITLE: Final = "Internal error"
@@ -24,7 +55,7 @@ _HINT: Final = "/docs says what this route takes"
 
 KINDS: Final[tuple[type[Refusal], ...]] = (
     errors.BadRequest, errors.NoToken, errors.NotAllowed, errors.NotFound,
-    refusals.MethodNotAllowed, refusals.NotAcceptable, refusals.BodyTooSlow, errors.Conflict,
+    MethodNotAllowed, NotAcceptable, BodyTooSlow, errors.Conflict,
     errors.TooLarge, errors.Unsupported, errors.Unprocessable, errors.TooMany,
     errors.Unavailable, errors.StorageFull,
 )  # fmt: skip
@@ -107,9 +138,9 @@ def answer_refusal(request: Request, refusal: Refusal) -> Response:
     headers: dict[str, str] = {}
     if refusal.retry_after_s is not None:
         headers["Retry-After"] = str(refusal.retry_after_s)
-    if isinstance(refusal, refusals.MethodNotAllowed):
+    if isinstance(refusal, MethodNotAllowed):
         headers["Allow"] = ", ".join(refusal.allowed)
-    if isinstance(refusal, refusals.BodyTooSlow):
+    if isinstance(refusal, BodyTooSlow):
         # Else the rest of its body would go on dripping, to nobody.
         headers["Connection"] = "close"
     if refusal.status == HTTPStatus.UNAUTHORIZED:

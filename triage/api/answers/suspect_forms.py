@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from triage.api.answers.refusals import NotAcceptable
+from triage.api.answers.problems import NotAcceptable
 from triage.domain.patterns import compile_re
 from triage.render.words.clean import format_one_line
 

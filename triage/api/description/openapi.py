@@ -7,7 +7,7 @@ a policy that runs no script but its own file.
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
 from triage.api.answers.problems import Problem
-from triage.api.description.incoming import INCOMING
+from triage.api.description.described import INCOMING
 from triage.api.description.shapes import Source, make_schemas
 from triage.version import __version__
 
@@ -34,27 +34,17 @@ _FILES: Final = {
 
 def add_to(app: FastAPI) -> None:
     """The routes of the page and its two files."""
-    for path in _FILES:
+    for path, (name, media_type) in _FILES.items():
+        answer = partial(_answer_file, name, media_type)
         app.add_api_route(
-            path, _answer_with(path), methods=["GET"], include_in_schema=False, name=f"docs {path}"
+            path, answer, methods=["GET"], include_in_schema=False, name=f"docs {path}"
         )
 
 
-def _answer_with(path: str) -> "Answering":
-    return Answering(*_FILES[path])
-
-
-class Answering:
-    """Gives one file."""
-
-    def __init__(self, name: str, media_type: str) -> None:
-        self.name = name
-        self.media_type = media_type
-
-    async def __call__(self) -> Response:
-        """The file with its policy."""
-        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
-        return Response(read_content(self.name), media_type=self.media_type, headers=headers)
+async def _answer_file(name: str, media_type: str) -> Response:
+    """One file with its policy."""
+    headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
+    return Response(read_content(name), media_type=media_type, headers=headers)
 
 
 @lru_cache

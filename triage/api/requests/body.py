@@ -8,15 +8,17 @@ import base64
 import binascii
 import hashlib
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 from anyio import from_thread
+from fastapi import Depends
 from starlette.requests import Request
 
 from triage.api.access import get_actor
-from triage.api.answers.refusals import BodyTooSlow, ClientGone
+from triage.api.answers.problems import BodyTooSlow, ClientGone
 from triage.api.limits.admission_gate import Sender, Turn
+from triage.api.requests.strict_json import JsonObject, parse_object
 from triage.api.state import get_state
 from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
@@ -70,6 +72,22 @@ async def read_whole(request: Request, max_bytes: int, what: str = "a JSON body"
             raise _make_too_large(what, max_bytes)
     _check_length(len(found), length)
     return bytes(found)
+
+
+async def _read_json_body(request: Request) -> bytes:
+    return await read_whole(request, get_state(request).context.settings.max_hook_bytes)
+
+
+JsonBody = Annotated[bytes, Depends(_read_json_body)]
+"""A small body, whole."""
+
+
+async def _read_json_object(body: JsonBody) -> JsonObject:
+    return parse_object(body)
+
+
+JsonAsked = Annotated[JsonObject, Depends(_read_json_object)]
+"""The object that it holds."""
 
 
 class MinRateTimeout:

@@ -8,10 +8,14 @@ import base64
 import binascii
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Any, Final
 
 import orjson
+from fastapi import Depends, Request
+from starlette.responses import Response
 
+from triage.api.answers.json import page_of_rows
+from triage.api.requests.values import Cursor, Limit
 from triage.errors import Place, Unprocessable
 
 # The longest holds some names, of up to 512 characters each.
@@ -113,6 +117,26 @@ def _unpack_values(kind: str, cursor: str | None, num_values: int) -> list[objec
     if not isinstance(values, list) or len(values) != num_values + 1 or values[0] != kind:
         raise make_foreign_refusal()
     return values[1:]
+
+
+class Paging:
+    """The page of a list that a request asks for; ``num_rows`` are read, one more than it shows."""
+
+    def __init__(self, request: Request, cursor: Cursor = None, limit: Limit = 50) -> None:
+        self.request, self.cursor, self.limit, self.num_rows = request, cursor, limit, limit + 1
+
+    def answer(self, kind: str, rows: Sequence[Any], at: str = "created_at") -> Response:
+        """The page of rows in the order of the time ``at`` and their id; ``kind`` names the list
+        in its cursors.
+        """
+
+        def cursor_of(row: Any) -> str:  # noqa: ANN401 - any view with an id and that time
+            return make_time_cursor(kind, getattr(row, at), str(row.id))
+
+        return page_of_rows(self.request, rows, self.limit, cursor_of, lambda row: row.to_dict())
+
+
+Paged = Annotated[Paging, Depends()]
 
 
 def make_foreign_refusal() -> Unprocessable:

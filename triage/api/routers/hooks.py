@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from anyio import to_thread
 from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
@@ -14,7 +13,7 @@ from triage.api.access import Scope, get_caller
 from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body, make_reference
 from triage.api.description.shapes import make_shape, select_keys
-from triage.api.requests.body import read_whole
+from triage.api.requests.body import JsonBody
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.strict_json import parse_object, parse_value
 from triage.api.routes import Routes
@@ -62,7 +61,7 @@ _EVENTS = {
     body=describe_json_body("JobFailed"),
     repeatable=True,
 )
-async def job_failed(request: Request) -> Response:
+def job_failed(request: Request, body: JsonBody) -> Response:
     """Opens the incident of a failure, or finds the one that is there.
 
     The same (`cluster`, `job_id`, `attempt`, `failed_at`) is the same failure; without
@@ -70,7 +69,6 @@ async def job_failed(request: Request) -> Response:
     named in `ignored`.
     """
     state = get_state(request)
-    body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
         failure = replace(parse_failure(parse_object(body)), caller=get_caller(request))
@@ -81,7 +79,7 @@ async def job_failed(request: Request) -> Response:
 
         return _answer_announced(announce(state.context, failure, also=keep), failure)
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)
 
 
 def _filter_for_caller(caller: Caller, view: IncidentView) -> dict[str, Any]:
@@ -114,13 +112,11 @@ def _answer_announced(view: IncidentView, failure: Failure) -> Response:
     body=describe_json_body("Alerts"),
     repeatable=True,
 )
-async def alertmanager(request: Request) -> Response:
+def alertmanager(request: Request, body: JsonBody) -> Response:
     """An alert that a job failed opens its incident; another alert on a node is a line of that
     node's log, in incidents of a day before and after it. Resolved alerts are kept out.
     """
-    state = get_state(request)
-    body = await read_whole(request, state.context.settings.max_hook_bytes)
-    return await _answer_hook(request, body, lambda: read_alert_notices(parse_object(body)))
+    return _answer_hook(request, body, lambda: read_alert_notices(parse_object(body)))
 
 
 @routes.post(
@@ -130,12 +126,10 @@ async def alertmanager(request: Request) -> Response:
     body=describe_json_body("CloudEvent", _EVENTS),
     repeatable=True,
 )
-async def cloudevents(request: Request) -> Response:
+def cloudevents(request: Request, body: JsonBody) -> Response:
     """Structured, batched, or with the context in `ce-` headers. A health event on a node is a
     file of incidents there that open within a day before or after it; other types are kept out.
     """
-    state = get_state(request)
-    body = await read_whole(request, state.context.settings.max_hook_bytes)
     content_type = request.headers.get("content-type", "")
     headers = dict(request.headers)
 
@@ -145,10 +139,10 @@ async def cloudevents(request: Request) -> Response:
         all_notices.extend([read_event_notices(event) for event in events])
         return all_notices
 
-    return await _answer_hook(request, body, notices)
+    return _answer_hook(request, body, notices)
 
 
-async def _answer_hook(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
+def _answer_hook(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
         caller = get_caller(request)
@@ -156,4 +150,4 @@ async def _answer_hook(request: Request, body: bytes, read: Callable[[], Notices
         incidents = [_filter_for_caller(caller, one) for one in outcome.incidents]
         return make_json_response({**outcome.to_dict(), "incidents": incidents}, 202)
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)

@@ -1,21 +1,26 @@
 """Operations: whether the process lives, whether it can work, what it counts. Open to all.
 
-A setting closes what it counts to all but those who scrape it.
+A setting closes what it counts to all but those who scrape it. And acts: who changed what.
 """
 
 import hmac
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
+from triage.api.access import Scope
 from triage.api.answers.json import make_json_response
 from triage.api.description.described import TEXT
-from triage.api.description.shapes import make_shape
+from triage.api.description.shapes import make_shape, page
 from triage.api.readiness import Part
+from triage.api.requests.cursors import Paged, parse_row_cursor
+from triage.api.requests.values import Name, Since
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.errors import NoToken
+from triage.store.access import audit
+from triage.store.access.audit import AuditView
 
 routes = Routes("", "operations", None)
 
@@ -74,3 +79,33 @@ def _check_scraper(request: Request) -> None:
             "these figures need the token of the setting TRIAGE_METRICS_TOKEN",
             hint="in Prometheus: `authorization: {credentials_file: FILE}` of the scrape",
         )
+
+
+auditing = Routes("/v1/audit", "audit", Scope.ADMIN)
+
+_ACT = make_shape("Act", AuditView)
+
+
+@auditing.get("", "List acts", ("Newest first.", page(_ACT, "acts")))
+def list_acts(
+    request: Request,
+    paging: Paged,
+    actor: Annotated[Name | None, Query(description="Id of a token, or `local`.")] = None,
+    action: Annotated[Name | None, Query(description="Such as `taint token`.")] = None,
+    subject: Annotated[Name | None, Query(description="Id of what it was done to.")] = None,
+    since: Annotated[Since | None, Query(description="Done then or later.")] = None,
+) -> Response:
+    """What changed answers or settings, and by which token: incidents opened, hooks, imports,
+    tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
+    """
+    with get_state(request).context.database.reading() as session:
+        rows = audit.list_acts(
+            session,
+            paging.num_rows,
+            before=parse_row_cursor("audit", paging.cursor),
+            actor=actor,
+            action=action,
+            subject=subject,
+            since=since,
+        )
+    return paging.answer("audit", rows, "at")

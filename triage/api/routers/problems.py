@@ -3,20 +3,18 @@
 from typing import Annotated
 from urllib.parse import quote
 
-from anyio import to_thread
 from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_actor, get_caller
-from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import make_shape, page
-from triage.api.requests.body import read_whole
-from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
-from triage.api.requests.shapes import check_keys, get_text, get_texts
-from triage.api.requests.strict_json import parse_object
-from triage.api.requests.values import CategoryName, Cursor, Limit, Name, Since, check_id
+from triage.api.requests.body import JsonAsked
+from triage.api.requests.cursors import Paged, parse_time_cursor
+from triage.api.requests.strict_json import check_keys, get_text, get_texts
+from triage.api.requests.values import CategoryName, Name, Since, check_id
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.domain.recurrence import RecurringProblem
@@ -51,15 +49,13 @@ def _find(request: Request, session: Session, problem_id: str) -> RecurringProbl
 @routes.get("", "List recurring problems", ("The last seen first.", _PAGE), refuses=(404,))
 def list_problems(
     request: Request,
+    paging: Paged,
     cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
     node: Annotated[Name | None, Query(description="First suspect of an incident.")] = None,
     category: Annotated[CategoryName | None, Query(description="Of an incident.")] = None,
     since: Annotated[Since | None, Query(description="Seen then or later.")] = None,
-    cursor: Cursor = None,
-    limit: Limit = 50,
 ) -> Response:
     """Each with its nodes, and how its incidents were resolved."""
-    before = parse_time_cursor("problems", cursor)
     of_cluster = get_caller(request).asks(cluster)
     with get_state(request).context.database.reading() as session:
         rows = problems.list_problems(
@@ -68,14 +64,10 @@ def list_problems(
             since=since,
             category=category,
             node=node,
-            before=before,
-            limit=limit + 1,
+            before=parse_time_cursor("problems", paging.cursor),
+            limit=paging.num_rows,
         )
-
-    def make_cursor(row: RecurringProblem) -> str:
-        return make_time_cursor("problems", row.last_seen, row.id)
-
-    return page_of_rows(request, rows, limit, make_cursor, RecurringProblem.to_dict)
+    return paging.answer("problems", rows, "last_seen")
 
 
 @routes.get("/{id}", "One recurring problem", ("With its incidents.", _ONE), refuses=(404,))
@@ -94,19 +86,14 @@ def show_problem(request: Request, id: str) -> Response:  # noqa: A002
     body=describe_json_body("ProblemMerge"),
     refuses=(404, 409),
 )
-async def merge(request: Request, id: str) -> Response:  # noqa: A002
+def merge(request: Request, id: str, asked: JsonAsked) -> Response:  # noqa: A002
     """The incidents of the other are of this one, and stay so when all are grouped anew."""
     ctx = get_state(request).context
-    asked = parse_object(await read_whole(request, ctx.settings.max_hook_bytes))
     check_keys(asked, ("problem",), ("problem",))
-
-    def act() -> RecurringProblem:
-        with ctx.database.reading() as session:
-            one = _find(request, session, id)
-            other = _find(request, session, get_text(asked, "problem") or "")
-        return merge_problems(ctx, one.id, other.id, get_actor(request))
-
-    return make_json_response((await to_thread.run_sync(act)).to_dict())
+    with ctx.database.reading() as session:
+        one = _find(request, session, id)
+        other = _find(request, session, get_text(asked, "problem") or "")
+    return make_json_response(merge_problems(ctx, one.id, other.id, get_actor(request)).to_dict())
 
 
 @routes.post(
@@ -116,17 +103,12 @@ async def merge(request: Request, id: str) -> Response:  # noqa: A002
     body=describe_json_body("ProblemSplit"),
     refuses=(404,),
 )
-async def split(request: Request, id: str) -> Response:  # noqa: A002
+def split(request: Request, id: str, asked: JsonAsked) -> Response:  # noqa: A002
     """These and the others are never put together again by themselves."""
     ctx = get_state(request).context
-    asked = parse_object(await read_whole(request, ctx.settings.max_hook_bytes))
     check_keys(asked, ("incidents",), ("incidents",))
-
-    def act() -> RecurringProblem:
-        with ctx.database.reading() as session:
-            whole = _find(request, session, id)
-        parted = get_texts(asked, "incidents") or ()
-        return split_problem(ctx, whole.id, parted, get_actor(request))
-
-    made = await to_thread.run_sync(act)
+    with ctx.database.reading() as session:
+        whole = _find(request, session, id)
+    parted = get_texts(asked, "incidents") or ()
+    made = split_problem(ctx, whole.id, parted, get_actor(request))
     return make_json_response(made.to_dict(), 201, {"Location": f"/v1/problems/{quote(made.id)}"})

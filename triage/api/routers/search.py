@@ -13,8 +13,7 @@ from triage.api.access import Scope, get_caller
 from triage.api.answers.json import make_json_response
 from triage.api.description.shapes import make_shape
 from triage.api.requests.cursors import make_id_cursor, parse_id_cursor
-from triage.api.requests.paths import name_in_path
-from triage.api.requests.values import Cursor, Name, PathName, name
+from triage.api.requests.values import Cursor, Name, PathName, name, name_in_path
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.domain.probation import Probation

@@ -1,9 +1,7 @@
-"""Signatures of a team's own: uploaded, listed, removed, and tried on past incidents."""
-
-from typing import Annotated, Final
+"""Signatures of a team's own: uploaded, listed, removed."""
 
 from anyio import to_thread
-from fastapi import Query, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_actor
@@ -12,20 +10,15 @@ from triage.api.description.described import describe_text_body
 from triage.api.description.shapes import make_shape
 from triage.api.description.shapes import page as page_shape
 from triage.api.requests.body import read_whole
-from triage.api.requests.values import Since
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.errors import NotFound
-from triage.sandbox.pool import Sandbox
-from triage.services.context import Context
-from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, try_signatures
 from triage.services.signatures.upload import keep_file, remove_file
 from triage.store import signature_files
 from triage.store.signature_files import SignatureFileView
 
 routes = Routes("/v1/signatures", "signatures", Scope.ADMIN)
 
-_LIMIT_S: Final = 60.0
 _FILE = make_shape("SignatureFile", SignatureFileView, doc="A file of own signatures.")
 _FILE_WITH_BODY = make_shape(
     "SignatureFileBody", _FILE, doc="A file of own signatures with its TOML.", body=str
@@ -42,49 +35,6 @@ def list_files(request: Request) -> Response:
 
 
 @routes.post(
-    "/dry-run",
-    "Try own signatures on past incidents",
-    {200: ("What would have changed.", DryRun)},
-    body=_TOML,
-    refuses=(409,),
-)
-async def try_file(
-    request: Request,
-    name: Annotated[str, Query(description="Stands for the uploaded file of this name.")] = "new",
-    since: Annotated[Since | None, Query(description="Incidents from then on.")] = None,
-    most: Annotated[
-        int, Query(description="Newest incidents that are looked at.", ge=1, le=MOST_INCIDENTS)
-    ] = 20,
-) -> Response:
-    """The newest incidents are read again from their stored bytes, for a minute at most, with the
-    signatures in force and with this file. Nothing is changed.
-    """
-    ctx = get_state(request).context
-    body = await _read_file(request)
-
-    def act() -> Response:
-        with _make_reader(ctx) as readers:
-            run = try_signatures(
-                ctx, readers, body, name=name, since=since, most=most, limit_s=_LIMIT_S
-            )
-        return make_json_response(run.to_dict())
-
-    return await to_thread.run_sync(act)
-
-
-async def _read_file(request: Request) -> bytes:
-    from triage.signatures.own.file import MAX_BYTES
-
-    return await read_whole(request, MAX_BYTES, "a file of signatures")
-
-
-def _make_reader(ctx: Context) -> Sandbox:
-    """A reader for one dry run; it starts with the first file."""
-    settings = ctx.settings
-    return Sandbox(settings.parse_memory_bytes, settings.reader_resident_bytes, warm=False)
-
-
-@routes.post(
     "/{name}",
     "Upload own signatures",
     {200: ("The file as it is kept.", _FILE)},
@@ -94,8 +44,10 @@ async def add_file(request: Request, name: str) -> Response:
     """It replaces the file of that name, and is checked whole: every fault is told with its line.
     What is uploaded from now on is read with it.
     """
+    from triage.signatures.own.file import MAX_BYTES
+
     ctx = get_state(request).context
-    body = await _read_file(request)
+    body = await read_whole(request, MAX_BYTES, "a file of signatures")
     actor = get_actor(request)
     found = await to_thread.run_sync(keep_file, ctx, name, body, actor)
     return make_json_response(found.to_dict())

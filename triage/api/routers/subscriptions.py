@@ -1,20 +1,18 @@
 """Subscriptions: who is told, what was sent, and sending it once more."""
 
-from anyio import to_thread
 from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_actor
-from triage.api.answers.json import make_json_response, page_of_rows
+from triage.api.answers.json import make_json_response
 from triage.api.description.described import describe_json_body
 from triage.api.description.shapes import make_shape, page
-from triage.api.requests.body import read_whole
-from triage.api.requests.cursors import make_time_cursor, parse_time_cursor
+from triage.api.requests.body import JsonBody
+from triage.api.requests.cursors import Paged, parse_time_cursor
 from triage.api.requests.idempotency import Keeper, answer_once
-from triage.api.requests.shapes import check_keys, get_int, get_text, get_texts
-from triage.api.requests.strict_json import parse_object
-from triage.api.requests.values import Cursor, Limit, check_id
+from triage.api.requests.strict_json import check_keys, get_int, get_text, get_texts, parse_object
+from triage.api.requests.values import check_id
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.errors import NotFound
@@ -56,10 +54,9 @@ _NEW_SUBSCRIPTION = make_shape(
     body=describe_json_body("SubscriptionRequest"),
     repeatable=True,
 )
-async def add_subscription(request: Request) -> Response:
+def add_subscription(request: Request, body: JsonBody) -> Response:
     """The secret that signs its messages is shown in this answer and never again."""
     ctx = get_state(request).context
-    body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
         asked = parse_object(body)
@@ -79,7 +76,7 @@ async def add_subscription(request: Request) -> Response:
         shown = {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
         return make_json_response(shown, 201, {"Location": "/v1/subscriptions"})
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)
 
 
 @routes.post(
@@ -90,11 +87,10 @@ async def add_subscription(request: Request) -> Response:
     repeatable=True,
     refuses=(404, 507),
 )
-async def rotate(request: Request, id: str) -> Response:  # noqa: A002
+def rotate(request: Request, id: str, body: JsonBody) -> Response:  # noqa: A002
     """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
     ctx = get_state(request).context
     subscription_id = check_id(id, "subscription", _LISTED)
-    body = await read_whole(request, ctx.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
         asked = parse_object(body)
@@ -110,20 +106,17 @@ async def rotate(request: Request, id: str) -> Response:  # noqa: A002
         )
         return make_json_response({**changed.to_dict(), "secret": changed.secrets[0]})
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)
 
 
 @routes.get("/subscriptions", "List receivers", ("Oldest first.", page(_SUBSCRIPTION, "receivers")))
-def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
+def list_subscriptions(request: Request, paging: Paged) -> Response:
     """Receivers, without their secrets; callbacks of one incident are among them."""
-    seen = parse_time_cursor("subscriptions", cursor)
     with get_state(request).context.database.reading() as session:
-        rows = subscriptions.list_subscriptions(session, after=seen, limit=limit + 1)
-
-    def cursor_of(row: SubscriptionView) -> str:
-        return make_time_cursor("subscriptions", row.created_at, row.id)
-
-    return page_of_rows(request, rows, limit, cursor_of, SubscriptionView.to_dict)
+        rows = subscriptions.list_subscriptions(
+            session, after=parse_time_cursor("subscriptions", paging.cursor), limit=paging.num_rows
+        )
+    return paging.answer("subscriptions", rows)
 
 
 @routes.delete("/subscriptions/{id}", "Unsubscribe a receiver", "Gone.", refuses=(404, 507))
@@ -144,23 +137,20 @@ def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
 def list_deliveries(
     request: Request,
     id: str,  # noqa: A002
-    cursor: Cursor = None,
-    limit: Limit = 50,
+    paging: Paged,
 ) -> Response:
     """Each message with its state, its tries and what the receiver answered."""
     subscription_id = check_id(id, "subscription", _LISTED)
-    before = parse_time_cursor("deliveries", cursor)
     with get_state(request).context.database.reading() as session:
         if subscriptions.find(session, subscription_id) is None:
             raise NotFound("there is no such subscription", hint=_LISTED)
         rows = deliveries.list_by_subscription(
-            session, subscription_id, before=before, limit=limit + 1
+            session,
+            subscription_id,
+            before=parse_time_cursor("deliveries", paging.cursor),
+            limit=paging.num_rows,
         )
-
-    def cursor_of(row: DeliveryView) -> str:
-        return make_time_cursor("deliveries", row.created_at, row.id)
-
-    return page_of_rows(request, rows, limit, cursor_of, DeliveryView.to_dict)
+    return paging.answer("deliveries", rows)
 
 
 @routes.post(

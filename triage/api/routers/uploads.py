@@ -17,7 +17,6 @@ from triage.api.answers.json import make_json_response
 from triage.api.description.described import BINARY, describe_binary_body
 from triage.api.description.shapes import make_shape, select_keys
 from triage.api.requests.body import UploadBody
-from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import (
     FileKind,
     FileName,
@@ -26,6 +25,7 @@ from triage.api.requests.values import (
     PathName,
     Rank,
     check_id,
+    name_in_path,
 )
 from triage.api.routes import Routes
 from triage.api.state import ApiState, get_state

@@ -14,7 +14,7 @@ from triage.api.description.shapes import AnswerShape, make_shape, select_keys
 from triage.api.requests.values import Limit, Name
 from triage.api.routes import Routes
 from triage.api.state import get_state
-from triage.domain.standing import RepeatedPart, StandingsForm
+from triage.domain.standing import FleetStandings, RepeatedPart
 from triage.domain.wire import Count, Time, format_iso_utc
 from triage.fleet.api.values import (
     ClusterName,
@@ -72,7 +72,11 @@ FLEET: Final = make_shape(
     doc="`triage.fleet/1`: every answer of the record of one period.",
     schema=str,
     mtti=Annotated[Estimate, "`rates.mtti`: hours between stops of a job."],
-    standings=StandingsForm,
+    standings=make_shape(
+        "StandingsForm",
+        FleetStandings,
+        doc="The worst nodes, how many stand how, and what they were held against.",
+    ),
     checks=list[CheckRow],
     num_checks=Count,
     telemetry=_TELEMETRY,

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, TypeVar
 
-from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, get_caller
 from triage.api.answers.json import make_json_response
 from triage.api.description.described import BINARY, describe_binary_body, describe_json_body
-from triage.api.requests.body import UploadBody, read_whole
+from triage.api.requests.body import JsonBody, UploadBody
 from triage.api.requests.idempotency import Keeper, answer_once
 from triage.api.requests.strict_json import parse_object
 from triage.api.requests.values import Name, Since
@@ -47,20 +46,19 @@ ending = Routes("/v1/hooks", "hooks", Scope.INGEST)
     body=describe_json_body("JobEnded"),
     repeatable=True,
 )
-async def job_ended(request: Request) -> Response:
+def job_ended(request: Request, body: JsonBody) -> Response:
     """Keeps when and where a job ran, and how it ended. Opens no incident.
 
     The same (`cluster`, `job_id`, `started_at`) is the same run; without `started_at` it is
     the run of the job that was going on.
     """
     state = get_state(request)
-    body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(_keeper: Keeper) -> Response:
         end = parse_end(parse_object(body), read_utc_now(), get_caller(request))
         return make_json_response(keep_job_end(state.context, end).to_dict(), 202)
 
-    return await to_thread.run_sync(answer_once, request, body, act)
+    return answer_once(request, body, act)
 
 
 T = TypeVar("T")

@@ -92,7 +92,7 @@ def _collect_labelled(answer: FleetAnswer) -> dict[str, tuple[str, _Values]]:
     failing = sum(check["state"] == "failing" for check in answer.checks)
     found: dict[str, tuple[str, _Values]] = {
         "triage_fleet_interruptions": ("row", {row.row: row.count for row in report.mix.rows}),
-        "triage_fleet_nodes": ("standing", answer.standings.counts()),
+        "triage_fleet_nodes": ("standing", answer.standings.counts),
         "triage_fleet_repeated_parts": ("kind", {str(one): kinds.count(one) for one in PartKind}),
         "triage_fleet_checks": (
             "state",

@@ -23,7 +23,7 @@ from triage.fleet.services.answers import (
     make_fleet_report,
 )
 from triage.notify.message import Event, Kind, Target
-from triage.notify.notice import Notice, digest_id, render_notice
+from triage.notify.registry import Notice, digest_id, render_notice
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.services.notifications.outbox import write_message
@@ -147,7 +147,7 @@ def _build_data(
             for row in week["mix"]["rows"]
             if row["count"]
         ],
-        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:_MAX_LISTED]},
+        "standings": {"counts": answer.standings.counts, "nodes": outstanding[:_MAX_LISTED]},
         "probation": [
             row.probation.to_dict() for row in answer.standings.nodes if row.probation is not None
         ][:_MAX_LISTED],

@@ -14,8 +14,7 @@ from fastapi import Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, get_caller
-from triage.api.requests.paths import name_in_path
-from triage.api.requests.values import Name, PathName, check_choice, check_query
+from triage.api.requests.values import Name, PathName, check_choice, check_query, name_in_path
 from triage.api.state import get_state
 from triage.clock import read_utc_now
 from triage.errors import NotFound, Unprocessable

@@ -9,8 +9,13 @@ from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
 from triage.domain.states import DeliveryState
-from triage.notify import schedule
-from triage.notify.deliver import Attempt, send
+from triage.notify.deliver import (
+    Attempt,
+    ReceiverState,
+    compute_due_times,
+    schedule_next_try,
+    send,
+)
 from triage.notify.guard import Guard
 from triage.notify.message import Kind, Request
 from triage.notify.registry import get_receiver
@@ -56,12 +61,12 @@ def _choose_next(
     receiving: SubscriptionView, waiting: list[DeliveryView], now: datetime
 ) -> tuple[DeliveryView | None, datetime | None]:
     """The message that is sent next, None for none yet; then also when one is due."""
-    state = schedule.ReceiverState(
+    state = ReceiverState(
         failing=receiving.failing_since is not None,
         tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
         not_before=receiving.not_before,
     )
-    due = schedule.compute_due_times([one.next_at or now for one in waiting], state, now)
+    due = compute_due_times([one.next_at or now for one in waiting], state, now)
     first = next((one for one, at in zip(waiting, due, strict=True) if at <= now), None)
     return first, None if first else min(due)
 
@@ -132,7 +137,7 @@ def _classify_attempt(
 ) -> tuple[DeliveryState, datetime | None]:
     if attempt.ok:
         return DeliveryState.DELIVERED, None
-    next_at = schedule.schedule_next_try(
+    next_at = schedule_next_try(
         one.attempts + 1, now, attempt.retry_after_s, one.created_at, message_id=one.id
     )
     return (DeliveryState.PENDING, next_at) if next_at else (DeliveryState.FAILED, None)

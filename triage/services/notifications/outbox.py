@@ -14,8 +14,7 @@ from triage.domain.states import WorkKind
 from triage.domain.wire import format_iso_utc
 from triage.notify.headline import add_answer
 from triage.notify.message import Event, Kind, Message, Request, Target, derive_message_id
-from triage.notify.notice import Notice, render_notice
-from triage.notify.registry import get_receiver, render
+from triage.notify.registry import Notice, get_receiver, render, render_notice
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from triage.signatures.own.own_signatures import OwnSignatures
 
 _NAME: Final = compile_re(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
+# Earlier releases tried a file there: who still asks for that must not upload it.
 _RESERVED: Final = "dry-run"
 _LISTED: Final = "GET /v1/signatures lists them"
 _SHOWN: Final = 100

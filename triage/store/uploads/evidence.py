@@ -3,7 +3,7 @@
 All stored extracts, written again in another form.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
@@ -115,10 +115,8 @@ def _list_columns(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]
         }
 
 
-def read_extracts(
-    session: Session, incident_id: str, *, without: Container[str] = ()
-) -> Iterator[bytes]:
-    """Packed extracts of all artifacts of an incident but those, in the order of ids."""
+def read_extracts(session: Session, incident_id: str) -> Iterator[bytes]:
+    """Packed extracts of all artifacts of an incident, in the order of ids."""
     last = ""
     while True:
         page = session.execute(
@@ -127,7 +125,7 @@ def read_extracts(
             .order_by(Digest.artifact_id)
             .limit(_PAGE)
         ).all()
-        yield from (row.extract for row in page if row.artifact_id not in without)
+        yield from (row.extract for row in page)
         if len(page) < _PAGE:
             return
         last = page[-1].artifact_id

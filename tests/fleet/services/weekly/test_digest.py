@@ -14,8 +14,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Unprocessable
 from triage.fleet.services.weekly import build_digest, compute_due_before, enqueue_digest
 from triage.notify.message import DEFAULT_EVENTS, Event
-from triage.notify.notice import digest_id
-from triage.notify.registry import validate
+from triage.notify.registry import digest_id, validate
 from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
