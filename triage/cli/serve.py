@@ -1,5 +1,6 @@
 """``triage serve``: the service, on one machine by default."""
 
+import gc
 import importlib
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,7 @@ def serve(
     It prints one line on stdout once it answers: http://HOST:PORT
     SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
     """
+    gc.disable()  # until it serves: all that is loaded stays, and is looked through again and again
     with require_service_packages():
         from triage.cli.service import Options, run_service
 
@@ -62,9 +64,6 @@ def worker(
     concurrency: Annotated[
         int, typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor.")
     ] = 0,
-    pool: Annotated[
-        str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")
-    ] = "prefork",
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only parse, analyse, notify or retention; repeatable."),
@@ -77,8 +76,9 @@ def worker(
     `triage scheduler`. After SIGTERM, work in progress has 20 s to finish; what is
     not finished goes back to the queue.
     """
-    options = ["--concurrency", str(concurrency), "--pool", pool]
+    options = ["--concurrency", str(concurrency)]
     options += [word for name in kind or [] for word in ("--kind", name)]
+    gc.disable()  # until it is ready, as in `serve`
     with require_service_packages():
         # By name: the library knows no worker.
         return int(importlib.import_module("workers.worker").main(options))

@@ -4,6 +4,7 @@ Everything that can be refused is refused before the port is opened, in one sent
 """
 
 import fcntl
+import gc
 import importlib
 import ipaddress
 import os
@@ -92,6 +93,8 @@ def _serve(
     end_child = threading.Thread(target=_stop_child, args=[supervisor], name="end-child")
 
     def ready() -> None:
+        gc.freeze()
+        gc.enable()
         sys.stdout.write(f"{format_listen_address(options.host, sock)}\n")
         sys.stdout.flush()
 
@@ -135,19 +138,16 @@ def _make_supervisor(settings: Settings, options: Options) -> Supervisor | None:
         ),
     }
     command = [sys.executable, "-m", "workers.child", str(os.getpid())]
-    if settings.embedded_broker:
-        command += ["workers.embedded", str(num_parsers)]
-    else:
-        command += ["workers.worker", "--child", "--concurrency", str(num_parsers)]
+    command += ["workers.embedded", str(num_parsers)]
     if not (_CHECKOUT / "workers").is_dir():
         raise ModuleNotFoundError("no module named workers", name="workers")
     return Supervisor(command, environment)
 
 
 def _make_wakeups(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
-    if not settings.embedded_broker:
-        return CeleryWakeups(settings)
-    return NoWakeups() if supervisor is None else PipeWakeups(supervisor.wake)
+    if supervisor is not None:
+        return PipeWakeups(supervisor.wake)
+    return NoWakeups() if settings.embedded_broker else CeleryWakeups(settings)
 
 
 @contextmanager
