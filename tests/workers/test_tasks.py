@@ -12,13 +12,12 @@ from triage.services.context import Context
 from triage.store.work import table
 from workers import tasks
 from workers.app import app
-from workers.process import set_runner
 
 NOTIFY = WorkKind.NOTIFY
 
 
 def use(ctx: Context, run) -> None:
-    set_runner(Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1"))
+    tasks.set_runner(Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1"))
 
 
 def test_each_kind_of_work_is_a_task_of_its_name() -> None:
