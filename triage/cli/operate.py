@@ -186,14 +186,14 @@ def doctor(
     Exit status: 0 nothing fails (there may be warnings); 1 something fails.
     """
     with require_service_packages():
-        from triage.actions.services.acts import ActingOnNodes
         from triage.logging import configure_logging
+        from triage.server.context import open_context
         from triage.services.doctor import Health, examine
         from triage.settings import load_settings
 
         settings = load_settings()
         configure_logging(settings)
-        findings = examine(settings, ActingOnNodes())
+        findings = examine(settings, open_context)
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
             report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}

@@ -13,7 +13,8 @@ from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable, UsageError
 from triage.sandbox.pool import Readers, Sandbox
-from triage.services.context import Context, open_context
+from triage.server.context import open_context
+from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry
 from triage.services.signatures import dry_run as dry_runs

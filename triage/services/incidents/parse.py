@@ -28,7 +28,7 @@ from triage.services.context import Context
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
-from triage.store.blobs.interface import BLOB_STORE
+from triage.store.blobs.files import BLOB_STORE
 from triage.store.incidents import settling
 from triage.store.incidents.facts import read_facts_json
 from triage.store.uploads import artifacts, evidence

@@ -21,7 +21,7 @@ from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.record import RecordedUpload, record
 from triage.services.uploads.take import FileIngest, ReceiveLimits
 from triage.settings import Settings
-from triage.store.blobs.interface import BlobWriter
+from triage.store.blobs.files import BlobWriter
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
 from triage.store.incidents.matching import has_file, list_fitting_attempt

@@ -29,7 +29,7 @@ from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
 from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.streams import ForwardOnlyReader, convert_to_utf8, read_first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
-from triage.store.blobs.interface import BlobWriter
+from triage.store.blobs.files import BlobWriter
 
 _PIECE: Final = 1 << 18
 _MAX_NODE: Final = 256

@@ -21,7 +21,7 @@ from triage.services.uploads.streams import (
     identify_file,
     read_first_bytes,
 )
-from triage.store.blobs.interface import BlobWriter
+from triage.store.blobs.files import BlobWriter
 
 _PIECE: Final = 1 << 18
 # Of what is unpacked, kept by a decoder. RFC 9659: a content coding needs no more, and that is
