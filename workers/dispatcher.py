@@ -19,9 +19,8 @@ import structlog
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
-from triage.queue.runner import Runner
-from triage.queue.sweeper import Sweeper
-from triage.store.work.overdue import list_due
+from triage.queue.runner import Runner, Sweeper
+from triage.store.work.table import list_due
 
 log = structlog.get_logger(__name__)
 

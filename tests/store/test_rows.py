@@ -11,7 +11,7 @@ from triage.domain.states import ArtifactState, DeliveryState, IncidentState, Wo
 from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
 from triage.store.database.ids import make_id
-from triage.store.incidents import incidents, problems, retention, revisions, settling
+from triage.store.incidents import incidents, past, problems, revisions, settling
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
@@ -376,15 +376,15 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         settling.settle(session, old, NOW)
         if resolved:
             settling.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
-        found = retention.list_old_incidents(session, NOW + HOUR)
+        found = past.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
-        assert old not in retention.list_old_incidents(session, NOW)
-        uploads = retention.list_old_uploads(session, NOW + HOUR, NOW)
+        assert old not in past.list_old_incidents(session, NOW)
+        uploads = past.list_old_uploads(session, NOW + HOUR, NOW)
         [mine] = [one for one in uploads if artifacts.find_upload(session, one.id)[0] == old]
-        retention.forget_blob(session, mine.id)
+        past.forget_blob(session, mine.id)
         assert artifacts.find_upload(session, mine.id) == (old, None)
-        retention.remove(session, [])
-        retention.remove(session, [old, "inc_none"])
+        past.remove(session, [])
+        past.remove(session, [old, "inc_none"])
     with database.reading() as session:
         assert incidents.find(session, old) is None
         assert incidents.find(session, kept) is not None

@@ -9,8 +9,7 @@ from sqlalchemy import select
 from models import Work
 from tests.support.waiting import eventually
 from triage.domain.states import WorkKind, WorkState
-from triage.queue.claim import Claim
-from triage.queue.runner import Handler, Runner
+from triage.queue.runner import Claim, Handler, Runner
 from triage.services.context import Context
 from triage.store.work import table
 from workers.dispatcher import Dispatcher

@@ -6,8 +6,7 @@ import pytest
 
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
-from triage.queue.claim import Claim
-from triage.queue.runner import Handler, Runner
+from triage.queue.runner import Claim, Handler, Runner
 from triage.services.context import Context
 from triage.store.work import table
 from workers import tasks

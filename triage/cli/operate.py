@@ -126,8 +126,8 @@ def prune(
     The scheduler does the same once a day.
     """
     with open_service_context() as ctx:
-        from triage.services.incidents.retention import believe_clock
-        from triage.services.incidents.retention import prune as remove
+        from triage.services.retention.ownership import believe_clock
+        from triage.services.retention.ownership import prune as remove
 
         if not dry_run and not trust_clock:
             believe_clock(ctx)
@@ -300,9 +300,8 @@ def sweep(yes: _Yes = False) -> int:
     """Delete blobs that no row has named for a week, however many they are."""
     with open_service_context() as ctx:
         from triage.clock import read_utc_now
-        from triage.services.retention.ownership import require_ownership
-        from triage.services.retention.sweep import count_due_blobs
-        from triage.services.retention.sweep import sweep as remove
+        from triage.services.retention.ownership import count_due_blobs, require_ownership
+        from triage.services.retention.ownership import sweep as remove
 
         require_ownership(ctx)
         if not yes:

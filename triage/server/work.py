@@ -19,13 +19,11 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict
 from triage.fleet.services.weekly import DIGEST, enqueue_digest, send_digest
 from triage.notify.guard import Guard
-from triage.queue.claim import Claim
-from triage.queue.runner import GivenUp, Handler, Runner, make_owner_name
-from triage.queue.sweeper import Sweeper
+from triage.queue.runner import Claim, GivenUp, Handler, Runner, Sweeper, make_owner_name
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.settings import Settings
-from triage.store.work.overdue import (
+from triage.store.work.table import (
     ERASE,
     PROBLEMS,
     PRUNE,
@@ -125,7 +123,7 @@ def _run_daily_round(ctx: Context, claim: Claim) -> None:
         claim.finish(again_at=read_utc_now() + timedelta(seconds=left_s))
         return
     from triage.fleet.services.telemetry.ingest import prune_telemetry
-    from triage.services.incidents.retention import believe_clock, prune
+    from triage.services.retention.ownership import believe_clock, prune
 
     try:
         believe_clock(ctx)

@@ -20,8 +20,7 @@ from triage.queue.wakeups import count_waiting_messages
 from triage.render.words.clean import format_one_line
 from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.services.context import Context
-from triage.services.retention.ownership import ADOPT, find_owner
-from triage.services.retention.sweep import FEW
+from triage.services.retention.ownership import ADOPT, FEW, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, read_database_time
@@ -30,7 +29,7 @@ from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
 from triage.store.work.backlog import summarize_work
 from triage.store.work.beats import list_silent, read_activity
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 # Work that has waited longer than this has nobody who does it.
 _LATE_S: Final = 60.0

@@ -44,7 +44,7 @@ from triage.services.incidents.wanted import MAX_WANTED
 from triage.services.notifications.outbox import make_message
 from triage.store.incidents import incidents, revisions, wanted
 from triage.store.views import IncidentView
-from triage.store.work import waiting
+from triage.store.work import table
 
 PREFIX = "/v1/incidents"
 TAG = "incidents"
@@ -118,7 +118,7 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and the recurring problem it is of."""
     with get_state(request).context.database.reading() as session:
         view = find_incident(request, session, id)
-        waits = waiting.count_by_incident(session, view.id)
+        waits = table.count_by_incident(session, view.id)
         asked = [one.to_dict() for one in wanted.list_wanted(session, view.id)]
     shown = {**view.to_dict(), "wanted": asked}
     if waits:

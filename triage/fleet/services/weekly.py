@@ -17,13 +17,13 @@ from triage.domain.standing import FleetStandings, Grade
 from triage.domain.wire import format_iso_utc
 from triage.notify.message import Event, Kind, Target
 from triage.notify.notice import Notice, digest_id, render_notice
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.services.context import Context
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import SubscriptionView
-from triage.store.work.overdue import enqueue_by
+from triage.store.work.table import enqueue_by
 
 if TYPE_CHECKING:
     from triage.fleet.services.answers import FleetAnswer

@@ -18,8 +18,8 @@ from triage.services.uploads.record import OF_HOOKS
 from triage.store import node_notices
 from triage.store.incidents import incidents
 from triage.store.node_notices import NoticeKey
-from triage.store.retention import erasures
-from triage.store.uploads import artifacts, set_apart
+from triage.store.retention import unreferenced
+from triage.store.uploads import artifacts
 
 log = structlog.get_logger(__name__)
 # Files of one upload.
@@ -40,8 +40,8 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
             return 0
         known = set(artifacts.find_known_identities(session, incident_id, by_identity))
         # Somebody whose word counts has said the same.
-        known -= set_apart.list_identities_apart(session, incident_id)
-        known |= erasures.list_by_job(session, job.job_id)
+        known -= artifacts.list_identities_apart(session, incident_id)
+        known |= unreferenced.list_by_job(session, job.job_id)
     new = [one for name, one in by_identity.items() if name not in known]
     new.sort(key=lambda one: one.key_id or "")
     target = Target(job.job_id, incident=incident_id, cluster=job.cluster)

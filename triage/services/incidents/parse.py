@@ -21,7 +21,7 @@ from triage.domain.exact_json import from_exact_json
 from triage.domain.file_kind import get_file_kind
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound, Unavailable
-from triage.queue.claim import Claim, find_missing_service
+from triage.queue.runner import Claim, find_missing_service
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead, Readers
 from triage.services.context import Context

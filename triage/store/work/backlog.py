@@ -13,7 +13,7 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView, WorkView
 from triage.store.work import table as work
 from triage.store.work.beats import count_beating, list_silent
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 
 def list_newest_work(session: Session, limit: int = 100) -> list[WorkView]:
