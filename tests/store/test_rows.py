@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from models import Artifact, Base, Evidence, Incident, Work
+from models import Artifact, Base, Evidence, Incident, Upload, Work
 from tests.store.conftest import NOW, new_answer, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
 from triage.store import jobs, node_notices, nodes
@@ -15,6 +15,7 @@ from triage.store.incidents import incidents, past, problems, revisions, settlin
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
+from triage.store.retention import unreferenced
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
@@ -379,10 +380,12 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         found = past.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
         assert old not in past.list_old_incidents(session, NOW)
-        uploads = past.list_old_uploads(session, NOW + HOUR, NOW)
-        [mine] = [one for one in uploads if artifacts.find_upload(session, one.id)[0] == old]
-        past.forget_blob(session, mine.id)
-        assert artifacts.find_upload(session, mine.id) == (old, None)
+        query = select(Upload.id, Upload.blob_key).where(Upload.incident_id == old)
+        mine, key = session.execute(query).one()
+        assert key in {one for one, _ in past.list_old_blobs(session, NOW + HOUR, NOW)}
+        unreferenced.forget_stored(session, [key], NOW)
+        assert artifacts.find_upload(session, mine) == (old, None)
+        assert key in unreferenced.list_erased(session)
         past.remove(session, [])
         past.remove(session, [old, "inc_none"])
     with database.reading() as session:

@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from sqlalchemy.orm import Session
@@ -46,8 +46,10 @@ from triage.settings import Settings
 from triage.store.database.clock import follow_database, watch_clock
 from triage.store.database.engine import Database
 from triage.store.database.ids import make_id
-from triage.store.views import WorkView
 from triage.store.work import table
+
+if TYPE_CHECKING:
+    from models import Work
 
 log = structlog.get_logger(__name__)
 THIS_MACHINE: Final = "this machine"
@@ -84,7 +86,7 @@ class LeaseLost(Exception):
 class Claim:
     """What a handler is given: the rows to do, and the transaction that ends them."""
 
-    def __init__(self, database: Database, owner: str, rows: Sequence[WorkView]) -> None:
+    def __init__(self, database: Database, owner: str, rows: Sequence["Work"]) -> None:
         self.database = database
         self.owner = owner
         self.rows = rows
@@ -209,7 +211,7 @@ class Runner:
         self.owner = owner
         self.stopping = threading.Event()
         self.lock = threading.Lock()
-        self.unwritten: list[tuple[Sequence[WorkView], Exception]] = []
+        self.unwritten: list[tuple[Sequence[Work], Exception]] = []
 
     def run_once(self, kind: WorkKind) -> bool:
         """Do the next due row of this kind; False when there was none.
@@ -245,7 +247,7 @@ class Runner:
             log.warning("not given back, the leases run out", why=str(error))
             return 0
 
-    def _claim(self, kind: WorkKind) -> Sequence[WorkView]:
+    def _claim(self, kind: WorkKind) -> Sequence["Work"]:
         lease_s, now = self.settings.lease_s, read_utc_now()
         with self.database.writing() as session:
             first = table.claim(session, kind, self.owner, now, lease_s)
@@ -259,7 +261,7 @@ class Runner:
     def _attempt(self, claim: Claim) -> Exception | None:
         """Do it; why not, if not."""
         try:
-            self.handlers[claim.rows[0].kind].run(claim)
+            self.handlers[WorkKind(claim.rows[0].kind)].run(claim)
             if not claim.finished:
                 claim.finish()
         except LeaseLost:
@@ -276,7 +278,7 @@ class Runner:
             return error
         return None
 
-    def _failed(self, rows: Sequence[WorkView], error: Exception) -> None:
+    def _failed(self, rows: Sequence["Work"], error: Exception) -> None:
         """Have them wait for our surroundings, tried again later, or given up."""
         part, why = find_missing_service(error), _describe_work_error(error)
         now, tries = read_utc_now(), self.settings.max_tries
@@ -288,7 +290,7 @@ class Runner:
             for row in rows:
                 with self.database.writing() as session:
                     if table.fail(session, row, self.owner, now, why, tries):
-                        self.given_up[row.kind](session, row.key, why)
+                        self.given_up[WorkKind(row.kind)](session, row.key, why)
         except TriageError as again:
             log.warning("the failure could not be written yet", why=str(again))
             with self.lock:
@@ -403,4 +405,6 @@ class Sweeper:
         with self.database.writing() as session:
             for row in table.reclaim_lost(session, now, self.settings.max_tries):
                 log.error("work quarantined", kind=str(row.kind), key=row.key, tries=row.tries)
-                self.given_up[row.kind](session, row.key, row.last_error or "workers lost")
+                self.given_up[WorkKind(row.kind)](
+                    session, row.key, row.last_error or "workers lost"
+                )

@@ -144,7 +144,7 @@ def _look_at_store(ctx: Context, claim: Claim) -> None:
 
 def _finish_erasures(ctx: Context, claim: Claim) -> None:
     """For a process that died between the rows and the bytes."""
-    from triage.services.retention.erase import finish_erasures
+    from triage.services.retention.ownership import finish_erasures
 
     again_at = None
     try:

@@ -36,7 +36,7 @@ class Row:
     again_s: float | None = None  # asked for again while held: from when on
     owner: str | None = None
     lease_s: float = 0.0
-    claim: work.WorkView | None = None
+    claim: Work | None = None
 
     def wait(self, due_s: float) -> None:
         self.state, self.owner, self.claim = WorkState.WAITING, None, None
@@ -58,7 +58,7 @@ class Row:
 class Lost:
     """A claim whose lease somebody has ended: it can do nothing any more."""
 
-    claim: work.WorkView
+    claim: Work
     owner: str
 
 

@@ -1,7 +1,7 @@
 """Lists that belong to one incident: files, evidence, collectives, what came first."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -28,7 +28,10 @@ from triage.errors import Conflict
 from triage.render.data import wire
 from triage.store.incidents import revisions
 from triage.store.uploads import artifacts, evidence
-from triage.store.views import ArtifactView, RevisionView
+from triage.store.views import ArtifactView
+
+if TYPE_CHECKING:
+    from models import Revision
 
 routes = Routes(PREFIX, TAG, Scope.READ)
 
@@ -120,7 +123,7 @@ def incident_timeline(
     return _list_page(request, "timeline", revision, rows, cursor, limit)
 
 
-def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
+def _find_newest(request: Request, incident_id: str) -> "Revision | None":
     with get_state(request).context.database.reading() as session:
         return revisions.find_newest(session, find_incident(request, session, incident_id).id)
 
@@ -128,7 +131,7 @@ def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
 def _list_page(
     request: Request,
     kind: str,
-    revision: RevisionView | None,
+    revision: "Revision | None",
     rows: Sequence[Mapping[str, Any]],
     cursor: str | None,
     limit: int,

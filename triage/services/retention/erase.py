@@ -15,7 +15,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, Gone, NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.services.notifications.outbox import tell_deleted
-from triage.services.retention.ownership import require_ownership
+from triage.services.retention.ownership import finish_erasures, require_ownership
 from triage.services.uploads.pack import copy_frames
 from triage.services.uploads.record import is_note
 from triage.store import node_notices
@@ -77,7 +77,7 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
         if _note_erasure(ctx, pack, rewritten, by):
             log.warning("artifact erased", artifact_id=artifact_id, actor=actor)
             finish_erasures(ctx)
-            return pack.incident_id
+            return pack.artifact.incident_id
         if rewritten.blob_key is not None:
             ctx.blobs.delete(rewritten.blob_key)
     raise Conflict("other files of the same upload are being erased", hint="try again")
@@ -106,12 +106,12 @@ def _raise_not_found(session: Session, subject: str, what: str) -> NoReturn:
 
 def _drop_file(ctx: Context, pack: PackMember) -> RewrittenPack:
     """The pack of an upload without one file's frame: a new blob, where others have frames."""
-    if pack.blob_key is None or not pack.others:
+    if pack.artifact.blob_key is None or not pack.others:
         return RewrittenPack(None, 0, ())
     key = make_id("blob", read_utc_now())
     blob = ctx.blobs.begin(key)
     try:
-        positions = copy_frames(ctx.blobs, pack.blob_key, pack.others, blob)
+        positions = copy_frames(ctx.blobs, pack.artifact.blob_key, pack.others, blob)
         blob.commit()
     finally:
         blob.abort()
@@ -123,15 +123,15 @@ def _note_erasure(
 ) -> bool:
     """Write it down; False, and nothing is written, where the pack is another by now."""
     with ctx.database.writing() as session:
-        unreferenced.lock(session, pack.incident_id)
+        unreferenced.lock(session, pack.artifact.incident_id)
         if unreferenced.find_pack(session, pack.artifact.id) != pack:
             return False
-        incident = incidents.find(session, pack.incident_id)
+        incident = incidents.find(session, pack.artifact.incident_id)
         if incident is None:
             return False
         unreferenced.add_artifacts(session, incident.id, incident.job_id, [pack.artifact.id], by)
-        if pack.blob_key is not None:
-            unreferenced.mark_erased(session, [pack.blob_key], by.at)
+        if pack.artifact.blob_key is not None:
+            unreferenced.mark_erased(session, [pack.artifact.blob_key], by.at)
         node_notices.erase(session, pack.artifact.node, pack.artifact.sha256)
         unreferenced.remove_artifact(session, pack, rewritten)
         _forget_quotes(session, incident)
@@ -147,20 +147,3 @@ def _forget_quotes(session: Session, incident: IncidentView) -> None:
     """Messages and kept answers that say what the incident's files say."""
     deliveries.forget_bodies(session, incident.id, incident.created_at)
     idempotency.forget_about(session, incident.id)
-
-
-def finish_erasures(ctx: Context) -> int:
-    """Delete the bytes of what was erased; how many blobs. Raises :class:`Unavailable`.
-
-    Does nothing where the blob store is not ours alone: the marks stay until it is.
-    """
-    with ctx.database.reading() as session:
-        keys = unreferenced.list_erased(session)
-    if not keys:
-        return 0
-    require_ownership(ctx)
-    for key in keys:
-        ctx.blobs.delete(key)
-    with ctx.database.writing() as session:
-        unreferenced.forget(session, keys)
-    return len(keys)

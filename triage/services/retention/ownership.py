@@ -175,12 +175,14 @@ def sweep(ctx: Context, now: datetime, *, any_number: bool = False) -> Swept:
         old = [key for key in unreferenced.list_marked(session) if key not in there]
         for part in split_into_batches(old, BATCH):
             unreferenced.forget(session, part)
-        due = unreferenced.list_due(session, now)
-    if not any_number and _is_too_many(len(due), num_blobs):
-        log.error("blobs without rows are kept", due=len(due), blobs=num_blobs)
-        return Swept(num_blobs, len(there), 0, len(due))
-    removed = _remove(ctx, due)
-    return Swept(num_blobs, len(there) - removed, removed, 0)
+        num_due = len(unreferenced.list_due(session, now))
+        is_held = not any_number and _is_too_many(num_due, num_blobs)
+        if not is_held:
+            unreferenced.mark_due_erased(session, now)
+    if is_held:
+        log.error("blobs without rows are kept", due=num_due, blobs=num_blobs)
+        return Swept(num_blobs, len(there), 0, num_due)
+    return Swept(num_blobs, len(there) - num_due, finish_erasures(ctx), 0)
 
 
 def count_due_blobs(ctx: Context, now: datetime) -> int:
@@ -194,19 +196,22 @@ def _is_too_many(num_due: int, num_blobs: int) -> bool:
     return num_due > 0 and (num_due > max(FEW, _MOST_SHARE * num_blobs) or num_due >= num_blobs)
 
 
-def _remove(ctx: Context, due: list[str]) -> int:
-    """Delete what has no row now either; how many blobs."""
-    removed = 0
-    for part in split_into_batches(due, BATCH):
-        with ctx.database.reading() as session:
-            known = unreferenced.find_known_blobs(session, part)
-        for key in part:
-            if key not in known:
-                ctx.blobs.delete(key)
-                removed += 1
+def finish_erasures(ctx: Context) -> int:
+    """Delete the bytes of what was erased or is too old; how many blobs.
+
+    Does nothing where the blob store is not ours alone: the marks stay until it is. Raises
+    :class:`Conflict` then, and :class:`Unavailable`.
+    """
+    with ctx.database.reading() as session:
+        keys = unreferenced.list_erased(session)
+    if keys:
+        require_ownership(ctx)
+    for key in keys:
+        ctx.blobs.delete(key)
+    for part in split_into_batches(keys, BATCH):
         with ctx.database.writing() as session:
             unreferenced.forget(session, part)
-    return removed
+    return len(keys)
 
 
 # Removed in one transaction.
@@ -254,24 +259,24 @@ def prune(
     blobs_before = now - timedelta(days=blobs_older_than_days)
     with ctx.database.reading() as session:
         old = past.list_old_incidents(session, incidents_before)
-        uploads = past.list_old_uploads(session, blobs_before, incidents_before)
-    found = Pruned(len(old), len(uploads), sum(one.stored_bytes for one in uploads))
+        uploads = past.list_old_blobs(session, blobs_before, incidents_before)
+    found = Pruned(len(old), len(uploads), sum(size for _, size in uploads))
     if dry_run:
         return found
-    for one in uploads:
+    for keys in split_into_batches([key for key, _ in uploads], _BATCH):
         with ctx.database.writing() as session:
-            past.forget_blob(session, one.id)
-        ctx.blobs.delete(one.blob_key)
-    for start in range(0, len(old), _BATCH):
+            unreferenced.forget_stored(session, keys, now)
+    for part in split_into_batches(old, _BATCH):
         with ctx.database.writing() as session:
-            past.remove(session, old[start : start + _BATCH])
-            detail = {"incidents": len(old[start : start + _BATCH])}
+            past.remove(session, part)
+            detail = {"incidents": len(part)}
             audit.note(session, actor, "prune", "incidents", now, detail)
     with ctx.database.writing() as session:
         idempotency.prune(session, now)
         node_notices.prune(session, now - timedelta(days=ctx.settings.keep_events_days))
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
+    finish_erasures(ctx)
     swept = sweep(ctx, now)
     log.info(
         "pruned",

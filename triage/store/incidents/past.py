@@ -6,11 +6,10 @@ What is old enough to go.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select
 from sqlalchemy.orm import Session, load_only
 
 from models import Incident, Job, PastStop, PastSuspect, Resolution, Suspect, Upload, Work
@@ -108,15 +107,6 @@ def list_past_suspects(
     return [tuple(row) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class OldUpload:
-    """An upload whose bytes may go."""
-
-    id: str
-    blob_key: str
-    stored_bytes: int
-
-
 def _is_old(before: datetime) -> ColumnElement[bool]:
     """Whether an incident settled before then, and no person has resolved it."""
     return and_(Incident.settled_at < before, Resolution.incident_id.is_(None))
@@ -134,26 +124,21 @@ def list_old_incidents(session: Session, before: datetime) -> list[str]:
     )
 
 
-def list_old_uploads(
+def list_old_blobs(
     session: Session, before: datetime, incidents_before: datetime
-) -> list[OldUpload]:
-    """Uploads of settled incidents that came before then, and all of incidents that are older than
-    ``incidents_before``.
+) -> list[tuple[str, int]]:
+    """(key, bytes) of the blobs of settled incidents that came before then, and of all of incidents
+    that are older than ``incidents_before``.
     """
     rows = session.execute(
-        select(Upload.id, Upload.blob_key, Upload.stored_bytes)
+        select(Upload.blob_key, Upload.stored_bytes)
         .join(Incident, Incident.id == Upload.incident_id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
         .where(Upload.blob_key.is_not(None), Incident.settled_at.is_not(None))
         .where(or_(Upload.created_at < before, _is_old(incidents_before)))
         .order_by(Upload.created_at)
     )
-    return [OldUpload(upload_id, key or "", size) for upload_id, key, size in rows]
-
-
-def forget_blob(session: Session, upload_id: str) -> None:
-    """Its bytes are about to go."""
-    session.execute(update(Upload).where(Upload.id == upload_id).values(blob_key=None))
+    return [(key, size) for key, size in rows if key is not None]
 
 
 def remove(session: Session, incident_ids: Sequence[str], *, remembered: bool = True) -> None:

@@ -52,15 +52,31 @@ def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
 
 
 def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
-    """These are to go at once: a person wants it. A process that dies meanwhile leaves the mark."""
+    """These are to go at once: a person wants it, or they are too old. A process that dies
+    meanwhile leaves the mark.
+    """
     keys = list(keys)
     forget(session, keys)
     row = {"marked_at": now, "erased": True}
     insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
 
 
+def forget_stored(session: Session, keys: Sequence[str], now: datetime) -> None:
+    """These are of uploads that are too old: their rows name no bytes any more, which go."""
+    stored = update(Upload).where(Upload.blob_key.in_(keys))
+    session.execute(stored.values(blob_key=None).execution_options(synchronize_session=False))
+    mark_erased(session, keys, now)
+
+
+def mark_due_erased(session: Session, now: datetime) -> None:
+    """What was found without a row a week ago, and has none now, is to go at once."""
+    known = select(Upload.blob_key).where(Upload.blob_key.is_not(None))
+    due = update(UnreferencedBlob).where(UnreferencedBlob.marked_at <= now - WEEK)
+    session.execute(due.where(UnreferencedBlob.blob_key.not_in(known)).values(erased=True))
+
+
 def list_erased(session: Session) -> list[str]:
-    """Those that a person wants gone, and that are perhaps still there."""
+    """Those that are to go at once, and are perhaps still there."""
     query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.erased)
     return list(session.scalars(query))
 
@@ -176,9 +192,7 @@ class PackMember:
     """A file, its upload, and the ``others`` that have frames in the same pack, in their order."""
 
     artifact: ArtifactView
-    incident_id: str
     upload_id: str
-    blob_key: str | None
     others: tuple[ArtifactView, ...]
 
 
@@ -211,7 +225,7 @@ def find_pack(session: Session, artifact_id: str) -> PackMember | None:
     together = artifacts.list_by_upload(session, upload_id)
     this = next(one for one in together if one.id == artifact_id)
     others = tuple(one for one in together if one.id != artifact_id and one.stored_bytes)
-    return PackMember(this, this.incident_id, upload_id, this.blob_key, others)
+    return PackMember(this, upload_id, others)
 
 
 def remove_artifact(session: Session, pack: PackMember, rewritten: RewrittenPack) -> None:
@@ -222,7 +236,7 @@ def remove_artifact(session: Session, pack: PackMember, rewritten: RewrittenPack
     values = {"blob_key": rewritten.blob_key, "stored_bytes": rewritten.stored_bytes}
     session.execute(update(Upload).where(Upload.id == pack.upload_id).values(**values))
     if pack.artifact.kind == FileKind.JOB_JSON:
-        withdraw_job_json(session, pack.incident_id)
+        withdraw_job_json(session, pack.artifact.incident_id)
 
 
 def answer_anew(

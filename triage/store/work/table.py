@@ -38,7 +38,6 @@ from models import Artifact, Incident, Job, Upload, Work
 from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 from triage.store.database.upsert import insert_or_none, lock_rows
-from triage.store.views import WorkView, make_view
 
 # While a row is held, nothing has asked for it again yet.
 _NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -126,7 +125,7 @@ def _ask_again(
 
 def claim(
     session: Session, kind: WorkKind, owner: str, now: datetime, lease_s: float
-) -> WorkView | None:
+) -> Work | None:
     """The next due row of this kind, from now on held by ``owner``; None when there is none."""
     row = session.scalar(
         select(Work)
@@ -142,8 +141,8 @@ def claim(
 
 
 def claim_beside(
-    session: Session, first: WorkView, owner: str, now: datetime, *, most: int, most_bytes: int
-) -> list[WorkView]:
+    session: Session, first: Work, owner: str, now: datetime, *, most: int, most_bytes: int
+) -> list[Work]:
     """Uploads of the same job that are read together with ``first``, which was just claimed:
     at most so many, and with it so many stored bytes, under the same lease.
 
@@ -173,7 +172,7 @@ def claim_beside(
     return claimed
 
 
-def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
+def _give(row: Work, owner: str, now: datetime, until: datetime) -> Work:
     """Let ``owner`` hold this row from now on."""
     row.state = WorkState.RUNNING
     row.owner = owner
@@ -181,7 +180,7 @@ def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
     row.tries += 1
     row.not_before = _NEVER
     row.updated_at = now
-    return view(row)
+    return row
 
 
 def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> bool:
@@ -190,7 +189,7 @@ def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> b
 
 
 def finish(
-    session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
+    session: Session, work: Work, owner: str, now: datetime, *, again_at: datetime | None = None
 ) -> bool:
     """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
     return finish_all(session, [work], owner, now, again_at=again_at)
@@ -198,7 +197,7 @@ def finish(
 
 def finish_all(
     session: Session,
-    works: Sequence[WorkView],
+    works: Sequence[Work],
     owner: str,
     now: datetime,
     *,
@@ -225,7 +224,7 @@ def finish_all(
 
 
 def fail(
-    session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
+    session: Session, work: Work, owner: str, now: datetime, error: str, max_tries: int
 ) -> bool:
     """Not done: to be tried again later, or quarantined; True when it is quarantined."""
     rows = list_held(session, [work], owner)
@@ -266,9 +265,9 @@ def expire_owner(session: Session, prefix: str, now: datetime) -> int:
     )
 
 
-def list_held(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
+def list_held(session: Session, works: Sequence[Work], owner: str) -> Sequence[Work]:
     """The rows, held, that this owner still has."""
-    hold_incidents(session, [work.key for work in works if work.kind is WorkKind.ANALYSE])
+    hold_incidents(session, [work.key for work in works if work.kind == WorkKind.ANALYSE])
     found = select(Work).where(
         Work.id.in_([work.id for work in works]),
         Work.owner == owner,
@@ -314,11 +313,6 @@ def _is_changed(session: Session, statement: Update) -> bool:
 
 def _count(session: Session, statement: Update) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
-
-
-def view(row: Work) -> WorkView:
-    """A row as a value that outlives its session."""
-    return make_view(WorkView, row, kind=WorkKind(row.kind), state=WorkState(row.state))
 
 
 # The turn of work that belongs to no job, or that a whole incident waits for: before all uploads.
@@ -413,7 +407,7 @@ class WaitingFor:
 
 
 def put_off(
-    session: Session, works: Sequence[WorkView], owner: str, now: datetime, error: str, part: str
+    session: Session, works: Sequence[Work], owner: str, now: datetime, error: str, part: str
 ) -> None:
     """Not done, because ``part`` of our surroundings is not there: tried again as often as it
     takes, and no try is counted. Rows that were lost before stay as they are.
@@ -493,7 +487,7 @@ _DUE: Final = (
 )
 
 
-def reclaim_lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
+def reclaim_lost(session: Session, now: datetime, max_tries: int) -> list[Work]:
     """Rows whose worker was not heard of in time wait again; those that are given up now.
 
     Twice as many workers may be lost over one as tries may fail: of an upload that has cost one,
@@ -515,7 +509,7 @@ def reclaim_lost(session: Session, now: datetime, max_tries: int) -> list[WorkVi
         tries = row.tries
         if put_back(row, now, _LOST_FACTOR * max_tries):
             row.last_error = f"{tries} workers were lost over it"
-            quarantined.append(view(row))
+            quarantined.append(row)
     return quarantined
 
 
