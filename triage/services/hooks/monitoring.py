@@ -23,6 +23,7 @@ from typing import Annotated, Final
 from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.failure_match import Failure
 from triage.domain.file_kind import FileKind
@@ -273,8 +274,7 @@ def keep_notices(
     Raises :class:`NotAllowed` for a token that is no longer believed, :class:`Unavailable` and
     :class:`StorageFull`.
     """
-    for start in range(0, len(notices), _AT_ONCE):
-        part = notices[start : start + _AT_ONCE]
+    for part in split_into_batches(notices, _AT_ONCE):
         ctx.commit(partial(_write, ctx, part, caller, now))
     nodes = {one.node for one in notices}
     with ctx.database.reading() as session:

@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.file_kind import FileKind
 from triage.errors import NotAllowed, TooMany
@@ -48,9 +49,7 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
     taken = 0
     # Who brought a file is noted with its upload.
     for key_id, mine in groupby(new, key=lambda one: one.key_id):
-        brought = list(mine)
-        for start in range(0, len(brought), _AT_ONCE):
-            part = brought[start : start + _AT_ONCE]
+        for part in split_into_batches(mine, _AT_ONCE):
             by_token = replace(target, caller=Caller(key_id))
             taken += _take_in(ctx, by_token, part)
     return taken

@@ -24,6 +24,7 @@ from models import (
     UnreferencedBlob,
     Upload,
 )
+from triage.domain.batched import split_into_batches
 from triage.domain.file_kind import FileKind
 from triage.store.database.ids import make_id
 from triage.store.database.upsert import insert_missing
@@ -166,11 +167,10 @@ def add_artifacts(
     session: Session, incident_id: str, job_id: str, ids: Iterable[str], by: ErasureRequest
 ) -> None:
     """Files that are about to go. A job.json has no identity of its own: another may come."""
-    ids = list(ids)
     rows = []
-    for start in range(0, len(ids), 1000):
+    for part in split_into_batches(ids, 1000):
         wanted = select(Artifact.id, Artifact.identity, Artifact.kind)
-        found = session.execute(wanted.where(Artifact.id.in_(ids[start : start + 1000])))
+        found = session.execute(wanted.where(Artifact.id.in_(part)))
         rows += [
             _make_row(key, incident_id, job_id, None if kind == FileKind.JOB_JSON else identity, by)
             for key, identity, kind in found

@@ -31,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Evidence, Incident, Upload, Work
+from triage.domain.batched import split_into_batches
 from triage.domain.file_kind import LOGS
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
@@ -114,8 +115,8 @@ def find_taken_names(
     """Hashes of those (node, filename) that a file of the incident bears already."""
     wanted = sorted({name_hash(node, filename) for node, filename in names})
     found: set[str] = set()
-    for start in range(0, len(wanted), 1000):
-        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+    for part in split_into_batches(wanted, 1000):
+        asked = {"of_incident": incident_id, "wanted": part}
         found |= set(session.scalars(_TAKEN_NAMES, asked))
     return found
 
@@ -141,10 +142,9 @@ def find_known_identities(
     session: Session, incident_id: str, identities: Iterable[str]
 ) -> dict[str, str]:
     """Which of these the incident has already: identity -> id."""
-    wanted = list(identities)
     found: dict[str, str] = {}
-    for start in range(0, len(wanted), 1000):
-        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+    for part in split_into_batches(identities, 1000):
+        asked = {"of_incident": incident_id, "wanted": part}
         found.update({row.identity: row.id for row in session.execute(_KNOWN, asked)})
     return found
 
@@ -232,10 +232,10 @@ def set_states(
         values: dict[str, str] = {"state": str(state)}
         if reason is not None:
             values["reason"] = reason
-        for start in range(0, len(ids), 1000):
+        for part in split_into_batches(ids, 1000):
             changed = session.scalars(
                 update(Artifact)
-                .where(Artifact.id.in_(ids[start : start + 1000]))
+                .where(Artifact.id.in_(part))
                 .where(Artifact.state == ArtifactState.STORED)
                 .values(**values)
                 .returning(Artifact.id)
@@ -337,8 +337,7 @@ def set_apart(session: Session, incident_id: str, key_id: str, since: datetime |
         # What has no bytes was refused, or is a job.json, whose facts are set apart by themselves.
         .where(Artifact.state != ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)
     ).all()
-    for start in range(0, len(ids), _AT_ONCE):
-        part = ids[start : start + _AT_ONCE]
+    for part in split_into_batches(ids, _AT_ONCE):
         of_part = Artifact.id.in_(part)
         state = {"state": str(ArtifactState.QUARANTINED), "reason": make_reason(key_id)}
         session.execute(update(Artifact).where(of_part).values(**state))
