@@ -118,7 +118,7 @@ def upload(path: _OneFile, name: _Name = "") -> int:
     """Upload a file. What comes from now on is read with it."""
     body = _read_head(path)
     with open_service_context() as ctx:
-        from triage.services.signatures.upload import keep_file
+        from triage.services.signatures.in_force import keep_file
 
         found = _with_all_faults(
             lambda: keep_file(ctx, name or _get_default_name(path), body, "local")
@@ -131,7 +131,7 @@ def upload(path: _OneFile, name: _Name = "") -> int:
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list shows it.")]) -> int:
     """Remove an uploaded file. What comes from now on is read without it."""
     with open_service_context() as ctx:
-        from triage.services.signatures.upload import remove_file
+        from triage.services.signatures.in_force import remove_file
 
         remove_file(ctx, name, "local")
     typer.echo(f"{name} is removed")

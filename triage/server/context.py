@@ -6,7 +6,7 @@ from triage.actions.services.acts import ActingOnNodes
 from triage.fleet.services.hooks import RecordedFleet
 from triage.parsers.redact.own import own_patterns
 from triage.queue.wakeups import NoWakeups, Wakeups
-from triage.sandbox.confinement.kernel import keep_private
+from triage.sandbox.confinement.seccomp import keep_private
 from triage.services.context import Context
 from triage.services.quotas import Quotas
 from triage.settings import Settings

@@ -19,8 +19,12 @@ from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry
 from triage.services.signatures import dry_run as dry_runs
 from triage.services.signatures.dry_run import DryRun, try_signatures
-from triage.services.signatures.in_force import find_signatures_in_force, label_in_force
-from triage.services.signatures.upload import keep_file, remove_file
+from triage.services.signatures.in_force import (
+    find_signatures_in_force,
+    keep_file,
+    label_in_force,
+    remove_file,
+)
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.signatures.own.own_signatures import own_from_bytes

@@ -19,7 +19,7 @@ from triage.errors import NotFound
 from triage.sandbox.pool import Sandbox
 from triage.services.context import Context
 from triage.services.signatures.dry_run import MOST_INCIDENTS, DryRun, try_signatures
-from triage.services.signatures.upload import keep_file, remove_file
+from triage.services.signatures.in_force import keep_file, remove_file
 from triage.store import signature_files
 from triage.store.signature_files import SignatureFileView
 

@@ -14,7 +14,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
-from triage.services.notifications.callbacks import add_callback
+from triage.services.notifications.subscribe import add_callback
 from triage.services.uploads.received import redact_facts
 from triage.store import jobs, node_notices
 from triage.store.access import audit, keys

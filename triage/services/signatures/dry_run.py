@@ -22,8 +22,7 @@ from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead, KnownOfJob, Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import collect_known, read_own_record
-from triage.services.signatures.in_force import find_signatures_in_force
-from triage.services.signatures.upload import make_candidate
+from triage.services.signatures.in_force import find_signatures_in_force, make_candidate
 from triage.services.uploads.pack import write_plain
 from triage.store import signature_files
 from triage.store.incidents import incidents, settling
