@@ -403,5 +403,5 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
                 num_kept = session.scalar(of.where(table.c.incident_id == kept))
                 assert num_kept == 1 or name in ("evidence", "incident_facts"), name
         assert session.scalar(select(Work.id).where(Work.key == old)) is None
-        assert session.scalar(select(Work.id).where(Work.key == mine.id)) is None
+        assert session.scalar(select(Work.id).where(Work.key == mine)) is None
         assert session.scalar(select(Artifact.id).where(Artifact.incident_id == kept))

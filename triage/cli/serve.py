@@ -2,6 +2,8 @@
 
 import gc
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -53,8 +55,7 @@ def serve(
     It prints one line on stdout once it answers: http://HOST:PORT
     SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
     """
-    gc.disable()  # until it serves: all that is loaded stays, and is looked through again and again
-    with require_service_packages():
+    with _pause_collection(), require_service_packages():
         from triage.cli.service import Options, run_service
 
         return run_service(Options(host, port, data_dir, workers, no_worker, open_access))
@@ -78,8 +79,7 @@ def worker(
     """
     options = ["--concurrency", str(concurrency)]
     options += [word for name in kind or [] for word in ("--kind", name)]
-    gc.disable()  # until it is ready, as in `serve`
-    with require_service_packages():
+    with _pause_collection(), require_service_packages():
         # By name: the library knows no worker.
         return int(importlib.import_module("workers.worker").main(options))
 
@@ -92,3 +92,15 @@ def scheduler() -> int:
     """
     with require_service_packages():
         return int(importlib.import_module("workers.scheduler").main())
+
+
+@contextmanager
+def _pause_collection() -> Iterator[None]:
+    """Collect no garbage until the process is ready, and says so by ``gc.enable``: all that is
+    loaded stays, and would be looked through again and again.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
