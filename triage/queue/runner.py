@@ -2,7 +2,7 @@
 
 A claim counts a try before anything is done. So work that kills its worker is known by the
 number of its tries, and is given up when it has cost too many. What fails because our
-surroundings are away gives its try back, and waits (:mod:`triage.queue.claim`).
+surroundings are away gives its try back, and waits.
 
 A claim: rows of work that one worker holds until it finishes them, or its lease ends.
 
