@@ -15,10 +15,11 @@ COPY triage triage
 COPY models models
 COPY migrations migrations
 COPY workers workers
-RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -e .
+RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -e . && \
+    python -m compileall -q triage models migrations workers
 
 # Nobody in particular, by number, so that Kubernetes can see that it is not root.
-# Compiled code is made now, where it can still be written, and kept in a volume.
+# Loops are compiled now, where they can still be written, and kept in a volume; modules above.
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HOME=/tmp \

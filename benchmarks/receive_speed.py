@@ -28,7 +28,7 @@ from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.receive import receive_bundle
 from triage.services.uploads.received import Target
 from triage.services.uploads.take import ReceiveLimits
-from triage.store.blobs.choice import open_blobs
+from triage.store.blobs.interface import open_blobs
 
 LOG_BYTES = 300_000
 DUMPS = 8

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.table import aligned, machine, write_json
 from triage.formats.format import Format, Head
 from triage.formats.registry import FORMATS, identify
-from triage.services.uploads.streams import LOOK_BYTES
+from triage.services.uploads.body import LOOK_BYTES
 
 KERNEL = "[{s:12.6f}] mlx5_core 0000:{b:02x}:00.0: temperature {a} cable {b} poll {step}\n"
 JOB = "2026-11-21 10:00:00.{a:04} [rank{b}]: step {step} loss 2.{a} tokens/s {s:.1f} mem {b}MiB\n"

@@ -34,13 +34,12 @@ from triage.settings import load_settings
 from triage.store import node_notices, nodes
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import migrate
-from triage.store.incidents import incidents, retention, revisions
+from triage.store.incidents import incidents, past, revisions
 from triage.store.uploads import artifacts, evidence
-from triage.store.work import overdue
 from triage.store.work import table as work
 from triage.store.work.backlog import summarize_work
 from triage.store.work.beats import read_activity
-from triage.store.work.fair_queue import enqueue_upload
+from triage.store.work.table import enqueue_upload
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
 # In PostgreSQL, at the 99th percentile.
@@ -204,8 +203,8 @@ def questions(database: Database, told: FilledTables) -> dict[str, tuple[bool, Q
         "nodes.history, worst node": (False, lambda s, _: nodes.read_history(s, worst, now)),
         "counts.counts": (False, lambda s, _: summarize_work(s, now)),
         "heard.heard": (False, lambda s, _: read_activity(s, now)),
-        "work.due": (False, lambda s, _: overdue.list_due(s, now, list(WorkKind), 1000)),
-        "work.any_lost": (False, lambda s, _: overdue.has_lost(s, now)),
+        "work.due": (False, lambda s, _: work.list_due(s, now, list(WorkKind), 1000)),
+        "work.any_lost": (False, lambda s, _: work.has_lost(s, now)),
         "work.claim (commit included)": (
             True,
             lambda s, _: work.claim(s, WorkKind.PARSE, "bench", now, 60.0),
@@ -238,17 +237,17 @@ def removal(database: Database, told: FilledTables) -> list[tuple[str, float]]:
     with database.reading() as session:
         old = [
             one
-            for one in retention.list_old_incidents(session, told.now - timedelta(days=30))
+            for one in past.list_old_incidents(session, told.now - timedelta(days=30))
             if one != told.largest
         ][:50]
         before = session.scalar(select(func.count()).select_from(Evidence)) or 0
     began = time.perf_counter()
     with database.writing() as session:
-        retention.remove(session, old)
+        past.remove(session, old)
     took = (time.perf_counter() - began) * 1000.0
     with database.reading() as session:
         gone = before - (session.scalar(select(func.count()).select_from(Evidence)) or 0)
-    return [(f"retention.remove, {len(old)} incidents, {gone:,} rows of evidence", took)]
+    return [(f"past.remove, {len(old)} incidents, {gone:,} rows of evidence", took)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

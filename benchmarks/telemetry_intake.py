@@ -50,7 +50,7 @@ from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
 from triage.services.quotas import Quotas
 from triage.settings import load_settings
-from triage.store.blobs.choice import open_blobs
+from triage.store.blobs.interface import open_blobs
 from triage.store.database.group_commit import GroupCommit
 
 NODES: Final = 2_048

@@ -15,12 +15,11 @@ from models.incidents import (
     Revision,
     Suspect,
 )
-from models.installation import Installation, SignatureFile
 from models.messages import Delivery, Subscription
 from models.nodes import Cluster, Node, NodeNotice, NodeSet, PartSighting
 from models.telemetry import TelemetryDay, TelemetryPack
 from models.uploads import Artifact, Digest, Erasure, UnreferencedBlob, Upload
-from models.work import ClockMark, Work, WorkerBeat
+from models.work import ClockMark, Installation, SignatureFile, Work, WorkerBeat
 
 __all__ = [
     "Action",

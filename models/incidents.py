@@ -7,6 +7,9 @@ from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, UniqueConstra
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Answer
+from triage.errors import Corrupt, Unavailable
 
 
 class Incident(Base):
@@ -175,6 +178,20 @@ class Revision(Base):
     provisional: Mapped[bool]
     answer: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+    def reported(self) -> Answer:
+        """The answer as far as reports and messages say it: what only pictures need is left out.
+
+        Raises :class:`Unavailable` for bytes that cannot be read.
+        """
+        try:
+            return answer_from_bytes(self.answer, pictures=False)
+        except Corrupt as error:
+            raise Unavailable(
+                f"revision {self.revision} of {self.incident_id} cannot be read: {error}",
+                hint="restore the database from a backup; or send one more file of the incident,"
+                " which has it answered again",
+            ) from error
 
 
 class Suspect(Base):

@@ -6,6 +6,7 @@ How a process notices that the one it belongs to has ended, even by kill -9.
 """
 
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -32,6 +33,7 @@ def main(arguments: list[str]) -> int:
     """Run ``PARENT MODULE OPTIONS...``: the parent's process id, and whose ``main`` it is."""
     parent, module, *options = arguments
     end_with_parent(signal.SIGTERM, int(parent))
+    gc.disable()  # until it is ready, as in `triage serve`
     return int(importlib.import_module(module).main(options))
 
 

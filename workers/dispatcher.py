@@ -1,20 +1,17 @@
-"""The embedded worker's threads: as many for each kind of work as it may do at once.
+"""Work straight from the table: as many threads for each kind of work as it may do at once.
 
 One loop looks at the table and hands what is due to idle threads. It looks when it is woken, when
 a thread becomes idle, and from time to time: often while there is work, seldom otherwise.
 
-Work while the broker is away: a message only wakes, and the table says what is due.
-
-As the embedded worker does it always, so does any worker until its broker is back: an outage of
-a broker, however long, leaves no files that nobody has read.
+The embedded worker always works so. A worker with a broker does while no message comes: a message
+only wakes, so that an outage of a broker, however long, leaves no files that nobody has read.
 """
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -22,13 +19,8 @@ import structlog
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
-from triage.queue.runner import Runner
-from triage.queue.sweeper import Sweeper
-from triage.queue.wakeups import NoWakeups
-from triage.sandbox.pool import Readers
-from triage.server.work import make_runner, make_sweeper
-from triage.services.context import Context
-from triage.store.work.overdue import list_due
+from triage.queue.runner import Runner, Sweeper
+from triage.store.work.table import list_due
 
 log = structlog.get_logger(__name__)
 
@@ -39,38 +31,39 @@ _BUSY_FOR_S: Final = 2.0
 _SWEEP_EVERY_S: Final = 1.0
 
 
-def allocate_slots(num_parsers: int) -> dict[WorkKind, int]:
-    """Threads by kind. Receivers keep one waiting, so notifying has more of them."""
-    return {
-        WorkKind.PARSE: num_parsers,
-        WorkKind.ANALYSE: 1,
-        WorkKind.NOTIFY: 4,
-        WorkKind.ACT: 1,
-        WorkKind.RETENTION: 1,
-    }
-
-
 class Dispatcher:
-    """``run`` is for a thread of its own; ``wake`` has it look at once."""
+    """``wake`` has it look at once, and ``beat`` is called in each round.
+
+    It does these kinds of work, ``num_parsers`` uploads at once, while it ``is_wanted``.
+    """
 
     def __init__(
         self,
         runner: Runner,
-        sweeper: Sweeper,
-        slots: Mapping[WorkKind, int],
-        wake: threading.Event,
-        beat: Callable[[], None] = lambda: None,
+        num_parsers: int,
+        beat: Callable[[], None],
+        *,
+        kinds: Iterable[WorkKind] = WorkKind,
+        sweeper: Sweeper | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.beat = beat
         self.runner = runner
+        # Receivers keep one waiting, so notifying has more threads.
+        number = {WorkKind.PARSE: num_parsers, WorkKind.NOTIFY: 4}
+        self.slots = {kind: number.get(kind, 1) for kind in kinds}
+        self.beat = beat
         self.sweeper = sweeper
-        self.slots = slots
-        self.wake = wake
-        self.threads = ThreadPoolExecutor(sum(slots.values()), thread_name_prefix="work")
+        self.is_wanted = is_wanted
+        self.wake = threading.Event()
+        self.threads = ThreadPoolExecutor(sum(self.slots.values()), thread_name_prefix="work")
         self.taken: Counter[WorkKind] = Counter()
         self.changed = threading.Condition()
         self.busy_until = 0.0
         self.sweep_at = 0.0
+
+    def start(self) -> None:
+        """Run in a thread of its own."""
+        threading.Thread(target=self.run, name="dispatcher", daemon=True).start()
 
     def run(self) -> None:
         """Dispatch until :meth:`stop`; a database that is away is tried again."""
@@ -94,13 +87,13 @@ class Dispatcher:
 
     def _look(self) -> None:
         """Sweep when it is time, then hand out what is due."""
-        if time.monotonic() >= self.sweep_at:
+        if self.sweeper is not None and time.monotonic() >= self.sweep_at:
             self.sweep_at = time.monotonic() + _SWEEP_EVERY_S
             self.sweeper.sweep()
         with self.changed:
             free = {kind: most - self.taken[kind] for kind, most in self.slots.items()}
         free = {kind: number for kind, number in free.items() if number > 0}
-        if not free:
+        if not free or not self.is_wanted():
             return
         with self.runner.database.reading() as session:
             # So many of a kind that stands first in line leave no row for another: all of it
@@ -117,7 +110,7 @@ class Dispatcher:
     def _work_off(self, kind: WorkKind) -> None:
         """Do rows of this kind until none is due; then the thread is idle again."""
         try:
-            while self.runner.run_once(kind):
+            while self.is_wanted() and self.runner.run_once(kind):
                 pass
         except Refusal as error:
             log.warning("not done now", kind=str(kind), why=error.detail)
@@ -128,36 +121,3 @@ class Dispatcher:
                 self.taken[kind] -= 1
                 self.changed.notify_all()
             self.wake.set()
-
-
-LOOK_EVERY_S: Final = 2.0
-# Work in progress may go on so long when the broker is back, or when the worker is to stop.
-_GRACE_S: Final = 15.0
-
-
-class WithoutBroker:
-    """Works from threads of the master process, on ``concurrency`` files at a time."""
-
-    def __init__(
-        self, ctx: Context, readers: Readers, kinds: Iterable[WorkKind], concurrency: int
-    ) -> None:
-        self.ctx = replace(ctx, wakeups=NoWakeups())
-        self.readers = readers
-        slots = allocate_slots(concurrency)
-        self.slots = {kind: slots[kind] for kind in kinds}
-        self.runner: Runner | None = None
-
-    def work_until(self, broker_is_back: Callable[[], bool], stopping: threading.Event) -> None:
-        """Do what is due until the broker is asked and answers, or the worker is to stop."""
-        log.warning("the broker is away: working from the table until it is back")
-        self.runner = runner = make_runner(self.ctx, self.readers)
-        dispatcher = Dispatcher(runner, make_sweeper(self.ctx), self.slots, threading.Event())
-        threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
-        while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
-            pass
-        dispatcher.stop(_GRACE_S)
-        log.info("no longer working from the table", given_back=self.release())
-
-    def release(self) -> int:
-        """Claim nothing more, and give back what is held; how many rows."""
-        return 0 if self.runner is None else self.runner.release_all()

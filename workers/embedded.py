@@ -1,10 +1,11 @@
-"""The worker that ``triage serve`` keeps as its child where no broker is configured.
+"""The worker that ``triage serve`` keeps as its child.
 
 Its standard input is the parent's pipe: a byte wakes it, the end of it means that the
 parent is gone. Then, and on SIGTERM, it claims nothing more, waits a little for what it is
 doing, gives the rest back, and ends.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -14,7 +15,6 @@ from typing import Final
 import structlog
 
 from triage.clock import read_utc_now
-from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import PipeWakeups
@@ -23,7 +23,7 @@ from triage.server.context import open_context
 from triage.server.work import make_runner, make_sweeper, open_readers
 from triage.settings import Settings, load_settings
 from triage.store.work.table import expire_owner
-from workers.dispatcher import Dispatcher, allocate_slots
+from workers.dispatcher import Dispatcher
 from workers.liveness import notify_supervisor
 
 log = structlog.get_logger(__name__)
@@ -42,12 +42,17 @@ class _Embedded:
         self.settings = settings
         self.parent = os.getppid()
         self.stopping = threading.Event()
-        wake = threading.Event()
-        ctx = open_context(settings, wakeups=PipeWakeups(wake.set))
+        ctx = open_context(settings, PipeWakeups(self.wake))
         # One reader more than parsers: an answer does not wait for a file.
         self.runner = make_runner(ctx, open_readers(settings, num_parsers + 1))
-        slots = allocate_slots(num_parsers)
-        self.dispatcher = Dispatcher(self.runner, make_sweeper(ctx), slots, wake, notify_supervisor)
+        self.sweeper = make_sweeper(ctx)
+        self.dispatcher = Dispatcher(
+            self.runner, num_parsers, notify_supervisor, sweeper=self.sweeper
+        )
+
+    def wake(self) -> None:
+        """Look at the table at once."""
+        self.dispatcher.wake.set()
 
     def run(self) -> None:
         """Work until told to stop."""
@@ -55,17 +60,19 @@ class _Embedded:
             # Alone on this database: whatever is held, a process held that is dead.
             with self.runner.database.writing() as session:
                 expire_owner(session, "", read_utc_now())
-            self.dispatcher.sweeper.take_back()
-        for name, loop in (("parent", self.listen), ("dispatcher", self.dispatcher.run)):
-            threading.Thread(target=loop, name=name, daemon=True).start()
-        log.info("embedded worker started", parsers=self.dispatcher.slots[WorkKind.PARSE])
+            self.sweeper.take_back()
+        threading.Thread(target=self.listen, name="parent", daemon=True).start()
+        self.dispatcher.start()
+        log.info("embedded worker started")
+        gc.freeze()
+        gc.enable()
         self.stopping.wait()
         self.end()
 
     def listen(self) -> None:
         """Listen to the parent: a byte is a wake-up, the end of the pipe is its end."""
         while os.read(0, 4096):
-            self.dispatcher.wake.set()
+            self.wake()
         self.stopping.set()
 
     def end(self) -> None:
@@ -83,7 +90,7 @@ class _Embedded:
 
 def main(arguments: list[str]) -> int:
     """Run with the number of parsers; the settings come from the environment."""
-    settings = load_settings(broker_url="memory://")
+    settings = load_settings()
     configure_logging(settings)
     # A Ctrl-C in a terminal reaches the whole group; the parent says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,81 +1,85 @@
 """``triage worker``: Celery on Redis or RabbitMQ, with a stop that has an end.
 
-As the child of ``triage serve`` it works in threads, sweeps too, and ends when the pipe from
-its parent does.
+A message wakes it; where none comes although work is due, the table is looked at without one.
+After a broker was away, a Celery consumer may come back connected and yet take nothing any more,
+without an error (celery/celery#8030, #8091, #8990): nothing here rests on it.
 
 SIGTERM: no more is taken, what is being done may finish for a while, the rest goes back
 into the line. A killed worker gives nothing back; then the leases run out.
 """
 
 import argparse
+import gc
 import os
-import signal
 import socket
 import sys
 import threading
-from dataclasses import replace
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import structlog
-from celery import signals  # type: ignore[import-untyped]
+from celery import bootsteps, signals  # type: ignore[import-untyped]
+from celery.worker import state  # type: ignore[import-untyped]
 
 from triage.domain.states import WorkKind
 from triage.errors import TriageError, UsageError
 from triage.logging import configure_logging
-from triage.queue.wakeups import CeleryWakeups, DedupWakeups, queue_name
+from triage.queue.wakeups import CeleryWakeups, queue_name
 from triage.sandbox.scratch import own_scratch
 from triage.server.context import open_context
 from triage.server.work import make_runner, open_readers
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
-from workers.child import end_with_parent
-from workers.consumer_watchdog import ConsumerWatchdog
-from workers.dispatcher import WithoutBroker
-from workers.liveness import Liveness, notify_supervisor
-from workers.process import set_runner, shut_down_on
-from workers.scheduler import run as sweep_until
+from workers.dispatcher import Dispatcher
+from workers.liveness import Liveness
+from workers.tasks import set_runner
 
 log = structlog.get_logger(__name__)
 
 # Seconds that work in progress may go on after SIGTERM; `docker stop` is given more.
 _GRACE_S: Final = 20.0
-_ORPHAN_GRACE_S: Final = 2.0
 _LAST_WORD_S: Final = 3.0
+# The sweeper wakes every second; a message is received in milliseconds.
+_QUIET_S: Final = 10.0
+_CONNECT_S: Final = 2.0
+_TICK_S: Final = 1.0
+# Celery's loop connects and declares queues between two ticks.
+STANDS_AFTER_S: Final = 30.0
 
 
 class _Worker:
-    """One ``triage worker``: a master with processes, or with threads."""
+    """One ``triage worker``: a process with as many threads as it may do things at once.
+
+    A loop of Celery that does not go round any more shows nothing of that. So the loop ticks; while
+    it does, or waits for a broker that is away, the process beats (:mod:`workers.liveness`).
+    """
 
     def __init__(self, settings: Settings, arguments: argparse.Namespace) -> None:
         self.settings = settings
-        self.is_child = bool(arguments.child)
         self.concurrency = int(arguments.concurrency or max(1, len(os.sched_getaffinity(0))))
         self.ctx = open_context(settings, CeleryWakeups(settings))
         self.readers = open_readers(settings, self.concurrency)
-        # Threads share the runner of this process; each process of a pool makes its own.
-        threads = self.is_child or arguments.pool == "threads"
-        self.runner = make_runner(self.ctx, self.readers) if threads else None
+        self.runner = make_runner(self.ctx, self.readers)
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
-        self.without_broker = WithoutBroker(self.ctx, self.readers, self.kinds, self.concurrency)
-        self.master = os.getpid()
-        self.parent = os.getppid()
-        self.stopping = threading.Event()
-        self.celery: Any = None
         self.liveness = Liveness(self.ctx, "worker")
+        self.ticked_at = self.received_at = time.monotonic()
+        self.without_messages = False
+        self.dispatcher = Dispatcher(
+            self.runner, self.concurrency, self.beat, kinds=self.kinds, is_wanted=self.is_quiet
+        )
 
     def run(self) -> int:
         """Work until told to stop; the exit status."""
         signals.setup_logging.connect(_leave_logging, weak=False)
         signals.worker_shutting_down.connect(self.begin_stop, weak=False)
-        if self.runner is not None:
-            set_runner(self.runner)
-        else:
-            signals.worker_process_init.connect(self.begin_child, weak=False)
-        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness, self.without_broker)
-        self.celery = app.Worker(
+        signals.task_received.connect(self.note_message, weak=False)
+        app.steps["consumer"].add(_make_ticking_step(self.tick))
+        set_runner(self.runner)
+        celery = app.Worker(
             hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
-            pool_cls="prefork" if self.runner is None else "threads",
+            pool_cls="threads",
             concurrency=self.concurrency,
             queues=[queue_name(self.settings, kind) for kind in self.kinds],
             without_gossip=True,
@@ -83,61 +87,54 @@ class _Worker:
             without_heartbeat=True,
             quiet=True,
         )
-        if self.is_child:
-            self.begin_as_child()
-        watchdog.start(self.celery, self.stopping)
+        self.liveness.start()
+        self.dispatcher.start()
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
-        self.celery.start()
-        self.without_broker.release()
-        if self.runner is not None:
-            self.runner.release_all()
+        gc.freeze()
+        gc.enable()
+        celery.start()
+        self.dispatcher.stop(_GRACE_S)
+        self.runner.release_all()
         self.liveness.end()
         self.readers.close()
         self.ctx.close()
         log.info("worker ended")
-        return int(self.celery.exitcode or 0)
+        return int(celery.exitcode or 0)
 
-    def begin_child(self, **_: object) -> None:
-        """A new process of the pool: it lets go on SIGTERM, and when the master is gone."""
-        shut_down_on(signal.SIGTERM)
-        end_with_parent(signal.SIGTERM, self.master)
+    def note_message(self, **_: object) -> None:
+        """A message came."""
+        self.received_at = time.monotonic()
 
-    def begin_as_child(self) -> None:
-        """There may be no scheduler beside, and the end of the pipe has to be heard."""
-        measured = replace(self.ctx, wakeups=DedupWakeups(self.ctx.wakeups, self.settings))
-        for name, work in (
-            ("scheduler", lambda: sweep_until(measured, self.stopping, beat=notify_supervisor)),
-            ("parent", self.listen),
-        ):
-            threading.Thread(target=work, name=name, daemon=True).start()
+    def tick(self) -> None:
+        """Celery's loop went round."""
+        self.ticked_at = time.monotonic()
 
-    def listen(self) -> None:
-        """The end of the pipe is the end of the parent; what it writes says nothing here."""
-        while os.read(0, 4096):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
+    def beat(self) -> None:
+        """The process goes round, unless its loop stands still and does not wait for a broker."""
+        if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not _can_reach_broker():
+            self.liveness.beat()
+
+    def is_quiet(self) -> bool:
+        """Whether no message has come for so long that work is to be looked for."""
+        is_quiet = time.monotonic() - self.received_at >= _QUIET_S and not state.active_requests
+        if is_quiet != self.without_messages:
+            self.without_messages = is_quiet
+            log.info("looking for work without messages" if is_quiet else "messages come again")
+        return is_quiet
 
     def begin_stop(self, **_: object) -> None:
         """Celery waits for what is being done, without end; this is the end."""
-        self.stopping.set()
-        if self.runner is not None:
-            self.runner.stopping.set()
-        orphan = self.is_child and os.getppid() != self.parent
-        grace_s = _ORPHAN_GRACE_S if orphan else _GRACE_S
-        for after_s, action in ((grace_s, self.stop_now), (grace_s + _LAST_WORD_S, _give_up)):
+        self.runner.stopping.set()
+        for after_s, action in ((_GRACE_S, self.stop_now), (_GRACE_S + _LAST_WORD_S, _give_up)):
             timer = threading.Timer(after_s, action)
             timer.daemon = True
             timer.start()
 
     def stop_now(self) -> None:
         """Time is up: what is held goes back."""
-        self.without_broker.release()
-        if self.runner is not None:
-            self.runner.release_all()
-            self.liveness.end()
-            os._exit(0)
-        for process in self.celery.pool._pool._pool:
-            os.kill(process.pid, signal.SIGTERM)
+        self.runner.release_all()
+        self.liveness.end()
+        os._exit(0)
 
 
 def _give_up() -> None:
@@ -148,12 +145,37 @@ def _leave_logging(**_: object) -> None:
     """Celery sets up no logs of its own when somebody listens to this signal."""
 
 
+def _make_ticking_step(tick: Callable[[], None]) -> type[bootsteps.StartStopStep]:
+    """A step of Celery's consumer that has its loop call ``tick`` every second."""
+
+    class Tick(bootsteps.StartStopStep):  # type: ignore[misc]
+        requires = ("celery.worker.consumer.connection:Connection",)
+        timer: Any = None
+
+        def start(self, consumer: Any) -> None:  # noqa: ANN401 - untyped
+            self.timer = consumer.timer.call_repeatedly(_TICK_S, tick)
+
+        def stop(self, consumer: Any) -> None:  # noqa: ANN401, ARG002 - untyped
+            if self.timer is not None:
+                self.timer.cancel()
+
+    return Tick
+
+
+def _can_reach_broker() -> bool:
+    try:
+        with app.connection_for_read(connect_timeout=_CONNECT_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=_CONNECT_S)
+    except Exception as error:  # noqa: BLE001 - each transport raises its own
+        log.info("the broker does not answer", why=str(error))
+        return False
+    return True
+
+
 def main(arguments: list[str]) -> int:
     """Run with options; the settings come from the environment."""
     parser = argparse.ArgumentParser(prog="triage worker")
     parser.add_argument("--concurrency", type=int, default=0)
-    parser.add_argument("--pool", choices=["prefork", "threads"], default="prefork")
-    parser.add_argument("--child", action="store_true")
     parser.add_argument("--kind", action="append", choices=[str(kind) for kind in WorkKind])
     options = parser.parse_args(arguments)
     try:

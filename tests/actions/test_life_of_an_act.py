@@ -17,7 +17,7 @@ from triage.clock import read_utc_now
 from triage.domain.acting import Verb
 from triage.errors import Conflict, NotFound
 from triage.services.incidents.resolve import resolve
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 
 def one(site: Site):

@@ -8,7 +8,7 @@ from tests.support.work import ReadersHere, do_all
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.store.work import table as work
-from triage.store.work.overdue import PROBLEMS
+from triage.store.work.table import PROBLEMS
 
 JOB = files_of(GPU_LOST)
 

@@ -17,7 +17,7 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import get_standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import open_stream
-from triage.services.uploads.streams import identify_file
+from triage.services.uploads.body import identify_file
 
 XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
 KERNEL = f"[   12.300000] {XID}\n" * 3

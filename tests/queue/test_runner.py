@@ -9,11 +9,9 @@ from sqlalchemy import select
 
 from models import Work
 from triage.domain.states import WorkKind, WorkState
-from triage.queue.claim import LeaseLost
-from triage.queue.runner import Handler, Runner
-from triage.queue.sweeper import Sweeper
+from triage.queue.runner import Handler, LeaseLost, Runner, Sweeper
 from triage.services.context import Context
-from triage.store.work import overdue, table
+from triage.store.work import table
 
 NOTIFY, ANALYSE = WorkKind.NOTIFY, WorkKind.ANALYSE
 HOUR = timedelta(hours=1)
@@ -124,7 +122,7 @@ def test_who_lost_the_lease_writes_nothing(ctx: Context) -> None:
 
     def run(claim) -> None:
         with ctx.database.writing() as session:
-            overdue.reclaim_lost(session, datetime.now(UTC) + 9 * HOUR, 3)
+            table.reclaim_lost(session, datetime.now(UTC) + 9 * HOUR, 3)
         with ctx.database.writing() as session:
             assert table.claim(session, NOTIFY, "another", datetime.now(UTC) + 9 * HOUR, 60)
         try:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from triage.domain.states import WorkKind, WorkState
-from triage.queue.sweeper import Evenness, Sweeper
+from triage.queue.runner import Evenness, Sweeper
 from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
 from triage.store.work import table
@@ -49,7 +49,7 @@ def test_a_sweeper_61_s_ahead_takes_no_work_of_a_healthy_worker(ctx: Context, mo
     sweeper = Sweeper(ctx.database, ctx.settings, {}, NoWakeups(), periodic=())
     sweeper.sweep()
     monkeypatch.setattr(
-        "triage.queue.sweeper.read_utc_now", lambda: datetime.now(UTC) + timedelta(seconds=61)
+        "triage.queue.runner.read_utc_now", lambda: datetime.now(UTC) + timedelta(seconds=61)
     )
     for _ in range(3):
         sweeper.sweep()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from triage.domain.states import ArtifactState
-from triage.queue.claim import find_missing_service
+from triage.queue.runner import find_missing_service
 from triage.sandbox.errors import ReaderFailed
 from triage.sandbox.pool import FileToRead, Sandbox
 

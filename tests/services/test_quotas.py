@@ -15,8 +15,7 @@ from triage.domain.states import WorkKind
 from triage.errors import StorageFull, TooMany, Unavailable
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
-from triage.services.hooks.monitoring import take_notices
-from triage.services.hooks.notices import Notices
+from triage.services.hooks.monitoring import Notices, take_notices
 from triage.services.incidents.announce import announce
 from triage.services.quotas import Quotas
 from triage.services.uploads.ingest import take_bundle

@@ -13,7 +13,7 @@ from triage.domain.states import ArtifactState
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
 from triage.store.database.ids import make_id
-from triage.store.incidents import reports
+from triage.store.incidents import matching
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
@@ -50,7 +50,7 @@ def opened(database) -> Callable[..., str]:
     def of_job(job_id: str, now=NOW, **given) -> str:
         failure = Failure(job_id, collect_within_s=300.0, **given)
         with database.writing() as session:
-            return reports.announce(session, failure, 30.0, now)
+            return matching.announce(session, failure, 30.0, now)
 
     return of_job
 

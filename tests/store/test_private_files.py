@@ -12,7 +12,7 @@ from triage.cli.service import lock_data_dir
 from triage.collectors.spool import Spool
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.blobs.choice import open_blobs
+from triage.store.blobs.interface import open_blobs
 from triage.store.database.engine import open_database
 from triage.store.private_files import make_file_private, make_private_folder
 

@@ -12,13 +12,13 @@ from triage.domain.facts import FactsSource, Statement
 from triage.domain.failure_match import Failure, JobAttempt
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
-from triage.store.incidents import incidents, reports, revisions, settling
+from triage.store.incidents import incidents, matching, revisions, settling
 from triage.store.incidents.facts import add_facts
 from triage.store.incidents.matching import find_for_upload
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.work import table as work
-from triage.store.work.fair_queue import enqueue_upload
+from triage.store.work.table import enqueue_upload
 
 ROUNDS = 50
 GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}
@@ -26,7 +26,7 @@ GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}
 
 def announce(session, job_id, failed_at=None, cluster="a"):
     failure = Failure(job_id, cluster, failed_at, collect_within_s=300.0)
-    return reports.announce(session, failure, 30.0, NOW)
+    return matching.announce(session, failure, 30.0, NOW)
 
 
 def incidents_of(database, job_id):

@@ -5,16 +5,17 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from models import Artifact, Base, Evidence, Incident, Work
+from models import Artifact, Base, Evidence, Incident, Upload, Work
 from tests.store.conftest import NOW, new_answer, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
 from triage.store import jobs, node_notices, nodes
 from triage.store.access import audit, keys
 from triage.store.database.ids import make_id
-from triage.store.incidents import incidents, problems, retention, revisions, settling
+from triage.store.incidents import incidents, past, problems, revisions, settling
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.messages.subscriptions import NewSubscription
+from triage.store.retention import unreferenced
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, NewDelivery, ResolutionView
@@ -376,15 +377,17 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
         settling.settle(session, old, NOW)
         if resolved:
             settling.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
-        found = retention.list_old_incidents(session, NOW + HOUR)
+        found = past.list_old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
-        assert old not in retention.list_old_incidents(session, NOW)
-        uploads = retention.list_old_uploads(session, NOW + HOUR, NOW)
-        [mine] = [one for one in uploads if artifacts.find_upload(session, one.id)[0] == old]
-        retention.forget_blob(session, mine.id)
-        assert artifacts.find_upload(session, mine.id) == (old, None)
-        retention.remove(session, [])
-        retention.remove(session, [old, "inc_none"])
+        assert old not in past.list_old_incidents(session, NOW)
+        query = select(Upload.id, Upload.blob_key).where(Upload.incident_id == old)
+        mine, key = session.execute(query).one()
+        assert key in {one for one, _ in past.list_old_blobs(session, NOW + HOUR, NOW)}
+        unreferenced.forget_stored(session, [key], NOW)
+        assert artifacts.find_upload(session, mine) == (old, None)
+        assert key in unreferenced.list_erased(session)
+        past.remove(session, [])
+        past.remove(session, [old, "inc_none"])
     with database.reading() as session:
         assert incidents.find(session, old) is None
         assert incidents.find(session, kept) is not None
@@ -400,5 +403,5 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
                 num_kept = session.scalar(of.where(table.c.incident_id == kept))
                 assert num_kept == 1 or name in ("evidence", "incident_facts"), name
         assert session.scalar(select(Work.id).where(Work.key == old)) is None
-        assert session.scalar(select(Work.id).where(Work.key == mine.id)) is None
+        assert session.scalar(select(Work.id).where(Work.key == mine)) is None
         assert session.scalar(select(Artifact.id).where(Artifact.incident_id == kept))

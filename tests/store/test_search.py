@@ -32,7 +32,7 @@ def added(database, opened, job: str, *rows: dict, cluster: str | None = None, n
 
 def jobs(database, text: str) -> list[str]:
     with database.reading() as session:
-        return [one.job_id for one in search.find_incidents_of_job(session, text, None, 20)]
+        return [one.job_id for one in search.find_incidents(session, "job", text, None, 20)]
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,9 @@ def test_a_service_with_a_thread_that_never_ends_ends_on_sigterm() -> None:
 # the interpreter's lock, as native code that hangs does, or without.
 STANDS_STILL = """
 import ctypes, importlib, signal, sys, time
-import workers.consumer_watchdog as watchdog, workers.liveness as liveness
+import workers.worker as worker, workers.liveness as liveness
 from triage.store.work import beats
-liveness.SILENT_S, watchdog.STANDS_AFTER_S, beats.BEAT_EVERY_S = 10.0, 3.0, 0.5
+liveness.SILENT_S, worker.STANDS_AFTER_S, beats.BEAT_EVERY_S = 10.0, 3.0, 0.5
 module, how, *options = sys.argv[1:]
 held = ctypes.PyDLL(None).sleep
 signal.signal(signal.SIGUSR2, lambda *_: held(600) if how == "held" else time.sleep(600))
@@ -107,7 +107,6 @@ sys.exit(module.main(options) if options else module.main())
 CASES = {
     "worker": ("workers.worker", "free", "--concurrency", "1"),
     "native code": ("workers.worker", "held", "--concurrency", "1"),
-    "threads": ("workers.worker", "free", "--concurrency", "1", "--pool", "threads"),
     "scheduler": ("workers.scheduler", "free"),
 }
 

@@ -6,19 +6,17 @@ import pytest
 
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
-from triage.queue.claim import Claim
-from triage.queue.runner import Handler, Runner
+from triage.queue.runner import Claim, Handler, Runner
 from triage.services.context import Context
 from triage.store.work import table
 from workers import tasks
 from workers.app import app
-from workers.process import set_runner
 
 NOTIFY = WorkKind.NOTIFY
 
 
 def use(ctx: Context, run) -> None:
-    set_runner(Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1"))
+    tasks.set_runner(Runner(ctx.database, ctx.settings, {NOTIFY: Handler(run)}, {}, "test:1:w_1"))
 
 
 def test_each_kind_of_work_is_a_task_of_its_name() -> None:

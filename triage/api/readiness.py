@@ -22,7 +22,7 @@ from triage.services.tokens import list_ending_tokens
 from triage.store.database.migrate import head_revision, read_current_revision
 from triage.store.work.backlog import summarize_work
 from triage.store.work.beats import list_silent, read_activity
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 # The route is open to everybody; the parts are asked at most this often.
 _KEEP_S: Final = 2.0

@@ -4,14 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from fastapi import APIRouter, Depends, params
-from fastapi.dependencies.utils import get_dependant, get_flat_params
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.routing import APIRoute
+from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, admit_scope
 from triage.api.description.described import Answers, describe_answers
 from triage.api.description.shapes import Source
 from triage.api.requests.idempotency import PARAMETER
-from triage.api.requests.values import check_query
+from triage.api.requests.values import check_query_keys
 
 # 429 beyond the rate of a token, and of wrong tokens from one address.
 _OF_A_TOKEN: Final = (401, 403, 422, 429)
@@ -105,10 +107,11 @@ class Routes:
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
-            # The query that the handler takes, itself or by what it depends on.
-            taken = get_flat_params(get_dependant(path=path, call=handler))
-            query = [one.alias for one in taken if isinstance(one.field_info, params.Query)]
-            strict = check_query(*query)
+            known: list[str] = []
+
+            async def strict(request: Request) -> None:
+                check_query_keys(request, known)
+
             self.router.add_api_route(
                 path,
                 handler,
@@ -120,6 +123,14 @@ class Routes:
                 response_class=Response,
                 openapi_extra=described,
             )
+            known.extend(_list_query_parameters(self.router.routes[-1]))
             return handler
 
         return add
+
+
+def _list_query_parameters(route: object) -> list[str]:
+    """The parameters of the query that a handler takes, itself or by what it depends on."""
+    assert isinstance(route, APIRoute)
+    found = get_flat_params(route.dependant)
+    return [one.alias for one in found if isinstance(one.field_info, params.Query)]

@@ -112,8 +112,8 @@ def prune(
     The scheduler does the same once a day.
     """
     with open_service_context() as ctx:
-        from triage.services.incidents.retention import believe_clock
-        from triage.services.incidents.retention import prune as remove
+        from triage.services.retention.ownership import believe_clock
+        from triage.services.retention.ownership import prune as remove
 
         if not dry_run and not trust_clock:
             believe_clock(ctx)
@@ -168,14 +168,14 @@ def doctor(
     Exit status: 0 nothing fails (there may be warnings); 1 something fails.
     """
     with require_service_packages():
-        from triage.actions.services.acts import ActingOnNodes
         from triage.logging import configure_logging
+        from triage.server.context import open_context
         from triage.services.doctor import Health, examine
         from triage.settings import load_settings
 
         settings = load_settings()
         configure_logging(settings)
-        findings = examine(settings, ActingOnNodes())
+        findings = examine(settings, open_context)
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
             report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}
@@ -280,9 +280,8 @@ def sweep(yes: _Yes = False) -> int:
     """Delete blobs that no row has named for a week, however many they are."""
     with open_service_context() as ctx:
         from triage.clock import read_utc_now
-        from triage.services.retention.ownership import require_ownership
-        from triage.services.retention.sweep import count_due_blobs
-        from triage.services.retention.sweep import sweep as remove
+        from triage.services.retention.ownership import count_due_blobs, require_ownership
+        from triage.services.retention.ownership import sweep as remove
 
         require_ownership(ctx)
         if not yes:

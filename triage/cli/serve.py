@@ -1,9 +1,10 @@
 """``triage serve`` and ``triage mcp``: the service, and the answers for agents, as processes."""
 
+import gc
 import importlib
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +49,7 @@ def serve(
     It prints one line on stdout once it answers: http://HOST:PORT
     SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
     """
-    with require_service_packages():
+    with _pause_collection(), require_service_packages():
         from triage.cli.service import run_service
 
         return run_service(
@@ -60,9 +61,6 @@ def worker(
     concurrency: Annotated[
         int, take("N", "Tasks at once; 0 is one a processor.", min=0, max=256)
     ] = 0,
-    pool: Annotated[
-        str, take("NAME", "Run tasks in processes (prefork) or in threads.")
-    ] = "prefork",
     kind: Annotated[
         list[str] | None, take("NAME", "Only parse, analyse, notify or retention; repeatable.")
     ] = None,
@@ -74,9 +72,9 @@ def worker(
     `triage scheduler`. After SIGTERM, work in progress has 20 s to finish; what is
     not finished goes back to the queue.
     """
-    options = ["--concurrency", str(concurrency), "--pool", pool]
+    options = ["--concurrency", str(concurrency)]
     options += [word for name in kind or [] for word in ("--kind", name)]
-    with require_service_packages():
+    with _pause_collection(), require_service_packages():
         # By name: the library knows no worker.
         return int(importlib.import_module("workers.worker").main(options))
 
@@ -121,3 +119,15 @@ def mcp(url: Url = "", token_file: TokenFile = None, ca_file: CaFile = None) -> 
                 return await to_thread.run_sync(get, path, query, abandon_on_cancel=True)
 
         serve_stdio(ask)
+
+
+@contextmanager
+def _pause_collection() -> Iterator[None]:
+    """Collect no garbage until the process is ready, and says so by ``gc.enable``: all that is
+    loaded stays, and would be looked through again and again.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

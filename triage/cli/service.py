@@ -4,6 +4,7 @@ Everything that can be refused is refused before the port is opened, in one sent
 """
 
 import fcntl
+import gc
 import importlib
 import ipaddress
 import os
@@ -61,12 +62,7 @@ def run_service(
         if settings.embedded_database or settings.embedded_broker:
             stack.enter_context(lock_data_dir(settings.data_dir))
         supervisor = None if no_worker else _make_supervisor(settings, num_workers)
-        wakeups: Wakeups = NoWakeups()
-        if not settings.embedded_broker:
-            wakeups = CeleryWakeups(settings)
-        elif supervisor is not None:
-            wakeups = PipeWakeups(supervisor.wake)
-        ctx = open_context(settings, wakeups)
+        ctx = open_context(settings, _make_wakeups(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
         seal_rows(ctx.database)
@@ -91,6 +87,8 @@ def _serve(app: Any, address: str, sock: socket.socket, supervisor: Supervisor |
     end_child = threading.Thread(target=stop, args=[_CHILD_STOP_S], name="end-child")
 
     def ready() -> None:
+        gc.freeze()
+        gc.enable()
         sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
 
@@ -129,13 +127,16 @@ def _make_supervisor(settings: Settings, num_workers: int | None) -> Supervisor 
         ),
     }
     command = [sys.executable, "-m", "workers.child", str(os.getpid())]
-    if settings.embedded_broker:
-        command += ["workers.embedded", str(num_parsers)]
-    else:
-        command += ["workers.worker", "--child", "--concurrency", str(num_parsers)]
+    command += ["workers.embedded", str(num_parsers)]
     if not (_CHECKOUT / "workers").is_dir():
         raise ModuleNotFoundError("no module named workers", name="workers")
     return Supervisor(command, environment)
+
+
+def _make_wakeups(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
+    if supervisor is not None:
+        return PipeWakeups(supervisor.wake)
+    return NoWakeups() if settings.embedded_broker else CeleryWakeups(settings)
 
 
 @contextmanager

@@ -111,7 +111,7 @@ def upload(
     """Upload a file. What comes from now on is read with it."""
     body = _read_one_file(path)
     with open_service_context() as ctx:
-        from triage.services.signatures.upload import keep_file
+        from triage.services.signatures.in_force import keep_file
 
         try:
             found = keep_file(ctx, name or path.stem.lower(), body, "local")
@@ -126,7 +126,7 @@ def upload(
 def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="As list shows it.")]) -> int:
     """Remove an uploaded file. What comes from now on is read without it."""
     with open_service_context() as ctx:
-        from triage.services.signatures.upload import remove_file
+        from triage.services.signatures.in_force import remove_file
 
         remove_file(ctx, name, "local")
     typer.echo(f"{name} is removed")

@@ -47,7 +47,7 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import DatedRow, build_study, list_evidence_rows
 from triage.sandbox.confinement.confine import confine, restrict
-from triage.sandbox.confinement.kernel import call_prctl
+from triage.sandbox.confinement.seccomp import call_prctl
 from triage.sandbox.errors import OUT_OF_MEMORY
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
 from triage.sandbox.warm_up import warm_up

@@ -11,13 +11,14 @@ import queue
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 import structlog
 
@@ -112,31 +113,28 @@ class Analysis:
     peak_mib: float
 
 
-class Sandbox:
-    """A child that reads and analyses. Threads may share it: one call is made at a time.
+class Readers(ABC):
+    """One child that reads and analyses, or several; in tests, readers in the same process."""
 
-    ``memory_bytes`` is of address space. A child that holds more than ``resident_bytes`` when it
-    has answered ends, and another takes its place. ``warm`` starts the child at once; else the
-    first call does, and waits for it. What starting takes is on no call's deadline.
-    """
-
-    def __init__(
+    @abstractmethod
+    def call(
         self,
-        memory_bytes: int = _MEMORY_BYTES,
-        resident_bytes: int = _RESIDENT_BYTES,
-        *,
-        warm: bool = True,
-    ) -> None:
-        self.memory_bytes = memory_bytes
-        self.resident_bytes = resident_bytes
-        self.lock = threading.Lock()
-        self.child: ReaderProcess | None = self.new_child() if warm else None
+        asked: dict[str, Any],
+        frames: Iterable[bytes],
+        deadline_s: float,
+        paths: Sequence[Path] = (),
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """One request, with the files that it is about, and its answer."""
 
-    @property
-    def pid(self) -> int | None:
-        """The child's process id, None where none was started."""
-        child = self.child
-        return None if child is None else child.pid
+    @abstractmethod
+    def close(self) -> None:
+        """End the children."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def extract(
         self,
@@ -191,6 +189,33 @@ class Sandbox:
         answer, dated = parts
         rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
         return Analysis(answer, rows, told["seconds"], told["peak_mib"])
+
+
+class Sandbox(Readers):
+    """A child that reads and analyses. Threads may share it: one call is made at a time.
+
+    ``memory_bytes`` is of address space. A child that holds more than ``resident_bytes`` when it
+    has answered ends, and another takes its place. ``warm`` starts the child at once; else the
+    first call does, and waits for it. What starting takes is on no call's deadline.
+    """
+
+    def __init__(
+        self,
+        memory_bytes: int = _MEMORY_BYTES,
+        resident_bytes: int = _RESIDENT_BYTES,
+        *,
+        warm: bool = True,
+    ) -> None:
+        self.memory_bytes = memory_bytes
+        self.resident_bytes = resident_bytes
+        self.lock = threading.Lock()
+        self.child: ReaderProcess | None = self.new_child() if warm else None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None where none was started."""
+        child = self.child
+        return None if child is None else child.pid
 
     def call(
         self,
@@ -277,12 +302,6 @@ class Sandbox:
         finally:
             self.lock.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
 
 @cache
 def _warn_once(missing: tuple[str, ...]) -> None:
@@ -295,7 +314,7 @@ def _iterate_frames(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[byte
     yield from packed
 
 
-class SandboxPool:
+class SandboxPool(Readers):
     """``size`` children, each lent to one caller at a time; the one used last is lent first.
 
     They are started when first needed, or at once with ``warm``. Calls wait for a free one
@@ -326,68 +345,18 @@ class SandboxPool:
         finally:
             self.free.put(one)
 
-    def extract(
+    def call(
         self,
-        files: Sequence[FileToRead],
-        facts_json: bytes = b"{}",
-        *,
-        own: bytes = b"",
+        asked: dict[str, Any],
+        frames: Iterable[bytes],
         deadline_s: float,
-    ) -> list[Extracted]:
-        """As :meth:`Sandbox.extract`, by the next free child."""
+        paths: Sequence[Path] = (),
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """As :meth:`Sandbox.call`, by the next free child."""
         with self.lease() as one:
-            return one.extract(files, facts_json, own=own, deadline_s=deadline_s)
-
-    def analyse(
-        self,
-        packed: Iterable[bytes],
-        known: KnownOfJob = NOTHING_KNOWN,
-        *,
-        deadline_s: float,
-    ) -> Analysis:
-        """As :meth:`Sandbox.analyse`, by the next free child."""
-        with self.lease() as one:
-            return one.analyse(packed, known, deadline_s=deadline_s)
+            return one.call(asked, frames, deadline_s, paths)
 
     def close(self) -> None:
         """End all children; see :meth:`Sandbox.close`."""
         for one in self.members:
             one.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-
-class Readers(Protocol):
-    """A pool of children that can be killed; in tests, readers in the same process.
-
-    Both raise ``ReaderDied``, ``ReaderTooSlow`` and ``ReaderFailed``.
-    """
-
-    def extract(
-        self,
-        files: Sequence[FileToRead],
-        facts_json: bytes = b"{}",
-        *,
-        own: bytes = b"",
-        deadline_s: float,
-    ) -> list[Extracted]:
-        """What ``files`` came down to, in their order; ``own`` are own signatures."""
-        ...
-
-    def analyse(
-        self,
-        packed: Iterable[bytes],
-        known: KnownOfJob = NOTHING_KNOWN,
-        *,
-        deadline_s: float,
-    ) -> Analysis:
-        """The answer that follows from packed extracts."""
-        ...
-
-    def close(self) -> None:
-        """End the children."""
-        ...

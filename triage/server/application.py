@@ -25,7 +25,7 @@ from triage.fleet.web import fleet as fleet_pages
 from triage.fleet.web import overview as overview_pages
 from triage.server import agents
 from triage.services.context import Context
-from triage.services.notifications.callbacks import make_callback_guard
+from triage.services.notifications.subscribe import make_callback_guard
 from triage.web import mount
 
 _ROUTES: Final = (

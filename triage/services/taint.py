@@ -17,7 +17,7 @@ from triage.store import node_notices
 from triage.store.access import audit, keys
 from triage.store.incidents import facts, settling
 from triage.store.messages import subscriptions
-from triage.store.uploads import set_apart
+from triage.store.uploads import artifacts
 from triage.store.views import KeyView
 from triage.store.work import table as work
 
@@ -48,8 +48,8 @@ def count_contribution(ctx: Context, key_id: str, since: datetime | None = None)
         key = keys.find(session, key_id)
         if key is None:
             raise UsageError(f"there is no token {key_id}: see `triage token list`")
-        num_uploads, num_files = set_apart.count_brought(session, key_id, since)
-        files_of = set_apart.list_incidents(session, key_id, since)
+        num_uploads, num_files = artifacts.count_brought(session, key_id, since)
+        files_of = artifacts.list_incidents_brought(session, key_id, since)
         facts_of = facts.list_incidents_told_by(session, key_id, since, tainted=True)
         counts = {
             "uploads": num_uploads,
@@ -84,7 +84,7 @@ def taint_token(
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
             # Files before their incident, as their readers lock them: no deadlock.
-            counts["files"] += set_apart.set_apart(session, incident_id, key_id, since)
+            counts["files"] += artifacts.set_apart(session, incident_id, key_id, since)
             settling.note_change(session, incident_id, now)
             counts["facts"] += facts.taint_statements(
                 session, incident_id, key_id, ctx.settings.quiet_s, now, since
@@ -111,7 +111,7 @@ def untaint_token(ctx: Context, key_id: str, actor: str) -> TaintResult:
     counts: Counter[str] = Counter()
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
-            num_files, uploads = set_apart.put_back(session, incident_id, key_id)
+            num_files, uploads = artifacts.put_back(session, incident_id, key_id)
             settling.note_change(session, incident_id, now)
             for upload_id in uploads:
                 work.enqueue(session, WorkKind.PARSE, upload_id, now)

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, cast
 
-from sqlalchemy import Table, bindparam, select, update
+from sqlalchemy import ColumnElement, Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
 from models.base import normalize_stored_name
+from triage.domain.batched import split_into_batches
 from triage.store.database.upsert import insert_missing, lock_rows
 
 # A node that was seen so short a while ago is not written again.
@@ -46,6 +47,11 @@ def cluster_key(session: Session, name: str) -> int:
     return int(key or 0)
 
 
+def in_cluster(name: str | None) -> list[ColumnElement[bool]]:
+    """The condition that a row is of the cluster of this name; none for None."""
+    return [] if name is None else [Cluster.name == name]
+
+
 def hold_cluster(session: Session, cluster_id: int) -> None:
     """From now on nobody else decides what is counted for a whole cluster, until the session ends:
     which acts it allows, and to which problems its incidents belong.
@@ -67,8 +73,7 @@ def note_nodes_seen(session: Session, cluster_id: int, names: Iterable[str], now
     """Note that something named these nodes now, or in the last seconds."""
     wanted = sorted({normalize_stored_name(name) for name in names if name})
     known: dict[str, datetime] = {}
-    for start in range(0, len(wanted), 1000):
-        part = wanted[start : start + 1000]
+    for part in split_into_batches(wanted, 1000):
         asked = {"of_cluster": cluster_id, "wanted": part}
         known |= {row.name: row.last_seen_at for row in session.execute(_LAST_SEEN, asked)}
     fresh = [name for name in wanted if name not in known]
@@ -81,11 +86,11 @@ def note_nodes_seen(session: Session, cluster_id: int, names: Iterable[str], now
         ],
     )
     here = sorted(name for name, at in known.items() if at < now - _SEEN_AGAIN)
-    for start in range(0, len(here), 1000):
+    for part in split_into_batches(here, 1000):
         # Whom somebody else sees just now need not be waited for: it is the same news.
         free = (
             select(Node.id)
-            .where(Node.cluster_id == cluster_id, Node.name.in_(here[start : start + 1000]))
+            .where(Node.cluster_id == cluster_id, Node.name.in_(part))
             .where(Node.last_seen_at < now)
             .with_for_update(skip_locked=True)
         )
@@ -99,10 +104,8 @@ def find_node_keys(session: Session, cluster_id: int, names: Iterable[str]) -> d
     given: dict[str, list[str]] = {}
     for name in names:
         given.setdefault(normalize_stored_name(name), []).append(name)
-    stored = sorted(given)
     found: dict[str, int] = {}
-    for start in range(0, len(stored), 1000):
-        part = stored[start : start + 1000]
+    for part in split_into_batches(sorted(given), 1000):
         rows = session.execute(
             select(Node.name, Node.id).where(Node.cluster_id == cluster_id, Node.name.in_(part))
         )

@@ -4,7 +4,7 @@ Whether a notice comes before the failure or after it, it is kept first, and inc
 from here: so it is the same file, judged by the same rules, whichever comes first.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, TypedDict, cast
@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from models import Artifact, Cluster, Incident, Job, Node, NodeNotice
 from models.base import normalize_stored_name
+from triage.domain.batched import split_into_batches
 from triage.domain.wire import Time, format_iso_utc
 from triage.store import jobs
 from triage.store.database.upsert import insert_missing
@@ -256,7 +257,7 @@ def list_by_node(session: Session, node: str, cluster: str | None) -> list[Notic
     query = (
         select(NodeNotice.at, NodeNotice.seen_at, NodeNotice.source, NodeNotice.summary)
         .join(Cluster, NodeNotice.cluster_id == Cluster.id)
-        .where(NodeNotice.node == node, *([] if cluster is None else [Cluster.name == cluster]))
+        .where(NodeNotice.node == node, *jobs.in_cluster(cluster))
         .order_by(NodeNotice.at.desc(), NodeNotice.id.desc())
         .limit(_SHOWN)
     )
@@ -304,6 +305,5 @@ def _count_removed(session: Session, statement: Delete) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
-def _split_names(names: Iterable[str]) -> list[list[str]]:
-    ordered = sorted(set(names))
-    return [ordered[start : start + _AT_ONCE] for start in range(0, len(ordered), _AT_ONCE)]
+def _split_names(names: Iterable[str]) -> Iterator[list[str]]:
+    return split_into_batches(sorted(set(names)), _AT_ONCE)

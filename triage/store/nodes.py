@@ -12,6 +12,7 @@ from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
 from triage.domain.wire import SentAs, Time, format_iso_utc
 from triage.store import node_notices
+from triage.store.jobs import in_cluster
 from triage.store.node_notices import NoticeReport
 from triage.store.part_history import NodePart, list_parts_of_node
 
@@ -90,7 +91,7 @@ def read_history(
     seen = session.execute(
         select(Cluster.name, Node.first_seen_at, Node.last_seen_at)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(Node.name == name, *([] if cluster is None else [Cluster.name == cluster]))
+        .where(Node.name == name, *in_cluster(cluster))
         .order_by(Cluster.name)
     ).all()
     events = node_notices.list_by_node(session, name, cluster)
@@ -228,9 +229,8 @@ def _compute_rate(session: Session, name: str, now: datetime, cluster: str | Non
     )
     mine = session.scalar(as_culprit.where(Suspect.node == name)) or 0
     all_of_them = session.scalar(as_culprit.where(Suspect.node.is_not(None))) or 0
-    nodes = select(func.count()).select_from(Node)
-    if cluster is not None:
-        nodes = nodes.join(Cluster, Node.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    nodes = select(func.count()).select_from(Node).join(Cluster, Node.cluster_id == Cluster.id)
+    nodes = nodes.where(*in_cluster(cluster))
     num_nodes = session.scalar(nodes) or 1
     mean = all_of_them / num_nodes
     return {

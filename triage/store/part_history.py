@@ -9,9 +9,11 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node, PartSighting, Suspect
 from triage.analysis.facts.part import list_named_parts
+from triage.domain.batched import split_into_batches
 from triage.domain.category import Role
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import Time, format_iso_utc
+from triage.store.jobs import in_cluster
 
 _MOST_PARTS: Final = 200
 # A part that more nodes claim is none: firmware made its number up.
@@ -48,15 +50,15 @@ def list_parts_of_node(session: Session, name: str, cluster: str | None = None) 
 
     An incident elsewhere counts while the part was there, as far as anybody saw.
     """
-    here = (*_build_cluster_conditions(cluster), Node.name == name)
+    here = (*in_cluster(cluster), Node.name == name)
     mine = _list_stays(session, *here, limit=_MOST_PARTS)
     others: dict[tuple[str, str], list[tuple[PartSighting, str]]] = {}
     for kind in {stay.kind for stay, _ in mine}:
         identities = sorted({stay.identity for stay, _ in mine if stay.kind == kind})
-        for start in range(0, len(identities), _AT_ONCE):
-            wanted = PartSighting.identity.in_(identities[start : start + _AT_ONCE])
+        for part in split_into_batches(identities, _AT_ONCE):
+            wanted = PartSighting.identity.in_(part)
             elsewhere = (
-                *_build_cluster_conditions(cluster),
+                *in_cluster(cluster),
                 PartSighting.kind == kind,
                 wanted,
                 Node.name != name,
@@ -97,10 +99,6 @@ def _order(stay: PartSighting) -> tuple[Any, ...]:
     return list(HardwareKind).index(HardwareKind(stay.kind)), stay.slot, -stay.last_at.timestamp()
 
 
-def _build_cluster_conditions(cluster: str | None) -> list[ColumnElement[bool]]:
-    return [] if cluster is None else [Cluster.name == cluster]
-
-
 def _list_stays(
     session: Session, *where: ColumnElement[bool], limit: int
 ) -> list[tuple[PartSighting, str]]:
@@ -128,7 +126,7 @@ def _find_named_parts(session: Session, nodes: Iterable[str], cluster: str | Non
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
             .where(Suspect.node == node, Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)))
-            .where(*_build_cluster_conditions(cluster))
+            .where(*in_cluster(cluster))
             .order_by(Incident.id.desc())
             .limit(_MOST_INCIDENTS)
         )

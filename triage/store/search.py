@@ -9,46 +9,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from sqlalchemy import ColumnElement, Select, bindparam, case, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Artifact, Cluster, Evidence, Incident, Job, Node, PartSighting
+from triage.domain.batched import split_into_batches
+from triage.domain.wire import Keywords, WireForm
+from triage.store.jobs import in_cluster
 
 # Rows of evidence that one question looks at: some 20 ms.
 SPAN: Final = 20_000
+MAX_TEXT: Final = 400
 _ESCAPE: Final = "\\"
 _MARKS: Final = str.maketrans({mark: _ESCAPE + mark for mark in (_ESCAPE, "%", "_")})
 _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
-class IncidentFound(NamedTuple):
-    """An incident; ``summary`` is its verdict in words, empty before the first."""
+@dataclass(frozen=True, slots=True)
+class SearchHit(WireForm):
+    """What was found, of one ``kind``."""
 
-    id: str
-    job_id: str
+    kind: Annotated[str, "`incident`, `job`, `node`, `part`, `category`, `code` or `evidence`."]
+    name: Annotated[str, "What bears the text: an id, a name, an identity, a cause or a code."]
+    exact: Annotated[bool, "Whether the name is the text, and does not only hold it."]
     cluster: str | None
-    at: datetime
-    summary: str
-
-
-class NodeFound(NamedTuple):
-    """A node of a cluster, and when it was last seen."""
-
-    name: str
-    cluster: str | None
-    at: datetime
-
-
-class PartFound(NamedTuple):
-    """A part, the node that it was last seen in, and when."""
-
-    kind: str
-    identity: str
-    node: str
-    cluster: str | None
-    at: datetime
+    at: datetime | None
+    text: Annotated[str, "A verdict, or a row of evidence, cut; of a part its kind."] = ""
+    incident_id: str | None = None
+    job_id: str | None = None
+    node: str | None = None
+    count: Annotated[int, Keywords(minimum=1), "Rows of evidence of that incident that fit."] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,61 +77,57 @@ def _order_best_first(column: InstrumentedAttribute[str], text: str) -> ColumnEl
     )
 
 
-def _build_cluster_conditions(cluster: str | None) -> list[ColumnElement[bool]]:
-    return [] if cluster is None else [Cluster.name == cluster]
-
-
-def find_incidents_of_job(
-    session: Session, text: str, cluster: str | None, limit: int
-) -> list[IncidentFound]:
-    """Incidents of jobs whose id holds the text."""
-    order = _order_best_first(Job.job_id, text)
-    return _find_incidents(session, _contains(session, Job.job_id, text), cluster, limit, order)
-
-
-def find_incidents_of_category(
-    session: Session, category: str, cluster: str | None, limit: int
-) -> list[IncidentFound]:
-    """Incidents with this cause."""
-    return _find_incidents(session, Incident.category == category, cluster, limit)
-
-
-def _find_incidents(
-    session: Session,
-    where: ColumnElement[bool],
-    cluster: str | None,
-    limit: int,
-    *order: ColumnElement[int],
-) -> list[IncidentFound]:
+def find_incidents(
+    session: Session, kind: str, text: str, cluster: str | None, limit: int
+) -> list[SearchHit]:
+    """Incidents whose id is the text, of jobs whose id holds it, or with this cause."""
+    name: InstrumentedAttribute[Any]
+    order: tuple[ColumnElement[int], ...] = ()
+    if kind == "job":
+        name, where = Job.job_id, _contains(session, Job.job_id, text)
+        order = (_order_best_first(Job.job_id, text),)
+    else:
+        name = Incident.id if kind == "incident" else Incident.category
+        where = name == text
     query: Select[Any] = (
-        select(Incident.id, Job.job_id, Cluster.name, Incident.created_at, Incident.verdict)
+        select(name, Cluster.name, Incident.created_at, Incident.verdict, Incident.id, Job.job_id)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(where, *_build_cluster_conditions(cluster))
+        .where(where, *in_cluster(cluster))
         .order_by(*order, Incident.created_at.desc(), Incident.id.desc())
         .limit(limit)
     )
     return [
-        IncidentFound(id_, job, name or None, at, str((verdict or {}).get("summary") or ""))
-        for id_, job, name, at, verdict in session.execute(query)
-    ]
+        SearchHit(
+            kind, found, _is_same(found, text), of or None, at,
+            str((verdict or {}).get("summary") or "")[:MAX_TEXT], id_, job,
+        )
+        for found, of, at, verdict, id_, job in session.execute(query)
+    ]  # fmt: skip
 
 
-def find_nodes(session: Session, text: str, cluster: str | None, limit: int) -> list[NodeFound]:
+def _is_same(name: str, text: str) -> bool:
+    return name.casefold() == text.casefold()
+
+
+def find_nodes(session: Session, text: str, cluster: str | None, limit: int) -> list[SearchHit]:
     """Nodes whose name holds the text."""
     query = (
         select(Node.name, Cluster.name, Node.last_seen_at)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(_contains(session, Node.name, text), *_build_cluster_conditions(cluster))
+        .where(_contains(session, Node.name, text), *in_cluster(cluster))
         .order_by(_order_best_first(Node.name, text), Node.name, Cluster.name)
         .limit(limit)
     )
-    return [NodeFound(name, of or None, at) for name, of, at in session.execute(query)]
+    return [
+        SearchHit("node", name, _is_same(name, text), of or None, at, node=name)
+        for name, of, at in session.execute(query)
+    ]
 
 
 def find_parts(
     session: Session, text: str, spellings: Sequence[str], cluster: str | None, limit: int
-) -> list[PartFound]:
+) -> list[SearchHit]:
     """Parts whose identity is one of the ``spellings`` or holds the text; the last stay of each."""
     identity = PartSighting.identity
     query = (
@@ -148,7 +136,7 @@ def find_parts(
         .join(Cluster, Node.cluster_id == Cluster.id)
         .where(
             _contains(session, identity, text) | identity.in_(spellings),
-            *_build_cluster_conditions(cluster),
+            *in_cluster(cluster),
         )
         .order_by(
             case((identity.in_(spellings), 0), else_=1),
@@ -158,7 +146,7 @@ def find_parts(
         .limit(limit)
     )
     return [
-        PartFound(kind, name, node, of or None, at)
+        SearchHit("part", name, name in spellings, of or None, at, kind, node=node)
         for kind, name, node, of, at in session.execute(query)
     ]
 
@@ -216,9 +204,9 @@ def with_newer(
     """Incidents of these rows that also have a row that fits and is newer than ``row_id``."""
     incidents = [row.incident_id for row in rows]
     found: set[str] = set()
-    for start in range(0, len(incidents), 500):
+    for part in split_into_batches(incidents, 500):
         query = select(Evidence.incident_id).where(
-            Evidence.incident_id.in_(incidents[start : start + 500]), Evidence.id > row_id, where
+            Evidence.incident_id.in_(part), Evidence.id > row_id, where
         )
         found.update(session.scalars(query.distinct()))
     return found
@@ -231,8 +219,7 @@ def _is_sqlite(session: Session) -> bool:
 def _list_rows(
     session: Session, counts: dict[int, int], cluster: str | None
 ) -> Iterator[EvidenceFound]:
-    ids = sorted(counts, reverse=True)
-    for start in range(0, len(ids), 500):
+    for ids in split_into_batches(sorted(counts, reverse=True), 500):
         query = (
             select(
                 Evidence.id, Incident.id, Job.job_id, Cluster.name, Evidence.node, Evidence.at,
@@ -241,7 +228,7 @@ def _list_rows(
             .join(Incident, Evidence.incident_id == Incident.id)
             .join(Job, Incident.job_fk == Job.id)
             .join(Cluster, Job.cluster_id == Cluster.id)
-            .where(Evidence.id.in_(ids[start : start + 500]), *_build_cluster_conditions(cluster))
+            .where(Evidence.id.in_(ids), *in_cluster(cluster))
         )  # fmt: skip
         for row_id, incident, job, name, node, at, text in session.execute(query):
             yield EvidenceFound(row_id, incident, job, name or None, node, at, text, counts[row_id])

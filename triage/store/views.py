@@ -5,21 +5,17 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.file_kind import FileKind
 from triage.domain.recurrence import ProblemOfIncident
-from triage.domain.report import Answer, Verdict
+from triage.domain.report import Verdict
 from triage.domain.states import (
     ArtifactState,
     DeliveryState,
     IncidentState,
-    WorkKind,
-    WorkState,
 )
 from triage.domain.wire import UNSENT, Key, SentAs, WireForm
-from triage.errors import Corrupt, Unavailable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -108,31 +104,6 @@ class ArtifactView(WireForm):
         return name_in_reports(self.node, self.filename)
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionView:
-    """One answer, packed as :func:`triage.domain.answer_wire.answer_to_bytes` does."""
-
-    incident_id: str
-    revision: int
-    provisional: bool
-    answer: bytes
-    created_at: datetime
-
-    def reported(self) -> Answer:
-        """The answer as far as reports and messages say it: what only pictures need is left out.
-
-        Raises :class:`Unavailable` for bytes that cannot be read.
-        """
-        try:
-            return answer_from_bytes(self.answer, pictures=False)
-        except Corrupt as error:
-            raise Unavailable(
-                f"revision {self.revision} of {self.incident_id} cannot be read: {error}",
-                hint="restore the database from a backup; or send one more file of the incident,"
-                " which has it answered again",
-            ) from error
-
-
 def name_in_reports(node: str | None, filename: str) -> str:
     """What reports call a file: ``nodes/<node>/<filename>`` where its node is known."""
     return filename if node is None else f"nodes/{node}/{filename}"
@@ -209,22 +180,3 @@ class DeliveryView(NewDelivery):
     created_at: datetime
     tried_at: datetime | None
     delivered_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkView:
-    """One thing that is owed, as a worker that claimed it sees it."""
-
-    id: int
-    kind: WorkKind
-    key: str
-    state: WorkState
-    generation: int
-    tries: int
-    not_before: datetime
-    lease_until: datetime | None
-    last_error: str | None
-    waits: int
-    waiting_since: datetime | None
-    waiting_for: str | None
-    created_at: datetime

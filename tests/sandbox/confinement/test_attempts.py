@@ -10,13 +10,13 @@ from typing import Final
 
 import pytest
 
-from triage.sandbox.confinement.kernel import MACHINE
 from triage.sandbox.confinement.probe import probe_confinement_gaps
 from triage.sandbox.confinement.seccomp import (
     ALLOWED,
     CONDITIONS,
     FATAL,
     LOOKED_AT,
+    MACHINE,
     build_filter_program,
     map_call_numbers,
 )

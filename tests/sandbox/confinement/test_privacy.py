@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux show
 
 READ_BY_CHILD = """
 import os, sys
-from triage.sandbox.confinement.kernel import keep_private, call_prctl
+from triage.sandbox.confinement.seccomp import keep_private, call_prctl
 if os.getuid() == 0:
     os.setuid(65534)
     call_prctl(4, 1)  # as it is for a process that always was an ordinary user's

@@ -21,13 +21,12 @@ from triage.render.data import wire
 from triage.sandbox.pool import Readers
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.hooks import keep
+from triage.services.hooks import monitoring
 from triage.services.hooks.cloudevents import read_event_notices
-from triage.services.hooks.monitoring import HookOutcome, take_notices
-from triage.services.hooks.notices import Line, Notices
+from triage.services.hooks.monitoring import HookOutcome, Line, Notices, take_notices
 from triage.services.incidents.announce import announce
-from triage.services.incidents.retention import prune
 from triage.services.retention.erase import delete_artifact, delete_incident
+from triage.services.retention.ownership import prune
 from triage.services.taint import count_contribution, taint_token
 from triage.services.tokens import create_token
 from triage.services.uploads.ingest import take_artifact
@@ -186,7 +185,7 @@ def test_an_incident_finds_an_event_whose_sender_died(
         raise Unavailable("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(keep, "look_at", dies)
+        patch.setattr(monitoring, "look_at", dies)
         with pytest.raises(Unavailable):
             post(ctx, health(-30))
     take_artifact(ctx, Target("7", node="n2", kind="job_log"), body_of(LOG), None)
@@ -285,7 +284,7 @@ def test_what_is_kept_has_bounds(ctx: Context) -> None:
         newest = session.scalars(select(NodeNotice.at).where(NodeNotice.node == "n3")).all()
     assert sorted(newest) == [STOP + timedelta(seconds=at) for at in (3, 4, 5)]
     # One request of more than are counted at a time has them counted.
-    post(small, *(health(0, f"m{k}") for k in range(keep.COUNTED_EVERY)), caller=flood)
+    post(small, *(health(0, f"m{k}") for k in range(monitoring.COUNTED_EVERY)), caller=flood)
     assert kept(ctx) == 8 + 1
     prune(small, 90, 30)
     assert kept(ctx) == 9

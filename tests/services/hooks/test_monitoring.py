@@ -14,9 +14,7 @@ from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
 from triage.services.hooks.cloudevents import read_event_notices
-from triage.services.hooks.keep import write_as_log
-from triage.services.hooks.monitoring import take_notices
-from triage.services.hooks.notices import Line, Notices
+from triage.services.hooks.monitoring import Line, Notices, take_notices, write_as_log
 from triage.services.incidents.announce import announce
 from triage.store.uploads import artifacts, evidence
 

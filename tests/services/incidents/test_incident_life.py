@@ -26,7 +26,6 @@ from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
-from triage.store.work import overdue
 from triage.store.work import table as work
 
 JOB = files_of(GPU_LOST)
@@ -336,7 +335,7 @@ def test_a_lost_worker_gives_its_work_back_six_times(
             assert claimed is not None
             assert claimed.tries == number + 1
         with ctx.database.writing() as session:
-            gone = overdue.reclaim_lost(session, now + timedelta(minutes=2), 3)
+            gone = work.reclaim_lost(session, now + timedelta(minutes=2), 3)
             assert len(gone) == (number == 5)
             assert work.claim(session, WorkKind.ANALYSE, "x", now - timedelta(days=1), 60) is None
 
@@ -435,7 +434,7 @@ def test_a_lease_that_was_lost_finishes_nothing(ctx: Context) -> None:
         claimed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     later = now + timedelta(minutes=5)
     with ctx.database.writing() as session:
-        assert overdue.reclaim_lost(session, later, 3) == []
+        assert work.reclaim_lost(session, later, 3) == []
         other = work.claim(session, WorkKind.NOTIFY, "other", later, 60)
         assert other.id == claimed.id
         assert not work.finish(session, claimed, "me", later)

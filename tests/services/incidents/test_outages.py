@@ -26,7 +26,7 @@ from triage.services.incidents.resolve import Retried, retry
 from triage.services.uploads.ingest import take_artifact
 from triage.services.uploads.received import Target
 from triage.store.uploads import artifacts
-from triage.store.work import waiting
+from triage.store.work import table
 
 MANY = 20
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -102,9 +102,9 @@ def test_files_wait_for_what_is_away_and_are_read_afterwards(
     assert (row.state, row.tries, row.waits, row.waiting_for) == ("waiting", 0, MANY, part)
     assert states(ctx, incident_id) == {ArtifactState.STORED}
     with ctx.database.reading() as session:
-        [told] = waiting.count_by_incident(session, incident_id)
+        [told] = table.count_by_incident(session, incident_id)
         assert (told.part, told.number) == (part, len(DUMPS))
-        assert [one.number for one in waiting.count_waiting(session)] == [1]
+        assert [one.number for one in table.count_waiting(session)] == [1]
 
     settle(ctx, readers, monkeypatch)
     assert find(ctx, incident_id).state is IncidentState.COLLECTING, "its files wait"
@@ -115,7 +115,7 @@ def test_files_wait_for_what_is_away_and_are_read_afterwards(
     assert find(ctx, incident_id).state is IncidentState.READY
     assert ArtifactState.QUARANTINED not in states(ctx, incident_id)
     with ctx.database.reading() as session:
-        assert waiting.count_waiting(session) == []
+        assert table.count_waiting(session) == []
 
 
 def test_the_temporary_folder_may_be_missing(ctx: Context, readers: Readers, monkeypatch) -> None:

@@ -7,9 +7,9 @@ import pytest
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
-from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve
-from triage.services.incidents.retention import prune
+from triage.services.retention import ownership
+from triage.services.retention.ownership import prune
 from triage.store.database.ids import make_id, parse_made_at
 from triage.store.incidents import incidents
 from triage.store.uploads import artifacts, evidence
@@ -18,7 +18,7 @@ from triage.store.uploads import artifacts, evidence
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten days have passed."""
-    monkeypatch.setattr(retention, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
+    monkeypatch.setattr(ownership, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
 
 
 def test_old_bytes_go_and_the_answer_stays(ctx: Context, readers: Readers, later: None) -> None:
@@ -63,7 +63,7 @@ def test_what_is_new_or_not_settled_stays(ctx: Context, readers: Readers) -> Non
     announce_and_settle(ctx, readers, JOB)
     upload(ctx, {"a.log": b"x\n"}, job_id="other")
 
-    assert prune(ctx, 1, 1) == retention.Pruned(0, 0, 0)
+    assert prune(ctx, 1, 1) == ownership.Pruned(0, 0, 0)
     assert len(list(ctx.blobs.keys())) == 2
 
 

@@ -22,10 +22,10 @@ from triage.render.data import wire
 from triage.sandbox.pool import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import announce
+from triage.services.uploads.body import identify_file
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.raw_file import find_stored_file, read_pieces
 from triage.services.uploads.received import Target
-from triage.services.uploads.streams import identify_file
 from triage.store.incidents import revisions
 
 # Put together here, so that no scanner takes it for one that was lost.

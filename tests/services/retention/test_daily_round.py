@@ -12,7 +12,7 @@ from triage.sandbox.pool import Readers
 from triage.server import work
 from triage.services.context import Context
 from triage.store.database.clock import watch_clock
-from triage.store.work.overdue import enqueue_daily_round
+from triage.store.work.table import enqueue_daily_round
 
 
 @pytest.fixture

@@ -24,9 +24,8 @@ from triage import clock
 from triage.errors import Conflict, Gone, Unavailable
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.incidents.retention import believe_clock, prune
 from triage.services.retention import erase
-from triage.services.retention.ownership import adopt, announce
+from triage.services.retention.ownership import adopt, announce, believe_clock, prune
 from triage.settings import Settings
 from triage.store.blobs.folder import FolderBlobs
 from triage.store.database.clock import watch_clock

@@ -15,10 +15,8 @@ from tests.support.databases import put_migrated_sqlite
 from triage.errors import Conflict
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.incidents import retention
-from triage.services.incidents.retention import prune
-from triage.services.retention.ownership import adopt, announce, find_owner
-from triage.services.retention.sweep import sweep
+from triage.services.retention import ownership
+from triage.services.retention.ownership import adopt, announce, find_owner, prune, sweep
 from triage.settings import Settings
 from triage.store.database.ids import make_id
 
@@ -58,7 +56,7 @@ def days_of_rounds(ctx: Context, days: int) -> None:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
-    monkeypatch.setattr(retention, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=days))
+    monkeypatch.setattr(ownership, "read_utc_now", lambda: datetime.now(UTC) + timedelta(days=days))
 
 
 def test_finding_2_an_empty_database_erases_nothing(

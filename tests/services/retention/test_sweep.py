@@ -9,8 +9,7 @@ from tests.services.retention.test_ownership import days_of_rounds, num_blobs, s
 from triage import clock
 from triage.errors import Conflict
 from triage.services.context import Context
-from triage.services.incidents.retention import believe_clock
-from triage.services.retention.sweep import sweep
+from triage.services.retention.ownership import believe_clock, sweep
 
 
 def day(number: float) -> datetime:

@@ -12,11 +12,16 @@ from triage.domain.failure_match import Failure
 from triage.domain.states import WorkKind
 from triage.errors import NotFound, Unprocessable, UsageError
 from triage.sandbox.pool import Readers, Sandbox
-from triage.services.context import Context, open_context
+from triage.server.context import open_context
+from triage.services.context import Context
 from triage.services.incidents.announce import announce
 from triage.services.incidents.resolve import retry
-from triage.services.signatures.in_force import find_signatures_in_force, label_in_force
-from triage.services.signatures.upload import keep_file, remove_file
+from triage.services.signatures.in_force import (
+    find_signatures_in_force,
+    keep_file,
+    label_in_force,
+    remove_file,
+)
 from triage.services.uploads.ingest import take_bundle
 from triage.services.uploads.received import Target
 from triage.signatures.own.own_signatures import own_from_bytes

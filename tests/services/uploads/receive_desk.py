@@ -12,7 +12,7 @@ from triage.services.uploads.pack import write_plain
 from triage.services.uploads.receive import receive_bundle, receive_file
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.services.uploads.take import ReceiveLimits
-from triage.store.blobs.choice import open_blobs
+from triage.store.blobs.interface import open_blobs
 
 STRAGGLER = Path(__file__).parents[2] / "incidents" / "nccl-straggler-w8" / "fr"
 DUMP = (STRAGGLER / "comm_lib_trace_rank_3").read_bytes()

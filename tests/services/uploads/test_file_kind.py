@@ -3,7 +3,7 @@
 import pytest
 
 from triage.domain.file_kind import FileKind
-from triage.services.uploads.streams import identify_file
+from triage.services.uploads.body import identify_file
 
 JOB_LOG, KERNEL_LOG, TELEMETRY = FileKind.JOB_LOG, FileKind.KERNEL_LOG, FileKind.TELEMETRY
 

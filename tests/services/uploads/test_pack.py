@@ -9,8 +9,7 @@ import zstandard
 
 from triage.errors import Corrupt
 from triage.services.uploads.pack import ONE_CALL_BYTES, write_plain
-from triage.store.blobs.choice import open_blobs
-from triage.store.blobs.interface import Blobs
+from triage.store.blobs.interface import Blobs, open_blobs
 
 NOISE = random.Random(5).randbytes(ONE_CALL_BYTES + 5)
 TEXT = b"step 1 loss 2.0\n" * 400

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from triage.errors import Unavailable
-from triage.store.blobs.choice import open_blobs
 from triage.store.blobs.folder import FolderBlobs
+from triage.store.blobs.interface import open_blobs
 
 KEY = "blob_01m86xzewgdnbyw6p5ea"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from triage.errors import NotFound, StorageFull, Unavailable, UsageError
-from triage.store.blobs.choice import open_blobs
-from triage.store.blobs.interface import Blobs, BlobWriter
+from triage.store.blobs.files import BlobWriter
+from triage.store.blobs.interface import Blobs, open_blobs
 
 ROOT = Path(__file__).parents[3]
 BUCKET = "packs"
@@ -265,7 +265,7 @@ class TestFolder:
     def test_a_process_killed_before_its_commit_leaves_no_blob(self, tmp_path):
         code = (
             "import sys, time; from pathlib import Path\n"
-            "from triage.store.blobs.choice import open_blobs\n"
+            "from triage.store.blobs.interface import open_blobs\n"
             "blobs = open_blobs(None, Path(sys.argv[1]), min_free_bytes=0)\n"
             "writer = blobs.begin('one'); writer.write(b'x' * 1000)\n"
             "print('written', flush=True); time.sleep(600)\n"

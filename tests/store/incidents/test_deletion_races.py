@@ -19,9 +19,9 @@ from tests.store.conftest import NOW, new_file
 from tests.store.racing import in_threads
 from triage.domain.failure_match import Failure, JobAttempt
 from triage.store.database.engine import Database
-from triage.store.incidents import incidents, reports, retention, settling
+from triage.store.incidents import incidents, matching, past, settling
 from triage.store.incidents.matching import find_for_upload
-from triage.store.retention import erasures
+from triage.store.retention import unreferenced
 from triage.store.uploads import artifacts
 from triage.store.views import ResolutionView
 
@@ -32,8 +32,8 @@ SAID = ResolutionView("gpu", None, None, "key_1", NOW)
 def deleted(database: Database, incident_id: str) -> Iterator[None]:
     """The incident is deleted, and committed at the end of the block."""
     with database.writing() as session:
-        erasures.lock(session, incident_id)
-        retention.remove(session, [incident_id], remembered=False)
+        unreferenced.lock(session, incident_id)
+        past.remove(session, [incident_id], remembered=False)
         yield
 
 
@@ -67,7 +67,7 @@ def upload(session: Session, job_id: str) -> str:
 
 
 def announce(session: Session, job_id: str) -> str:
-    return reports.announce(session, Failure(job_id, collect_within_s=300.0), 30.0, NOW)
+    return matching.announce(session, Failure(job_id, collect_within_s=300.0), 30.0, NOW)
 
 
 @pytest.mark.parametrize("act", [upload, announce])

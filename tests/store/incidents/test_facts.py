@@ -13,7 +13,7 @@ from triage.domain.failure_match import Failure
 from triage.domain.states import IncidentState
 from triage.store.database.upsert import lock_rows
 from triage.store.incidents import facts as store
-from triage.store.incidents import reports, revisions, settling
+from triage.store.incidents import matching, revisions, settling
 
 SENDER, OTHER = Caller("key_sender"), Caller("key_other")
 ADMIN = Caller("key_admin", frozenset({"read"}))
@@ -34,7 +34,7 @@ class Case:
     def hook(self, facts, caller=SENDER):
         failure = Failure(self.job_id, "a", NOW, facts, collect_within_s=300.0, caller=caller)
         with self.database.writing() as session:
-            found = reports.announce(session, failure, 30.0, NOW)
+            found = matching.announce(session, failure, 30.0, NOW)
         assert self.id in (None, found)
         self.id = found
 

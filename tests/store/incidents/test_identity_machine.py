@@ -29,7 +29,7 @@ from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.failure_match import Failure, JobAttempt
 from triage.settings import Settings
 from triage.store.database.engine import open_database
-from triage.store.incidents import incidents, reports, settling
+from triage.store.incidents import incidents, matching, settling
 from triage.store.incidents.matching import find_for_upload
 
 QUIET_S = 30.0
@@ -129,7 +129,7 @@ class Identity(RuleBasedStateMachine):
                     one.job_id, one.cluster or None, one.failed_at,
                     attempt=one.attempt, collect_within_s=300.0,
                 )  # fmt: skip
-                return reports.announce(session, failure, QUIET_S, self.now)
+                return matching.announce(session, failure, QUIET_S, self.now)
             job = JobAttempt(one.job_id, one.cluster, one.attempt)
             found = find_for_upload(
                 session, job, one.failed_at, within_s=300.0, quiet_s=QUIET_S, now=self.now

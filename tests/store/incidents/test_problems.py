@@ -12,8 +12,8 @@ from triage.errors import Conflict, NotFound, Unprocessable
 from triage.services.incidents import problems as service
 from triage.services.incidents.problems import merge_problems, place_incident, split_problem
 from triage.store.database.ids import make_id
-from triage.store.incidents import incidents, problems, retention, revisions, settling
-from triage.store.retention.erasures import answer_anew
+from triage.store.incidents import incidents, past, problems, revisions, settling
+from triage.store.retention.unreferenced import answer_anew
 from triage.store.views import ResolutionView
 
 DAY = timedelta(days=1)
@@ -254,7 +254,7 @@ def test_what_a_person_says_while_all_are_grouped_counts(
 def test_removed_incidents_leave_their_problem(database, answered, unique):
     first, second, cable = answered(3), answered(2), answered(1, "nic")
     with database.writing() as session:
-        retention.remove(session, [first, cable])
+        past.remove(session, [first, cable])
     [only] = listed(database, cluster=unique)
     assert (only.count, problem_of(database, second).nth) == (1, 1)
 

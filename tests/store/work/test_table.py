@@ -17,7 +17,6 @@ from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.database.migrate import migrate
-from triage.store.work import fair_queue, overdue
 from triage.store.work import table as work
 
 MAX_TRIES = 3
@@ -37,7 +36,7 @@ class Row:
     again_s: float | None = None  # asked for again while held: from when on
     owner: str | None = None
     lease_s: float = 0.0
-    claim: work.WorkView | None = None
+    claim: Work | None = None
 
     def wait(self, due_s: float) -> None:
         self.state, self.owner, self.claim = WorkState.WAITING, None, None
@@ -59,7 +58,7 @@ class Row:
 class Lost:
     """A claim whose lease somebody has ended: it can do nothing any more."""
 
-    claim: work.WorkView
+    claim: Work
     owner: str
 
 
@@ -187,8 +186,8 @@ class WorkMachine(RuleBasedStateMachine):
             if row.state == WorkState.RUNNING and row.lease_s <= self.now_s
         }
         with self.database.writing() as session:
-            assert overdue.has_lost(session, self.now) == bool(late)
-            gone = overdue.reclaim_lost(session, self.now, MAX_TRIES)
+            assert work.has_lost(session, self.now) == bool(late)
+            gone = work.reclaim_lost(session, self.now, MAX_TRIES)
         for row in late.values():
             self.model.lost.append(Lost(row.claim, row.owner))
         wanted = {key for key, row in late.items() if row.put_back(self.now_s)}
@@ -210,7 +209,7 @@ class WorkMachine(RuleBasedStateMachine):
     def the_table_is_the_model(self):
         with self.database.reading() as session:
             rows = {row.key: row for row in session.scalars(select(Work))}
-            due = overdue.list_due(session, self.now, [KIND], 1000)
+            due = work.list_due(session, self.now, [KIND], 1000)
         assert set(rows) == set(self.model.rows)
         may_begin = 0
         for key, row in self.model.rows.items():
@@ -267,7 +266,7 @@ def test_what_reads_nothing_foreign_is_owed_however_often_it_failed(database, un
         later = now + timedelta(seconds=2 * LEASE_S)
         with database.writing() as session:
             if number % 2:
-                assert overdue.reclaim_lost(session, later, MAX_TRIES) == []
+                assert work.reclaim_lost(session, later, MAX_TRIES) == []
             else:
                 assert not work.fail(session, claimed, "me", now, "no", MAX_TRIES)
     soon = later + timedelta(seconds=work.MOST_BACKOFF_S)
@@ -283,7 +282,7 @@ def enqueue_uploads(database, opened, job_id, sizes):
         upload_id, _ = uploaded(database, incident_id, f"{job_id}-{len(keys)}", stored_bytes=size)
         with database.writing() as session:
             job_fk = session.scalar(select(Incident.job_fk).where(Incident.id == incident_id))
-            fair_queue.enqueue_upload(session, upload_id, job_fk, NOW)
+            work.enqueue_upload(session, upload_id, job_fk, NOW)
         keys.append(upload_id)
     return keys
 
@@ -322,7 +321,7 @@ def test_an_upload_that_cost_a_worker_is_claimed_alone(database, unique, opened)
     assert [one.key for one in claimed_together(database, most=1)] == keys[:2]
     later = NOW + timedelta(seconds=2 * LEASE_S)
     with database.writing() as session:
-        assert overdue.reclaim_lost(session, later, MAX_TRIES) == []
+        assert work.reclaim_lost(session, later, MAX_TRIES) == []
 
     def next_ones():
         with database.writing() as session:

@@ -36,7 +36,7 @@ from triage.actions.store.evidence import load_standing
 from triage.clock import Jumps, read_utc_now
 from triage.domain.acting import ENDED, ActionState, Verb
 from triage.errors import Unavailable
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.database.clock import describe_clock_doubt, watch_clock

@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy.orm import Session
 from starlette.requests import Request
@@ -25,7 +25,9 @@ from triage.domain.patterns import compile_re
 from triage.errors import BadRequest, Conflict, Place, TriageError, Unprocessable
 from triage.services.context import Context
 from triage.store.access import idempotency
-from triage.store.access.idempotency import KeptAnswer
+
+if TYPE_CHECKING:
+    from models import Idempotency
 
 _HEADER: Final = "Idempotency-Key"
 _REPLAYED: Final = "Idempotency-Replayed"
@@ -152,7 +154,7 @@ def _hash_parts(*parts: bytes) -> str:
     return found.hexdigest()
 
 
-def _replay_answer(known: KeptAnswer, fingerprint: str) -> Response:
+def _replay_answer(known: "Idempotency", fingerprint: str) -> Response:
     if known.fingerprint != fingerprint:
         raise Unprocessable(
             f"this {_HEADER} came with another request before",
@@ -177,7 +179,7 @@ def _make_in_progress() -> Conflict:
     )
 
 
-def _make_not_kept(known: KeptAnswer) -> Conflict:
+def _make_not_kept(known: "Idempotency") -> Conflict:
     if known.subject is None:
         return Conflict(
             "the request was carried out; its answer is too long to be kept",

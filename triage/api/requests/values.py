@@ -7,6 +7,7 @@ characters: no name may hold any, so all of them are told from a slash, and refu
 """
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -219,34 +220,39 @@ def check_name(text: str, where: str) -> str:
         ) from error
 
 
-def check_query(*known: str) -> Any:  # noqa: ANN401 - a dependency
-    """A dependency that refuses a query that says one thing twice, or what nobody reads.
+def check_query_keys(request: Request, known: Collection[str]) -> None:
+    """Refuse a query that says one thing twice, or what nobody reads.
 
     A filter with a slip in its name would otherwise be no filter at all.
     """
+    raw = request.scope.get("query_string", b"").decode("latin-1")
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise Unprocessable(
+            "the query is not UTF-8", places=(Place("query/", "not UTF-8"),)
+        ) from error
+    places = []
+    seen: set[str] = set()
+    for key, _ in pairs:
+        shown = key[:80]
+        if key not in known:
+            places.append(Place(f"query/{shown}", "is not known here"))
+        elif key in seen:
+            places.append(Place(f"query/{shown}", "is said twice"))
+        seen.add(key)
+    if places:
+        raise Unprocessable(
+            "the query is not one of this route",
+            hint=f"it takes {', '.join(known)}, each once" if known else "it takes no query",
+            places=tuple(places[:20]),
+        )
+
+
+def check_query(*known: str) -> Any:  # noqa: ANN401 - a dependency
+    """A dependency that refuses any other query; see :func:`check_query_keys`."""
 
     async def check(request: Request) -> None:
-        raw = request.scope.get("query_string", b"").decode("latin-1")
-        try:
-            pairs = parse_qsl(raw, keep_blank_values=True, errors="strict")
-        except UnicodeDecodeError as error:
-            raise Unprocessable(
-                "the query is not UTF-8", places=(Place("query/", "not UTF-8"),)
-            ) from error
-        places = []
-        seen: set[str] = set()
-        for key, _ in pairs:
-            shown = key[:80]
-            if key not in known:
-                places.append(Place(f"query/{shown}", "is not known here"))
-            elif key in seen:
-                places.append(Place(f"query/{shown}", "is said twice"))
-            seen.add(key)
-        if places:
-            raise Unprocessable(
-                "the query is not one of this route",
-                hint=f"it takes {', '.join(known)}, each once" if known else "it takes no query",
-                places=tuple(places[:20]),
-            )
+        check_query_keys(request, known)
 
     return check

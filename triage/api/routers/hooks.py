@@ -23,10 +23,9 @@ from triage.domain.failure_match import Failure, IgnoredField
 from triage.services.hooks.alertmanager import read_alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, read_event_notices, read_events
 from triage.services.hooks.job_failed import parse_failure
-from triage.services.hooks.monitoring import HookOutcome, take_notices
-from triage.services.hooks.notices import Notices
+from triage.services.hooks.monitoring import HookOutcome, Notices, take_notices
 from triage.services.incidents.announce import announce
-from triage.services.notifications.callbacks import with_allowed_callback
+from triage.services.notifications.subscribe import with_allowed_callback
 from triage.store.views import IncidentView
 
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)

@@ -1,7 +1,7 @@
 """Incidents: what happened, who is suspect, their lists, what a person says, and erasing."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 from urllib.parse import quote
 
 import orjson
@@ -71,8 +71,11 @@ from triage.services.notifications.outbox import make_message
 from triage.services.retention.erase import delete_artifact, delete_incident
 from triage.store.incidents import incidents, revisions, wanted
 from triage.store.uploads import artifacts, evidence
-from triage.store.views import IncidentView, ResolutionView, RevisionView
-from triage.store.work import waiting
+from triage.store.views import IncidentView, ResolutionView
+from triage.store.work import table
+
+if TYPE_CHECKING:
+    from models import Revision
 
 PREFIX = "/v1/incidents"
 TAG = "incidents"
@@ -140,7 +143,7 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and the recurring problem it is of."""
     with get_state(request).context.database.reading() as session:
         view = find_incident(request, session, id)
-        waits = waiting.count_by_incident(session, view.id)
+        waits = table.count_by_incident(session, view.id)
         asked = [one.to_dict() for one in wanted.list_wanted(session, view.id)]
     shown = {**view.to_dict(), "wanted": asked}
     if waits:
@@ -381,13 +384,13 @@ def incident_timeline(request: Request, paging: Paged, id: str) -> Response:  # 
     return _list_page(paging, "timeline", revision, rows)
 
 
-def _find_newest(request: Request, incident_id: str) -> RevisionView | None:
+def _find_newest(request: Request, incident_id: str) -> "Revision | None":
     with get_state(request).context.database.reading() as session:
         return revisions.find_newest(session, find_incident(request, session, incident_id).id)
 
 
 def _list_page(
-    paging: Paging, kind: str, revision: RevisionView | None, rows: Sequence[Mapping[str, Any]]
+    paging: Paging, kind: str, revision: "Revision | None", rows: Sequence[Mapping[str, Any]]
 ) -> Response:
     """One page of a list that belongs to one answer.
 

@@ -13,7 +13,7 @@ from triage.api.requests.body import read_whole
 from triage.api.routes import Routes
 from triage.api.state import get_state
 from triage.errors import NotFound
-from triage.services.signatures.upload import keep_file, remove_file
+from triage.services.signatures.in_force import keep_file, remove_file
 from triage.store import signature_files
 from triage.store.signature_files import SignatureFileView
 

@@ -1,4 +1,8 @@
-"""What the fleet does beside an incident: keeps its run, knows its nodes, owes its digest."""
+"""What the fleet does beside an incident: keeps its run, knows its nodes, owes its digest.
+
+What reckons with the record is imported where it is first needed: most of what a process starts
+with would be that.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,14 +14,7 @@ from sqlalchemy.orm import Session
 from triage.domain.job import make_job
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Prior
-from triage.fleet.services.exposure.job_ended import tell_failure
-from triage.fleet.services.exposure.writer import ExposureWriter
-from triage.fleet.services.parts import keep_seen_parts
-from triage.fleet.services.standings import get_kept_standings
-from triage.fleet.services.weekly import enqueue_digest
-from triage.fleet.standings.words import make_prior
-from triage.fleet.store.brought import count_brought, withdraw
-from triage.services.context import Context, FleetHooks
+from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
 
@@ -28,6 +25,8 @@ MAX_PRIORS: Final = 256
 
 def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     """The priors of these nodes; where none are listed, of the worst of the fleet."""
+    from triage.fleet.standings.words import make_prior
+
     priors: dict[str, Prior] = {}
     for one in found.nodes:  # the worst come first
         if nodes and one.node not in nodes:
@@ -39,7 +38,7 @@ def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     return priors
 
 
-class RecordedFleet(FleetHooks):
+class RecordedFleet:
     """Over the record in the database."""
 
     def job_failed(
@@ -54,6 +53,9 @@ class RecordedFleet(FleetHooks):
         key_id: str | None,
     ) -> None:
         """Keep the run of the job as far as the facts of its incident tell it."""
+        from triage.fleet.services.exposure.job_ended import tell_failure
+        from triage.fleet.services.exposure.writer import ExposureWriter
+
         writer = ExposureWriter(now, key_id)
         tell_failure(session, writer, job_id, facts, cluster=cluster, failed_at=failed_at)
 
@@ -61,20 +63,28 @@ class RecordedFleet(FleetHooks):
         self, session: Session, cluster_id: int, readings: Sequence[Reading], now: datetime
     ) -> None:
         """Keep the stays of the parts that these files name."""
+        from triage.fleet.services.parts import keep_seen_parts
+
         keep_seen_parts(session, cluster_id, readings, now)
 
     def num_brought(
         self, session: Session, key_id: str, since: datetime | None
     ) -> Mapping[str, int]:
         """What a token has brought of runs, outages, parts, checks and telemetry."""
+        from triage.fleet.store.brought import count_brought
+
         return count_brought(session, key_id, since)
 
     def withdraw(self, session: Session, key_id: str, since: datetime | None) -> Mapping[str, int]:
         """Remove them; how many of each kind."""
+        from triage.fleet.store.brought import withdraw
+
         return withdraw(session, key_id, since)
 
     def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
         """Enqueue the weekly digest where the receiver wants it."""
+        from triage.fleet.services.weekly import enqueue_digest
+
         enqueue_digest(session, settings, now)
 
     def priors(
@@ -84,6 +94,8 @@ class RecordedFleet(FleetHooks):
 
         Where our own record fails there are none: an answer does not wait for history.
         """
+        from triage.fleet.services.standings import get_kept_standings
+
         job = make_job(dict(facts))
         try:
             found = get_kept_standings(ctx, cluster or None)
@@ -94,5 +106,7 @@ class RecordedFleet(FleetHooks):
 
     def probation(self, ctx: Context, node: str, cluster: str | None) -> Probation | None:
         """What the kept standings say of a node."""
+        from triage.fleet.services.standings import get_kept_standings
+
         rows = get_kept_standings(ctx, cluster).nodes
         return next((row.probation for row in rows if row.node == node), None)

@@ -5,7 +5,7 @@ sends the digest of the last week that ended, and none of those before it.
 """
 
 from datetime import datetime, timedelta
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 from urllib.parse import urlencode
 
 import structlog
@@ -14,23 +14,18 @@ from sqlalchemy.orm import Session
 from triage.clock import read_utc_now
 from triage.domain.standing import FleetStandings, Grade
 from triage.domain.wire import format_iso_utc
-from triage.fleet.render.sentences import compose_weekly_headline, list_weekly_sentences
-from triage.fleet.report.options import FleetOptions
-from triage.fleet.services.answers import (
-    FleetAnswer,
-    look_at_fleet,
-    look_at_standings,
-    make_fleet_report,
-)
 from triage.notify.message import Event, Kind, Target
 from triage.notify.registry import Notice, digest_id, render_notice
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.services.context import Context
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings, Weekday
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import SubscriptionView
-from triage.store.work.overdue import enqueue_by
+from triage.store.work.table import enqueue_by
+
+if TYPE_CHECKING:
+    from triage.fleet.services.answers import FleetAnswer
 
 DIGEST: Final = "digest"
 WEEK: Final = timedelta(days=7)
@@ -92,6 +87,11 @@ def send_digest(ctx: Context, claim: Claim) -> None:
 
 def build_digest(ctx: Context, end: datetime) -> Notice:
     """The digest of the week that ended then."""
+    # Each scheduler asks whether a digest is due; what works one out is loaded where one is.
+    from triage.fleet.render.sentences import compose_weekly_headline, list_weekly_sentences
+    from triage.fleet.report.options import FleetOptions
+    from triage.fleet.services.answers import look_at_fleet, look_at_standings, make_fleet_report
+
     week = look_at_fleet(ctx, since=end - WEEK, until=end)
     options = FleetOptions(compare_last_days=7.0)
     trend = make_fleet_report(ctx, since=end - _AROUND, until=end, options=options)
@@ -119,7 +119,7 @@ def build_digest(ctx: Context, end: datetime) -> Notice:
 
 
 def _build_data(
-    answer: FleetAnswer, week: dict[str, Any], trend: dict[str, Any], before: dict[str, str]
+    answer: "FleetAnswer", week: dict[str, Any], trend: dict[str, Any], before: dict[str, str]
 ) -> dict[str, Any]:
     """The figures: of the week, of the weeks around it, and the nodes that stand out."""
     outstanding = [

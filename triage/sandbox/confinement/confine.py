@@ -11,8 +11,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from triage.sandbox.confinement.kernel import MACHINE, call_prctl, keep_private, make_system_call
-from triage.sandbox.confinement.seccomp import filter_system_calls
+from triage.sandbox.confinement.seccomp import (
+    MACHINE,
+    call_prctl,
+    filter_system_calls,
+    keep_private,
+    make_system_call,
+)
 
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _PACKAGE: Final = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from triage.domain.patterns import compile_re
 from triage.errors import Place, Unprocessable
 from triage.formats.logs.alerts import compose_alert, iterate_node_labels, keep_texts
 from triage.services.hooks.job_failed import name_in
-from triage.services.hooks.notices import Line, Notices
+from triage.services.hooks.monitoring import Line, Notices
 from triage.services.hooks.times import parse_moment
 
 _MAX_ALERTS: Final = 10_000

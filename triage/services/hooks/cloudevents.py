@@ -21,7 +21,7 @@ from triage.domain.patterns import compile_re
 from triage.domain.wire import format_iso_utc
 from triage.errors import BadRequest, Place, Unprocessable, Unsupported
 from triage.services.hooks.job_failed import MAX_NAME, name_in
-from triage.services.hooks.notices import AgentReport, Notices
+from triage.services.hooks.monitoring import AgentReport, Notices
 from triage.services.hooks.times import parse_moment
 
 _MAX_TEXT: Final = 4000

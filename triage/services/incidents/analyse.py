@@ -23,7 +23,7 @@ from triage.domain.standing import Prior, read_prior
 from triage.domain.states import IncidentState
 from triage.errors import Unavailable
 from triage.notify.message import Event
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.render.data import wire
 from triage.sandbox.pool import Analysis, KnownOfJob, Readers
 from triage.services.context import Context
@@ -38,7 +38,7 @@ from triage.store.incidents import incidents, revisions, settling
 from triage.store.incidents.facts import STANDINGS, STARTS, drop_record, list_conflict_notes
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
-from triage.store.retention import erasures
+from triage.store.retention import unreferenced
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
@@ -157,7 +157,7 @@ def _answer(
     began = time.monotonic()
     record = read_own_record(ctx, st, incident.cluster)
     with ctx.database.reading() as session:
-        num_erased = erasures.count_erased(session, st.id)
+        num_erased = unreferenced.count_erased(session, st.id)
         known = collect_known(session, st, incident, record, final=final)
         analysis = readers.analyse(
             evidence.read_extracts(session, st.id),
@@ -321,7 +321,7 @@ def _keep(
     priors = {node: prior.to_dict() for node, prior in made.standings.items()}
     record = {STANDINGS: priors, STARTS: made.starts.to_dict()}
     settling.keep_record(session, st.id, record)
-    if erasures.count_erased(session, st.id) != made.num_erased:
+    if unreferenced.count_erased(session, st.id) != made.num_erased:
         return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(
         made.analysis.answer,

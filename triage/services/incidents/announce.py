@@ -14,15 +14,15 @@ from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
-from triage.services.notifications.callbacks import add_callback
+from triage.services.notifications.subscribe import add_callback
 from triage.services.uploads.received import redact_facts
 from triage.store import jobs, node_notices
 from triage.store.access import audit, keys
 from triage.store.database.ids import is_made_now
-from triage.store.incidents import incidents, reports
+from triage.store.incidents import incidents, matching
 from triage.store.views import IncidentView
 from triage.store.work import table as work
-from triage.store.work.fair_queue import yield_turn
+from triage.store.work.table import yield_turn
 
 
 def announce(
@@ -53,7 +53,7 @@ def announce(
             facts=facts,
             collect_within_s=failure.collect_within_s or ctx.settings.collect_within_s,
         )
-        incident_id = reports.announce(session, reported, ctx.settings.quiet_s, now)
+        incident_id = matching.announce(session, reported, ctx.settings.quiet_s, now)
         if is_made_now(incident_id, now):
             ctx.quotas.incident(failure.caller)
         act = "open incident" if is_made_now(incident_id, now) else "report failure"

@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.file_kind import FileKind
 from triage.errors import NotAllowed, TooMany
@@ -18,8 +19,8 @@ from triage.services.uploads.record import OF_HOOKS
 from triage.store import node_notices
 from triage.store.incidents import incidents
 from triage.store.node_notices import NoticeKey
-from triage.store.retention import erasures
-from triage.store.uploads import artifacts, set_apart
+from triage.store.retention import unreferenced
+from triage.store.uploads import artifacts
 
 log = structlog.get_logger(__name__)
 # Files of one upload.
@@ -40,17 +41,15 @@ def take_in_notices(ctx: Context, incident_id: str) -> int:
             return 0
         known = set(artifacts.find_known_identities(session, incident_id, by_identity))
         # Somebody whose word counts has said the same.
-        known -= set_apart.list_identities_apart(session, incident_id)
-        known |= erasures.list_by_job(session, job.job_id)
+        known -= artifacts.list_identities_apart(session, incident_id)
+        known |= unreferenced.list_by_job(session, job.job_id)
     new = [one for name, one in by_identity.items() if name not in known]
     new.sort(key=lambda one: one.key_id or "")
     target = Target(job.job_id, incident=incident_id, cluster=job.cluster)
     taken = 0
     # Who brought a file is noted with its upload.
     for key_id, mine in groupby(new, key=lambda one: one.key_id):
-        brought = list(mine)
-        for start in range(0, len(brought), _AT_ONCE):
-            part = brought[start : start + _AT_ONCE]
+        for part in split_into_batches(mine, _AT_ONCE):
             by_token = replace(target, caller=Caller(key_id))
             taken += _take_in(ctx, by_token, part)
     return taken

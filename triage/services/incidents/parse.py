@@ -21,14 +21,14 @@ from triage.domain.exact_json import from_exact_json
 from triage.domain.file_kind import get_file_kind
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound, Unavailable
-from triage.queue.claim import Claim, find_missing_service
+from triage.queue.runner import Claim, find_missing_service
 from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.pool import FileToRead, Readers
 from triage.services.context import Context
 from triage.services.signatures.in_force import find_signatures_in_force
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
-from triage.store.blobs.interface import BLOB_STORE
+from triage.store.blobs.files import BLOB_STORE
 from triage.store.incidents import settling
 from triage.store.incidents.facts import read_facts_json
 from triage.store.uploads import artifacts, evidence

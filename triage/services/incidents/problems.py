@@ -14,14 +14,14 @@ from triage.analysis.problems import find_nearest, group_incidents
 from triage.clock import read_utc_now
 from triage.domain.recurrence import RecurringProblem
 from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.render.data import wire
 from triage.services.context import Context
 from triage.store import jobs
 from triage.store.access import audit
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents, problems, revisions
-from triage.store.work.overdue import PROBLEMS, enqueue_by
+from triage.store.work.table import PROBLEMS, enqueue_by
 
 log = structlog.get_logger(__name__)
 WINDOW: Final = timedelta(days=90)

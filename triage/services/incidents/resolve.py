@@ -17,7 +17,7 @@ from triage.services.context import Context
 from triage.services.notifications.outbox import tell
 from triage.store.access import audit
 from triage.store.incidents import incidents, settling
-from triage.store.uploads import again
+from triage.store.uploads import artifacts
 from triage.store.views import ResolutionView
 
 MAX_NOTE: int = 10_000
@@ -85,12 +85,12 @@ def retry(
         if all_logs and incident_id is not None:
             found = [incident_id]
         else:
-            found = again.list_incidents_to_retry(session, incident_id)
+            found = artifacts.list_incidents_to_retry(session, incident_id)
     num_files = 0
     for one in found:
         now = read_utc_now()
         with ctx.database.writing() as session:
-            num = again.read_again(session, one, now, all_logs=all_logs)
+            num = artifacts.read_again(session, one, now, all_logs=all_logs)
             audit.note(session, actor, "retry", one, now, {"files": num})
         num_files += num
     return Retried(len(found), num_files)

@@ -20,7 +20,7 @@ from triage.notify.guard import Guard
 from triage.notify.message import Kind, Request
 from triage.notify.registry import get_receiver
 from triage.notify.signing import sign
-from triage.queue.claim import Claim
+from triage.queue.runner import Claim
 from triage.services.context import Context
 from triage.services.notifications.outbox import written
 from triage.store.messages import deliveries, subscriptions

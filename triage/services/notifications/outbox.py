@@ -5,7 +5,7 @@ Storms: beyond so many messages a minute, what is new to a receiver is told toge
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.orm import Session
 
@@ -23,10 +23,12 @@ from triage.store.views import (
     DeliveryView,
     IncidentView,
     NewDelivery,
-    RevisionView,
     SubscriptionView,
 )
 from triage.store.work import table as work
+
+if TYPE_CHECKING:
+    from models import Revision
 
 
 def tell(
@@ -115,7 +117,7 @@ def _make_identity(
 
 def make_message(
     incident: IncidentView,
-    newest: RevisionView | None,
+    newest: "Revision | None",
     settings: Settings,
     event: Event,
     now: datetime,

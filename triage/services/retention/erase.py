@@ -15,19 +15,19 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, Gone, NotFound, Place, Unprocessable
 from triage.services.context import Context
 from triage.services.notifications.outbox import tell_deleted
-from triage.services.retention.ownership import require_ownership
+from triage.services.retention.ownership import finish_erasures, require_ownership
 from triage.services.uploads.pack import copy_frames
 from triage.services.uploads.record import is_note
 from triage.store import node_notices
 from triage.store.access import audit, idempotency
 from triage.store.database.ids import make_id
-from triage.store.incidents import incidents, retention
+from triage.store.incidents import incidents, past
 from triage.store.messages import deliveries
-from triage.store.retention import erasures, unreferenced
-from triage.store.retention.erasures import PackMember, RewrittenPack
+from triage.store.retention import unreferenced
+from triage.store.retention.unreferenced import PackMember, RewrittenPack
 from triage.store.views import IncidentView
 from triage.store.work import table as work
-from triage.store.work.overdue import ERASE
+from triage.store.work.table import ERASE
 
 log = structlog.get_logger(__name__)
 MAX_REASON: Final = 1000
@@ -41,19 +41,19 @@ def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> 
     Raises :class:`NotFound`, :class:`Gone` for one that was erased already, :class:`Unprocessable`
     without a reason, and :class:`Conflict` where the blob store is not ours alone.
     """
-    by = erasures.ErasureRequest(actor, _check_reason(reason), read_utc_now())
+    by = unreferenced.ErasureRequest(actor, _check_reason(reason), read_utc_now())
     require_ownership(ctx)
     with ctx.database.writing() as session:
-        erasures.lock(session, incident_id)
+        unreferenced.lock(session, incident_id)
         incident = incidents.find(session, incident_id)
         if incident is None:
             _raise_not_found(session, incident_id, "incident")
-        erasures.add_incident(session, incident_id, incident.job_id, by)
-        unreferenced.mark_erased(session, erasures.list_blob_keys(session, incident_id), by.at)
+        unreferenced.add_incident(session, incident_id, incident.job_id, by)
+        unreferenced.mark_erased(session, unreferenced.list_blob_keys(session, incident_id), by.at)
         _forget_quotes(session, incident)
         node_notices.erase_of_incident(session, incident_id)
         tell_deleted(session, ctx.settings, incident, by.at)
-        retention.remove(session, [incident_id], remembered=False)
+        past.remove(session, [incident_id], remembered=False)
         work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
         detail = {"reason": by.reason, "job_id": incident.job_id}
         audit.note(session, actor, "incident.delete", incident_id, by.at, detail)
@@ -66,18 +66,18 @@ def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> 
 
     Raises as :func:`delete_incident`.
     """
-    by = erasures.ErasureRequest(actor, _check_reason(reason), read_utc_now())
+    by = unreferenced.ErasureRequest(actor, _check_reason(reason), read_utc_now())
     require_ownership(ctx)
     for _ in range(_TRIES):
         with ctx.database.reading() as session:
-            pack = erasures.find_pack(session, artifact_id)
+            pack = unreferenced.find_pack(session, artifact_id)
             if pack is None:
                 _raise_not_found(session, artifact_id, "artifact")
         rewritten = _drop_file(ctx, pack)
         if _note_erasure(ctx, pack, rewritten, by):
             log.warning("artifact erased", artifact_id=artifact_id, actor=actor)
             finish_erasures(ctx)
-            return pack.incident_id
+            return pack.artifact.incident_id
         if rewritten.blob_key is not None:
             ctx.blobs.delete(rewritten.blob_key)
     raise Conflict("other files of the same upload are being erased", hint="try again")
@@ -95,7 +95,7 @@ def _check_reason(reason: str) -> str:
 
 
 def _raise_not_found(session: Session, subject: str, what: str) -> NoReturn:
-    known = erasures.find(session, subject)
+    known = unreferenced.find(session, subject)
     if known is None:
         raise NotFound(f"there is no such {what}", hint="GET /v1/incidents lists what there is")
     raise Gone(
@@ -106,12 +106,12 @@ def _raise_not_found(session: Session, subject: str, what: str) -> NoReturn:
 
 def _drop_file(ctx: Context, pack: PackMember) -> RewrittenPack:
     """The pack of an upload without one file's frame: a new blob, where others have frames."""
-    if pack.blob_key is None or not pack.others:
+    if pack.artifact.blob_key is None or not pack.others:
         return RewrittenPack(None, 0, ())
     key = make_id("blob", read_utc_now())
     blob = ctx.blobs.begin(key)
     try:
-        positions = copy_frames(ctx.blobs, pack.blob_key, pack.others, blob)
+        positions = copy_frames(ctx.blobs, pack.artifact.blob_key, pack.others, blob)
         blob.commit()
     finally:
         blob.abort()
@@ -119,24 +119,24 @@ def _drop_file(ctx: Context, pack: PackMember) -> RewrittenPack:
 
 
 def _note_erasure(
-    ctx: Context, pack: PackMember, rewritten: RewrittenPack, by: erasures.ErasureRequest
+    ctx: Context, pack: PackMember, rewritten: RewrittenPack, by: unreferenced.ErasureRequest
 ) -> bool:
     """Write it down; False, and nothing is written, where the pack is another by now."""
     with ctx.database.writing() as session:
-        erasures.lock(session, pack.incident_id)
-        if erasures.find_pack(session, pack.artifact.id) != pack:
+        unreferenced.lock(session, pack.artifact.incident_id)
+        if unreferenced.find_pack(session, pack.artifact.id) != pack:
             return False
-        incident = incidents.find(session, pack.incident_id)
+        incident = incidents.find(session, pack.artifact.incident_id)
         if incident is None:
             return False
-        erasures.add_artifacts(session, incident.id, incident.job_id, [pack.artifact.id], by)
-        if pack.blob_key is not None:
-            unreferenced.mark_erased(session, [pack.blob_key], by.at)
+        unreferenced.add_artifacts(session, incident.id, incident.job_id, [pack.artifact.id], by)
+        if pack.artifact.blob_key is not None:
+            unreferenced.mark_erased(session, [pack.artifact.blob_key], by.at)
         node_notices.erase(session, pack.artifact.node, pack.artifact.sha256)
-        erasures.remove_artifact(session, pack, rewritten)
+        unreferenced.remove_artifact(session, pack, rewritten)
         _forget_quotes(session, incident)
         counted = 0 if is_note(pack.artifact) else 1
-        erasures.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
+        unreferenced.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
         work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
         detail = {"reason": by.reason, "incident_id": incident.id, "sha256": pack.artifact.sha256}
         audit.note(session, by.actor, "artifact.delete", pack.artifact.id, by.at, detail)
@@ -147,20 +147,3 @@ def _forget_quotes(session: Session, incident: IncidentView) -> None:
     """Messages and kept answers that say what the incident's files say."""
     deliveries.forget_bodies(session, incident.id, incident.created_at)
     idempotency.forget_about(session, incident.id)
-
-
-def finish_erasures(ctx: Context) -> int:
-    """Delete the bytes of what was erased; how many blobs. Raises :class:`Unavailable`.
-
-    Does nothing where the blob store is not ours alone: the marks stay until it is.
-    """
-    with ctx.database.reading() as session:
-        keys = unreferenced.list_erased(session)
-    if not keys:
-        return 0
-    require_ownership(ctx)
-    for key in keys:
-        ctx.blobs.delete(key)
-    with ctx.database.writing() as session:
-        unreferenced.forget(session, keys)
-    return len(keys)

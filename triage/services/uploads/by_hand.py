@@ -18,10 +18,9 @@ from triage.errors import Refusal, TooLarge
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.job_file import is_job_file
 from triage.services.context import Context
-from triage.services.uploads.body import PeekedReader
+from triage.services.uploads.body import PeekedReader, read_first_bytes
 from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
 from triage.services.uploads.received import Target
-from triage.services.uploads.streams import read_first_bytes
 from triage.store.incidents import settling
 
 _JOB_JSON: Final = "job.json"

@@ -21,12 +21,12 @@ from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.record import RecordedUpload, record
 from triage.services.uploads.take import FileIngest, ReceiveLimits
 from triage.settings import Settings
-from triage.store.blobs.interface import BlobWriter
+from triage.store.blobs.files import BlobWriter
 from triage.store.database.ids import make_id
 from triage.store.incidents import incidents
 from triage.store.incidents.matching import has_file, list_fitting_attempt
-from triage.store.retention import erasures
-from triage.store.uploads import again, artifacts
+from triage.store.retention import unreferenced
+from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
 _Read = Callable[[int], bytes]
@@ -104,7 +104,7 @@ def take_artifact(
 
 def _list_erased_files(ctx: Context, target: Target) -> frozenset[str]:
     with ctx.database.reading() as session:
-        return erasures.list_by_job(session, target.job_id)
+        return unreferenced.list_by_job(session, target.job_id)
 
 
 def _find_stored(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
@@ -115,7 +115,7 @@ def _find_stored(ctx: Context, incident_id: str, file: ReceivedFile) -> Artifact
 def _is_unread(ctx: Context, file: ArtifactView) -> bool:
     """Whether it could not be read: then the bytes that come again are."""
     with ctx.database.reading() as session:
-        return bool(again.find_to_bring_again(session, file.incident_id, [file.identity]))
+        return bool(artifacts.find_to_bring_again(session, file.incident_id, [file.identity]))
 
 
 def take_texts(ctx: Context, target: Target, texts: Sequence[TextOfNode]) -> RecordedUpload:
@@ -213,7 +213,7 @@ def _check_incident(ctx: Context, target: Target) -> None:
         return
     with ctx.database.reading() as session:
         job = incidents.find_job(session, target.incident)
-        erased = erasures.find(session, target.incident) if job is None else None
+        erased = unreferenced.find(session, target.incident) if job is None else None
     if erased is not None:
         raise Gone(
             f"the incident was deleted on request at {erased.at:%Y-%m-%d %H:%M}Z",
@@ -245,7 +245,9 @@ def _find_complete(
     wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
         known = artifacts.find_known_identities(session, target.incident, wanted)
-        if len(known) < len(wanted) or again.find_to_bring_again(session, target.incident, wanted):
+        if len(known) < len(wanted) or artifacts.find_to_bring_again(
+            session, target.incident, wanted
+        ):
             return None
     return RecordedUpload(target.incident, {}, known, is_queued=False)
 

@@ -9,7 +9,8 @@ from typing import IO, Final, Protocol, cast
 import zstandard
 
 from triage.errors import Corrupt
-from triage.store.blobs.interface import Blobs, BlobWriter
+from triage.store.blobs.files import BlobWriter
+from triage.store.blobs.interface import Blobs
 
 _LEVEL: Final = 1
 # A shorter file is packed in one call, which writes its size before it.

@@ -25,11 +25,17 @@ from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.text import detect_packing
 from triage.parsers.flight_recorder.naming import parse_node, rank_in_name
 from triage.services.hooks.times import parse_moment
-from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
+from triage.services.uploads.body import (
+    DecodedReader,
+    ForwardOnlyReader,
+    PeekedReader,
+    convert_to_utf8,
+    open_body,
+    read_first_bytes,
+)
 from triage.services.uploads.received import Erased, ReceivedFile, Target
-from triage.services.uploads.streams import ForwardOnlyReader, convert_to_utf8, read_first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
-from triage.store.blobs.interface import BlobWriter
+from triage.store.blobs.files import BlobWriter
 
 _PIECE: Final = 1 << 18
 _MAX_NODE: Final = 256

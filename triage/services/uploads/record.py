@@ -25,10 +25,10 @@ from triage.store.database.ids import is_made_now, make_id
 from triage.store.incidents import incidents, wanted
 from triage.store.incidents.facts import add_facts
 from triage.store.incidents.matching import find_for_upload
-from triage.store.retention import erasures
-from triage.store.uploads import again, artifacts
+from triage.store.retention import unreferenced
+from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
-from triage.store.work.fair_queue import enqueue_upload, yield_turn
+from triage.store.work.table import enqueue_upload, yield_turn
 
 OF_HOOKS: Final = "hook-events"
 """The folder of what hooks said of a node."""
@@ -83,7 +83,7 @@ def record(
             for identity, file in by_identity.items()
             if identity not in known
         ]
-        unread = again.find_to_bring_again(session, incident_id, known) if known else {}
+        unread = artifacts.find_to_bring_again(session, incident_id, known) if known else {}
         brought = [
             _make_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
@@ -97,13 +97,13 @@ def record(
         upload_id, fresh = artifacts.add_upload(
             session, incident_id, stored_bytes, named, target.caller.key_id, blob_key, now
         )
-        again.bring_again(session, upload_id, unread, brought)
+        artifacts.bring_again(session, upload_id, unread, brought)
         num_counted = sum(
             not is_note(file) and identity not in whole for identity, file in fresh.items()
         )
         job = incidents.note_arrival(session, incident_id, num_counted, settings.quiet_s, now)
         # Whoever erases a file holds the incident: what was erased until now is seen from here on.
-        if fresh.keys() & erasures.list_by_job(session, target.job_id):
+        if fresh.keys() & unreferenced.list_by_job(session, target.job_id):
             raise TooMany("a file of it was erased while it came", hint="send it again")
         for one in job_json:
             if one.facts is not None:

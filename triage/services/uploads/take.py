@@ -10,18 +10,18 @@ from triage.parsers.files.compression import Expansion, detect_compression, unpa
 from triage.parsers.files.text import detect_packing
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
-from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.pack import FrameWriter, Packer
-from triage.services.uploads.received import ReceivedFile
-from triage.services.uploads.streams import (
+from triage.services.uploads.body import (
     LOOK_BYTES,
     HashingReader,
+    PeekedReader,
     TruncationTolerantReader,
     convert_to_utf8,
     identify_file,
     read_first_bytes,
 )
-from triage.store.blobs.interface import BlobWriter
+from triage.services.uploads.pack import FrameWriter, Packer
+from triage.services.uploads.received import ReceivedFile
+from triage.store.blobs.files import BlobWriter
 
 _PIECE: Final = 1 << 18
 # Of what is unpacked, kept by a decoder. RFC 9659: a content coding needs no more, and that is

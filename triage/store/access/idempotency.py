@@ -4,7 +4,6 @@ An answer is written in the transaction that does what was asked, so that after 
 a process either both are there or neither.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Required, TypedDict, Unpack, cast
 
@@ -13,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from models import Idempotency
 from triage.store.database.upsert import insert_missing, lock_rows
-from triage.store.views import make_view
 
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
@@ -21,24 +19,9 @@ KEPT: Final = timedelta(hours=24)
 LEASE: Final = timedelta(seconds=60)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """What is known of a request under a key; ``status`` is None while it is carried out.
-
-    ``body`` is None where the answer was not to be kept; ``subject`` is what was made then.
-    """
-
-    fingerprint: str
-    status: int | None
-    location: str | None
-    body: bytes | None
-    subject: str | None
-    created_at: datetime
-
-
 def claim(
     session: Session, row_id: str, fingerprint: str, owner: str, now: datetime
-) -> KeptAnswer | None:
+) -> Idempotency | None:
     """None: the request is ``owner``'s to carry out. Else what another one made of it."""
     session.execute(
         delete(Idempotency).where(Idempotency.id == row_id, Idempotency.created_at <= now - KEPT)
@@ -56,7 +39,7 @@ def claim(
     if dead and kept.fingerprint == fingerprint:
         kept.owner, kept.taken_at = owner, now
         return None
-    return make_view(KeptAnswer, kept)
+    return kept
 
 
 class _AnswerColumns(TypedDict, total=False):

@@ -6,16 +6,23 @@ that dies meanwhile, leaves nothing to be seen.
 
 import io
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from triage.errors import NotFound, Refusal, Unavailable, UsageError
-from triage.store.blobs.folder import FOLDER_MODE, TempFile, sweep_folder, translate_storage_errors
-from triage.store.blobs.interface import BLOB_STORE, Section, check_key
+from triage.errors import NotFound, Unavailable, UsageError
+from triage.store.blobs.files import (
+    BLOB_STORE,
+    FOLDER_MODE,
+    BlobWriter,
+    Section,
+    check_key,
+    sweep_folder,
+    translate_storage_errors,
+)
 
 # What obstore calls it, and the names under which the environment may give it.
 _OPTIONS: Final = {
@@ -51,36 +58,6 @@ def _store_errors() -> Iterator[None]:
             hint="look at TRIAGE_BLOB_URL, its endpoint and its keys",
             part=BLOB_STORE,
         ) from error
-
-
-class ObjectWriter:
-    """One blob on its way into the object store."""
-
-    def __init__(self, temp: TempFile, put: Callable[[Path], None]) -> None:
-        self.temp = temp
-        self.put = put
-        self.over = False
-        self.write = temp.write
-        self.tell = temp.tell
-        self.rewind = temp.rewind
-
-    def commit(self) -> None:
-        """The put has ended well when this returns."""
-        if self.over:
-            raise ValueError("this blob is committed or aborted already")
-        try:
-            self.put(self.temp.path)
-        except Refusal:
-            self.abort()
-            raise
-        self.over = True
-        self.temp.remove()
-
-    def abort(self) -> None:
-        """Leaves nothing of an uncommitted blob."""
-        if not self.over:
-            self.over = True
-            self.temp.remove()
 
 
 class ObjectBlobs:
@@ -126,11 +103,11 @@ class ObjectBlobs:
         with translate_storage_errors():
             spool.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
-    def begin(self, key: str) -> ObjectWriter:
-        """A new blob, spooled on disk first."""
+    def begin(self, key: str) -> BlobWriter:
+        """A new blob, spooled on disk first. Raises :class:`StorageFull`."""
         place = self.place(key)
-        temp = TempFile(self.spool / f"{key}.{secrets.token_hex(8)}", self.min_free_bytes)
-        return ObjectWriter(temp, lambda path: self.put(place, path))
+        path = self.spool / f"{key}.{secrets.token_hex(8)}"
+        return BlobWriter(path, self.min_free_bytes, lambda _: self.put(place, path))
 
     def place(self, key: str) -> str:
         """The object's name below the prefix."""
@@ -138,36 +115,24 @@ class ObjectBlobs:
 
     def put(self, place: str, path: Path) -> None:
         """All of a file as one object."""
-        import obstore
-
         with _store_errors():
-            obstore.put(self.store, place, path, chunk_size=_PART_BYTES)
+            self.store.put(place, path, chunk_size=_PART_BYTES)
 
     def read(self, key: str, offset: int, size: int) -> bytes:
         """``size`` bytes; fewer where the blob ends. Raises :class:`NotFound`."""
-        import obstore
-
-        if size <= 0:
-            return b""
-        place = self.place(key)
-        with _store_errors():
-            # A range that begins behind the end is an error to S3, and nothing to a file.
-            end = min(offset + size, obstore.head(self.store, place)["size"])
-            if end <= offset:
-                return b""
-            return bytes(obstore.get_range(self.store, place, start=offset, end=end))
+        with self.open(key, offset, size) as part:
+            return part.read()
 
     def open(self, key: str, offset: int, size: int) -> io.BufferedReader:
         """The same as a file that is read piece by piece."""
-        import obstore
-
         place = self.place(key)
         with _store_errors():
-            end = min(offset + size, obstore.head(self.store, place)["size"])
+            # A range that begins behind the end is an error to S3, and nothing to a file.
+            end = min(offset + size, self.store.head(place)["size"])
 
         def part(start: int, length: int) -> bytes:
             with _store_errors():
-                found = obstore.get_range(self.store, place, start=start, length=length)
+                found = self.store.get_range(place, start=start, length=length)
             return bytes(found)
 
         return io.BufferedReader(Section(part, offset, max(end - offset, 0)))
@@ -178,10 +143,8 @@ class ObjectBlobs:
 
     def remove(self, place: str) -> None:
         """An object by its name below the prefix."""
-        import obstore
-
         with suppress(NotFound), _store_errors():
-            obstore.delete(self.store, place)
+            self.store.delete(place)
 
     def keys(self) -> Iterator[str]:
         """All blobs that are there, in no order."""
@@ -189,10 +152,8 @@ class ObjectBlobs:
 
     def names(self, folder: str) -> Iterator[str]:
         """Last parts of the names of all objects below ``folder``."""
-        import obstore
-
         with _store_errors():
-            for page in obstore.list(self.store, prefix=folder):
+            for page in self.store.list(prefix=folder):
                 for one in page:
                     yield str(one["path"]).rpartition("/")[2]
 
@@ -202,10 +163,8 @@ class ObjectBlobs:
 
     def mark(self, mark: str) -> None:
         """An object that says in words what it is: some stores keep no empty ones."""
-        import obstore
-
         with _store_errors():
-            obstore.put(self.store, f"marks/{check_key(mark)}", b"a database writes here\n")
+            self.store.put(f"marks/{check_key(mark)}", b"a database writes here\n")
 
     def unmark(self, mark: str) -> None:
         """Removes the object."""
@@ -213,12 +172,10 @@ class ObjectBlobs:
 
     def check(self) -> None:
         """Puts a probe and removes it."""
-        import obstore
-
         probe = f"probe/{secrets.token_hex(8)}"
         with _store_errors():
-            obstore.put(self.store, probe, b"probe")
-            obstore.delete(self.store, probe)
+            self.store.put(probe, b"probe")
+            self.store.delete(probe)
 
     def sweep(self, older_than_s: float = 86_400.0) -> int:
         """Removes spooled uploads that ended before their commit."""

@@ -10,15 +10,18 @@ import binascii
 import os
 import secrets
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy.orm import Session
 
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.private_files import make_file_private
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
 
 MARK: Final = "sealed:1:"
 _BYTES_MARK: Final = MARK.encode()
@@ -33,9 +36,16 @@ class Sealer:
 
     def __init__(self, keys: tuple[bytes, ...] = ()) -> None:
         self.keys = keys
-        known = [Fernet(base64.urlsafe_b64encode(key)) for key in keys]
-        self.first = known[0] if known else None
-        self.all = MultiFernet(known) if known else None
+
+    @cached_property
+    def first(self) -> "MultiFernet":
+        """The key that seals."""
+        return _make_fernet(self.keys[:1])
+
+    @cached_property
+    def all(self) -> "MultiFernet":
+        """The keys that open."""
+        return _make_fernet(self.keys)
 
     def seal(self, value: str) -> str:
         """``value`` sealed by the first key."""
@@ -43,7 +53,7 @@ class Sealer:
 
     def seal_bytes(self, value: bytes) -> bytes:
         """The same for bytes."""
-        if self.first is None or value.startswith(_BYTES_MARK):
+        if not self.keys or value.startswith(_BYTES_MARK):
             return value
         return _BYTES_MARK + self.first.encrypt(value)
 
@@ -56,12 +66,7 @@ class Sealer:
         """The same for bytes."""
         if not stored.startswith(_BYTES_MARK):
             return stored
-        if self.all is None:
-            return None
-        try:
-            return self.all.decrypt(stored.removeprefix(_BYTES_MARK))
-        except InvalidToken:
-            return None
+        return _decrypt(self.all, stored) if self.keys else None
 
     def renew(self, stored: str) -> str:
         """The value under the first key; as it is where nothing changes, or nothing opens it."""
@@ -69,13 +74,28 @@ class Sealer:
 
     def renew_bytes(self, stored: bytes) -> bytes:
         """The same for bytes."""
-        if self.first is None or not stored.startswith(_BYTES_MARK):
+        if not self.keys or not stored.startswith(_BYTES_MARK):
             return self.seal_bytes(stored)
-        with suppress(InvalidToken):
-            self.first.decrypt(stored.removeprefix(_BYTES_MARK))
+        if _decrypt(self.first, stored) is not None:
             return stored
         opened = self.open_bytes(stored)
         return stored if opened is None else self.seal_bytes(opened)
+
+
+def _make_fernet(keys: tuple[bytes, ...]) -> "MultiFernet":
+    # Imported where something is sealed or opened: no start needs it.
+    from cryptography.fernet import Fernet, MultiFernet
+
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+
+
+def _decrypt(by: "MultiFernet", stored: bytes) -> bytes | None:
+    from cryptography.fernet import InvalidToken
+
+    try:
+        return by.decrypt(stored.removeprefix(_BYTES_MARK))
+    except InvalidToken:
+        return None
 
 
 def get_sealer(session: Session) -> Sealer:

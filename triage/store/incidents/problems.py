@@ -15,6 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import Cluster, Incident, Occurrence, Resolution, Suspect
 from triage.analysis import problems
 from triage.analysis.fingerprint import VERSION, Fingerprint, Stratum
+from triage.domain.batched import split_into_batches
 from triage.domain.recurrence import (
     NodeCount,
     ProblemOfIncident,
@@ -109,9 +110,8 @@ def assign(
     values: dict[str, Any] = {"problem_id": problem_id}
     if by_hand:
         values["by_hand"] = True
-    of = sorted(incident_ids)
-    for start in range(0, len(of), 1000):
-        these = Occurrence.incident_id.in_(of[start : start + 1000])
+    for part in split_into_batches(sorted(incident_ids), 1000):
+        these = Occurrence.incident_id.in_(part)
         session.execute(update(Occurrence).where(these).values(**values))
 
 

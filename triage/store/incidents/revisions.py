@@ -15,7 +15,6 @@ from models import Revision, Suspect
 from triage.analysis.facts.part import list_named_parts
 from triage.domain.category import Role
 from triage.domain.report import WantedFile
-from triage.store.views import RevisionView, make_view
 
 # Of a long list of suspects, those further down are looked at when somebody asks.
 _MOST_PARTS = 20
@@ -76,21 +75,19 @@ def _get_part(row: Mapping[str, Any]) -> str | None:
     return list_named_parts(row).first or ""
 
 
-def find_newest(session: Session, incident_id: str) -> RevisionView | None:
+def find_newest(session: Session, incident_id: str) -> Revision | None:
     """The newest answer; None before the first."""
-    row = session.scalar(
+    return session.scalar(
         select(Revision)
         .where(Revision.incident_id == incident_id)
         .order_by(Revision.revision.desc())
         .limit(1)
     )
-    return None if row is None else _view(row)
 
 
-def find_revision(session: Session, incident_id: str, revision: int) -> RevisionView | None:
+def find_revision(session: Session, incident_id: str, revision: int) -> Revision | None:
     """The answer of this number; None where there is none."""
-    row = session.get(Revision, (incident_id, revision))
-    return None if row is None else _view(row)
+    return session.get(Revision, (incident_id, revision))
 
 
 class RevisionHead(NamedTuple):
@@ -110,10 +107,6 @@ def list_revisions(session: Session, incident_id: str, limit: int = 200) -> list
         .limit(limit)
     )
     return [RevisionHead(*row) for row in rows]
-
-
-def _view(row: Revision) -> RevisionView:
-    return make_view(RevisionView, row)
 
 
 def list_suspects(session: Session, incident_id: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from models import Artifact, Incident
 from triage.domain.answer_wire import make_reader
+from triage.domain.batched import split_into_batches
 from triage.domain.file_kind import LOGS, FileKind
 from triage.domain.report import WantedFile
 from triage.domain.states import ArtifactState, IncidentState
@@ -76,10 +77,9 @@ def with_digest(session: Session, incident_id: str, files: Sequence[ArtifactView
     """Identities of those of these new files that are dumps whose digests are here."""
     dumps = [one for one in files if one.kind == FileKind.FLIGHT_RECORDER and not one.is_digest]
     names = {name_hash(one.node, one.filename): one.identity for one in dumps}
-    wanted = list(names)
     found: set[str] = set()
-    for start in range(0, len(wanted), 1000):
-        among = {"of_incident": incident_id, "among": wanted[start : start + 1000]}
+    for part in split_into_batches(names, 1000):
+        among = {"of_incident": incident_id, "among": part}
         found.update(names[one] for one in session.scalars(_NAMES_OF_DIGESTS, among))
     return found
 

@@ -1,6 +1,10 @@
 """Uploads and the files they brought.
 
 How much each token has brought.
+
+Files of a token that is no longer believed: set apart, and put back.
+
+Files that could not be read, read again: from the bytes that are stored, or from new ones.
 """
 
 import hashlib
@@ -14,20 +18,26 @@ from sqlalchemy import (
     ColumnElement,
     Select,
     Table,
+    and_,
     bindparam,
+    delete,
     func,
     insert,
+    or_,
     select,
     tuple_,
     update,
 )
 from sqlalchemy.orm import Session
 
-from models import Artifact, Digest, Upload, Work
-from triage.domain.states import ArtifactState, WorkKind, WorkState
+from models import Artifact, Digest, Evidence, Incident, Upload, Work
+from triage.domain.batched import split_into_batches
+from triage.domain.file_kind import LOGS
+from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.ids import make_id
-from triage.store.database.upsert import insert_missing
+from triage.store.database.upsert import insert_missing, lock_rows
 from triage.store.views import ArtifactView, name_in_reports
+from triage.store.work import table as work
 
 # What a file has of its upload.
 _OF_UPLOAD: Final = ("blob_key", "key_id")
@@ -105,8 +115,8 @@ def find_taken_names(
     """Hashes of those (node, filename) that a file of the incident bears already."""
     wanted = sorted({name_hash(node, filename) for node, filename in names})
     found: set[str] = set()
-    for start in range(0, len(wanted), 1000):
-        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+    for part in split_into_batches(wanted, 1000):
+        asked = {"of_incident": incident_id, "wanted": part}
         found |= set(session.scalars(_TAKEN_NAMES, asked))
     return found
 
@@ -132,10 +142,9 @@ def find_known_identities(
     session: Session, incident_id: str, identities: Iterable[str]
 ) -> dict[str, str]:
     """Which of these the incident has already: identity -> id."""
-    wanted = list(identities)
     found: dict[str, str] = {}
-    for start in range(0, len(wanted), 1000):
-        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+    for part in split_into_batches(identities, 1000):
+        asked = {"of_incident": incident_id, "wanted": part}
         found.update({row.identity: row.id for row in session.execute(_KNOWN, asked)})
     return found
 
@@ -223,10 +232,10 @@ def set_states(
         values: dict[str, str] = {"state": str(state)}
         if reason is not None:
             values["reason"] = reason
-        for start in range(0, len(ids), 1000):
+        for part in split_into_batches(ids, 1000):
             changed = session.scalars(
                 update(Artifact)
-                .where(Artifact.id.in_(ids[start : start + 1000]))
+                .where(Artifact.id.in_(part))
                 .where(Artifact.state == ArtifactState.STORED)
                 .values(**values)
                 .returning(Artifact.id)
@@ -277,3 +286,185 @@ def sum_bytes_since(session: Session, since: datetime) -> dict[str, int]:
         .group_by(Upload.key_id)
     )
     return {key_id or "": int(total) for key_id, total in rows}
+
+
+_AT_ONCE: Final = 1000
+_TAINTED: Final = "set apart: token "
+
+
+def make_reason(key_id: str) -> str:
+    """Why a file of this token is set apart."""
+    return f"{_TAINTED}{key_id} is no longer believed"
+
+
+def is_believed() -> ColumnElement[bool]:
+    """That a file was not set apart with its token."""
+    return or_(Artifact.reason.is_(None), ~Artifact.reason.startswith(_TAINTED, autoescape=True))
+
+
+def _build_key_conditions(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+    by_key: list[ColumnElement[bool]] = [Upload.key_id == key_id]
+    return by_key if since is None else [*by_key, Upload.created_at >= since]
+
+
+def count_brought(session: Session, key_id: str, since: datetime | None) -> tuple[int, int]:
+    """How many uploads and files a token has brought."""
+    uploads = select(func.count()).select_from(Upload).where(*_build_key_conditions(key_id, since))
+    files = (
+        select(func.count())
+        .select_from(Artifact)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(*_build_key_conditions(key_id, since))
+    )
+    return session.scalar(uploads) or 0, session.scalar(files) or 0
+
+
+def list_incidents_brought(session: Session, key_id: str, since: datetime | None) -> list[str]:
+    """The incidents that a token has brought files of, in the order of ids."""
+    found = select(Upload.incident_id).where(*_build_key_conditions(key_id, since)).distinct()
+    return list(session.scalars(found.order_by(Upload.incident_id)))
+
+
+def set_apart(session: Session, incident_id: str, key_id: str, since: datetime | None) -> int:
+    """Set apart what a token brought of an incident; how many files.
+
+    What was read out of them goes: no answer, list or count finds it any more.
+    """
+    ids = session.scalars(
+        select(Artifact.id)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(Artifact.incident_id == incident_id, *_build_key_conditions(key_id, since))
+        # What has no bytes was refused, or is a job.json, whose facts are set apart by themselves.
+        .where(Artifact.state != ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)
+    ).all()
+    for part in split_into_batches(ids, _AT_ONCE):
+        of_part = Artifact.id.in_(part)
+        state = {"state": str(ArtifactState.QUARANTINED), "reason": make_reason(key_id)}
+        session.execute(update(Artifact).where(of_part).values(**state))
+        session.execute(delete(Digest).where(Digest.artifact_id.in_(part)))
+        session.execute(delete(Evidence).where(Evidence.artifact_id.in_(part)))
+    return len(ids)
+
+
+def list_identities_apart(session: Session, incident_id: str) -> set[str]:
+    """The files of an incident that were set apart with their token."""
+    apart = select(Artifact.identity).where(Artifact.incident_id == incident_id, ~is_believed())
+    return set(session.scalars(apart.where(Artifact.state == ArtifactState.QUARANTINED)))
+
+
+def put_back(session: Session, incident_id: str, key_id: str) -> tuple[int, Sequence[str]]:
+    """Put back what was set apart: how many files, and the uploads that are to be read again."""
+    apart = (
+        (Artifact.incident_id == incident_id)
+        & (Artifact.state == ArtifactState.QUARANTINED)
+        & (Artifact.reason == make_reason(key_id))
+    )
+    uploads = session.scalars(
+        select(Artifact.upload_id).where(apart).distinct().order_by(Artifact.upload_id)
+    ).all()
+    num_files = session.scalar(select(func.count()).select_from(Artifact).where(apart)) or 0
+    stored = {"state": str(ArtifactState.STORED), "reason": None, "tries": 0}
+    session.execute(update(Artifact).where(apart).values(**stored))
+    return num_files, uploads
+
+
+_SETTLED = (IncidentState.READY, IncidentState.FAILED)
+
+
+def find_to_bring_again(
+    session: Session, incident_id: str, identities: Iterable[str]
+) -> Mapping[str, str]:
+    """Which of these the incident has, and cannot read: identity -> id. What was refused as it
+    came in is refused again.
+    """
+    query = (
+        select(Artifact.identity, Artifact.id)
+        .outerjoin(Work, and_(Work.kind == WorkKind.PARSE, Work.key == Artifact.upload_id))
+        .where(Artifact.incident_id == incident_id, Artifact.identity.in_(list(identities)))
+        .where(
+            or_(
+                _is_set_apart(),
+                and_(
+                    Artifact.state == ArtifactState.STORED,
+                    or_(Work.waiting_for.is_not(None), Work.state == WorkState.QUARANTINED),
+                ),
+            )
+        )
+    )
+    return {row.identity: row.id for row in session.execute(query)}
+
+
+def bring_again(
+    session: Session, upload_id: str, known: Mapping[str, str], files: Sequence[ArtifactView]
+) -> None:
+    """From now on the bytes of these files are those of a new upload, and are to be read."""
+    for file in files:
+        fresh: dict[str, Any] = {
+            "upload_id": upload_id,
+            "position": file.position,
+            "stored_bytes": file.stored_bytes,
+            "state": str(ArtifactState.STORED),
+            "reason": file.reason,
+            "tries": 0,
+        }
+        session.execute(update(Artifact).where(Artifact.id == known[file.identity]).values(**fresh))
+
+
+def list_incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
+    """Incidents that failed, or have files that could not be read; of all, or whether this one."""
+    unread = select(Artifact.incident_id).where(_is_set_apart(), is_believed())
+    owed = (
+        select(Artifact.incident_id)
+        .join(Work, and_(Work.kind == WorkKind.PARSE, Work.key == Artifact.upload_id))
+        .where(or_(Work.state == WorkState.QUARANTINED, Work.waiting_for.is_not(None)))
+    )
+    query = select(Incident.id).where(
+        or_(Incident.state == IncidentState.FAILED, Incident.id.in_(unread), Incident.id.in_(owed))
+    )
+    if incident_id is not None:
+        query = query.where(Incident.id == incident_id)
+    return list(session.scalars(query.order_by(Incident.id)))
+
+
+def read_again(session: Session, incident_id: str, now: datetime, *, all_logs: bool = False) -> int:
+    """Have what could not be read of an incident read again, and then answered; how many files.
+
+    ``all_logs`` are read again as well, of which bytes are stored. What a token brought that is no
+    longer believed stays apart.
+    """
+    incident = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
+    there = select(Upload.id).where(Upload.incident_id == incident_id, Upload.blob_key.is_not(None))
+    session.execute(
+        update(Artifact)
+        .where(Artifact.incident_id == incident_id, is_believed())
+        .where(or_(_is_set_apart(), _is_read_log()) if all_logs else _is_set_apart())
+        .where(Artifact.upload_id.in_(there))
+        .values(state=str(ArtifactState.STORED), reason=None, tries=0)
+        .execution_options(synchronize_session=False)
+    )
+    found = session.execute(
+        select(Artifact.upload_id, func.count())
+        .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+        .group_by(Artifact.upload_id)
+    ).all()
+    for upload_id, _ in found:
+        work.enqueue(session, WorkKind.PARSE, upload_id, now)
+    if incident.state in _SETTLED and (found or incident.state == IncidentState.FAILED):
+        incident.state = IncidentState.ANALYSING
+        incident.reason = None
+    work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
+    return sum(number for _, number in found)
+
+
+def _is_read_log() -> ColumnElement[bool]:
+    """A log that was read, and whose bytes were stored."""
+    return and_(
+        Artifact.state.in_([ArtifactState.ANALYSED, ArtifactState.PARTIAL]),
+        Artifact.kind.in_(LOGS),
+        Artifact.stored_bytes > 0,
+    )
+
+
+def _is_set_apart() -> ColumnElement[bool]:
+    """No reader got through it, and its bytes were stored."""
+    return and_(Artifact.state == ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)

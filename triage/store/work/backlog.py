@@ -10,13 +10,12 @@ from sqlalchemy.orm import Session
 from models import Artifact, Delivery, Incident, Subscription, Work
 from triage.domain.states import DeliveryState, WorkState
 from triage.store.messages import deliveries, subscriptions
-from triage.store.views import DeliveryView, SubscriptionView, WorkView
-from triage.store.work import table as work
+from triage.store.views import DeliveryView, SubscriptionView
 from triage.store.work.beats import count_beating, list_silent
-from triage.store.work.waiting import count_waiting
+from triage.store.work.table import count_waiting
 
 
-def list_newest_work(session: Session, limit: int = 100) -> list[WorkView]:
+def list_newest_work(session: Session, limit: int = 100) -> list[Work]:
     """Work that is not done: what was given up first, then what runs, then what waits."""
     order = case({str(WorkState.QUARANTINED): 0, str(WorkState.RUNNING): 1}, value=Work.state)
     rows = session.scalars(
@@ -25,7 +24,7 @@ def list_newest_work(session: Session, limit: int = 100) -> list[WorkView]:
         .order_by(func.coalesce(order, 2), Work.not_before, Work.id)
         .limit(limit)
     )
-    return [work.view(row) for row in rows]
+    return list(rows)
 
 
 def count_by_state(session: Session) -> Mapping[WorkState, int]:

@@ -2,9 +2,22 @@
 
 A row is claimed by one worker at a time; its lease is renewed while that one lives. What
 is asked for again while somebody does it is done once more afterwards.
+
+The fair queue of uploads: those of one job take turns that lie apart.
+
+So a burst of one job does not keep the others waiting. The more jobs a token speaks of, the
+further apart are the turns of each: many jobs of one token have no more of the queue than one
+of another. Analyses of a crowd of jobs come behind those of others.
+
+Work that waits for our surroundings: as long as it takes, whatever it is about.
+
+What is due and nobody has taken, and what was taken by a worker that was lost.
+
+What is done by the clock, as rows of work that must not get lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
@@ -14,17 +27,17 @@ from sqlalchemy import (
     Update,
     bindparam,
     case,
+    func,
+    insert,
     select,
     update,
 )
 from sqlalchemy.orm import Session, load_only
 
-from models import Incident, Upload, Work
-from triage.domain.states import WorkKind, WorkState
+from models import Artifact, Incident, Job, Upload, Work
+from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 from triage.store.database.upsert import insert_or_none, lock_rows
-from triage.store.views import WorkView, make_view
-from triage.store.work.fair_queue import FIRST, make_row
 
 # While a row is held, nothing has asked for it again yet.
 _NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -112,7 +125,7 @@ def _ask_again(
 
 def claim(
     session: Session, kind: WorkKind, owner: str, now: datetime, lease_s: float
-) -> WorkView | None:
+) -> Work | None:
     """The next due row of this kind, from now on held by ``owner``; None when there is none."""
     row = session.scalar(
         select(Work)
@@ -128,8 +141,8 @@ def claim(
 
 
 def claim_beside(
-    session: Session, first: WorkView, owner: str, now: datetime, *, most: int, most_bytes: int
-) -> list[WorkView]:
+    session: Session, first: Work, owner: str, now: datetime, *, most: int, most_bytes: int
+) -> list[Work]:
     """Uploads of the same job that are read together with ``first``, which was just claimed:
     at most so many, and with it so many stored bytes, under the same lease.
 
@@ -159,7 +172,7 @@ def claim_beside(
     return claimed
 
 
-def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
+def _give(row: Work, owner: str, now: datetime, until: datetime) -> Work:
     """Let ``owner`` hold this row from now on."""
     row.state = WorkState.RUNNING
     row.owner = owner
@@ -167,7 +180,7 @@ def _give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
     row.tries += 1
     row.not_before = _NEVER
     row.updated_at = now
-    return view(row)
+    return row
 
 
 def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> bool:
@@ -176,7 +189,7 @@ def renew_lease(session: Session, row_id: int, owner: str, until: datetime) -> b
 
 
 def finish(
-    session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
+    session: Session, work: Work, owner: str, now: datetime, *, again_at: datetime | None = None
 ) -> bool:
     """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
     return finish_all(session, [work], owner, now, again_at=again_at)
@@ -184,7 +197,7 @@ def finish(
 
 def finish_all(
     session: Session,
-    works: Sequence[WorkView],
+    works: Sequence[Work],
     owner: str,
     now: datetime,
     *,
@@ -211,7 +224,7 @@ def finish_all(
 
 
 def fail(
-    session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
+    session: Session, work: Work, owner: str, now: datetime, error: str, max_tries: int
 ) -> bool:
     """Not done: to be tried again later, or quarantined; True when it is quarantined."""
     rows = list_held(session, [work], owner)
@@ -252,9 +265,9 @@ def expire_owner(session: Session, prefix: str, now: datetime) -> int:
     )
 
 
-def list_held(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
+def list_held(session: Session, works: Sequence[Work], owner: str) -> Sequence[Work]:
     """The rows, held, that this owner still has."""
-    hold_incidents(session, [work.key for work in works if work.kind is WorkKind.ANALYSE])
+    hold_incidents(session, [work.key for work in works if work.kind == WorkKind.ANALYSE])
     found = select(Work).where(
         Work.id.in_([work.id for work in works]),
         Work.owner == owner,
@@ -302,6 +315,265 @@ def _count(session: Session, statement: Update) -> int:
     return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
-def view(row: Work) -> WorkView:
-    """A row as a value that outlives its session."""
-    return make_view(WorkView, row, kind=WorkKind(row.kind), state=WorkState(row.state))
+# The turn of work that belongs to no job, or that a whole incident waits for: before all uploads.
+FIRST: Final = 0
+
+# With no more jobs than these at once a token is no crowd.
+_FEW_JOBS: Final = 8
+
+_JOBS: Final = cast("Table", Job.__table__)
+_FRONT: Final = func.coalesce(
+    select(func.min(_WORKS.c.turn))
+    .where(_WORKS.c.state == str(WorkState.WAITING), _WORKS.c.turn > FIRST)
+    .scalar_subquery(),
+    FIRST,
+)
+_BEHIND: Final = _JOBS.c.last_turn + bindparam("step")
+_FIRST_OF_JOB: Final = _FRONT + bindparam("entry")
+_TAKE_TURN: Final = (
+    update(_JOBS)
+    .where(_JOBS.c.id == bindparam("of_job"))
+    .values(last_turn=case((_BEHIND > _FIRST_OF_JOB, _BEHIND), else_=_FIRST_OF_JOB))
+    .returning(_JOBS.c.last_turn)
+)
+_INSERT: Final = insert(_WORKS)
+_YIELD: Final = (
+    update(_WORKS)
+    .where(
+        _WORKS.c.kind == str(WorkKind.ANALYSE),
+        _WORKS.c.key == bindparam("of_incident"),
+        _WORKS.c.state == str(WorkState.WAITING),
+    )
+    .values(turn=bindparam("num_jobs"))
+)
+
+
+def enqueue_upload(
+    session: Session, upload_id: str, job_fk: int, now: datetime, step: int = 1
+) -> None:
+    """Ask for a new upload to be read.
+
+    Its turn is ``step`` behind the latest of its own job, and behind the first of those who wait:
+    by one, or by so many as ``step`` has more than a few.
+    """
+    asked = {"of_job": job_fk, "step": step, "entry": max(1, step - _FEW_JOBS)}
+    turn = session.execute(_TAKE_TURN, asked).scalar_one()
+    session.execute(
+        _INSERT, make_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
+    )
+    wake_after_commit(session, WorkKind.PARSE)
+
+
+def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:
+    """Put the analysis of an incident behind others, where its token speaks of so many jobs."""
+    if num_jobs > _FEW_JOBS:
+        session.execute(_YIELD, {"of_incident": incident_id, "num_jobs": num_jobs})
+
+
+def make_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:
+    """The columns of a row that nobody has claimed yet, due now."""
+    return {
+        "kind": str(kind),
+        "key": key,
+        "turn": FIRST,
+        "state": str(WorkState.WAITING),
+        "generation": 0,
+        "tries": 0,
+        "not_before": now,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+# Seconds until our surroundings are asked again, doubled each time up to half a minute: what
+# waits is done some minutes after they are back.
+_MOST_WAIT_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFor:
+    """So many pieces of work, or files, wait for a part of our surroundings."""
+
+    part: str
+    number: int
+    since: datetime
+
+    def words(self, thing: str) -> str:
+        """As a clause; ``thing`` is what is counted, in the singular."""
+        things = thing.replace("piece", "pieces", 1) if "piece" in thing else f"{thing}s"
+        many = f"{self.number:,} {thing if self.number == 1 else things}"
+        verb = "waits" if self.number == 1 else "wait"
+        return f"{many} {verb} for {self.part} since {self.since:%Y-%m-%d %H:%M}Z"
+
+
+def put_off(
+    session: Session, works: Sequence[Work], owner: str, now: datetime, error: str, part: str
+) -> None:
+    """Not done, because ``part`` of our surroundings is not there: tried again as often as it
+    takes, and no try is counted. Rows that were lost before stay as they are.
+    """
+    for row in list_held(session, works, owner):
+        row.waits += 1
+        row.tries -= 1  # that of this claim
+        row.waiting_for = part
+        row.waiting_since = row.waiting_since or now
+        row.last_error = error[:2000]
+        row.state = WorkState.WAITING
+        row.owner = row.lease_until = None
+        again_s = min(_MOST_WAIT_S, 2.0 ** min(row.waits, 16))
+        row.not_before = min(row.not_before, now + timedelta(seconds=again_s))
+        row.updated_at = now
+
+
+def release_waiting(session: Session, part: str, now: datetime) -> None:
+    """``part`` of our surroundings answers again: what waits for it is due."""
+    waits = (
+        select(Work.id)
+        .where(Work.state == WorkState.WAITING, Work.not_before > now, Work.waiting_for == part)
+        .order_by(Work.id)
+        .with_for_update(skip_locked=True)
+    )
+    session.execute(
+        update(Work)
+        .where(Work.id.in_(waits))
+        .values(not_before=now)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def count_waiting(session: Session) -> list[WaitingFor]:
+    """Pieces of work that wait, by what they wait for."""
+    rows = session.execute(
+        select(Work.waiting_for, func.count(), func.min(Work.waiting_since))
+        .where(Work.state.in_([WorkState.WAITING, WorkState.RUNNING]))
+        .where(Work.waiting_for.is_not(None))
+        .group_by(Work.waiting_for)
+        .order_by(Work.waiting_for)
+    )
+    return [_make_waiting(*row) for row in rows]
+
+
+def count_by_incident(session: Session, incident_id: str) -> list[WaitingFor]:
+    """Files of an incident that wait to be read, by what they wait for."""
+    rows = session.execute(
+        select(Work.waiting_for, func.count(), func.min(Work.waiting_since))
+        .select_from(Artifact)
+        .join(Upload, Upload.id == Artifact.upload_id)
+        .join(Work, Work.key == Upload.id)
+        .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+        .where(Work.kind == WorkKind.PARSE, Work.waiting_for.is_not(None))
+        .group_by(Work.waiting_for)
+        .order_by(Work.waiting_for)
+    )
+    return [_make_waiting(*row) for row in rows]
+
+
+def _make_waiting(part: str | None, number: int, since: datetime | None) -> WaitingFor:
+    assert part is not None
+    assert since is not None
+    return WaitingFor(part, number, since)
+
+
+_LOST_FACTOR: Final = 2
+_DUE: Final = (
+    select(_WORKS.c.kind)
+    .where(
+        _WORKS.c.state == str(WorkState.WAITING),
+        _WORKS.c.not_before <= bindparam("now"),
+        _WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
+    )
+    .order_by(_WORKS.c.turn, _WORKS.c.not_before)
+    .limit(bindparam("most"))
+)
+
+
+def reclaim_lost(session: Session, now: datetime, max_tries: int) -> list[Work]:
+    """Rows whose worker was not heard of in time wait again; those that are given up now.
+
+    Twice as many workers may be lost over one as tries may fail: of an upload that has cost one,
+    each file is read alone from then on, and the one that ends its readers is found.
+    """
+    expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
+    analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
+    hold_incidents(session, session.scalars(analysed).all())
+    rows = session.scalars(
+        select(Work)
+        .where(*expired)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    quarantined = []
+    for row in rows:
+        row.owner = row.lease_until = None
+        row.updated_at = now
+        tries = row.tries
+        if put_back(row, now, _LOST_FACTOR * max_tries):
+            row.last_error = f"{tries} workers were lost over it"
+            quarantined.append(row)
+    return quarantined
+
+
+def has_lost(session: Session, now: datetime) -> bool:
+    """Whether a lease has run out; asked before anything is locked."""
+    return (
+        session.scalar(
+            select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
+        )
+        is not None
+    )
+
+
+def has_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
+    """Whether something of these kinds has been due since before then."""
+    return (
+        session.scalar(
+            select(Work.id)
+            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
+            .where(Work.kind.in_(kinds))
+            .limit(1)
+        )
+        is not None
+    )
+
+
+def list_due(
+    session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
+) -> list[WorkKind]:
+    """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
+    asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
+    return [WorkKind(kind) for kind in session.scalars(_DUE, asked)]
+
+
+PRUNE: Final = "prune"
+STORE: Final = "store"
+ERASE: Final = "erase"
+PROBLEMS: Final = "problems"
+
+
+def enqueue_daily_round(session: Session, now: datetime) -> bool:
+    """Put the round in line where it is not; one that was given up gets another chance."""
+    return enqueue_idle(session, PRUNE, now)
+
+
+def enqueue_idle(session: Session, key: str, now: datetime) -> bool:
+    """Put this in line where it is not."""
+    state = session.scalar(
+        select(Work.state).where(Work.kind == WorkKind.RETENTION, Work.key == key)
+    )
+    if state in (WorkState.WAITING, WorkState.RUNNING):
+        return False
+    enqueue(session, WorkKind.RETENTION, key, now)
+    return True
+
+
+def enqueue_by(session: Session, key: str, at: datetime, now: datetime) -> bool:
+    """Have this done then, unless it is being done, or is to be done before."""
+    row = session.execute(
+        select(Work.state, Work.not_before).where(Work.kind == WorkKind.RETENTION, Work.key == key)
+    ).one_or_none()
+    if row is not None and row.state == WorkState.RUNNING:
+        return False
+    if row is not None and row.state == WorkState.WAITING and row.not_before <= at:
+        return False
+    enqueue(session, WorkKind.RETENTION, key, now, not_before=at)
+    return True

@@ -29,7 +29,7 @@ from triage.store.incidents import revisions
 from triage.store.incidents.revisions import RevisionHead
 from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
-from triage.store.work.waiting import WaitingFor, count_by_incident
+from triage.store.work.table import WaitingFor, count_by_incident
 from triage.web.access import admit
 from triage.web.pages import page, page_router
 from triage.web.requests import (

@@ -1,7 +1,7 @@
 """The queue: work to be done and messages sent, to see why an answer is late."""
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -18,11 +18,13 @@ from triage.services.context import Context
 from triage.services.notifications.subscribe import resend
 from triage.services.retention.ownership import find_owner
 from triage.store.uploads import artifacts
-from triage.store.views import WorkView
 from triage.store.work import backlog
 from triage.web.access import admit, get_visitor
 from triage.web.pages import page, page_router
 from triage.web.requests import read_form
+
+if TYPE_CHECKING:
+    from models import Work
 
 router = page_router("/queue")
 _ROWS = 100
@@ -46,7 +48,7 @@ def queue(request: Request) -> Response:
         uploads = {
             row.key: of[0]
             for row in rows
-            if row.kind is WorkKind.PARSE and (of := artifacts.find_upload(session, row.key))
+            if row.kind == WorkKind.PARSE and (of := artifacts.find_upload(session, row.key))
         }
         values: dict[str, Any] = {
             "work": [
@@ -73,7 +75,7 @@ def _describe_store_doubt(ctx: Context) -> str:
         return ""
 
 
-def _describe_work_state(row: WorkView, now: datetime) -> str:
+def _describe_work_state(row: "Work", now: datetime) -> str:
     """``waiting`` for a worker, ``later`` where its time has not come, else its state."""
     if row.state == "waiting":
         return "waiting" if row.not_before <= now else "later"

@@ -26,7 +26,7 @@ from tests.fleet.services.fleets import (
 from triage.domain.category import Category
 from triage.fleet.report.report import fleet_report
 from triage.services.context import Context
-from triage.store.incidents import retention
+from triage.store.incidents import past
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -322,7 +322,7 @@ def test_a_healthy_job_leaves_nothing_behind(ctx: Context) -> None:
 def removed(ctx: Context, incident_id: str) -> None:
     """As the daily round removes one that is old."""
     with ctx.database.writing() as session:
-        retention.remove(session, [incident_id])
+        past.remove(session, [incident_id])
 
 
 def incident_ids(ctx: Context) -> set[str]:

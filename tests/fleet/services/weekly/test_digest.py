@@ -18,8 +18,8 @@ from triage.notify.registry import digest_id, validate
 from triage.sandbox.pool import Readers
 from triage.server.work import make_sweeper
 from triage.services.context import Context
-from triage.services.incidents.retention import prune
 from triage.services.notifications.subscribe import subscribe, unsubscribe
+from triage.services.retention.ownership import prune
 from triage.settings import Settings
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.subscriptions import NewSubscription

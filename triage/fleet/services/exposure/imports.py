@@ -31,8 +31,7 @@ from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.exposure import Tally
 from triage.parsers.files.compression import Expansion, detect_compression, unpack_body
 from triage.services.context import Context
-from triage.services.uploads.body import DecodedReader, PeekedReader, open_body
-from triage.services.uploads.streams import read_first_bytes
+from triage.services.uploads.body import DecodedReader, PeekedReader, open_body, read_first_bytes
 from triage.services.uploads.take import ReceiveLimits
 from triage.store.access import audit
 

@@ -19,8 +19,7 @@ from triage.errors import Corrupt
 from triage.formats.health.reading import Checks, NotUnderstood
 from triage.sandbox.confinement.confine import confine, restrict
 from triage.sandbox.one_shot import Output, run_child
-from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.streams import read_first_bytes
+from triage.services.uploads.body import PeekedReader, read_first_bytes
 
 # `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
 _SHORT_BYTES: Final = 256 << 10
