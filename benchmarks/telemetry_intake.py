@@ -37,6 +37,8 @@ import numpy as np
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base
+from triage.actions.services.acts import ActingOnNodes
+from triage.fleet.services.hooks import RecordedFleet
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.services.telemetry.rollups import (
     average_cluster_hours,
@@ -150,7 +152,16 @@ def context(database: Any) -> Context:  # noqa: ANN401
     settings = load_settings()
     blobs = open_blobs(None, settings.data_dir, environ={}, min_free_bytes=0)
     quotas = Quotas(settings, database)
-    return Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
+    return Context(
+        settings,
+        database,
+        blobs,
+        NoWakeups(),
+        GroupCommit(database),
+        quotas,
+        RecordedFleet(),
+        ActingOnNodes(),
+    )
 
 
 def uploads(place: Place, every_s: int, num_days: int) -> tuple[int, Watch]:
