@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.look_times import LocalClock, find_local_clock
+from triage.analysis.live.look_times import find_local_clock
 from triage.analysis.progress.movement import USUAL_GAPS
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -72,16 +72,21 @@ def weigh_beside_log(
     looks: Sequence[Look], progress: JobProgress | None, files: Sequence[LogFile]
 ) -> LooksBesideLog:
     """``looks`` as the course of the job leaves them standing; all, where no clock tells."""
+    every = LooksBesideLog(tuple(looks))
+    undated = every
+    if progress is not None and progress.health.well and progress.is_ended_by_count:
+        # Where a count alone says that the job is done, they may be of a stop behind it.
+        undated = replace(every, moment=LooksTaken.BEHIND_ITS_END, otherwise=every)
     last = progress.last if progress is not None else None
     if progress is None or last is None or last.at_ns is None:
-        return _at_an_unknown_time(looks, progress)
+        return undated
     clock = find_local_clock(files)
     moved_ns = max(last.at_ns, (progress.ended and progress.ended.at_ns) or 0)
     older, newer, latest_ns = [], [], None
     for look in looks:
         at_ns = clock.time_of(look)
-        if at_ns is not None and _is_doubtful(look, clock, at_ns - moved_ns):
-            at_ns = None
+        if at_ns is not None and at_ns - moved_ns < -_NOT_A_ZONE_NS and not clock.is_sure(look):
+            at_ns = None  # it seems older than the last step by a clock of an unknown zone
         if at_ns is not None and at_ns <= moved_ns:
             older.append(look)
             continue
@@ -91,52 +96,25 @@ def weigh_beside_log(
     later_s = 0.0 if latest_ns is None else (latest_ns - moved_ns) / SECOND_NS
     if not progress.health.well:
         stands = later_s and progress.health is not Health.SLOWED
-        return (
-            LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else _keep_all(looks)
-        )
+        return LooksBesideLog(tuple(newer), LooksTaken.LATER, later_s) if stands else every
     if latest_ns is None and not older:
-        return _at_an_unknown_time(looks, progress)
-    if later_s <= _measure_pace_s(progress):
+        return undated
+    later = LooksBesideLog(
+        tuple(newer), LooksTaken.UNKNOWN, later_s, notes=_note_older_looks(older)
+    )
+    # For so long a job went on behind its last line, where that is where its log was taken.
+    pace_s = USUAL_GAPS * (progress.gap_s or 0.0) if progress.ended is None else _AFTER_THE_END_S
+    if later_s <= pace_s:
         dated = [look for look in looks if clock.time_of(look) is not None]
         rest = tuple(look for look in looks if look not in dated)
         moved = LooksBesideLog(rest, LooksTaken.WHILE_IT_MOVED, notes=_note_older_looks(dated))
         if progress.ended is None or not later_s:
             return moved
-        behind = LooksTaken.BEHIND_ITS_END
-        return LooksBesideLog(
-            tuple(newer), behind, later_s, _note_older_looks(older), otherwise=moved
-        )
-    moment = LooksTaken.LATER if later_s > _measure_most_silent_s(progress) else LooksTaken.UNKNOWN
-    return LooksBesideLog(tuple(newer), moment, later_s, _note_older_looks(older))
-
-
-def _keep_all(looks: Sequence[Look]) -> LooksBesideLog:
-    return LooksBesideLog(tuple(looks))
-
-
-def _at_an_unknown_time(looks: Sequence[Look], progress: JobProgress | None) -> LooksBesideLog:
-    """All looks; where a count alone says that the job is done, they may be of a stop behind it."""
-    if progress is None or not (progress.health.well and progress.is_ended_by_count):
-        return _keep_all(looks)
-    behind = LooksTaken.BEHIND_ITS_END
-    return LooksBesideLog(tuple(looks), behind, otherwise=_keep_all(looks))
-
-
-def _measure_pace_s(progress: JobProgress) -> float:
-    """For how long a job went on behind its last line, where that is where its log was taken."""
-    if progress.ended is not None:
-        return _AFTER_THE_END_S
-    return USUAL_GAPS * (progress.gap_s or 0.0)
-
-
-def _measure_most_silent_s(progress: JobProgress) -> float:
-    """The longest silence that the job's own pauses explain, or a buffer that was not written."""
-    return max(progress.pause_s or 0.0, _UNWRITTEN_S)
-
-
-def _is_doubtful(look: Look, clock: LocalClock, later_ns: int) -> bool:
-    """Whether a look seems older than the last step by a clock whose zone is not known."""
-    return later_ns < -_NOT_A_ZONE_NS and not clock.is_sure(look)
+        return replace(later, moment=LooksTaken.BEHIND_ITS_END, otherwise=moved)
+    # The longest silence that the job's own pauses explain, or a buffer that was not written.
+    if later_s > max(progress.pause_s or 0.0, _UNWRITTEN_S):
+        return replace(later, moment=LooksTaken.LATER)
+    return later
 
 
 def _note_older_looks(older: Sequence[Look]) -> tuple[str, ...]:
@@ -153,28 +131,23 @@ def select_left_standing(
     was not collected; and what looks show is of another moment, as far as it is.
     """
     kept = []
+    over = health is Health.HEALTHY_END
     for claim in claims:
         if claim.is_gap:
             continue
-        measured = claim.late_ms is not None
-        if not claim.of_looks or measured:
+        if not claim.of_looks or claim.late_ms is not None:
             kept.append(claim)
         elif moment is LooksTaken.LATER:
             # Processes that ended in order are gone, and are on their way to it in one look.
-            over = claim.of_a_moment or claim.kind is VerdictKind.CRASH
-            if health is not Health.HEALTHY_END or not over:
+            if not over or not (claim.of_a_moment or claim.kind is VerdictKind.CRASH):
                 kept.append(claim)
-        elif moment is LooksTaken.UNKNOWN and _may_be_of_now(claim, health):
+        elif moment is LooksTaken.UNKNOWN and not over:
+            # A job that runs waits in each step too: it says nothing of a job that moves.
+            all_wait = not (claim.ranks or claim.nodes) and claim.category is Category.NCCL_TIMEOUT
+            if (claim.of_a_moment and all_wait) or claim.kind is VerdictKind.STRAGGLER:
+                continue
             kept.append(_weaken_as_momentary(claim) if claim.of_a_moment else claim)
     return kept
-
-
-def _may_be_of_now(claim: Finding, health: Health) -> bool:
-    """Whether a claim of looks at an unknown time says anything of a job that moves by its log."""
-    all_wait = not (claim.ranks or claim.nodes) and claim.category is Category.NCCL_TIMEOUT
-    if claim.of_a_moment and all_wait:
-        return False  # so does a job that runs, in each step
-    return health is not Health.HEALTHY_END and claim.kind is not VerdictKind.STRAGGLER
 
 
 def _weaken_as_momentary(claim: Finding) -> Finding:

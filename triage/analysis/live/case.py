@@ -1,11 +1,11 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from ipaddress import ip_address
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
@@ -114,7 +114,7 @@ class LiveCase:
         return _drop_surplus_processes(build_picture(self.looks, self), self.fleet)
 
     @cached_property
-    def memo(self) -> dict[tuple[str, Tool], Any]:
+    def memo(self) -> dict[Tool, Any]:
         """What several detectors ask of the looks of one tool, once it was found."""
         return {}
 
@@ -140,14 +140,12 @@ make_look_claim: Final = partial(
 )
 
 
-class LiveDetector(Protocol):
-    """One way of judging looks."""
-
-    name: str
-
-    def run(self, case: LiveCase) -> Iterator[Finding]:
-        """Claims, each with its reasons; none when there is nothing to say."""
-        ...
+def make_place(rank: int | None, node: str | None) -> dict[str, Any]:
+    """Where a claim is made: on a rank, else on a node, else on nobody."""
+    return {
+        "ranks": () if rank is None else (rank,),
+        "nodes": (node,) if rank is None and node is not None else (),
+    }
 
 
 # A rank that is late in each step is seen at the same line twice, as one that is stuck is. But the
@@ -222,14 +220,7 @@ def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> Stack
             helpers |= {
                 id(one) for one in ones if (one.frames[-1].filename, one.frames[-1].line) != usual
             }
-    if not helpers:
-        return picture
-    kept = [place for place, one in enumerate(picture.ranks) if id(one) not in helpers]
-    return replace(
-        picture,
-        ranks=tuple(picture.ranks[place] for place in kept),
-        movement=tuple(picture.movement[place] for place in kept),
-    )
+    return replace(picture, ranks=tuple(one for one in picture.ranks if id(one) not in helpers))
 
 
 def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:

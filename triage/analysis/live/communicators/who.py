@@ -1,13 +1,16 @@
 """Who the members of communicators are: global rank, node, pid and GPU, in words and as a key."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.levels import Identity
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, process_key
+from triage.domain.category import Role
+from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
@@ -92,9 +95,30 @@ class MembersOfJob:
         process, look = self.home_of(member)
         return Because(detector, f"{self.words(process, look)} {text}", look.artifact, member.line)
 
-    def naming(self, summary: str, one: tuple[Process, Look]) -> str:
-        """A clause of a claim, with the process in front where it has no rank and no node."""
-        return summary if any(self.places([one])) else f"{self.words(*one)} {summary}"
+    def claim(
+        self,
+        detector: str,
+        ones: Sequence[tuple[Process, Look]],
+        summary: str,
+        *,
+        convicts: bool,
+        subject: str = "",
+        **more: Any,  # noqa: ANN401 - other fields of the claim
+    ) -> Finding:
+        """A claim on processes: their ranks, else their nodes. Where neither is known of the first,
+        ``subject`` or its process stands in front of ``summary``. Nobody unknown is convicted.
+        """
+        ranks, nodes = self.places(ones)
+        return make_look_claim(
+            detector=detector,
+            ranks=tuple(ranks),
+            nodes=tuple(nodes),
+            role=Role.CULPRIT if convicts and (ranks or nodes) else Role.POSSIBLE,
+            summary=summary
+            if any(self.places(ones[:1]))
+            else f"{subject or self.words(*ones[0])} {summary}",
+            **more,
+        )
 
     def places(self, ones: Iterable[tuple[Process, Look]]) -> tuple[list[int], list[str]]:
         """The global ranks of processes, and the nodes of those whose rank is not known."""

@@ -12,22 +12,18 @@ from typing import Final, Protocol
 from triage.analysis.live.stacks.normalise import PROGRAMS, get_bare_name, is_library, shorten_file
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
+    StackMovement,
     Worker,
     find_worker,
     is_worker,
     main_thread,
     rank_stack,
 )
-from triage.analysis.live.stacks.two_looks import (
-    StackMovement,
-    compare_stacks,
-    last_two,
-    made_whole,
-)
+from triage.analysis.live.stacks.two_looks import compare_stacks, last_two, made_whole
 from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
-from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 
 
@@ -53,30 +49,26 @@ _ProcessKey = tuple[object, ...]
 @dataclass(frozen=True, slots=True)
 class StackPicture:
     """``ranks`` are the newest stacks of processes that are ranks, by rank, then by process;
-    ``movement`` says of each what two looks show. ``launchers`` is how many
-    processes are launchers, ``strangers`` are stacks of no known rank beside known ones.
+    ``strangers`` are stacks of no known rank beside known ones.
     """
 
     ranks: tuple[RankStack, ...] = ()
-    movement: tuple[StackMovement, ...] = ()
-    launchers: int = 0
     strangers: tuple[RankStack, ...] = ()
 
     @property
-    def telling(self) -> list[tuple[RankStack, StackMovement]]:
+    def telling(self) -> list[RankStack]:
         """The stacks that say what their rank does."""
-        pairs = zip(self.ranks, self.movement, strict=True)
-        return [(stack, moved) for stack, moved in pairs if not stack.is_vague]
+        return [one for one in self.ranks if not one.is_vague]
 
     @property
     def twice(self) -> int:
         """Of how many ranks there are two looks."""
-        return sum(moved is not StackMovement.ONCE for moved in self.movement)
+        return sum(one.moved is not StackMovement.ONCE for one in self.ranks)
 
     @property
     def job_moves(self) -> bool:
         """Whether a rank that waited went on: then nothing is stuck."""
-        return StackMovement.WENT_ON in self.movement
+        return any(one.moved is StackMovement.WENT_ON for one in self.ranks)
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -102,17 +94,13 @@ class _Gathered:
     def __init__(self) -> None:
         self.seen: dict[_ProcessKey, list[tuple[int, RankStack]]] = defaultdict(list)
         self.workers: dict[int, list[tuple[int, str | None, Worker]]] = defaultdict(list)
-        self.launchers: set[_ProcessKey] = set()
 
     def add(self, order: int, look: Look, names: ProcessNames) -> None:
         """The processes of one look."""
         pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
         for process, threads in _group_by_process(look.stacks):
             node = names.node_of(process, look)
-            if _is_launcher(process, threads):
-                self.launchers.add((node, process.pid))
-                continue
-            if _is_helper(process, threads):
+            if _is_launcher(process, threads) or _is_helper(process, threads):
                 continue
             parent = process.parent_pid
             if is_worker(threads):
@@ -134,19 +122,21 @@ class _Gathered:
     def picture(self, looks: Sequence[Look]) -> StackPicture:
         """One stack of each rank; processes of no known rank count where no rank is known."""
         known = {key: stacks for key, stacks in self.seen.items() if key[0] == "rank"}
-        chosen: list[tuple[RankStack, StackMovement]] = []
+        chosen: list[RankStack] = []
         for stacks in (known or self.seen).values():
             two = last_two(_choose_best_tool(stacks), looks)
-            two = [(order, self.with_worker(order, stack)) for order, stack in two]
-            pair = made_whole([stack for _, stack in two])
-            chosen.append((_refine_stack(pair[-1], stacks), compare_stacks(pair)))
-        chosen.sort(key=lambda pair: _sort_key(pair[0]))
-        return StackPicture(
-            tuple(stack for stack, _ in chosen),
-            tuple(moved for _, moved in chosen),
-            len(self.launchers),
-            tuple(stacks[-1][1] for key, stacks in self.seen.items() if known and key not in known),
+            pair = made_whole([self.with_worker(order, stack) for order, stack in two])
+            chosen.append(replace(_refine_stack(pair[-1], stacks), moved=compare_stacks(pair)))
+        chosen.sort(
+            key=lambda one: (
+                one.rank if one.rank is not None else 1 << 30,
+                one.node or "",
+                one.pid or 0,
+                one.artifact,
+            )
         )
+        strangers = (stacks for key, stacks in self.seen.items() if known and key not in known)
+        return StackPicture(tuple(chosen), tuple(stacks[-1][1] for stacks in strangers))
 
     def with_worker(self, order: int, stack: RankStack) -> RankStack:
         """A stack with the worker that its loader waits for, of the same look or else of any."""
@@ -183,11 +173,6 @@ def _group_by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list
                 continue
         found.append((thread.process, [thread]))
     return found
-
-
-def _sort_key(stack: RankStack) -> tuple[object, ...]:
-    rank = stack.rank if stack.rank is not None else 1 << 30
-    return (rank, stack.node or "", stack.pid or 0, stack.artifact)
 
 
 def _choose_best_tool(stacks: Sequence[tuple[int, RankStack]]) -> list[tuple[int, RankStack]]:
@@ -229,17 +214,20 @@ def _is_helper(process: Process, threads: Sequence[ThreadStack]) -> bool:
     main = main_thread(threads)
     if main is None:
         return False
-    loop = next((at for at, frame in enumerate(main.frames) if _is_loop(frame)), None)
+    loop = next(
+        (
+            at
+            for at, frame in enumerate(main.frames)
+            if _LOOPS.match(f"{shorten_file(frame.filename)} {get_bare_name(frame)}")
+        ),
+        None,
+    )
     if loop is None:
         return False
     return all(
         is_library(frame) and not shorten_file(frame.filename).startswith(_WORKS_FOR_A_RANK)
         for frame in main.frames[:loop]
     )
-
-
-def _is_loop(frame: StackFrame) -> bool:
-    return _LOOPS.match(f"{shorten_file(frame.filename)} {get_bare_name(frame)}") is not None
 
 
 def _is_launcher(process: Process, threads: Sequence[ThreadStack]) -> bool:

@@ -8,6 +8,7 @@ worker) is named instead of the wait.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from triage.analysis.live.stacks.normalise import (
@@ -33,6 +34,15 @@ _OF_THE_SERVER: Final = tuple(PROGRAMS["threads"]["of_the_server"])
 _FOR_A_THREAD: Final[Mapping[str, str]] = PROGRAMS["threads"]["for_a_thread"]
 
 
+class StackMovement(StrEnum):
+    """What two looks show of a rank."""
+
+    ONCE = "once"  # there is only one look
+    SAME = "same"  # it stands at the same place
+    BUSY = "busy"  # it is elsewhere in what it does, outside any wait
+    WENT_ON = "went_on"  # it left the place at which it waited
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A data-loader worker, and where it stands."""
@@ -51,7 +61,8 @@ class RankStack:
 
     ``worker`` is the loader's worker that the rank waits for, ``holder`` the frames of a thread
     beside the main one that holds the interpreter's lock. ``active`` is whether the deciding
-    thread was on a CPU, ``is_main`` whether it is the main one.
+    thread was on a CPU, ``is_main`` whether it is the main one, ``moved`` what the look before
+    shows.
     """
 
     rank: int | None
@@ -67,6 +78,7 @@ class RankStack:
     worker: Worker | None = None
     holder: tuple[StackFrame, ...] = ()
     is_main: bool = True
+    moved: StackMovement = StackMovement.ONCE
 
     @property
     def point(self) -> ProgramPoint:

@@ -6,11 +6,11 @@ place twice is stuck, or waits for who is.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from triage.analysis.live.stacks.normalise import get_bare_name
-from triage.analysis.live.stacks.rank_stack import RankStack
+from triage.analysis.live.stacks.rank_stack import RankStack, StackMovement
 from triage.domain.hosts import make_natural_key
 from triage.domain.live.look import Look, Tool
 from triage.domain.patterns import compile_re
@@ -18,15 +18,6 @@ from triage.domain.patterns import compile_re
 # Stacks that one program takes of one process within this are one look, ns.
 _ONE_LOOK_NS: Final = 1_000_000_000
 _NUMBERS: Final = compile_re(r"\d+")
-
-
-class StackMovement(StrEnum):
-    """What two looks show of a rank."""
-
-    ONCE = "once"  # there is only one look
-    SAME = "same"  # it stands at the same place
-    BUSY = "busy"  # it is elsewhere in what it does, outside any wait
-    WENT_ON = "went_on"  # it left the place at which it waited
 
 
 def last_two(
@@ -37,18 +28,15 @@ def last_two(
     Without times, files of the same name in two folders, or numbered alike in one, are two looks;
     so is what is printed twice into one file. Files of other names may be of one moment.
     """
-    ordered = sorted(stacks, key=lambda pair: _in_time(pair, looks))
-    newest = ordered[-1]
-    for earlier in reversed(ordered[:-1]):
-        if _is_another_look(earlier, newest, looks):
-            return [earlier, newest]
-    return [newest]
 
+    def in_time(pair: tuple[int, RankStack]) -> tuple[object, ...]:
+        order, stack = pair
+        at_ns = looks[order].stamp.wall_ns
+        return (at_ns or 0, make_natural_key(stack.artifact), stack.line or 0)
 
-def _in_time(pair: tuple[int, RankStack], looks: Sequence[Look]) -> tuple[object, ...]:
-    order, stack = pair
-    at_ns = looks[order].stamp.wall_ns
-    return (at_ns or 0, make_natural_key(stack.artifact), stack.line or 0)
+    *before, newest = sorted(stacks, key=in_time)
+    other = (one for one in reversed(before) if _is_another_look(one, newest, looks))
+    return [*islice(other, 1), newest]
 
 
 def _is_another_look(
