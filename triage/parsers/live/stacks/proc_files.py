@@ -24,8 +24,12 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.foreign_values import parse_whole_number
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
-from triage.parsers.live.stacks.py_spy import MAX_THREADS
+from triage.parsers.live.stacks.lines import (
+    MAX_THREADS,
+    clip_line,
+    limit_frames,
+    shorten_name,
+)
 
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
 HEADING: Final = compile_re(
