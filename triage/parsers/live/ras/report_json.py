@@ -13,13 +13,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
+from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.foreign_values import (
@@ -164,8 +165,6 @@ class _MemberReader:
         self.left_out = 0
         self.num_ranks = 0
         self.replies: dict[tuple[str | None, int | None], Reply] = {}
-        # A process is in many communicators.
-        self.processes: dict[tuple[Any, ...], Process] = {}
 
     def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
         """One communicator; None where it has no hash."""
@@ -173,10 +172,10 @@ class _MemberReader:
             return None
         size = get_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
-        for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
+        for listed in ("ranks", "missing_ranks"):
             values = raw.get(listed)
             for value in values if isinstance(values, list) else ():
-                member = read(get_json_object(value))
+                member = self.member(get_json_object(value), missing=listed == "missing_ranks")
                 wrong = member is None or member.rank in found or self.num_ranks >= MAX_RANKS
                 if member is None or wrong or (size is not None and member.rank >= size):
                     self.left_out += 1
@@ -189,11 +188,19 @@ class _MemberReader:
             tuple(found[rank] for rank in sorted(found)),
         )
 
-    def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
-        """A rank that answered."""
+    def member(self, raw: Mapping[str, Any], *, missing: bool) -> CommunicatorRank | None:
+        """A rank that answered, or one of which the report has no data."""
         rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
+        process = _make_process(raw, "cuda_dev", "nvml_dev")
+        if missing:
+            for flag, presence, kind, words in _FLAGS:
+                if state.get(flag) is True:
+                    if process.pid is not None:
+                        self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
+                    return CommunicatorRank(rank, process, presence)
+            return CommunicatorRank(rank, process, Presence.MISSING)
         launched = {
             str(name).lower()[:40]: count
             for name, value in get_json_object(raw.get("collective_counts")).items()
@@ -202,35 +209,12 @@ class _MemberReader:
         error, remote = _find_rank_error(state)
         return CommunicatorRank(
             rank,
-            self.process(raw),
+            process,
             launched=launched or None,
             status=_find_worst_status(state),
             error=error,
             remote_error=remote,
         )
-
-    def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
-        """A rank of which the report has no data."""
-        rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
-        if rank is None:
-            return None
-        process = self.process(raw)
-        for flag, presence, kind, words in _FLAGS:
-            if state.get(flag) is True:
-                if process.pid is not None:
-                    self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
-                return CommunicatorRank(rank, process, presence)
-        return CommunicatorRank(rank, process, Presence.MISSING)
-
-    def process(self, raw: Mapping[str, Any]) -> Process:
-        """Who manages a rank."""
-        host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
-        host = host[:256] if isinstance(host, str) and host else None
-        gpu, nvml = (get_count(raw.get(key), 1 << 16) for key in ("cuda_dev", "nvml_dev"))
-        key = (host, pid, gpu, nvml)
-        if key not in self.processes:
-            self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
-        return self.processes[key]
 
 
 def _find_worst_status(state: Mapping[str, Any]) -> str | None:
@@ -343,7 +327,7 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
         num_events += 1
         stamp = parse_ras_stamp(time) if time is not None else stamp
         kind = _KINDS.get(event)
-        if kind is None or process.pid is None:
+        if kind is None or process.pid is None or process.host is None:
             continue
         key = (process.host, process.pid)
         known = last.get(key)
@@ -383,19 +367,23 @@ def _iterate_json_events(text: str) -> Iterator[_Event]:
             yield (
                 time[:40] if isinstance(time, str) else None,
                 value["event"][:60],
-                _make_process(get_json_object(value.get("peer"))),
+                _make_process(get_json_object(value.get("peer")), "cuda_devs", "nvml_devs"),
                 limit_text(value.get("details"))[:200],
                 None,
             )
 
 
-def _make_process(peer: Mapping[str, Any]) -> Process:
-    """Who an event speaks of; nobody where it names an address alone."""
-    host, pid = peer.get("host"), get_count(peer.get("pid"), 1 << 31)
-    if not isinstance(host, str) or pid is None:
-        return UNKNOWN_PROCESS
-    gpu, nvml = (
-        get_count(listed[0], 1 << 16) if isinstance(listed, list) and len(listed) == 1 else None
-        for listed in (peer.get("cuda_devs"), peer.get("nvml_devs"))
-    )
-    return Process(host=host[:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
+def _make_process(raw: Mapping[str, Any], gpu: str, nvml: str) -> Process:
+    """Who manages a rank, or who an event speaks of: with its GPU where it has one alone."""
+    host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
+    gpus = []
+    for value in (raw.get(gpu), raw.get(nvml)):
+        lone = value[0] if isinstance(value, list) and len(value) == 1 else value
+        gpus.append(get_count(lone, 1 << 16))
+    return _share_process(host[:256] or None if isinstance(host, str) else None, pid, *gpus)
+
+
+@lru_cache(maxsize=65_536)
+def _share_process(host: str | None, pid: int | None, gpu: int | None, nvml: int | None) -> Process:
+    """One object for a process, which is in many communicators."""
+    return Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)

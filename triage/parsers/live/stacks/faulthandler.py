@@ -65,14 +65,14 @@ def read_faulthandler_rounds(
     ``whole`` is whether the text ends where the tool ended: of a dump that is cut the last thread
     is not known to be the main one.
     """
-    reader = _FaulthandlerReader(process)
+    reader = FaulthandlerReader(process)
     for number, line in enumerate(lines, first):
         reader.take(number, line)
     reader.end_dump(whole)
-    return [one for one in reader.rounds if one]
+    return reader.rounds
 
 
-class _FaulthandlerReader(ThreadReader):
+class FaulthandlerReader(ThreadReader):
     """The dumps so far; ``stacks`` are the threads of the dump that is read."""
 
     def __init__(self, process: Process) -> None:
@@ -86,6 +86,7 @@ class _FaulthandlerReader(ThreadReader):
         self.blank = True
 
     def take(self, number: int, line: str) -> None:
+        """Read one line; what is none of faulthandler's is passed over."""
         blank, self.blank = self.blank, not line
         if line.startswith("  "):
             if self.c_frames is not None:
@@ -120,6 +121,7 @@ class _FaulthandlerReader(ThreadReader):
             self.c_frames = []
 
     def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        """The thread that was read."""
         current = header["current"] is not None
         if current:
             self.current = len(self.stacks)
@@ -148,12 +150,12 @@ class _FaulthandlerReader(ThreadReader):
         """Keep the dump that was read, with its main thread."""
         self.end_thread()
         last = len(self.stacks) - 1
-        self.rounds.append(
-            [
-                replace(one, is_main=_is_main_thread(one, place == last and whole, self.left_out))
-                for place, one in enumerate(self.stacks)
-            ]
-        )
+        dump = [
+            replace(one, is_main=_is_main_thread(one, place == last and whole, self.left_out))
+            for place, one in enumerate(self.stacks)
+        ]
+        if dump:
+            self.rounds.append(dump)
         self.stacks, self.ids, self.current = [], set(), None
         self.exception, self.left_out = None, False
 
