@@ -12,8 +12,8 @@ from typing import Final
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import are_looks_moving
 from triage.analysis.live.stacks.grouping import split
-from triage.analysis.live.stacks.normalise import PROGRAMS, get_bare_name
 from triage.analysis.live.stacks.picture import StackPicture
+from triage.analysis.live.stacks.program_points import PROGRAMS, get_bare_name
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding

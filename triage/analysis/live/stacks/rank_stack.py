@@ -11,22 +11,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import (
-    PROGRAMS,
-    get_bare_name,
-    is_library,
-    own_frames,
-    shorten_file,
-)
 from triage.analysis.live.stacks.program_points import (
     KERNEL_STORAGE,
+    PROGRAMS,
     VAGUE,
     WAITS,
     PointFound,
     ProgramPoint,
     find_point,
+    get_bare_name,
+    is_library,
+    own_frames,
+    shorten_file,
 )
-from triage.domain.live.look import Tool
+from triage.domain.live.look import Look, Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
 
 _OF_A_WORKER: Final = "_worker_loop"
@@ -68,8 +66,7 @@ class RankStack:
     rank: int | None
     node: str | None
     pid: int | None
-    tool: Tool
-    artifact: str
+    look: Look
     line: int | None
     found: PointFound
     frames: tuple[StackFrame, ...]
@@ -79,6 +76,11 @@ class RankStack:
     holder: tuple[StackFrame, ...] = ()
     is_main: bool = True
     moved: StackMovement = StackMovement.ONCE
+
+    @property
+    def artifact(self) -> str:
+        """The file that shows it."""
+        return self.look.artifact
 
     @property
     def point(self) -> ProgramPoint:
@@ -217,12 +219,7 @@ def find_worker(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
 
 
 def rank_stack(
-    threads: Sequence[ThreadStack],
-    *,
-    rank: int | None,
-    node: str | None,
-    tool: Tool,
-    artifact: str,
+    threads: Sequence[ThreadStack], look: Look, rank: int | None, node: str | None
 ) -> RankStack | None:
     """Where the process of ``threads`` stands; None where no thread tells it."""
     counted = _threads_that_count(threads)
@@ -231,7 +228,7 @@ def rank_stack(
         return None
     frames = own_frames(thread.frames)
     stack = RankStack(
-        rank, node, thread.process.pid, tool, artifact, thread.line,
+        rank, node, thread.process.pid, look, thread.line,
         find_point(frames), frames, thread.active, thread.state,
         is_main=thread.is_main is not False,
     )  # fmt: skip
@@ -263,7 +260,7 @@ def _with_state(stack: RankStack) -> RankStack:
         point = ProgramPoint.GONE
     elif letter == "D" and (frame := _kernel_frame(stack.frames)) is not None:
         return replace(stack, found=PointFound(ProgramPoint.STORAGE, None, frame))
-    elif stack.tool is Tool.PROC:
+    elif stack.look.tool is Tool.PROC:
         point = ProgramPoint.UNKNOWN
     return (
         stack if point is stack.point else replace(stack, found=replace(stack.found, point=point))

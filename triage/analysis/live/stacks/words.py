@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import PROGRAMS, is_library, shorten_file
-from triage.analysis.live.stacks.program_points import ProgramPoint
+from triage.analysis.live.stacks.program_points import (
+    PROGRAMS,
+    ProgramPoint,
+    is_library,
+    shorten_file,
+)
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.domain.live.stack import StackFrame
 from triage.domain.report import Because
