@@ -127,7 +127,6 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         beside.looks,
         dated.fleet,
         facts.world_size or (case.snapshot.membership.world_size if case is not None else None),
-        dumps=case is not None,
         stopped=(case is not None and case.live.stopped) or has_watchdog_timeout(dated.evidence),
         moving=case is not None and case.in_flight,
     )

@@ -38,15 +38,13 @@ def _is_address(name: str) -> bool:
 class LiveCase:
     """``looks`` in the order of their artifacts; ``fleet`` says who sits where.
 
-    ``world_size`` is None where nothing says it. ``dumps`` is whether flight-recorder dumps lie
-    beside the looks. ``stopped`` is whether dumps or a watchdog show that the job stands,
-    ``moving`` whether dumps show that it runs.
+    ``world_size`` is None where nothing says it. ``stopped`` is whether dumps or a watchdog show
+    that the job stands, ``moving`` whether dumps show that it runs.
     """
 
     looks: Sequence[Look]
     fleet: JobPlacement
     world_size: int | None = None
-    dumps: bool = False
     stopped: bool = False
     moving: bool = False
 
@@ -111,7 +109,9 @@ class LiveCase:
     @cached_property
     def picture(self) -> StackPicture:
         """Where each rank stands."""
-        return _drop_surplus_processes(build_picture(self.looks, self), self.fleet)
+        return _drop_surplus_processes(
+            build_picture(self.looks, self.rank_of, self.node_of), self.fleet
+        )
 
     @cached_property
     def memo(self) -> dict[Tool, Any]:
@@ -120,13 +120,24 @@ class LiveCase:
 
     @cached_property
     def hosts_move(self) -> bool:
-        """Whether the main thread of every rank went to sleep and on again between two looks."""
-        return are_hosts_moving(self.looks)
+        """Whether the main thread of every rank went to sleep and on again between two looks; False
+        where fewer than 3 were counted twice.
+        """
+        moves = [
+            apart_ns >= _SECOND_NS
+            and switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * apart_ns / _SECOND_NS)
+            for apart_ns, switches in _count_switches(self.looks).values()
+        ]
+        return len(moves) >= _LEAST_RANKS and all(moves)
 
     @cached_property
     def ranks_asleep(self) -> frozenset[int]:
-        """The ranks whose main thread did not wake once between two looks."""
-        return find_ranks_asleep(self.looks)
+        """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
+        return frozenset(
+            rank
+            for rank, (apart_ns, switches) in _count_switches(self.looks).items()
+            if not switches and apart_ns >= _LEAST_SLEEP_NS
+        )
 
     @property
     def stacks(self) -> list[Look]:
@@ -161,25 +172,6 @@ _LEAST_SWITCHES: Final = 3
 _LEAST_A_SECOND: Final = 0.5
 _SECOND_NS: Final = 1_000_000_000
 _LEAST_SLEEP_NS: Final = 3 * _SECOND_NS
-
-
-def are_hosts_moving(looks: Sequence[Look]) -> bool:
-    """Whether every rank that was counted twice went on; False where fewer than 3 were."""
-    moves = [
-        apart_ns >= _SECOND_NS
-        and switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * apart_ns / _SECOND_NS)
-        for apart_ns, switches in _count_switches(looks).values()
-    ]
-    return len(moves) >= _LEAST_RANKS and all(moves)
-
-
-def find_ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
-    """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
-    return frozenset(
-        rank
-        for rank, (apart_ns, switches) in _count_switches(looks).items()
-        if not switches and apart_ns >= _LEAST_SLEEP_NS
-    )
 
 
 def _count_switches(looks: Sequence[Look]) -> dict[int, tuple[int, int]]:

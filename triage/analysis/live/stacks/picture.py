@@ -5,10 +5,10 @@ data loaders and other children of ranks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 from triage.analysis.live.stacks.program_points import (
     PROGRAMS,
@@ -20,7 +20,6 @@ from triage.analysis.live.stacks.program_points import (
 from triage.analysis.live.stacks.rank_stack import (
     RankStack,
     StackMovement,
-    Worker,
     find_worker,
     is_worker,
     main_thread,
@@ -33,18 +32,8 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 
-
-class ProcessNames(Protocol):
-    """Who a process is."""
-
-    def rank_of(self, process: Process, look: Look) -> int | None:
-        """The global rank of a process."""
-        ...
-
-    def node_of(self, process: Process, look: Look) -> str | None:
-        """The node of a process."""
-        ...
-
+NameOf = Callable[[Process, Look], str | None]
+RankOf = Callable[[Process, Look], int | None]
 
 # What says most of a program, first.
 _TOOLS: Final = (
@@ -86,11 +75,13 @@ class StackPicture:
 NO_STACKS: Final = StackPicture()
 
 
-def build_picture(looks: Sequence[Look], names: ProcessNames) -> StackPicture:
-    """The picture that ``looks`` show; empty where they hold no stack."""
+def build_picture(looks: Sequence[Look], rank_of: RankOf, node_of: NameOf) -> StackPicture:
+    """The picture that ``looks`` show of processes with these ranks and nodes; empty where they
+    hold no stack.
+    """
     gathered = _Gathered()
     for look in looks:
-        gathered.add(look, names)
+        gathered.add(look, rank_of, node_of)
     return gathered.picture()
 
 
@@ -99,24 +90,24 @@ class _Gathered:
 
     def __init__(self) -> None:
         self.seen: dict[_ProcessKey, list[RankStack]] = defaultdict(list)
-        self.workers: dict[int, list[tuple[Look, str | None, Worker]]] = defaultdict(list)
+        self.workers: dict[int, list[RankStack]] = defaultdict(list)
 
-    def add(self, look: Look, names: ProcessNames) -> None:
+    def add(self, look: Look, rank_of: RankOf, node_of: NameOf) -> None:
         """The processes of one look."""
         pids = {one.process.pid for one in look.stacks if one.process.pid is not None}
         for process, threads in _group_by_process(look.stacks):
-            node = names.node_of(process, look)
+            node = node_of(process, look)
             if _is_launcher(process, threads) or _is_helper(process, threads):
                 continue
             parent = process.parent_pid
             if is_worker(threads):
-                worker = find_worker(threads, look.artifact)
+                worker = find_worker(threads, look, node)
                 if worker is not None and parent is not None:
-                    self.workers[parent].append((look, node, worker))
+                    self.workers[parent].append(worker)
                 continue
             if parent is not None and parent in pids and parent != process.pid:
                 continue  # a child of a process that is here: compilers, loggers, feeders
-            rank = names.rank_of(process, look)
+            rank = rank_of(process, look)
             stack = rank_stack(threads, look, rank, node)
             if stack is not None:
                 # Processes of two nodes may have one pid.
@@ -149,13 +140,10 @@ class _Gathered:
 
     def with_worker(self, stack: RankStack) -> RankStack:
         """A stack with the worker that its loader waits for, of the same look or else of any."""
-        if stack.pid is None or not self.workers:
-            return stack
-        children = self.workers.get(stack.pid, [])
-        same = [worker for look, _, worker in children if look is stack.look]
-        near = [worker for _, node, worker in children if node == stack.node]
-        workers = same or near
-        return replace(stack, worker=workers[0]) if workers else stack
+        children = self.workers.get(stack.pid, ()) if stack.pid is not None else ()
+        same = [worker for worker in children if worker.look is stack.look]
+        near = [worker for worker in children if worker.node == stack.node]
+        return replace(stack, worker=(same or near)[0]) if same or near else stack
 
 
 def _group_by_process(stacks: Iterable[ThreadStack]) -> list[tuple[Process, list[ThreadStack]]]:

@@ -42,17 +42,6 @@ class StackMovement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """A data-loader worker, and where it stands."""
-
-    pid: int | None
-    found: PointFound
-    frames: tuple[StackFrame, ...]
-    artifact: str
-    line: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class RankStack:
     """``frames`` are those of the deciding thread, innermost first. ``place`` is what of them two
     looks, or two ranks, have in common where they stand at the same place of the program.
@@ -72,7 +61,7 @@ class RankStack:
     frames: tuple[StackFrame, ...]
     active: bool | None = None
     state: str | None = None
-    worker: Worker | None = None
+    worker: "RankStack | None" = None
     holder: tuple[StackFrame, ...] = ()
     is_main: bool = True
     moved: StackMovement = StackMovement.ONCE
@@ -199,23 +188,20 @@ def is_worker(threads: Sequence[ThreadStack]) -> bool:
     return main is not None and any(get_bare_name(frame) == _OF_A_WORKER for frame in main.frames)
 
 
-def find_worker(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
+def find_worker(threads: Sequence[ThreadStack], look: Look, node: str | None) -> RankStack | None:
     """Where a worker stands; None where it has no work."""
     main = main_thread(_threads_that_count(threads))
     if main is None:
         return None
     frames = own_frames(main.frames)
     fetches = next((at for at, one in enumerate(frames) if get_bare_name(one) == "fetch"), None)
-    found = find_point(frames[:fetches] if fetches is not None else frames)
-    if (
-        fetches is None
-        and found.told_by is not None
-        and get_bare_name(found.told_by) == _OF_A_WORKER
-    ):
-        return None
-    if fetches is None and any("queues.py" in one.filename for one in frames[:8]):
-        return None  # it waits for its next index, or for room in the queue of results
-    return Worker(main.process.pid, found, frames, artifact, main.line)
+    found = find_point(frames[:fetches])
+    if fetches is None:
+        in_loop = found.told_by is not None and get_bare_name(found.told_by) == _OF_A_WORKER
+        # It waits for its next index, or for room in the queue of results.
+        if in_loop or any("queues.py" in one.filename for one in frames[:8]):
+            return None
+    return RankStack(None, node, main.process.pid, look, main.line, found, frames)
 
 
 def rank_stack(
@@ -227,13 +213,13 @@ def rank_stack(
     if thread is None:
         return None
     frames = own_frames(thread.frames)
-    stack = RankStack(
-        rank, node, thread.process.pid, look, thread.line,
-        find_point(frames), frames, thread.active, thread.state,
-        is_main=thread.is_main is not False,
-    )  # fmt: skip
+    found = find_point(frames)
     if thread.state is not None:
-        stack = _with_state(stack)
+        found = _find_by_state(found, frames, thread.state[:1], look.tool)
+    stack = RankStack(
+        rank, node, thread.process.pid, look, thread.line, found, frames, thread.active,
+        thread.state, is_main=thread.is_main is not False,
+    )  # fmt: skip
     holder = next((one for one in counted if one.owns_gil and one is not thread), None)
     # While a rank waits inside a library, its other threads take the lock in turns.
     at_work = bool(frames) and not is_library(frames[0]) and not stack.waits
@@ -246,25 +232,21 @@ _HELD_BY_THE_LOCK: Final = frozenset(
     {ProgramPoint.CODE, ProgramPoint.GIL, ProgramPoint.LOCK, ProgramPoint.DISPATCH}
 )
 # The kernel's letters: stopped by a signal or a debugger; ended, and not yet waited for.
-_STOPPED_STATES: Final = frozenset("Tt")
-_GONE_STATES: Final = frozenset("ZXx")
+_STATES: Final = {
+    **dict.fromkeys("Tt", ProgramPoint.STOPPED),
+    **dict.fromkeys("ZXx", ProgramPoint.GONE),
+}
 
 
-def _with_state(stack: RankStack) -> RankStack:
-    """A stack with what the kernel's state of its thread says beside its frames."""
-    letter = (stack.state or "")[:1]
-    point = stack.point
-    if letter in _STOPPED_STATES:
-        point = ProgramPoint.STOPPED
-    elif letter in _GONE_STATES:
-        point = ProgramPoint.GONE
-    elif letter == "D" and (frame := _kernel_frame(stack.frames)) is not None:
-        return replace(stack, found=PointFound(ProgramPoint.STORAGE, None, frame))
-    elif stack.look.tool is Tool.PROC:
-        point = ProgramPoint.UNKNOWN
-    return (
-        stack if point is stack.point else replace(stack, found=replace(stack.found, point=point))
-    )
+def _find_by_state(
+    found: PointFound, frames: Sequence[StackFrame], letter: str, tool: Tool
+) -> PointFound:
+    """Where a thread stands by its frames, and by what the kernel says of its state."""
+    if letter in _STATES:
+        return replace(found, point=_STATES[letter])
+    if letter == "D" and (frame := _kernel_frame(frames)) is not None:
+        return PointFound(ProgramPoint.STORAGE, None, frame)
+    return replace(found, point=ProgramPoint.UNKNOWN) if tool is Tool.PROC else found
 
 
 def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:

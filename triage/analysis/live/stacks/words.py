@@ -1,6 +1,6 @@
 """A stack in words: what a rank is in, and the line to look at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from triage.analysis.live.stacks.program_points import (
@@ -32,18 +32,13 @@ def describe_frame(frame: StackFrame) -> str:
     return f"{name} ({file}{'' if frame.line is None else f':{frame.line}'})"
 
 
-def _get_innermost(frames: Sequence[StackFrame]) -> StackFrame | None:
-    own = next((one for one in frames if not is_library(one)), None)
-    return own or (frames[0] if frames else None)
-
-
 def get_line(stack: RankStack) -> str | None:
     """The line to look at; None where the stack shows none."""
     frame = stack.found.told_by
     if stack.worker is not None:
         frame = stack.worker.found.told_by or frame
     elif stack.holder:
-        frame = _get_innermost(stack.holder)
+        frame = next((one for one in stack.holder if not is_library(one)), stack.holder[0])
     return None if frame is None else describe_frame(frame)
 
 
@@ -51,7 +46,7 @@ def describe_where(stack: RankStack) -> str:
     """What a rank is in, behind the word ``stopped``."""
     line = get_line(stack) or "an unknown place"
     if stack.worker is not None:
-        what = _WORKER_WORDS.get(stack.worker.found.point, "")
+        what = _WORKER_WORDS.get(stack.worker.point, "")
         return f"in {line}{what} of a data-loader worker, for which it waits"
     if stack.holder:
         return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
