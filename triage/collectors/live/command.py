@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from triage.collectors.capture import end_all
 from triage.collectors.credentials import hide_tokens
@@ -34,8 +34,11 @@ _NICENESS = 5
 def main(argv: Sequence[str]) -> int:
     """Run the command with ``argv``; its exit status."""
     try:
-        arguments = _make_parser().parse_args(argv)
-        options = read_options(arguments)
+        # The same options as those of ``triage live``, less what analyses.
+        parser = make_parser("triage live", _ABOUT, __doc__.partition("\n\n")[2], LIVE_OPTIONS)
+        # What the command says to its copies on other nodes.
+        parser.add_argument("--one-of-many", action="store_true", help=argparse.SUPPRESS)
+        options = read_options(parser.parse_args(argv))
         if not options.out and not options.send:
             raise Misuse("give --out DIR, --out - or --send; triage live also analyses")
         if options.every_s:
@@ -53,7 +56,7 @@ def _run(options: LiveOptions, environment: Mapping[str, str]) -> int:
     with suppress(OSError):
         os.nice(_NICENESS)
     with suppress(ValueError):
-        signal.signal(signal.SIGTERM, _handle_termination)
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if options.out and options.out != "-":
         fill(options, environment, options.out)
         return _send_all(options, environment, options.out)
@@ -82,13 +85,7 @@ def fill(options: LiveOptions, environment: Mapping[str, str], root: str) -> Non
 def read_options(arguments: argparse.Namespace) -> LiveOptions:
     """The arguments as :class:`LiveOptions`. Raises :class:`Misuse` for a value that cannot be."""
     values = convert_values(LIVE_OPTIONS, vars(arguments))
-    return check_options(
-        LiveOptions(**values, one_of_many=getattr(arguments, "one_of_many", False))
-    )
-
-
-def check_options(options: LiveOptions) -> LiveOptions:
-    """``options``. Raises :class:`Misuse` for values that cannot be meant."""
+    options = LiveOptions(**values, one_of_many=getattr(arguments, "one_of_many", False))
     if not 1 <= options.looks <= 20:
         raise Misuse("--looks is 1 to 20")
     if not 2.0 <= options.budget_s <= 3600.0:
@@ -107,14 +104,6 @@ def check_options(options: LiveOptions) -> LiveOptions:
     return options
 
 
-def _make_parser() -> argparse.ArgumentParser:
-    """The options; the same as those of ``triage live``, less what analyses."""
-    made = make_parser("triage live", _ABOUT, __doc__.partition("\n\n")[2], LIVE_OPTIONS)
-    # What the command says to its copies on other nodes.
-    made.add_argument("--one-of-many", action="store_true", help=argparse.SUPPRESS)
-    return made
-
-
 def print_to_stderr(line: str) -> None:
     """One line on stderr."""
     with suppress(OSError):
@@ -124,7 +113,3 @@ def print_to_stderr(line: str) -> None:
 
 def _send_all(options: LiveOptions, environment: Mapping[str, str], root: str) -> int:
     return send_folder(options, environment, root, print_to_stderr) if options.send else 0
-
-
-def _handle_termination(_number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)

@@ -67,20 +67,14 @@ def find_addresses(
     """
     found: dict[int, Address] = {}
     for one in ranks:
-        path = _find_unix_socket(one)
-        if path:
+        path = (one.seen.environment or {}).get("TORCH_WORKER_SERVER_SOCKET", "")
+        if os.path.isabs(path) and os.path.exists(path):
             found[one.seen.pid] = path
             continue
         _, port = stored.get(one.rank if one.rank is not None else -1, ("", 0))
         if port and ports.get(port) == one.seen.pid:
             found[one.seen.pid] = ("localhost", port)
     return found
-
-
-def _find_unix_socket(one: RankProcess) -> str:
-    """The unix socket of a rank's worker server, empty where there is none."""
-    path = (one.seen.environment or {}).get("TORCH_WORKER_SERVER_SOCKET", "")
-    return path if os.path.isabs(path) and os.path.exists(path) else ""
 
 
 def ask_debug_server(

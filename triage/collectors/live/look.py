@@ -35,7 +35,7 @@ from triage.collectors.live.seen import PROC, read_file
 from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from triage.collectors.artifact import Deadline
     from triage.collectors.live.folder import PullFolder
@@ -83,9 +83,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
             row = (name, dump_stacks, py_spy, one, deadline)
             programs["py_spy", one.seen.pid] = (writer.ask, row)
     if "gpu" not in plan.without:
-        for tool, argv, ending in _list_gpu_tools(plan.search):
-            name = f"{writer.folder_name}/{tool}_{writer.stamp}.{ending}"
-            waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
+        for tool, arguments, ending in _TOOLS:
+            path = program(tool, plan.search)
+            if path is not None:
+                argv = (path, *arguments)
+                name = f"{writer.folder_name}/{tool}_{writer.stamp}.{ending}"
+                waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
     if "pipe" not in plan.without and plan.recorders:
         for one in filter(find_pipe, job.ranks):
             name = f"fr/nccl_trace_rank_{one.rank}"
@@ -221,14 +224,6 @@ _TOOLS = (
     ("nvidia-smi", (f"--query-gpu={','.join(_FIELDS)}", "--format=csv"), "csv"),
     ("amd-smi", ("metric", "--usage", "--power", "--json"), "json"),
 )
-
-
-def _list_gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Name, command and ending of each tool that this node has."""
-    for name, arguments, ending in _TOOLS:
-        path = program(name, search)
-        if path is not None:
-            yield name, (path, *arguments), ending
 
 
 def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Question, bytes]:

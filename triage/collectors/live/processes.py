@@ -223,7 +223,11 @@ def _split_spawned(
     """The children of a process that says no rank; the process itself where it has none."""
     if root not in chosen:
         return []
-    below = [one for one in children.get(root, ()) if one.is_python and not _is_helper(one)]
+    below = [
+        one
+        for one in children.get(root, ())
+        if one.is_python and not any(helper in word for word in one.argv for helper in _HELPERS)
+    ]
     rows = below or [chosen[root]]
     counted = len(below) > 1
     ranks = tuple(
@@ -241,10 +245,6 @@ def _split_spawned(
     names = (f"pid-{root}",) if names == ("unnamed",) else names
     world = len(rows) if counted else None
     return [Job(names, ranks, (chosen[root],) if below else (), world, (), notes if below else ())]
-
-
-def _is_helper(seen: Seen) -> bool:
-    return any(helper in word for word in seen.argv for helper in _HELPERS)
 
 
 def _make_job(

@@ -74,11 +74,12 @@ def look_once(
     """Find the job and take one look; its files are ``look-NUMBER``."""
     now = time.time()
     job = find_job(options, deadline.at_most(_FIND_S))
+    ranks = [one.rank for one in job.ranks if one.rank is not None]
     plan = LookPlan(
         number,
         options.without,
         recorders,
-        not options.one_of_many or _is_among_first(job),
+        not options.one_of_many or not ranks or min(ranks) < _ASKING_NODES * len(job.ranks),
         environment.get("PATH", ""),
     )
     asked = take_look(job, folder, plan, deadline)
@@ -92,11 +93,6 @@ def look_once(
     facts = json.dumps(make_job_facts(job, folder.node, cluster), indent=1)
     folder.put("job.json", f"{facts}\n".encode())
     return job, asked
-
-
-def _is_among_first(job: Job) -> bool:
-    ranks = [one.rank for one in job.ranks if one.rank is not None]
-    return not ranks or min(ranks) < _ASKING_NODES * max(1, len(job.ranks))
 
 
 _SHOWN = 8

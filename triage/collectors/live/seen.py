@@ -108,7 +108,9 @@ def read_process(pid: int, proc: str = PROC) -> Seen | None:
             return None
     except ValueError:
         return None
-    known = _parse_fields(status)
+    rows = (line.partition(":") for line in status.decode("utf-8", "replace").splitlines())
+    known = {name: value.strip() for name, _, value in rows}
+    spaces = known.get("NSpid", "").split()
     argv = read_file(f"{folder}/cmdline", _MAX_COMMAND) or b""
     executable = ""
     with suppress(OSError):
@@ -121,7 +123,8 @@ def read_process(pid: int, proc: str = PROC) -> Seen | None:
         state=fields[0].decode("ascii", "replace"),
         name=before.partition(b"(")[2].decode("utf-8", "replace"),
         uid=_parse_first_number(known.get("Uid", "")) or 0,
-        namespace_pid=_parse_namespace_pid(known.get("NSpid", "")),
+        # The pid in the innermost namespace, where there are several.
+        namespace_pid=int(spaces[-1]) if len(spaces) > 1 and spaces[-1].isdigit() else None,
         argv=tuple(part.decode("utf-8", "replace") for part in argv.split(b"\0") if part),
         executable=executable,
         environment=None if raw is None else _parse_environment(raw),
@@ -160,17 +163,6 @@ def _parse_environment(raw: bytes) -> dict[str, str]:
     return kept
 
 
-def _parse_fields(status: bytes) -> dict[str, str]:
-    rows = (line.partition(":") for line in status.decode("utf-8", "replace").splitlines())
-    return {name: value.strip() for name, _, value in rows}
-
-
 def _parse_first_number(text: str) -> int | None:
     word = next(iter(text.split()), "")
     return int(word) if word.isascii() and word.isdigit() else None
-
-
-def _parse_namespace_pid(text: str) -> int | None:
-    """The pid in the innermost namespace, None where it has only one."""
-    words = text.split()
-    return int(words[-1]) if len(words) > 1 and words[-1].isdigit() else None

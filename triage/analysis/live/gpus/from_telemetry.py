@@ -4,7 +4,8 @@ What comes later, GPUs that idle when the job has ended, is no look at it: it sa
 does not run.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +15,6 @@ from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT, IDLE_PERCENT
 from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     Panel,
-    PanelPart,
     Panels,
     TelemetryPlacement,
     build_panels,
@@ -45,7 +45,6 @@ _SHOWN: Final = {
     Metric.POWER_LIMIT_W: "power_limit_w",
     Metric.SM_CLOCK_MHZ: "sm_clock_mhz",
 }
-_Columns = Mapping[Metric, F32]
 
 
 def make_looks_of_telemetry(
@@ -165,43 +164,26 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
         most = np.where(
             known.sum(1) >= _LEAST_HISTORY, np.where(known, power[:, :first], 0.0).max(1), np.nan
         )
-    return [
-        look
-        for column in (first, last)
-        for look in _make_looks_of_files(panels, parts, column, shown, most)
-    ]
-
-
-def _make_looks_of_files(
-    panels: Panels, parts: Sequence[PanelPart], column: int, shown: _Columns, most: F32
-) -> list[Look]:
-    """One look for each file that tells of GPUs in one stretch of time."""
-    load = panels.by_metric[Metric.UTILISATION_PERCENT]
-    by_file: dict[str, list[GpuSample]] = {}
-    for row, part in enumerate(parts):
-        sample = _make_sample(part, row, column, shown, most, load.at_ns(column))
-        by_file.setdefault(panels.artifact(Metric.UTILISATION_PERCENT, part), []).append(sample)
-    return [
-        Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
-        for artifact in sorted(by_file)
-    ]
-
-
-def _make_sample(
-    part: PanelPart, row: int, column: int, shown: _Columns, most: F32, at_ns: int
-) -> GpuSample:
-    """One GPU in one stretch of time."""
-    measures = {_SHOWN[metric]: _get_finite(value[row, column]) for metric, value in shown.items()}
-    return GpuSample(
-        node=None if part.node.startswith(_NO_NODE) else part.node,
-        index=int(part.gpu) if part.gpu.isdecimal() else None,
-        bus_id=part.gpu if ":" in part.gpu else None,
-        uuid=part.gpu if part.gpu.startswith("GPU-") else None,
-        at_ns=at_ns,
-        line=None,
-        most_power_w=_get_finite(most[row]),
-        **measures,
-    )
+    looks = []
+    for column in (first, last):
+        by_file: dict[str, list[GpuSample]] = defaultdict(list)
+        for row, part in enumerate(parts):
+            sample = GpuSample(
+                node=None if part.node.startswith(_NO_NODE) else part.node,
+                index=int(part.gpu) if part.gpu.isdecimal() else None,
+                bus_id=part.gpu if ":" in part.gpu else None,
+                uuid=part.gpu if part.gpu.startswith("GPU-") else None,
+                at_ns=load.at_ns(column),
+                line=None,
+                most_power_w=_get_finite(most[row]),
+                **{_SHOWN[one]: _get_finite(value[row, column]) for one, value in shown.items()},
+            )
+            by_file[panels.artifact(Metric.UTILISATION_PERCENT, part)].append(sample)
+        looks += [
+            Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
+            for artifact in sorted(by_file)
+        ]
+    return looks
 
 
 def _get_finite(value: float) -> float | None:
