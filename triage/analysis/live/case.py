@@ -1,9 +1,9 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from ipaddress import ip_address
 from typing import Any, Final, TypeGuard
 
@@ -11,7 +11,7 @@ from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.placement.host_names import NamesInPaths, parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import ANY_CAUSE, Role
+from triage.domain.category import ANY_CAUSE, Category, Role
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
@@ -145,18 +145,35 @@ class LiveCase:
         return [look for look in self.looks if look.tool in _STACKS or look.stacks]
 
 
-# A claim as detectors of looks make it; what differs is given besides.
-make_look_claim: Final = partial(
-    Finding, of_looks=True, role=Role.POSSIBLE, explained_by=ANY_CAUSE, ranks=()
-)
-
-
-def make_place(rank: int | None, node: str | None) -> dict[str, Any]:
-    """Where a claim is made: on a rank, else on a node, else on nobody."""
-    return {
-        "ranks": () if rank is None else (rank,),
-        "nodes": (node,) if rank is None and node is not None else (),
-    }
+def make_look_claim(
+    detector: str,
+    summary: str,
+    *,
+    ranks: Iterable[int | None] = (),
+    nodes: Iterable[str] = (),
+    or_nodes: Iterable[str | None] = (),
+    subject: str = "",
+    convicts: bool = False,
+    explained_by: frozenset[Category] = ANY_CAUSE,
+    **more: Any,  # noqa: ANN401 - other fields of the claim
+) -> Finding:
+    """A claim as detectors of looks make it: on ranks and nodes, on ``or_nodes`` where no rank is
+    known, else on nobody, of whom ``subject`` speaks in front of ``summary``. Who is unknown is not
+    convicted.
+    """
+    of_ranks = tuple(one for one in ranks if one is not None)
+    of_nodes = (*nodes, *(one for one in or_nodes if one is not None and not of_ranks))
+    named = bool(of_ranks or of_nodes)
+    return Finding(
+        detector=detector,
+        summary=summary if named or not subject else f"{subject} {summary}",
+        ranks=of_ranks,
+        nodes=of_nodes,
+        role=Role.CULPRIT if convicts and named else Role.POSSIBLE,
+        explained_by=explained_by,
+        of_looks=True,
+        **more,
+    )
 
 
 # A rank that is late in each step is seen at the same line twice, as one that is stuck is. But the

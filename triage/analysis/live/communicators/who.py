@@ -9,7 +9,6 @@ from typing import Any
 from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, process_key
-from triage.domain.category import Role
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
@@ -109,15 +108,10 @@ class MembersOfJob:
         ``subject`` or its process stands in front of ``summary``. Nobody unknown is convicted.
         """
         ranks, nodes = self.places(ones)
+        if not any(self.places(ones[:1])):
+            summary = f"{subject or self.words(*ones[0])} {summary}"
         return make_look_claim(
-            detector=detector,
-            ranks=tuple(ranks),
-            nodes=tuple(nodes),
-            role=Role.CULPRIT if convicts and (ranks or nodes) else Role.POSSIBLE,
-            summary=summary
-            if any(self.places(ones[:1]))
-            else f"{subject or self.words(*ones[0])} {summary}",
-            **more,
+            detector, summary, ranks=ranks, nodes=nodes, convicts=convicts, **more
         )
 
     def places(self, ones: Iterable[tuple[Process, Look]]) -> tuple[list[int], list[str]]:

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from triage.analysis.live.case import LiveCase, make_look_claim, make_place
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import get_order_key, own_looks
 from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.stacks.words import describe_frame, get_line
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.hosts import make_natural_key
 from triage.domain.live.communicator import CommunicatorRank, Presence
@@ -381,21 +381,20 @@ def _accuse_silent(
     line = _find_line(one, case)
     strength = worth + (_AGAIN if times > 1 else 0.0)
     strength = min(strength, 1.0 if answering > 1 or late else _OF_TWO)
-    place = make_place(one.rank, one.node)
     gone = silence is _Silence.GONE
     # The kernel of its node says that it is gone.
     no_process = one.last.get(_PRESENCE) is ReplyKind.UNREACHABLE
+    summary = _NO_PROCESS if no_process else words.format(at="" if line is None else f" in {line}")
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        summary,
+        ranks=(one.rank,),
+        or_nodes=(one.node,),
+        convicts=not late,
         kind=VerdictKind.CRASH if gone else VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if gone else Category.HOST_STALL,
         strength=min(strength, _LATE) if late else strength,
-        role=Role.POSSIBLE if late or not any(place.values()) else Role.CULPRIT,
-        summary=_NO_PROCESS
-        if no_process
-        else words.format(at=f" in {line}" if line is not None else ""),
         because=tuple(_list_reasons(one, silence, late=late)),
-        **place,
     )
 
 

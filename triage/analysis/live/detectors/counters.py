@@ -306,12 +306,12 @@ def _accuse_nobody(
 ) -> Finding:
     """A claim on nobody, with a clause on each communicator of ``rows``."""
     return make_look_claim(
-        detector=name,
+        name,
+        summary,
         of_a_moment=not frozen,
         kind=kind if frozen else VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
         strength=worth[0] if frozen else worth[1],
-        summary=summary,
         advice=advice,
         because=tuple(
             Because(

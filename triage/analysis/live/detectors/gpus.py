@@ -210,8 +210,7 @@ def find_odd_gpus(case: LiveCase) -> Iterator[Finding]:
 def _make_finding(odd: Sequence[_GpuOfJob], spinning: Sequence[_GpuOfJob]) -> Finding:
     """The claim that the others wait for the odd ones."""
     twice = all(one.twice for one in (*odd, *spinning))
-    ranks = tuple(sorted(one.rank for one in odd if one.rank is not None))[:_MAX_NAMED]
-    nodes = tuple(sorted({one.node for one in odd if one.node is not None})) if not ranks else ()
+    ranks = sorted(one.rank for one in odd if one.rank is not None)[:_MAX_NAMED]
     looked = " in two looks" if twice else ""
     example = spinning[0]
     working = all(one.does is GpuActivity.WORKS for one in odd)
@@ -224,14 +223,14 @@ def _make_finding(odd: Sequence[_GpuOfJob], spinning: Sequence[_GpuOfJob]) -> Fi
         summary = f"{names} {what} while {len(spinning)} others spin in a collective"
         advice = f"look at the process of {names}, and at the GPU itself"
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        summary,
         kind=VerdictKind.HANG,
         # Hosts of several nodes do not stall at once by themselves.
         category=Category.HOST_STALL if one_host and not working else Category.NCCL_TIMEOUT,
         ranks=ranks,
-        nodes=nodes,
+        or_nodes=sorted({one.node for one in odd if one.node is not None}),
         strength=_TWO_LOOKS if twice else _ONE_LOOK,
-        summary=summary,
         because=(
             *(one.explain(f"{one.place}{looked}: {one.measures}") for one in odd[:_MAX_REASONS]),
             example.explain(
@@ -248,11 +247,11 @@ def _make_all_spin(spinning: Sequence[_GpuOfJob]) -> Finding:
     example = spinning[0]
     text = f"all {len(spinning)} GPUs spin in two looks: {example.measures}"
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        f"all {len(spinning)} GPUs spin in a collective: none of them is at fault by this",
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT,
         strength=_ALL_SPIN,
-        summary=f"all {len(spinning)} GPUs spin in a collective: none of them is at fault by this",
         because=(example.explain(text),),
         explained_by=ANY_CAUSE | HARDWARE,
         advice="look at stacks, NCCL RAS or dumps, and at the network between the nodes",

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from triage.analysis.live.case import LiveCase, make_look_claim, make_place
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.who import map_members
-from triage.domain.category import HARDWARE, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
 from triage.domain.live.look import Tool
@@ -199,14 +199,15 @@ def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
     )
     many = one.num_operations >= _MANY_OPERATIONS
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        f"comes {late_ms:.1f} ms late into each {one.function}, and all others wait for it",
+        ranks=(place.rank,),
+        or_nodes=(place.node,),
+        convicts=True,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
         strength=_STRENGTH_OF_MANY if many else _STRENGTH,
-        role=Role.CULPRIT,
-        summary=f"comes {late_ms:.1f} ms late into each {one.function}, and all others wait for it",
         because=(Because(_NAME, text, place.artifact, place.line),),
         explained_by=_EXPLAINED_BY,
         late_ms=late_ms,
-        **make_place(place.rank, place.node),
     )

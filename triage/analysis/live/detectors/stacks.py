@@ -29,7 +29,7 @@ from triage.analysis.live.stacks.words import (
     describe_who,
     explain_stack,
 )
-from triage.domain.category import ANY_CAUSE, HARDWARE, SOFTWARE, Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, HARDWARE, SOFTWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
 
@@ -123,9 +123,7 @@ def _accuse_odd(
     is_many = len(one.ranks) > _MAX_RANKS and len(one.nodes) > 1
     is_storage = one.point is ProgramPoint.STORAGE
     shared = is_many or (is_storage and len(one.nodes) > 1)
-    ranks = () if shared else one.ranks
-    nodes = () if ranks or shared else one.nodes
-    convicts = strength >= 0.5 and bool(ranks or nodes) and not possible
+    is_named = bool(one.ranks or one.nodes)
     count = len(waiting)
     where = describe_where(one.example)
     while_others = f"while {count} other rank{' waits' if count == 1 else 's wait'}"
@@ -136,18 +134,19 @@ def _accuse_odd(
             f"{len(one.stacks)} ranks on {len(one.nodes)} nodes stopped {where} {while_others}:"
             " what they share is at fault rather than one of them"
         )
-    elif not (ranks or nodes):
-        summary = f"{describe_who(one.example)} stopped {where} {while_others}"
+    elif not is_named:
+        summary += f" {while_others}"
         advice = _UNKNOWN
     return make_look_claim(
-        detector=_ODD,
+        _ODD,
+        summary,
+        ranks=() if shared else one.ranks,
+        or_nodes=() if shared else one.nodes,
+        subject="" if shared else describe_who(one.example),
+        convicts=strength >= 0.5 and not possible,
         kind=VerdictKind.HANG,
         category=Category.STORAGE if is_storage else Category.HOST_STALL,
-        ranks=ranks,
-        nodes=nodes,
         strength=round(strength, 3),
-        role=Role.CULPRIT if convicts else Role.POSSIBLE,
-        summary=summary,
         because=tuple(_list_odd_reasons(one, waiting)),
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         of_a_moment=not one.stands,
@@ -188,14 +187,14 @@ def _find_late_ranks(
     if len(outside) > 1 or len(one.stacks) > len(waiting) or len(waiting) < _LEAST_WAITING:
         return
     yield make_look_claim(
-        detector=detector,
+        detector,
+        summary,
+        ranks=one.ranks[:_MAX_RANKS],
+        or_nodes=one.nodes,
+        convicts=strength >= _SLOW,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
-        ranks=one.ranks[:_MAX_RANKS],
-        nodes=() if one.ranks else one.nodes,
         strength=strength,
-        role=Role.CULPRIT if strength >= _SLOW and (one.ranks or one.nodes) else Role.POSSIBLE,
-        summary=summary,
         because=(*_list_odd_reasons(one, waiting), *more),
         explained_by=ANY_CAUSE | {Category.STRAGGLER},
     )
@@ -222,21 +221,19 @@ def find_odd_wait(case: LiveCase) -> Iterator[Finding]:
     strength = _WAIT_TWICE if twice else _WAIT_ONCE
     if len(case.picture.ranks) < (case.world_size or case.fleet.world_size or 0):
         strength = min(strength, _WAIT_SOME_ABSENT)
-    ranks = tuple(sorted(rank for one in odd for rank in one.ranks))
-    nodes = () if ranks else tuple(sorted({node for one in odd for node in one.nodes}))
     example, of_usual = odd[0].example, usual.example
-    where = f"waits {describe_where(example)}, and not where the others do"
     both = all(one.point is ProgramPoint.COLLECTIVE for one in classes)
     looked = " in two looks" if twice else ""
     text = f"{len(usual.stacks)} others wait{looked} {describe_where(of_usual)}"
     yield make_look_claim(
-        detector=_WAIT,
+        _WAIT,
+        f"waits {describe_where(example)}, and not where the others do",
+        ranks=sorted(rank for one in odd for rank in one.ranks),
+        or_nodes=sorted({node for one in odd for node in one.nodes}),
+        subject=describe_who(example),
         kind=VerdictKind.DESYNC if twice else VerdictKind.INCONCLUSIVE,
         category=Category.COLLECTIVE_MISMATCH if both else Category.HOST_STALL,
-        ranks=ranks,
-        nodes=nodes,
         strength=strength,
-        summary=where if ranks or nodes else f"{describe_who(example)} {where}",
         because=(
             *(
                 explain_stack(_WAIT, stack, f"waits{looked}")
@@ -307,12 +304,12 @@ def find_alike_stacks(case: LiveCase) -> Iterator[Finding]:
         strength = _ALIKE_SOME_ABSENT
     looked = " in both looks" if twice else ""
     yield make_look_claim(
-        detector=_ALIKE,
+        _ALIKE,
+        summary,
         # A job that runs well looks the same for the blink of an eye.
         kind=VerdictKind.HANG if twice else VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
         strength=strength,
-        summary=summary,
         because=tuple(
             Because(
                 _ALIKE,
@@ -360,22 +357,17 @@ def find_held_processes(case: LiveCase) -> Iterator[Finding]:
         nodes = tuple(sorted({one.node for one in stacks if one.node is not None}))
         in_storage = point is ProgramPoint.STORAGE
         shared = in_storage and len(nodes) > 1
-        ranks = () if shared else tuple(one.rank for one in stacks if one.rank is not None)
-        named = () if ranks or shared else nodes
-        summary = f"stopped {describe_where(stacks[0])}"
-        if not (ranks or named):
-            count = len(stacks)
-            subject = describe_who(stacks[0]) if count == 1 else f"{count} processes"
-            summary = f"{subject} {summary}"
+        count = len(stacks)
         yield make_look_claim(
-            detector=_HELD,
+            _HELD,
+            f"stopped {describe_where(stacks[0])}",
+            ranks=() if shared else (one.rank for one in stacks),
+            or_nodes=() if shared else nodes,
+            subject=describe_who(stacks[0]) if count == 1 else f"{count} processes",
+            convicts=True,
             kind=VerdictKind.CRASH if point is ProgramPoint.GONE else VerdictKind.HANG,
             category=_HELD_AS[point],
-            ranks=ranks,
-            nodes=named,
             strength=_HELD_STRENGTH,
-            role=Role.CULPRIT if ranks or named else Role.POSSIBLE,
-            summary=summary,
             because=tuple(explain_stack(_HELD, one, "stands") for one in stacks[:_MAX_REASONS]),
             of_a_moment=in_storage,
             advice="look at the file system that it waits for"

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.analysis.live.case import LiveCase, make_look_claim, make_place
+from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.who import map_members
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
@@ -111,8 +111,7 @@ def _make_finding(
 ) -> Finding:
     """The claim on a member that is waited for by ``waiting``, and waits for no peer."""
     key, member = end
-    place = make_place(*_find_member_place(case, end))
-    named = any(place.values())
+    rank, node = _find_member_place(case, end)
     seen = end in members
     # Its waits for its own GPU.
     own = members[end].last if seen else []
@@ -137,16 +136,18 @@ def _make_finding(
         for one, look in own[:1]
     ]
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        what,
+        ranks=(rank,),
+        or_nodes=(node,),
+        subject=f"rank {member} of communicator {key:x}",
+        convicts=strength >= _TWO_LOOKS,
         kind=VerdictKind.HANG,
         category=Category.NCCL_TIMEOUT if own else Category.HOST_STALL,
         strength=strength,
-        role=Role.CULPRIT if strength >= _TWO_LOOKS and named else Role.POSSIBLE,
-        summary=what if named else f"rank {member} of communicator {key:x} {what}",
         because=tuple(reasons),
         of_a_moment=not stands,
         advice=advice,
-        **place,
     )
 
 
@@ -169,11 +170,11 @@ def _find_direction_alone(case: LiveCase, waits: _Waits, *, stands: bool) -> Ite
     who = f"rank {one.rank} of communicator {one.hash:x}" if rank is None else f"rank {rank}"
     summary = f"{who} waits for {what} ({one.operation}){more}"
     yield make_look_claim(
-        detector=_NAME,
+        _NAME,
+        summary,
         kind=VerdictKind.INCONCLUSIVE,
         category=Category.NCCL_TIMEOUT,
         strength=_NOBODY,
-        summary=summary,
         because=(Because(_NAME, summary, look.artifact, one.line),),
         of_a_moment=not stands,
         advice=advice,
