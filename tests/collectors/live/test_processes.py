@@ -9,9 +9,8 @@ import pytest
 from tests.collectors.live.conftest import seen
 from triage.collectors.artifact import Deadline
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.processes import find_jobs
+from triage.collectors.live.processes import ProcessTable, find_jobs, read_process, read_table
 from triage.collectors.live.pull import find_job
-from triage.collectors.live.seen import ProcessTable, read_process, read_table
 from triage.collectors.options import Misuse
 
 MEETING = {"MASTER_ADDR": "n0", "MASTER_PORT": "29500"}

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
-from triage.collectors.live.processes import find_jobs
-from triage.collectors.live.seen import PROC, read_table
+from triage.collectors.live.processes import PROC, find_jobs, read_table
 from triage.collectors.options import Misuse
 from triage.collectors.surroundings import find_cluster, find_node_name
 
