@@ -30,11 +30,11 @@ from triage.analysis.joining.timeline import build_timeline
 from triage.analysis.joining.verdict import has_watchdog_timeout
 from triage.analysis.joining.wanted import list_wanted_files
 from triage.analysis.joining.zones_of_roots import align_to_stop
-from triage.analysis.live.behind_the_end import stops_behind_the_end
 from triage.analysis.live.beside_dumps import weigh_beside_dumps, with_logs
 from triage.analysis.live.beside_log import (
     LooksTaken,
     find_local_clock,
+    stops_behind_the_end,
     weigh_beside_log,
     with_times_of_folders,
 )

@@ -14,7 +14,12 @@ from triage.formats.format import Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live import debug_server
-from triage.parsers.live.comm_state import TRANSFER_LINE, read_comm_state, read_proxy_trace
+from triage.parsers.live.comm_state import (
+    TRANSFER_LINE,
+    read_comm_state,
+    read_proxy_trace,
+    read_replay,
+)
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
 from triage.parsers.live.inspector import read_inspector, read_inspector_metrics, read_profiler
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
@@ -25,7 +30,6 @@ from triage.parsers.live.ras.report_json import (
     parse_monitor,
 )
 from triage.parsers.live.ras.report_text import is_ras_text, parse_text
-from triage.parsers.live.replay import read_replay
 from triage.parsers.live.stacks import faulthandler, gdb, proc_files, py_spy
 from triage.parsers.live.stacks import stack_looks as stacks
 from triage.parsers.live.stacks.faulthandler import MARK

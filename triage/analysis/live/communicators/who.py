@@ -58,13 +58,9 @@ class MembersOfJob:
             return self.rank_of_process[key]
         return self.case.rank_of(process, look)
 
-    def look_of(self, member: CommunicatorRank) -> Look:
-        """The look that a member came from."""
-        return self.look_of_member.get(id(member), self.looks[0])
-
     def identity_of(self, communicator: Communicator, member: CommunicatorRank) -> Identity:
         """One key for a member in all communicators."""
-        rank = self.rank_of(member.process, self.look_of(member))
+        rank = self.rank_of(*self.home_of(member))
         if rank is not None:
             return rank
         key = process_key(member.process)
@@ -87,7 +83,7 @@ class MembersOfJob:
 
     def home_of(self, member: CommunicatorRank) -> tuple[Process, Look]:
         """The process of a member, and the look that it came from."""
-        return member.process, self.look_of(member)
+        return member.process, self.look_of_member.get(id(member), self.looks[0])
 
     def explain(self, detector: str, member: CommunicatorRank, text: str) -> Because:
         """A reason of a claim on a member: a clause about it, with its line."""

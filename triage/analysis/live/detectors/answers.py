@@ -24,7 +24,7 @@ from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import get_order_key, own_looks
 from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
-from triage.analysis.live.stacks.words import describe_frame, get_line
+from triage.analysis.live.stacks.rank_stack import describe_frame, get_line
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.hosts import make_natural_key

@@ -22,8 +22,9 @@ from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import are_counters_moving, are_looks_moving
 from triage.analysis.live.stacks.grouping import StackClass, find_odd_waits, group_stacks, split
 from triage.analysis.live.stacks.program_points import PROGRAMS, ProgramPoint
-from triage.analysis.live.stacks.rank_stack import RankStack, StackMovement
-from triage.analysis.live.stacks.words import (
+from triage.analysis.live.stacks.rank_stack import (
+    RankStack,
+    StackMovement,
     describe_frame,
     describe_where,
     describe_who,

@@ -7,8 +7,12 @@ from typing import Final
 
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.rank_stack import RankStack, StackMovement
-from triage.analysis.live.stacks.words import describe_frame, get_line
+from triage.analysis.live.stacks.rank_stack import (
+    RankStack,
+    StackMovement,
+    describe_frame,
+    get_line,
+)
 from triage.domain.report import StandingRanks
 
 # A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``

@@ -46,6 +46,7 @@ _HASH_TEXT: Final = compile_re(r"(?:0[xX])?[0-9a-fA-F]{1,16}")
 _MORE: Final = compile_re(r"[\s,]{0,400}")
 _MAX_COUNT: Final = 1 << 63
 _IN_PROGRESS: Final = 7
+_ALIKE: Final = {(Presence.ANSWERED, "running", None)}
 _REMOTE: Final = 6
 # What the report says of a rank that gave no data, the worst first.
 _FLAGS: Final = (
@@ -132,7 +133,12 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
             "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
             " set-up, or the job has given them up"
         )
-    elif all(one.ranks and _is_alike(one) for one in communicators):
+    elif all(
+        # All members answered, and have launched the same.
+        len({repr(sorted((member.launched or {}).items())) for member in one.ranks}) == 1
+        and {(member.presence, member.status, member.error) for member in one.ranks} == _ALIKE
+        for one in communicators
+    ):
         notes.append(NO_PROOF)
     if reader.left_out:
         notes.append(f"{reader.left_out} ranks of NCCL RAS contradict the report and were left out")
@@ -145,16 +151,6 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
         replies=tuple(reader.replies.values()),
         notes=tuple(notes),
         partial="the report of RAS is cut or damaged" if report.get("cut") else None,
-    )
-
-
-def _is_alike(communicator: Communicator) -> bool:
-    """Whether all members answered, and have launched the same."""
-    first = communicator.ranks[0]
-    return all(
-        one.presence is Presence.ANSWERED
-        and (one.launched, one.status, one.error) == (first.launched, "running", None)
-        for one in communicator.ranks
     )
 
 
@@ -206,33 +202,21 @@ class _MemberReader:
             for name, value in get_json_object(raw.get("collective_counts")).items()
             if (count := get_count(value, _MAX_COUNT)) is not None
         }
-        error, remote = _find_rank_error(state)
+        # The worst that the flags of a rank say.
+        codes = [get_count(state.get(key), 1000) or 0 for key in ("init_state", "async_error")]
+        status = {0: "running", _IN_PROGRESS: "init"}.get(codes[0] if codes[0] < 100 else 0)
+        if state.get("finalize_called") is True or state.get("destroy_flag") is True:
+            status = "finalize"
+        # Its error, which may only tell of a peer's.
+        code = next((one for one in reversed(codes) if one not in (0, _IN_PROGRESS)), 0)
         return CommunicatorRank(
             rank,
             process,
             launched=launched or None,
-            status=_find_worst_status(state),
-            error=error,
-            remote_error=remote,
+            status="abort" if state.get("abort_flag") is True else status,
+            error=_ERRORS.get(code, f"Unexpected error {code}") if code else None,
+            remote_error=code == _REMOTE,
         )
-
-
-def _find_worst_status(state: Mapping[str, Any]) -> str | None:
-    """The worst that the flags of a rank say."""
-    if state.get("abort_flag") is True:
-        return "abort"
-    if state.get("finalize_called") is True or state.get("destroy_flag") is True:
-        return "finalize"
-    return {0: "running", _IN_PROGRESS: "init"}.get(get_count(state.get("init_state"), 100) or 0)
-
-
-def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """The error of a rank in words, and whether it only tells of a peer's."""
-    for key in ("async_error", "init_state"):
-        code = get_count(state.get(key), 1000)
-        if code and code != _IN_PROGRESS:
-            return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
-    return None, False
 
 
 def parse_ras_stamp(text: object) -> Stamp:

@@ -224,7 +224,10 @@ class _CudaGdbReader(ThreadReader):
         if match := OPENING.match(line):
             self.end_thread()
             self.exception = None
-            self.process = _process_of_core(match[1], self.process)
+            # Host and pid, as the driver writes them into the name of a core dump.
+            core = _OF_CORE.match(match[1].rpartition("/")[2][-512:])
+            if core is not None:
+                self.process = replace(self.process, host=core["host"], pid=int(core["pid"]))
         elif match := _EXCEPTION.match(line):
             self.end_thread()
             self.exception = match[1].strip()
@@ -256,11 +259,3 @@ read_cuda_gdb_stacks: Final = _CudaGdbReader.read
 def _parse_kernel(call: str) -> StackFrame:
     """A kernel without its parameters and the shape of its launch."""
     return StackFrame(shorten_name(strip_arguments(_LAUNCH.sub("", call))), native=True)
-
-
-def _process_of_core(path: str, process: Process) -> Process:
-    """Host and pid, as the driver writes them into the name of a core dump."""
-    match = _OF_CORE.match(path.rpartition("/")[2][-512:])
-    if match is None:
-        return process
-    return replace(process, host=match["host"], pid=int(match["pid"]))

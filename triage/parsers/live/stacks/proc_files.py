@@ -64,7 +64,11 @@ def read_proc_stacks(
     lines: Sequence[str], process: Process, artifact: str = "", first: int = 1
 ) -> list[ThreadStack]:
     """A stack for each thread that is told of. The pid may stand in the path of ``artifact``."""
-    pid, tid = _parse_path_ids(artifact)
+    # "proc/51304/task/51310/stack"
+    pid = tid = None
+    folder = _FOLDER.search(artifact)
+    if folder is not None and ("/proc/" in f"/{artifact}" or folder[2]):
+        pid, tid = int(folder[1]), parse_whole_number(folder[2])
     base = artifact.rpartition("/")[2]
     found = [
         _make_stack(parts, process, pid, tid)
@@ -72,14 +76,6 @@ def read_proc_stacks(
         if parts.seen
     ]
     return found[:MAX_THREADS]
-
-
-def _parse_path_ids(artifact: str) -> tuple[int | None, int | None]:
-    """Pid and thread of ``proc/51304/task/51310/stack``."""
-    match = _FOLDER.search(artifact)
-    if match is None or not ("/proc/" in f"/{artifact}" or match[2]):
-        return None, None
-    return int(match[1]), int(match[2]) if match[2] else None
 
 
 def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:

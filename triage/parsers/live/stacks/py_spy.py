@@ -73,14 +73,19 @@ class _PySpyReader(ThreadReader):
 
     def make_stack(self, header: re.Match[str]) -> ThreadStack:
         state, name, own = header["state"], header["name"], header["id"]
-        number = int(own, 0) if own.startswith("0x") else int(own)
+        # Python's number of a thread, not the kernel's.
+        of_python = own.startswith("0x")
+        number = int(own, 16 if of_python else 10)
+        main = None if of_python else number == self.process.pid
+        if name is not None:
+            main = name == "MainThread"
         active = state.startswith("active")
         return ThreadStack(
             self.process,
             limit_frames(self.frames),
             None if name is None else shorten_name(name),
             number,
-            _is_main(name, own, self.process.pid),
+            main,
             active,
             # "idle" is printed of a thread that holds the GIL in C and sleeps there, too.
             True if "gil" in state else (False if active else None),
@@ -89,14 +94,6 @@ class _PySpyReader(ThreadReader):
 
 
 read_py_spy: Final = _PySpyReader.read
-
-
-def _is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
-    if name is not None:
-        return name == "MainThread"
-    if printed.startswith("0x"):  # Python's number of a thread, not the kernel's
-        return None
-    return int(printed) == pid
 
 
 @lru_cache(maxsize=8192)

@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from triage.domain.evidence import NO_STAMP
 from triage.domain.live.launchers import is_helper, is_launcher
@@ -137,12 +137,6 @@ def make_looks(
 _OPTION: Final = compile_re(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
 
 
-def _rank_in_command(command: str | None) -> int | None:
-    """The global rank that a command line states."""
-    match = _OPTION.search((command or "")[:4096])
-    return int(match[1]) if match else None
-
-
 def _with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[ThreadStack, ...]:
     """The stacks with the rank of each process; ``named`` is what the file's name claims.
 
@@ -163,9 +157,9 @@ def _infer_ranks(processes: Iterable[Process], named: int | None) -> dict[Proces
     by_pid = {one.pid: one for one in known if one.pid is not None}
     found: dict[Process, int] = {}
     for process in known:
-        stated = _rank_in_command(process.command)
+        stated = _OPTION.search((process.command or "")[:4096])
         if process.rank is None and stated is not None:
-            found[process] = stated
+            found[process] = int(stated[1])
     tops = [
         one
         for one in known
@@ -235,8 +229,7 @@ _NO_HOSTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     """``lines`` below one heading, the first of which is line ``first`` of the file."""
 
     process: Process
