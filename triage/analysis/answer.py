@@ -40,7 +40,7 @@ from triage.analysis.live.beside_log import (
 )
 from triage.analysis.live.case import LiveCase, with_places
 from triage.analysis.live.communicators.rounds import are_looks_moving, list_notes
-from triage.analysis.live.gpus.from_telemetry import idle_gpus, make_looks_of_telemetry
+from triage.analysis.live.gpus import idle_gpus, make_looks_of_telemetry
 from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture

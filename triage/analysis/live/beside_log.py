@@ -15,7 +15,7 @@ from typing import Final
 
 from triage.analysis.live.case import LiveCase
 from triage.analysis.live.communicators.rounds import are_looks_moving
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
+from triage.analysis.live.gpus import GpuActivity, classify_activity
 from triage.analysis.live.stacks.grouping import split
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import PROGRAMS, get_bare_name

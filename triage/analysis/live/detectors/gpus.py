@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.rounds import APART_NS
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
+from triage.analysis.live.gpus import GpuActivity, classify_activity
 from triage.domain.category import ANY_CAUSE, HARDWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import GpuSample

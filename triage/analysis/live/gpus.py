@@ -1,17 +1,18 @@
-"""Looks at the GPUs of a job out of its telemetry: the last two moments at which they spun.
+"""What the GPUs of a job do: whether one spins in a collective, idles or works at one moment, by
+its load, memory traffic and power; and looks at them out of telemetry.
 
-What comes later, GPUs that idle when the job has ended, is no look at it: it says that the job
-does not run.
+A rank that waits in a kernel of NCCL shows 100 % utilisation, no memory traffic, full clock and a
+third of its power (230 W of 700 W). Utilisation alone tells nothing.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT, IDLE_PERCENT
 from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     Panel,
@@ -27,6 +28,57 @@ from triage.domain.progress import IdleGpus
 from triage.parsers.telemetry.grid import coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import TelemetryFile
+
+_IDLE_PERCENT: Final = 5.0
+_BUSY_PERCENT: Final = 90.0
+# Kernels that compute read and write memory in a tenth of the time and more.
+_QUIET_MEMORY: Final = 5.0
+_BUSY_MEMORY: Final = 10.0
+# Of the limit, or of what it drew at work: below it spins, above the other it works.
+_LOW_POWER: Final = 0.5
+_WORK_POWER: Final = 0.6
+# No GPU draws so much while it spins; asked where no limit is known.
+_MOST_SPIN_W: Final = 450.0
+
+
+class GpuActivity(StrEnum):
+    """What a GPU does at one moment."""
+
+    SPINS = "spins"
+    IDLE = "idle"
+    WORKS = "works"
+    UNCLEAR = "unclear"
+
+
+def classify_activity(sample: GpuSample) -> GpuActivity:
+    """What one sample shows; unclear where load and power do not go together."""
+    load, memory = sample.utilisation_percent, sample.memory_percent
+    share = _compute_power_share(sample)
+    if load is None:
+        return GpuActivity.UNCLEAR
+    at_work = (memory or 0.0) >= _BUSY_MEMORY or (share or 0.0) >= _WORK_POWER
+    if load <= _IDLE_PERCENT:
+        return GpuActivity.UNCLEAR if at_work else GpuActivity.IDLE
+    if at_work:
+        return GpuActivity.WORKS
+    if load < _BUSY_PERCENT or (memory is not None and memory > _QUIET_MEMORY):
+        return GpuActivity.UNCLEAR
+    if share is not None:
+        return GpuActivity.SPINS if share <= _LOW_POWER else GpuActivity.UNCLEAR
+    spins = memory is not None and (sample.power_w or 0.0) <= _MOST_SPIN_W
+    return GpuActivity.SPINS if spins else GpuActivity.UNCLEAR
+
+
+def _compute_power_share(sample: GpuSample) -> float | None:
+    """The power as a share of the limit, else of what it drew at work; None where neither is
+    known.
+    """
+    most = sample.power_limit_w or sample.most_power_w
+    return None if sample.power_w is None or not most else sample.power_w / most
+
+
+# Looks out of telemetry: the last two moments at which the GPUs spun. What comes later, GPUs that
+# idle when the job has ended, is no look at it: it says that the job does not run.
 
 # Fewer GPUs that are busy at one time tell of no job that waits.
 _LEAST_BUSY: Final = 3
@@ -69,7 +121,7 @@ def idle_gpus(
     _, load, known = found
     rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
     measured = np.flatnonzero(known[rows].mean(0) >= _MEASURED) if rows else np.zeros(0, np.int64)
-    busy = np.flatnonzero((load.value[rows] > IDLE_PERCENT).any(0))
+    busy = np.flatnonzero((load.value[rows] > _IDLE_PERCENT).any(0))
     last = int(busy[-1]) if len(busy) else -1
     idle = measured[measured > last]
     if not len(idle):
@@ -143,7 +195,7 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
     shown = {
         metric: panel.rows(parts) for metric in _SHOWN if (panel := panels.get(metric)) is not None
     }
-    busy = np.flatnonzero((load.value[rows] >= BUSY_PERCENT).sum(0) >= _LEAST_BUSY)
+    busy = np.flatnonzero((load.value[rows] >= _BUSY_PERCENT).sum(0) >= _LEAST_BUSY)
     if not len(busy):
         return []
     last = int(busy[-1])
