@@ -15,11 +15,9 @@ from triage.analysis.live.case import LiveCase
 from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
-from triage.domain.patterns import compile_re
 
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
-_NUMBERS: Final = compile_re(r"(\d{1,18})")
 
 _Counts = dict[tuple[int, int, str], int]
 """(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
@@ -113,7 +111,7 @@ def _split_into_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], _Counts]
     """
     seen: Counter[tuple[int, int]] = Counter()
     by_number: dict[int, tuple[list[Look], _Counts]] = {}
-    for look in sorted(looks, key=get_order_key):
+    for look in sorted(looks, key=lambda look: look.order):
         ranks = {(one.hash, member.rank) for one in look.communicators for member in one.ranks}
         ranks |= {(one.hash, -1) for one in look.communicators if one.rest is not None}
         number = max((seen[rank] for rank in ranks), default=0)
@@ -126,13 +124,6 @@ def _split_into_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], _Counts]
         return rounds
     common = set.intersection(*(set(counts) for _, counts in rounds))
     return sorted(rounds, key=lambda one: sum(one[1][key] for key in common))
-
-
-def get_order_key(look: Look) -> tuple[int, list[tuple[int, str]]]:
-    """The time of a look, else the order of its name, in which ``poll-10`` follows ``poll-9``."""
-    parts = _NUMBERS.split(look.artifact)
-    named = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-    return (look.stamp.wall_ns or 0, named)
 
 
 def _collect_counts(look: Look) -> _Counts:

@@ -21,13 +21,12 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from triage.analysis.live.case import LiveCase, make_look_claim
-from triage.analysis.live.communicators.rounds import get_order_key, own_looks
+from triage.analysis.live.communicators.rounds import own_looks
 from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.live.communicators.who import MembersOfJob, describe_machine
 from triage.analysis.live.stacks.rank_stack import describe_frame, get_line
 from triage.domain.category import Category, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.hosts import make_natural_key
 from triage.domain.live.communicator import CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
@@ -168,7 +167,7 @@ _ProcessId = tuple[str | None, int | None]
 def _find_silent_processes(looks: Sequence[Look]) -> list[_Unreached]:
     """The processes whose last word in all looks is that they do not answer, by host and pid."""
     last: dict[_ProcessId, _Unreached] = {}
-    for look in sorted(looks, key=get_order_key):
+    for look in sorted(looks, key=lambda look: look.order):
         if look.stamp.wall_ns is not None:
             for key in _find_answering([look]):
                 last.pop(key, None)
@@ -361,13 +360,9 @@ def _list_asked(case: LiveCase) -> list[_Asked]:
             key = (rank,) if rank is not None else (node, reply.process.pid, reply.process.host)
             one = found.setdefault(key, _Asked(rank, node))
             one.replies[reply.handler].append(_Answer(order, reply, look.artifact))
-
-    def get_time_key(answer: _Answer) -> tuple[object, ...]:
-        return (case.looks[answer.order].stamp.wall_ns or 0, make_natural_key(answer.artifact))
-
     for one in found.values():
         for answers in one.replies.values():
-            answers.sort(key=get_time_key)
+            answers.sort(key=lambda answer: case.looks[answer.order].order)
     ordered = sorted(found.items(), key=lambda item: [str(part).zfill(8) for part in item[0]])
     return [one for _, one in ordered]
 

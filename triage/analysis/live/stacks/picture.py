@@ -25,7 +25,6 @@ from triage.analysis.live.stacks.rank_stack import (
     main_thread,
     rank_stack,
 )
-from triage.domain.hosts import make_natural_key
 from triage.domain.live.launchers import is_helper, is_launcher
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
@@ -203,11 +202,7 @@ def _select_last_two(stacks: Sequence[RankStack]) -> list[RankStack]:
     Without times, files of the same name in two folders, or numbered alike in one, are two looks;
     so is what is printed twice into one file. Files of other names may be of one moment.
     """
-
-    def in_time(one: RankStack) -> tuple[object, ...]:
-        return (one.look.stamp.wall_ns or 0, make_natural_key(one.artifact), one.line or 0)
-
-    *before, newest = sorted(stacks, key=in_time)
+    *before, newest = sorted(stacks, key=lambda one: (one.look.order, one.line or 0))
     other = (one for one in reversed(before) if _is_another_look(one, newest))
     return [*islice(other, 1), newest]
 

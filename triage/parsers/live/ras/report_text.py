@@ -63,15 +63,6 @@ class CommunicatorParts:
     group: Group | None = None
     contradictions: int = 0
 
-    def add_to_group(self, rank: int, process: Process, line: int) -> None:
-        """A rank listed below a line that says what its group has in common."""
-        group = self.group
-        if group is None:
-            return
-        group.listed += 1
-        counts = None if group.count is None else {group.topic: group.count}
-        self.add(rank, process, counts=counts, status=group.status, error=group.error, line=line)
-
     def add(
         self,
         rank: int,
@@ -263,9 +254,7 @@ class _TextReport:
         """The look; lines that are not known are passed over."""
         for place, line in enumerate(_iterate_bounded_lines(text), start=self.before + 1):
             self.read_line(line, place)
-        silent = {
-            key: _PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in _PRESENCES
-        }
+        silent = {key: _PRESENCES[one.kind] for key, one in self.replies.items()}
         lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
         for part in self.parts.values():
             part.settle(silent, lone)
@@ -381,8 +370,12 @@ class _TextReport:
             part.group = None
             counts = {self.topic: count} if self.topic and count is not None else None
             part.add(rank, process, counts=counts, status=status, line=place)
-        else:
-            part.add_to_group(rank, process, place)
+        elif (group := part.group) is not None:
+            # It is listed below a line that says what its group has in common.
+            group.listed += 1
+            counts = None if group.count is None else {group.topic: group.count}
+            status, error = group.status, group.error
+            part.add(rank, process, counts=counts, status=status, error=error, line=place)
 
 
 def parse_ras_process(found: re.Match[str]) -> Process:
