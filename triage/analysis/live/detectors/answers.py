@@ -346,7 +346,7 @@ def find_silent_processes(case: LiveCase) -> Iterator[Finding]:
     if not late and (not answering or dumb > _MAX_SHARE * len(asked)):
         return
     for one, why in silent:
-        yield _accuse_silent(one, why, case, answering, late=one in late)
+        yield _make_silent_claim(one, why, case, answering, late=one in late)
 
 
 def _list_asked(case: LiveCase) -> list[_Asked]:
@@ -367,7 +367,7 @@ def _list_asked(case: LiveCase) -> list[_Asked]:
     return [one for _, one in ordered]
 
 
-def _accuse_silent(
+def _make_silent_claim(
     one: _Asked, silence: _Silence, case: LiveCase, answering: int, *, late: bool
 ) -> Finding:
     """The claim on one process."""

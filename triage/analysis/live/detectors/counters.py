@@ -275,7 +275,7 @@ def find_out_of_step(case: LiveCase) -> Iterator[Finding]:
         summary = f"ranks of one communicator are out of step: {rows[0][1]}"
         advice = _ASK if frozen else _ASK + _AGAIN
         kind, worth = VerdictKind.DESYNC, _OUT_OF_STEP
-        yield _accuse_nobody("ras.out_of_step", found, rows, summary, advice, kind, worth, frozen)
+        yield _make_claim("ras.out_of_step", found, rows, summary, advice, kind, worth, frozen)
 
 
 def find_set_up(case: LiveCase) -> Iterator[Finding]:
@@ -291,10 +291,10 @@ def find_set_up(case: LiveCase) -> Iterator[Finding]:
         count, frozen = _count_in_set_up(worst), found.frozen or case.stopped
         text = f"{count} of {worst.size} ranks have not finished the set-up of a communicator"
         rows, kind = [(worst, text)], VerdictKind.HANG
-        yield _accuse_nobody("ras.set_up", found, rows, text, _SET_UP, kind, _IN_SET_UP, frozen)
+        yield _make_claim("ras.set_up", found, rows, text, _SET_UP, kind, _IN_SET_UP, frozen)
 
 
-def _accuse_nobody(
+def _make_claim(
     name: str,
     found: Round,
     rows: Sequence[tuple[Communicator, str]],

@@ -91,10 +91,10 @@ def find_odd_stacks(case: LiveCase) -> Iterator[Finding]:
     else:
         named = [one for one in stuck if one.point not in _WEAK] or stuck
         for one in named:
-            yield _accuse_odd(one, waiting, others=len(named) - 1)
+            yield _make_odd_claim(one, waiting, others=len(named) - 1)
         for one in stuck:
             if one not in named:
-                yield _accuse_odd(one, waiting, others=len(stuck) - 1, possible=True)
+                yield _make_odd_claim(one, waiting, others=len(stuck) - 1, possible=True)
 
 
 def _rate_strength(one: StackClass, waiting: Sequence[RankStack], *, others: int) -> float:
@@ -114,7 +114,7 @@ def _rate_strength(one: StackClass, waiting: Sequence[RankStack], *, others: int
     return min(strength * (_SEVERAL if others else 1.0), most)
 
 
-def _accuse_odd(
+def _make_odd_claim(
     one: StackClass, waiting: Sequence[RankStack], *, others: int, possible: bool = False
 ) -> Finding:
     """The claim that the others wait for the ranks of a class."""
