@@ -99,9 +99,7 @@ class Look:
 
     @property
     def order(self) -> tuple[int, object]:
-        """Its time, else that of its name in a row of such, in which ``poll-10`` follows
-        ``poll-9``.
-        """
+        """Its time, then its name as a key to sort by: ``poll-10`` follows ``poll-9``."""
         return (self.stamp.wall_ns or 0, make_natural_key(self.artifact))
 
     def list_processes(self) -> Iterator[Process]:
