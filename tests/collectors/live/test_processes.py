@@ -94,9 +94,7 @@ def test_children_without_a_rank_are_numbered_below_a_pid() -> None:
     rows = [seen(10), tracker, seen(12, 10), seen(13, 10), seen(14, 13), seen(99)]
     (job,) = find_jobs(table(*rows), root=10)
 
-    assert [(one.rank, one.seen.pid, one.assumed) for one in job.ranks] == [
-        (0, 12, True), (1, 13, True),
-    ]  # fmt: skip
+    assert [(one.rank, one.seen.pid) for one in job.ranks] == [(0, 12), (1, 13)]
     assert "in the order of their start" in job.notes[0]
 
 

@@ -206,16 +206,12 @@ class _Identity(NamedTuple):
 
 
 class RankProcess(NamedTuple):
-    """A rank's process and those below it, by pid. ``rank`` is None where nothing says it.
-
-    ``assumed`` is whether the rank is the order in which the processes were started.
-    """
+    """A rank's process and those below it, by pid. ``rank`` is None where nothing says it."""
 
     seen: Seen
     rank: int | None
     local_rank: int | None
     workers: tuple[Seen, ...] = ()
-    assumed: bool = False
 
 
 class Job(NamedTuple):
@@ -389,21 +385,20 @@ def _split_spawned(
     ]
     rows = below or [chosen[root]]
     counted = len(below) > 1
-    ranks = tuple(
-        RankProcess(
-            one,
-            number if counted else None,
-            number if counted else None,
-            tuple(other for other in walk_tree(one.pid, chosen, children) if other.pid != one.pid),
-            assumed=counted,
-        )
-        for number, one in enumerate(rows)
-    )
+    ranks = []
+    for number, one in enumerate(rows):
+        rank = number if counted else None
+        workers = (other for other in walk_tree(one.pid, chosen, children) if other is not one)
+        ranks.append(RankProcess(one, rank, rank, tuple(workers)))
     notes = ("ranks are numbered in the order of their start: no process states one",)
     names = _list_names(chosen[root].environment or {})
     names = (f"pid-{root}",) if names == ("unnamed",) else names
     world = len(rows) if counted else None
-    return [Job(names, ranks, (chosen[root],) if below else (), world, (), notes if below else ())]
+    return [
+        Job(
+            names, tuple(ranks), (chosen[root],) if below else (), world, (), notes if below else ()
+        )
+    ]
 
 
 def _make_job(
