@@ -30,13 +30,17 @@ from triage.analysis.joining.timeline import build_timeline
 from triage.analysis.joining.verdict import has_watchdog_timeout
 from triage.analysis.joining.wanted import list_wanted_files
 from triage.analysis.joining.zones_of_roots import align_to_stop
-from triage.analysis.live.behind_the_end import stops_behind_the_end
 from triage.analysis.live.beside_dumps import weigh_beside_dumps, with_logs
-from triage.analysis.live.beside_log import LooksTaken, weigh_beside_log
+from triage.analysis.live.beside_log import (
+    LooksTaken,
+    find_local_clock,
+    stops_behind_the_end,
+    weigh_beside_log,
+    with_times_of_folders,
+)
 from triage.analysis.live.case import LiveCase, with_places
-from triage.analysis.live.gpus.from_telemetry import idle_gpus, make_looks_of_telemetry
-from triage.analysis.live.jobs import are_looks_moving, list_notes
-from triage.analysis.live.look_times import find_local_clock, with_times_of_folders
+from triage.analysis.live.communicators.rounds import are_looks_moving, list_notes
+from triage.analysis.live.gpus import idle_gpus, make_looks_of_telemetry
 from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
@@ -123,7 +127,6 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         beside.looks,
         dated.fleet,
         facts.world_size or (case.snapshot.membership.world_size if case is not None else None),
-        dumps=case is not None,
         stopped=(case is not None and case.live.stopped) or has_watchdog_timeout(dated.evidence),
         moving=case is not None and case.in_flight,
     )

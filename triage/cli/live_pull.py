@@ -13,10 +13,9 @@ import typer
 from triage.cli.options import Format
 from triage.cli.output import emit, render_answer, show_reading_progress
 from triage.collectors.capture import end_all
-from triage.collectors.live.command import fill, print_to_stderr, read_options
+from triage.collectors.live.command import fill, print_to_stderr, read_options, send_folder
 from triage.collectors.live.folder import stamp_text
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.send import send_folder
 from triage.collectors.options import Misuse
 from triage.domain.report import Answer
 from triage.errors import TriageError, UsageError

@@ -14,7 +14,12 @@ from triage.formats.format import Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live import debug_server
-from triage.parsers.live.comm_state import TRANSFER_LINE, read_comm_state, read_proxy_trace
+from triage.parsers.live.comm_state import (
+    TRANSFER_LINE,
+    read_comm_state,
+    read_proxy_trace,
+    read_replay,
+)
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
 from triage.parsers.live.inspector import read_inspector, read_inspector_metrics, read_profiler
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
@@ -25,7 +30,6 @@ from triage.parsers.live.ras.report_json import (
     parse_monitor,
 )
 from triage.parsers.live.ras.report_text import is_ras_text, parse_text
-from triage.parsers.live.replay import read_replay
 from triage.parsers.live.stacks import faulthandler, gdb, proc_files, py_spy
 from triage.parsers.live.stacks import stack_looks as stacks
 from triage.parsers.live.stacks.faulthandler import MARK
@@ -248,32 +252,23 @@ def _match_dump(
     below: re.Pattern[str],
     known: re.Pattern[str],
     never: bytes = b"\0",
+    anywhere: bool = False,
 ) -> Callable[[Head], bool]:
     """Claims dumps with both ``marks``, a line like ``header`` and one like ``below`` under it,
-    of lines like ``known``.
+    of lines like ``known``; ``anywhere`` is whether many of these may stand above the first.
     """
 
     def begins(head: Head) -> bool:
-        if never in head.data[:_LOOKED_AT] or any(mark not in head.text for mark in marks):
+        data = head.data if anywhere else head.data[:_LOOKED_AT]
+        if never in data or any(mark.encode() not in data for mark in marks):
             return False
-        lines = split_clean_lines(head.text)
+        lines = split_clean_lines(head.whole_text if anywhere else head.text)[:_MOST_LINES]
         for place, line in enumerate(lines):
             if header.match(line) and below.match("".join(lines[place + 1 : place + 2])):
-                return _is_mostly_tool_output(lines, place, known)
+                return _is_mostly_tool_output(lines, 0 if anywhere else place, known)
         return False
 
     return begins
-
-
-def _is_gdb_output(head: Head) -> bool:
-    """``Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):``, then ``#0  ...``."""
-    if b"(LWP " not in head.data or b"\n#0  " not in head.data:
-        return False
-    lines = split_clean_lines(head.whole_text)[:_MOST_LINES]
-    for place, line in enumerate(lines[:-1]):
-        if gdb.THREAD.match(line) and lines[place + 1].startswith("#0 "):
-            return _is_mostly_tool_output(lines, 0, _GDB_LINE)
-    return False
 
 
 def _is_cuda_gdb_output(head: Head) -> bool:
@@ -431,7 +426,12 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
         stacks.read_cuda_gdb_looks,
         ("GPU coredump", "CUDA kernel", "SMs Mask"),
     ),
-    LiveFormat("gdb", _is_gdb_output, stacks.read_gdb_looks),
+    # 'Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):', then "#0  ..."
+    LiveFormat(
+        "gdb",
+        _match_dump(("(LWP ", "\n#0  "), gdb.THREAD, compile_re("#0 "), _GDB_LINE, anywhere=True),
+        stacks.read_gdb_looks,
+    ),
     LiveFormat("proc_files", _is_proc_files, stacks.read_proc_looks, ("State:\t", "[<")),
     # "# Thread 139741924293504 (MainThread)", and frames of tracebacks below
     LiveFormat(

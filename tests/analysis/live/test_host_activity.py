@@ -2,7 +2,8 @@
 
 import pytest
 
-from triage.analysis.live.case import are_hosts_moving, find_ranks_asleep
+from triage.analysis.live.case import LiveCase
+from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Stamp
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
@@ -24,6 +25,10 @@ def look(at_s: int | None, *switches: int | None, pid: int = 100) -> Look:
     )
 
 
+def case_of(*looks: Look) -> LiveCase:
+    return LiveCase(looks, JobPlacement())
+
+
 @pytest.mark.parametrize(
     ("first", "second", "moves"),
     [
@@ -38,20 +43,20 @@ def look(at_s: int | None, *switches: int | None, pid: int = 100) -> Look:
 def test_all_hosts_have_to_work_on(first, second, moves) -> None:
     looks = [look(100, *first), look(116, *second)]
 
-    assert are_hosts_moving(looks) is moves
-    assert are_hosts_moving(looks[::-1]) is moves
+    assert case_of(*looks).hosts_move is moves
+    assert case_of(*looks[::-1]).hosts_move is moves
 
 
 def test_another_process_of_the_rank_says_nothing() -> None:
-    assert not are_hosts_moving([look(100, 1, 2, 3), look(116, 90, 90, 90, pid=900)])
+    assert not case_of(look(100, 1, 2, 3), look(116, 90, 90, 90, pid=900)).hosts_move
 
 
 def test_looks_without_a_time_say_nothing() -> None:
-    assert not are_hosts_moving([look(None, 1, 2, 3), look(None, 90, 90, 90)])
-    assert not are_hosts_moving([look(100, 90, 90, 90)])
+    assert not case_of(look(None, 1, 2, 3), look(None, 90, 90, 90)).hosts_move
+    assert not case_of(look(100, 90, 90, 90)).hosts_move
 
 
 def test_who_does_not_wake_once_is_asleep() -> None:
-    assert find_ranks_asleep([look(100, 10, 20, 30), look(116, 10, 21, 30)]) == {0, 2}
-    assert find_ranks_asleep([look(100, 10, 20, 30), look(101, 10, 20, 30)]) == frozenset()
-    assert find_ranks_asleep([look(100, 10), look(116, 10, pid=900)]) == frozenset()
+    assert case_of(look(100, 10, 20, 30), look(116, 10, 21, 30)).ranks_asleep == {0, 2}
+    assert case_of(look(100, 10, 20, 30), look(101, 10, 20, 30)).ranks_asleep == frozenset()
+    assert case_of(look(100, 10), look(116, 10, pid=900)).ranks_asleep == frozenset()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from triage.collectors.live.seen import Seen
+from triage.collectors.live.processes import Seen
 
 SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from triage.collectors.artifact import Deadline
-from triage.collectors.live.exchange import ask_ras_status, find_ras_address, post
 from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
+from triage.collectors.live.servers import ask_ras_status, find_ras_address, post
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from triage.collectors.live.command import fill, main
-from triage.collectors.live.folder import PullFolder, extract_files, merge_facts
-from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.reach import (
+from triage.collectors.live.every_node import (
     Reach,
     choose_reach,
     expand_nodes,
     make_remote_command,
     make_srun_command,
 )
+from triage.collectors.live.folder import PullFolder, extract_files, merge_facts
+from triage.collectors.live.options import LiveOptions
 from triage.collectors.options import Misuse
 
 

@@ -9,9 +9,8 @@ import pytest
 from tests.collectors.live.conftest import seen
 from triage.collectors.artifact import Deadline
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.processes import find_jobs
+from triage.collectors.live.processes import ProcessTable, find_jobs, read_process, read_table
 from triage.collectors.live.pull import find_job
-from triage.collectors.live.seen import ProcessTable, read_process, read_table
 from triage.collectors.options import Misuse
 
 MEETING = {"MASTER_ADDR": "n0", "MASTER_PORT": "29500"}
@@ -95,9 +94,7 @@ def test_children_without_a_rank_are_numbered_below_a_pid() -> None:
     rows = [seen(10), tracker, seen(12, 10), seen(13, 10), seen(14, 13), seen(99)]
     (job,) = find_jobs(table(*rows), root=10)
 
-    assert [(one.rank, one.seen.pid, one.assumed) for one in job.ranks] == [
-        (0, 12, True), (1, 13, True),
-    ]  # fmt: skip
+    assert [(one.rank, one.seen.pid) for one in job.ranks] == [(0, 12), (1, 13)]
     assert "in the order of their start" in job.notes[0]
 
 

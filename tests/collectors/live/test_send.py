@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.scripted import TOKEN, accepted, refused, service
+from triage.collectors.live.command import send_folder
 from triage.collectors.live.options import LiveOptions
-from triage.collectors.live.send import send_folder
 
 
 @pytest.fixture

@@ -9,13 +9,18 @@ import pytest
 
 from tests.collectors.live.conftest import seen
 from triage.collectors.artifact import Deadline
-from triage.collectors.live.debug_server import find_addresses, parse_ports
 from triage.collectors.live.folder import ANSWERED, SILENT, TOOL_FAILED, UNREACHABLE
-from triage.collectors.live.look import find_listening, read_kernel_view, state_by
-from triage.collectors.live.pipe import dump_by_pipe
 from triage.collectors.live.processes import RankProcess
 from triage.collectors.live.program import run_all, run_program
-from triage.collectors.live.stacks import dump_stacks, find_py_spy
+from triage.collectors.live.servers import find_addresses, parse_ports
+from triage.collectors.live.sources import (
+    dump_by_pipe,
+    dump_stacks,
+    find_listening,
+    find_py_spy,
+    read_kernel_view,
+    state_by,
+)
 
 
 def rank(tmp_path: Path, pid: int | None = None, number: int = 3) -> RankProcess:

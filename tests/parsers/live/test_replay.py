@@ -3,7 +3,7 @@
 import pytest
 
 from triage.errors import Corrupt
-from triage.parsers.live.replay import read_replay
+from triage.parsers.live.comm_state import read_replay
 
 BEGIN = (
     "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 2, context : [time : 1.5,"

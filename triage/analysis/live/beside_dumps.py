@@ -29,17 +29,13 @@ def weigh_beside_dumps(
         return list(of_looks)
     named = {rank for claim in of_dumps if is_accusing(claim) for rank in claim.ranks}
     proven = {rank for claim in of_dumps if is_proven_by_records(claim) for rank in claim.ranks}
-    kept = []
-    for claim in of_looks:
-        if not (claim.ranks or claim.nodes):
-            if not named:
-                kept.append(claim)
-        elif proven and claim.ranks and proven.isdisjoint(claim.ranks):
-            weak = min(claim.strength, _AGAINST_PROOF)
-            kept.append(replace(claim, strength=weak, role=Role.POSSIBLE))
-        else:
-            kept.append(claim)
-    return kept
+    return [
+        replace(claim, strength=min(claim.strength, _AGAINST_PROOF), role=Role.POSSIBLE)
+        if proven and claim.ranks and proven.isdisjoint(claim.ranks)
+        else claim
+        for claim in of_looks
+        if claim.ranks or claim.nodes or not named
+    ]
 
 
 # Dumps that do not prove it leave the question to the logs: a watchdog that gave up is of a
@@ -53,29 +49,19 @@ def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     """``case`` as its logs correct it; the same where they say nothing of it."""
     if case.live.proved and not case.live.by_age:
         return case
-    last = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
-    if case.in_flight and _has_given_up(evidence, last):
-        return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
-    if _is_going_on(evidence, last):
-        return replace(case, live=Live(1.0, ("its log goes on behind the dumps",)))
-    return case
-
-
-def _has_given_up(evidence: Sequence[Evidence], last_ns: int) -> bool:
-    """Whether a watchdog gave up, and not before the last record."""
-    return any(
+    last_ns = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
+    # A watchdog gave up, and not before the last record.
+    given_up = any(
         Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last_ns)
         for row in evidence
     )
-
-
-def _is_going_on(evidence: Sequence[Evidence], last_ns: int) -> bool:
-    """Whether the job prints progress well behind the last record, and no failing line."""
-    return (
-        bool(last_ns)
-        and any(
-            row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last_ns + _GOES_ON_NS
-            for row in evidence
-        )
-        and not any(is_failing(row) for row in evidence)
+    if case.in_flight and given_up:
+        return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
+    # The job prints progress well behind the last record, and no failing line.
+    goes_on = any(
+        row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last_ns + _GOES_ON_NS
+        for row in evidence
     )
+    if last_ns and goes_on and not any(is_failing(row) for row in evidence):
+        return replace(case, live=Live(1.0, ("its log goes on behind the dumps",)))
+    return case

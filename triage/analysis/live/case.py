@@ -1,17 +1,17 @@
 """The looks at one job, with the rank and node of each process where anything says them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from ipaddress import ip_address
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from triage.analysis.live.stacks.picture import StackPicture, build_picture
 from triage.analysis.live.stacks.rank_stack import RankStack
 from triage.analysis.placement.host_names import NamesInPaths, parse_plain_host
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import ANY_CAUSE, Role
+from triage.domain.category import ANY_CAUSE, Category, Role
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool, WaitCounter
 from triage.domain.live.process import Process
@@ -38,15 +38,13 @@ def _is_address(name: str) -> bool:
 class LiveCase:
     """``looks`` in the order of their artifacts; ``fleet`` says who sits where.
 
-    ``world_size`` is None where nothing says it. ``dumps`` is whether flight-recorder dumps lie
-    beside the looks. ``stopped`` is whether dumps or a watchdog show that the job stands,
-    ``moving`` whether dumps show that it runs.
+    ``world_size`` is None where nothing says it. ``stopped`` is whether dumps or a watchdog show
+    that the job stands, ``moving`` whether dumps show that it runs.
     """
 
     looks: Sequence[Look]
     fleet: JobPlacement
     world_size: int | None = None
-    dumps: bool = False
     stopped: bool = False
     moving: bool = False
 
@@ -111,22 +109,35 @@ class LiveCase:
     @cached_property
     def picture(self) -> StackPicture:
         """Where each rank stands."""
-        return _drop_surplus_processes(build_picture(self.looks, self), self.fleet)
+        return _drop_surplus_processes(
+            build_picture(self.looks, self.rank_of, self.node_of), self.fleet
+        )
 
     @cached_property
-    def memo(self) -> dict[tuple[str, Tool], Any]:
+    def memo(self) -> dict[Tool, Any]:
         """What several detectors ask of the looks of one tool, once it was found."""
         return {}
 
     @cached_property
     def hosts_move(self) -> bool:
-        """Whether the main thread of every rank went to sleep and on again between two looks."""
-        return are_hosts_moving(self.looks)
+        """Whether the main thread of every rank went to sleep and on again between two looks; False
+        where fewer than 3 were counted twice.
+        """
+        moves = [
+            apart_ns >= _SECOND_NS
+            and switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * apart_ns / _SECOND_NS)
+            for apart_ns, switches in _count_switches(self.looks).values()
+        ]
+        return len(moves) >= _LEAST_RANKS and all(moves)
 
     @cached_property
     def ranks_asleep(self) -> frozenset[int]:
-        """The ranks whose main thread did not wake once between two looks."""
-        return find_ranks_asleep(self.looks)
+        """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
+        return frozenset(
+            rank
+            for rank, (apart_ns, switches) in _count_switches(self.looks).items()
+            if not switches and apart_ns >= _LEAST_SLEEP_NS
+        )
 
     @property
     def stacks(self) -> list[Look]:
@@ -134,20 +145,35 @@ class LiveCase:
         return [look for look in self.looks if look.tool in _STACKS or look.stacks]
 
 
-# A claim as detectors of looks make it; what differs is given besides.
-make_look_claim: Final = partial(
-    Finding, of_looks=True, role=Role.POSSIBLE, explained_by=ANY_CAUSE, ranks=()
-)
-
-
-class LiveDetector(Protocol):
-    """One way of judging looks."""
-
-    name: str
-
-    def run(self, case: LiveCase) -> Iterator[Finding]:
-        """Claims, each with its reasons; none when there is nothing to say."""
-        ...
+def make_look_claim(
+    detector: str,
+    summary: str,
+    *,
+    ranks: Iterable[int | None] = (),
+    nodes: Iterable[str] = (),
+    or_nodes: Iterable[str | None] = (),
+    subject: str = "",
+    convicts: bool = False,
+    explained_by: frozenset[Category] = ANY_CAUSE,
+    **more: Any,  # noqa: ANN401 - other fields of the claim
+) -> Finding:
+    """A claim as detectors of looks make it: on ranks and nodes, on ``or_nodes`` where no rank is
+    known, else on nobody, of whom ``subject`` speaks in front of ``summary``. Who is unknown is not
+    convicted.
+    """
+    of_ranks = tuple(one for one in ranks if one is not None)
+    of_nodes = (*nodes, *(one for one in or_nodes if one is not None and not of_ranks))
+    named = bool(of_ranks or of_nodes)
+    return Finding(
+        detector=detector,
+        summary=summary if named or not subject else f"{subject} {summary}",
+        ranks=of_ranks,
+        nodes=of_nodes,
+        role=Role.CULPRIT if convicts and named else Role.POSSIBLE,
+        explained_by=explained_by,
+        of_looks=True,
+        **more,
+    )
 
 
 # A rank that is late in each step is seen at the same line twice, as one that is stuck is. But the
@@ -163,25 +189,6 @@ _LEAST_SWITCHES: Final = 3
 _LEAST_A_SECOND: Final = 0.5
 _SECOND_NS: Final = 1_000_000_000
 _LEAST_SLEEP_NS: Final = 3 * _SECOND_NS
-
-
-def are_hosts_moving(looks: Sequence[Look]) -> bool:
-    """Whether every rank that was counted twice went on; False where fewer than 3 were."""
-    moves = [
-        apart_ns >= _SECOND_NS
-        and switches >= max(_LEAST_SWITCHES, _LEAST_A_SECOND * apart_ns / _SECOND_NS)
-        for apart_ns, switches in _count_switches(looks).values()
-    ]
-    return len(moves) >= _LEAST_RANKS and all(moves)
-
-
-def find_ranks_asleep(looks: Sequence[Look]) -> frozenset[int]:
-    """The ranks whose main thread did not wake once between two looks at least 3 s apart."""
-    return frozenset(
-        rank
-        for rank, (apart_ns, switches) in _count_switches(looks).items()
-        if not switches and apart_ns >= _LEAST_SLEEP_NS
-    )
 
 
 def _count_switches(looks: Sequence[Look]) -> dict[int, tuple[int, int]]:
@@ -222,14 +229,7 @@ def _drop_surplus_processes(picture: StackPicture, fleet: JobPlacement) -> Stack
             helpers |= {
                 id(one) for one in ones if (one.frames[-1].filename, one.frames[-1].line) != usual
             }
-    if not helpers:
-        return picture
-    kept = [place for place, one in enumerate(picture.ranks) if id(one) not in helpers]
-    return replace(
-        picture,
-        ranks=tuple(picture.ranks[place] for place in kept),
-        movement=tuple(picture.movement[place] for place in kept),
-    )
+    return replace(picture, ranks=tuple(one for one in picture.ranks if id(one) not in helpers))
 
 
 def with_places(fleet: JobPlacement, looks: Sequence[Look]) -> JobPlacement:

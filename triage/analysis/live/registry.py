@@ -1,46 +1,37 @@
 """All ways of judging looks at a running job."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
-from triage.analysis.live.case import LiveCase, LiveDetector
-from triage.analysis.live.detectors.alike_stacks import AlikeStacks
-from triage.analysis.live.detectors.async_error import AsyncError
-from triage.analysis.live.detectors.behind import Behind
-from triage.analysis.live.detectors.disagreement import Disagree
-from triage.analysis.live.detectors.held_process import HeldProcess
-from triage.analysis.live.detectors.odd_gpu import OddGpu
-from triage.analysis.live.detectors.odd_stack import OddStack
-from triage.analysis.live.detectors.odd_wait import OddWait
-from triage.analysis.live.detectors.out_of_step import OutOfStep, SetUp
-from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
-from triage.analysis.live.detectors.silent_process import SilentProcess
-from triage.analysis.live.detectors.silent_sender import SilentSender
-from triage.analysis.live.detectors.unresponsive import Unresponsive
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.detectors import answers, counters, gpus, kernels, stacks, transfers
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 
-LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = (
-    OddStack(),
-    SilentProcess(),
-    OddWait(),
-    AlikeStacks(),
-    HeldProcess(),
-    ShortestKernel(),
-    OddGpu(),
-    SilentSender(),
-    Unresponsive(),
-    AsyncError(),
-    Disagree("ras.disagree", Tool.RAS),
-    Behind("ras.behind", Tool.RAS),
-    Behind("comm_state.behind", Tool.COMM_STATE),
-    Behind("replay.behind", Tool.REPLAY),
-    Behind("trace_table.behind", Tool.TRACE_TABLE),
-    OutOfStep(),
-    SetUp(),
+# Each yields claims with their reasons; none when there is nothing to say.
+LIVE_DETECTORS: Final[tuple[Callable[[LiveCase], Iterator[Finding]], ...]] = (
+    stacks.find_odd_stacks,
+    answers.find_silent_processes,
+    stacks.find_odd_wait,
+    stacks.find_alike_stacks,
+    stacks.find_held_processes,
+    kernels.find_shortest_kernels,
+    gpus.find_odd_gpus,
+    transfers.find_silent_senders,
+    answers.find_unresponsive,
+    answers.find_async_errors,
+    counters.find_odd_operations,
+    partial(counters.find_ranks_behind, "ras.behind", Tool.RAS),
+    partial(counters.find_ranks_behind, "comm_state.behind", Tool.COMM_STATE),
+    partial(counters.find_ranks_behind, "replay.behind", Tool.REPLAY),
+    partial(counters.find_ranks_behind, "trace_table.behind", Tool.TRACE_TABLE),
+    counters.find_out_of_step,
+    counters.find_set_up,
 )
 
 
 def find_look_claims(case: LiveCase) -> list[Finding]:
     """What the looks claim, the strongest first."""
-    found = [finding for detector in LIVE_DETECTORS for finding in detector.run(case)]
+    found = [finding for detect in LIVE_DETECTORS for finding in detect(case)]
     return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks, one.nodes))

@@ -12,7 +12,7 @@ from triage.analysis.waiting.case import make_timestamp
 from triage.domain.hardware import HardwareKind, make_part_identity
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
+from triage.domain.live.process import UNKNOWN_PROCESS, Process, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.domain.wire import format_iso_utc
 
@@ -63,7 +63,12 @@ def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         shown = shown or next((one for one in own if one.frames), own[0])
         frames = [str(frame) for frame in shown.frames[:_MOST_FRAMES]]
         where = " < ".join(frames) or shown.waits_in or "no frame"
-        state = _describe_state(shown)
+        # "active+gil", "idle", or the kernel's letter with what it waits in
+        state = shown.waits_in
+        if shown.state is not None:
+            state = f"{shown.state} in {shown.waits_in}" if shown.waits_in else shown.state
+        elif shown.active is not None:
+            state = ("active" if shown.active else "idle") + ("+gil" if shown.owns_gil else "")
         text = f"{shown.thread_name or 'thread'}{f' ({state})' if state else ''}: {where}"
         yield _make_row(
             look, "stack", process, shown.line, text,
@@ -72,44 +77,33 @@ def _stack_rows(look: Look) -> Iterator[dict[str, Any]]:
         )  # fmt: skip
 
 
-def _describe_state(thread: ThreadStack) -> str | None:
-    """``active+gil``, ``idle``, or the kernel's letter with what it waits in."""
-    if thread.state is not None:
-        return f"{thread.state} in {thread.waits_in}" if thread.waits_in else thread.state
-    if thread.active is None:
-        return thread.waits_in
-    return ("active" if thread.active else "idle") + ("+gil" if thread.owns_gil else "")
+_SAID: Final = {
+    ReplyKind.ANSWERED: "answered",
+    ReplyKind.SILENT: "did not answer in time",
+    ReplyKind.UNREACHABLE: "nobody listens there",
+    ReplyKind.TOOL_FAILED: "the handler failed, or is not there",
+}
 
 
 def _reply_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each process that did not answer, or whose answer says more than its stacks."""
-    for reply in look.replies:
-        if reply.kind is not ReplyKind.ANSWERED or reply.detail:
-            kind = "ras" if look.tool is Tool.RAS else "stack"
-            yield _make_row(
-                look, kind, reply.process, reply.line, _reply_text(reply),
-                state=str(reply.kind), handler=reply.handler,
-            )  # fmt: skip
-
-
-def _reply_text(reply: Reply) -> str:
-    if reply.handler.startswith("ras"):
-        return f"NCCL RAS: {reply.detail or reply.kind}"
-    said = {
-        ReplyKind.ANSWERED: "answered",
-        ReplyKind.SILENT: "did not answer in time",
-        ReplyKind.UNREACHABLE: "nobody listens there",
-        ReplyKind.TOOL_FAILED: "the handler failed, or is not there",
-    }[reply.kind]
-    return f"{reply.handler}: {said}{f' ({reply.detail})' if reply.detail else ''}"
+    kind = "ras" if look.tool is Tool.RAS else "stack"
+    for one in look.replies:
+        if one.kind is ReplyKind.ANSWERED and not one.detail:
+            continue
+        text = f"{one.handler}: {_SAID[one.kind]}{f' ({one.detail})' if one.detail else ''}"
+        if one.handler.startswith("ras"):
+            text = f"NCCL RAS: {one.detail or one.kind}"
+        state = str(one.kind)
+        yield _make_row(look, kind, one.process, one.line, text, state=state, handler=one.handler)
 
 
 def _list_counter_rows(look: Look) -> Iterator[dict[str, Any]]:
     """A row for each place of PyTorch that a process waits in now."""
-    for counter in look.counters:
-        if counter.active:
-            text = f"{counter.active} waiting in {counter.name}, {counter.calls} calls before"
-            yield _make_row(look, "stack", counter.process, None, text, state="waiting")
+    for one in look.counters:
+        if one.active:
+            text = f"{one.active} waiting in {one.name}, {one.calls} calls before"
+            yield _make_row(look, "stack", one.process, None, text, state="waiting")
 
 
 # One row a communicator, transfer or GPU, before any judgement. ``kind`` is the tool: ``ras``,
@@ -184,15 +178,12 @@ def _list_gpu_rows(look: Look) -> Iterator[dict[str, Any]]:
         )
         made = _make_row(look, str(look.tool), Process(node=one.node), one.line, text, **shown)
         slot = one.bus_id or ("" if one.index is None else f"{one.index}")
-        yield {**made, "gpu": one.bus_id, **_make_parts(one.uuid or "", slot)}
-
-
-def _make_parts(uuid: str, slot: str) -> dict[str, Any]:
-    """``parts`` of a row where its GPU is named by UUID."""
-    part = make_part_identity(HardwareKind.GPU, uuid, slot)
-    if part is None:
-        return {}
-    return {"parts": [{"kind": str(part.kind), "identity": part.identity, "slot": part.slot}]}
+        made["gpu"] = one.bus_id
+        part = make_part_identity(HardwareKind.GPU, one.uuid or "", slot)
+        if part is not None:
+            row = {"kind": str(part.kind), "identity": part.identity, "slot": part.slot}
+            made["parts"] = [row]
+        yield made
 
 
 _ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (

@@ -169,7 +169,9 @@ def extract_files(source: IO[bytes], folder: PullFolder, node: str) -> dict[str,
                 folder.num_left_out += member.isreg()
                 continue
             if member.name == "job.json" and member.size <= _MAX_FACTS:
-                facts = _read_facts(file.read(_MAX_FACTS))
+                with suppress(ValueError, RecursionError):
+                    row = json.loads(file.read(_MAX_FACTS))
+                    facts = row if isinstance(row, dict) else {}
                 continue
             parts = [part for part in member.name.split("/") if part not in {"", ".", ".."}]
             own = parts[2:] if parts[:1] == ["nodes"] else parts
@@ -191,14 +193,6 @@ def merge_facts(rows: list[dict[str, Any]]) -> dict[str, Any]:
                 merged.setdefault(name, row[name])
     merged["rank_to_node"] = dict(sorted(places.items(), key=lambda one: (len(one[0]), one[0])))
     return merged
-
-
-def _read_facts(data: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
 
 
 ANSWERED = "answered"

@@ -6,36 +6,39 @@ What is slow or silent costs only itself: the other answers are written as they 
 from __future__ import annotations
 
 import os
-import re
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.capture import program
-from triage.collectors.live.debug_server import (
+from triage.collectors.live.folder import SILENT, TOOL_FAILED, Question, stamp_text
+from triage.collectors.live.program import run_all
+from triage.collectors.live.servers import (
     FRONTEND_PORT,
     HANDLERS,
     MAX_PAGE,
     ask_debug_server,
+    ask_ras_status,
     find_addresses,
+    find_ras_address,
     parse_ports,
+    post,
 )
-from triage.collectors.live.exchange import ask_ras_status, find_ras_address, post
-from triage.collectors.live.folder import (
-    ANSWERED,
-    SILENT,
-    TOOL_FAILED,
-    UNREACHABLE,
-    Question,
-    stamp_text,
+from triage.collectors.live.sources import (
+    GPU_TOOLS,
+    dump_by_pipe,
+    dump_stacks,
+    find_listening,
+    find_pipe,
+    find_py_spy,
+    is_same_network,
+    list_missing_rights,
+    read_kernel_view,
+    read_proc_files,
+    state_by,
 )
-from triage.collectors.live.pipe import dump_by_pipe, find_pipe
-from triage.collectors.live.program import run_all, run_program
-from triage.collectors.live.seen import PROC, read_file
-from triage.collectors.live.stacks import dump_stacks, find_py_spy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from triage.collectors.artifact import Deadline
     from triage.collectors.live.folder import PullFolder
@@ -68,12 +71,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
     """Ask, and write what comes; who answered what."""
     writer = _Writer(folder, plan, stamp_text(time.time()))
     asked: list[Question] = []
-    here = tuple(one for one in job.ranks if _is_same_network(one.seen.pid))
+    here = tuple(one for one in job.ranks if is_same_network(one.seen.pid))
     programs: dict[_Key, Task] = {}
     waits: dict[_Key, Task] = {}
     if "proc" not in plan.without:
         waits.update({("proc", one.seen.pid): (writer.ask_kernel, (one,)) for one in job.ranks})
-        asked.extend(_list_missing_rights(job.ranks))
+        asked.extend(list_missing_rights(job.ranks))
     if "py-spy" not in plan.without:
         py_spy, why = find_py_spy(plan.search, job.ranks)
         if not py_spy:
@@ -83,9 +86,12 @@ def take_look(job: Job, folder: PullFolder, plan: LookPlan, deadline: Deadline) 
             row = (name, dump_stacks, py_spy, one, deadline)
             programs["py_spy", one.seen.pid] = (writer.ask, row)
     if "gpu" not in plan.without:
-        for tool, argv, ending in _list_gpu_tools(plan.search):
-            name = f"{writer.folder_name}/{tool}_{writer.stamp}.{ending}"
-            waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
+        for tool, arguments, ending in GPU_TOOLS:
+            path = program(tool, plan.search)
+            if path is not None:
+                argv = (path, *arguments)
+                name = f"{writer.folder_name}/{tool}_{writer.stamp}.{ending}"
+                waits[tool, None] = (writer.ask, (name, state_by, tool, argv, deadline))
     if "pipe" not in plan.without and plan.recorders:
         for one in filter(find_pipe, job.ranks):
             name = f"fr/nccl_trace_rank_{one.rank}"
@@ -152,7 +158,7 @@ class _Writer:
         asked = self.ask(self.make_name(one, "proc", "txt"), read_kernel_view, one)
         for below in one.workers[:_MAX_WORKERS]:
             name = f"worker_{below.pid}_of_{_make_look_name(one)}_proc_{self.stamp}.txt"
-            text = _read_proc_files(below.pid)
+            text = read_proc_files(below.pid)
             self._write(f"{self.folder_name}/workers/{name}", text.encode("utf-8", "replace"))
         return asked
 
@@ -209,123 +215,3 @@ class _Writer:
 
 def _make_look_name(one: RankProcess) -> str:
     return f"pid_{one.seen.pid}" if one.rank is None else f"rank_{one.rank}"
-
-
-_MAX_BYTES = 8 << 20
-# A driver that hangs holds its tool in the kernel.
-_TOOL_S = 8.0
-_FIELDS = ("timestamp", "index", "uuid", "pci.bus_id", "pstate", "utilization.gpu",
-          "utilization.memory", "power.draw", "power.limit", "clocks.current.sm",
-          "temperature.gpu")  # fmt: skip
-_TOOLS = (
-    ("nvidia-smi", (f"--query-gpu={','.join(_FIELDS)}", "--format=csv"), "csv"),
-    ("amd-smi", ("metric", "--usage", "--power", "--json"), "json"),
-)
-
-
-def _list_gpu_tools(search: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Name, command and ending of each tool that this node has."""
-    for name, arguments, ending in _TOOLS:
-        path = program(name, search)
-        if path is not None:
-            yield name, (path, *arguments), ending
-
-
-def state_by(name: str, argv: tuple[str, ...], deadline: Deadline) -> tuple[Question, bytes]:
-    """What the tool prints."""
-    got = run_program(argv, deadline.at_most(_TOOL_S), _MAX_BYTES)
-    reply = ANSWERED if got.status == 0 else SILENT if got.status is None else TOOL_FAILED
-    why = "" if reply == ANSWERED else f"{name} {got.why}"
-    return Question(name, None, None, reply, why), got.data
-
-
-# So that no port is asked that is not the job's, and no process that did not open a server of its
-# own accord: a stray request to NCCL's or gloo's listeners could do harm.
-
-_MAX_TABLE = 32 << 20
-_MAX_FILES = 20_000
-_LISTEN = "0A"
-_SOCKET = re.compile(r"socket:\[([0-9]{1,20})\]")
-
-
-def find_listening(pids: Iterable[int], proc: str = PROC) -> dict[int, int]:
-    """Ports of this network namespace by which of ``pids`` listens there."""
-    by_inode = {}
-    for table in ("tcp", "tcp6"):
-        data = read_file(f"{proc}/self/net/{table}", _MAX_TABLE) or b""
-        for row in data.decode("ascii", "replace").splitlines()[1:]:
-            fields = row.split()
-            if len(fields) > 9 and fields[3] == _LISTEN:
-                by_inode[fields[9]] = int(fields[1].rpartition(":")[2], 16)
-    ports: dict[int, int] = {}
-    for pid in pids:
-        for inode in _list_sockets(pid, proc):
-            if inode in by_inode:
-                ports.setdefault(by_inode[inode], pid)
-    return ports
-
-
-def _is_same_network(pid: int, proc: str = PROC) -> bool:
-    """Whether a process is in the network namespace of this one, where ports mean the same."""
-    try:
-        return os.readlink(f"{proc}/{pid}/ns/net") == os.readlink(f"{proc}/self/ns/net")
-    except OSError:
-        return True
-
-
-def _list_sockets(pid: int, proc: str) -> list[str]:
-    found = []
-    with suppress(OSError):
-        for number, name in enumerate(os.scandir(f"{proc}/{pid}/fd")):
-            if number > _MAX_FILES:
-                break
-            with suppress(OSError):
-                match = _SOCKET.fullmatch(os.readlink(name.path))
-                if match is not None:
-                    found.append(match[1])
-    return found
-
-
-# It is read without the process, which may be stopped or stuck in the kernel.
-
-_NAME = "proc"
-_PARTS = ("status", "wchan", "stack", "syscall")
-_MAX_TASK_BYTES = 1 << 16
-# The rows of ``status`` that say who it is and how it fares.
-_STATUS = ("Name", "State", "Tgid", "Pid", "PPid", "TracerPid", "NSpid", "VmRSS", "Threads",
-          "SigQ", "SigCgt", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")  # fmt: skip
-
-
-def read_kernel_view(one: RankProcess, proc: str = PROC) -> tuple[Question, bytes]:
-    """The parts of ``/proc/PID`` of a rank, each below ``== NAME``."""
-    text = _read_proc_files(one.seen.pid, proc)
-    reply = ANSWERED if text else UNREACHABLE
-    why = "" if text else "ended while it was asked"
-    return Question(_NAME, one.rank, one.seen.pid, reply, why), text.encode("utf-8", "replace")
-
-
-def _read_proc_files(pid: int, proc: str = PROC) -> str:
-    """The text for one process, empty where it is gone."""
-    folder = f"{proc}/{pid}"
-    rows = []
-    for part in _PARTS:
-        data = read_file(f"{folder}/{part}", _MAX_TASK_BYTES)
-        if data is None:
-            continue
-        text = data.decode("utf-8", "replace").strip("\0\n ")
-        if part == "status":
-            text = "\n".join(row for row in text.splitlines() if row.partition(":")[0] in _STATUS)
-        if text:
-            rows.append(f"== {part}\n{text}\n")
-    return "".join(rows) if rows and rows[0].startswith("== status") else ""
-
-
-def _list_missing_rights(ranks: Sequence[RankProcess], proc: str = PROC) -> Iterable[Question]:
-    """That the kernel's stacks may not be read, once for the node."""
-    for one in ranks[:1]:
-        path = f"{proc}/{one.seen.pid}/stack"
-        if os.path.exists(path) and read_file(path, 64) is None:
-            yield Question(
-                "kernel_stack", None, None, TOOL_FAILED,
-                "the kernel's stacks are for root alone; wchan and state are read",
-            )  # fmt: skip

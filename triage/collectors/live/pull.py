@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from triage.collectors.artifact import Deadline
 from triage.collectors.live.folder import PullFolder, make_job_facts, stamp_text, write_processes
 from triage.collectors.live.look import LookPlan, take_look
-from triage.collectors.live.processes import find_jobs
-from triage.collectors.live.seen import PROC, read_table
+from triage.collectors.live.processes import PROC, find_jobs, read_table
 from triage.collectors.options import Misuse
 from triage.collectors.surroundings import find_cluster, find_node_name
 
@@ -74,11 +73,12 @@ def look_once(
     """Find the job and take one look; its files are ``look-NUMBER``."""
     now = time.time()
     job = find_job(options, deadline.at_most(_FIND_S))
+    ranks = [one.rank for one in job.ranks if one.rank is not None]
     plan = LookPlan(
         number,
         options.without,
         recorders,
-        not options.one_of_many or _is_among_first(job),
+        not options.one_of_many or not ranks or min(ranks) < _ASKING_NODES * len(job.ranks),
         environment.get("PATH", ""),
     )
     asked = take_look(job, folder, plan, deadline)
@@ -92,11 +92,6 @@ def look_once(
     facts = json.dumps(make_job_facts(job, folder.node, cluster), indent=1)
     folder.put("job.json", f"{facts}\n".encode())
     return job, asked
-
-
-def _is_among_first(job: Job) -> bool:
-    ranks = [one.rank for one in job.ranks if one.rank is not None]
-    return not ranks or min(ranks) < _ASKING_NODES * max(1, len(job.ranks))
 
 
 _SHOWN = 8

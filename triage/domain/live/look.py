@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.hosts import make_natural_key
 from triage.domain.live.communicator import Communicator, Waiting
 from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
@@ -95,6 +96,11 @@ class Look:
     processes: tuple[Process, ...] = ()
     num_gpus: int | None = None
     per_node: int | None = None
+
+    @property
+    def order(self) -> tuple[int, object]:
+        """Its time, then its name as a key to sort by: ``poll-10`` follows ``poll-9``."""
+        return (self.stamp.wall_ns or 0, make_natural_key(self.artifact))
 
     def list_processes(self) -> Iterator[Process]:
         """Every process that it speaks of; one of many stacks or communicators comes again."""

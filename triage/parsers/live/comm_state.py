@@ -1,6 +1,7 @@
-r"""NCCLX's ``nccl_comm_state``: what one rank's communicators did and do, with its proxy's steps.
+r"""What the NCCL of Meta and of ROCm write of one rank's communicators and transfers.
 
-Also of ROCm's builds with NCCL_COMM_DUMP. It stands in a flight-recorder dump, as texts that are
+NCCLX's ``nccl_comm_state`` is what its communicators did and do, with its proxy's steps; also of
+ROCm's builds with NCCL_COMM_DUMP. It stands in a flight-recorder dump, as texts that are
 JSON again (NCCLX and rcclx, 2026)::
 
     {"nccl_comm_state": {"0x1f": {"commHash": "1f", "rank": "3", "nRanks": "4",
@@ -13,8 +14,8 @@ nothing names the silent sender.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
 from triage.domain.live.look import Look, Tool
@@ -42,8 +43,7 @@ _WORLD: Final = "default_pg"
 _US: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _StateOfOne:
+class _StateOfOne(NamedTuple):
     """One communicator as its process tells it: its keys, and the texts that are JSON again."""
 
     hash: int
@@ -65,7 +65,10 @@ def read_comm_state(text: str, artifact: str) -> Sequence[Look]:
     told = list(_iterate_identified_states(states))
     if not told:
         raise Corrupt('no communicator can be read in "nccl_comm_state"')
-    process = Process(rank=_find_global_rank(told, artifact))
+    # The global rank is that in the communicator of all processes, else the file's name tells it.
+    named = _NAMED_RANK.search(artifact)
+    ranks = (state.rank for state in told if state.name.startswith(_WORLD))
+    process = Process(rank=next(ranks, int(named[1]) if named else None))
     communicators: list[Communicator] = []
     waiting: list[Waiting] = []
     partial: str | None = None
@@ -97,26 +100,17 @@ def _iterate_identified_states(states: dict[str, Any]) -> Iterator[_StateOfOne]:
             yield _StateOfOne(number, rank, size, name, one)
 
 
-def _find_global_rank(states: Sequence[_StateOfOne], artifact: str) -> int | None:
-    """The global rank: that in the communicator of all processes, else the file's name."""
-    world = next((one.rank for one in states if one.name.startswith(_WORLD)), None)
-    if world is not None:
-        return world
-    named = _NAMED_RANK.search(artifact)
-    return int(named[1]) if named else None
-
-
 def _build_communicator(state: _StateOfOne, process: Process) -> Communicator:
     """How far the rank came: the numbers of the last operation that it launched and completed."""
-    past = _list_collective_numbers(state.listed("CT_pastColls"))
-    begun = _list_collective_numbers(
-        [*state.listed("CT_currentColls"), *state.listed("CT_pendingColls")]
+    past, current, pending = (
+        _list_collective_numbers(state.listed(f"CT_{which}Colls"))
+        for which in ("past", "current", "pending")
     )
     recorded = "CT_pastColls" in state.values
     member = CommunicatorRank(
         state.rank,
         process,
-        launched={"all": max([*past, *begun], default=-1) + 1} if recorded else None,
+        launched={"all": max([*past, *current, *pending], default=-1) + 1} if recorded else None,
         completed={"all": max(past, default=-1) + 1} if recorded else None,
     )
     return Communicator(state.hash, state.size, (member,), name=state.name)
@@ -239,7 +233,14 @@ def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
     if operation is None or ends is None:
         return None
     received = (parse_whole_number(fields.get("recvT")) or 0) > 0
-    reason = _find_transfer_reason(fields.get("status", ""), ends[3], received)
+    # Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does.
+    reason = {
+        "RECEIVING": WaitReason.WIRE if received else WaitReason.PEER,
+        "SENDING": WaitReason.WIRE,
+        "POSTING": WaitReason.PEER if ends[3] == "S" else None,
+        "WAITING_GPU": WaitReason.OWN_DEVICE,
+        "FLUSHING": WaitReason.OWN_DEVICE,
+    }.get(fields.get("status", ""))
     if reason is None:
         return None
     return Waiting(
@@ -254,12 +255,105 @@ def _parse_waiting(line: str, number: int, process: Process) -> Waiting | None:
     )
 
 
-def _find_transfer_reason(status: str, direction: str, received: bool) -> WaitReason | None:
-    """Whose turn it is. A receive that got nothing waits for the sender, whatever the wire does."""
-    return {
-        "RECEIVING": WaitReason.WIRE if received else WaitReason.PEER,
-        "SENDING": WaitReason.WIRE,
-        "POSTING": WaitReason.PEER if direction == "S" else None,
-        "WAITING_GPU": WaitReason.OWN_DEVICE,
-        "FLUSHING": WaitReason.OWN_DEVICE,
-    }.get(status)
+# RCCL's replay log: every call of one process, written before it runs.
+#
+# ``RCCL_REPLAY_FILE=run.json`` (ROCm 7) writes ``run.<pid>.<host>.json``, which is no JSON::
+#
+#   {
+#     version : 1,
+#     CommInitDev : [comm : 0x7f20, size : 4, uniqueID : 1027, rank : 3, dev : 1, context : [...]],
+#     AllReduce : [opCount : 2a, sendbuff : [...], ..., comm : 0x7f20, nranks : 4, stream : 0x55,
+#       task : 0, globalrank : 3, context : [time : 1790000042.5, thread : 7, device : 1, ...]]
+#
+# (one line each). ``opCount`` is hexadecimal and ``uniqueID`` the same on all ranks. The last call
+# of a communicator is how far this rank's host came; nothing says what completed.
+
+_CALL: Final = compile_re(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
+_CALL_FIELD: Final = compile_re(
+    r"\b(opCount|comm|size|uniqueID|rank|nranks|globalrank|device|dev) : (\w+)"
+)
+_NAMED: Final = compile_re(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst|xz|bz2))?$")
+_PAIRED_CALLS: Final = frozenset({"send", "recv"})
+
+
+@dataclass(slots=True)
+class _CallsOfOne:
+    """One communicator of this process, and the last call on it."""
+
+    unique: int | None = None
+    rank: int | None = None
+    size: int = 0
+    launched: int = 0
+    line: int = 0
+
+
+@dataclass(slots=True)
+class _CallsSoFar:
+    """What the lines have said: communicators by their pointer, and who this is."""
+
+    by_pointer: dict[str, _CallsOfOne] = field(default_factory=dict)
+    rank: int | None = None
+    device: int | None = None
+    calls: int = 0
+    truncated: bool = False
+
+
+def read_replay(text: str, artifact: str) -> Sequence[Look]:
+    """One look at one process. Raises :class:`Corrupt` where no call can be read."""
+    known = _CallsSoFar()
+    for number, line in enumerate(text.split("\n"), 1):
+        call = _CALL.match(line[:_MAX_LINE])
+        if call is not None:
+            _add_call(known, call[1], dict(_CALL_FIELD.findall(line[:_MAX_LINE])), number)
+    if not known.calls:
+        raise Corrupt("no call in what begins like RCCL's replay log")
+    named = _NAMED.search(artifact)
+    process = Process(
+        rank=known.rank,
+        host=named[2] if named else None,
+        pid=int(named[1]) if named else None,
+        gpu=known.device,
+    )
+    communicators = [
+        Communicator(
+            one.unique,
+            one.size,
+            (CommunicatorRank(one.rank, process, launched={"all": one.launched}, line=one.line),),
+        )
+        for one in known.by_pointer.values()
+        if one.unique is not None and one.rank is not None and one.rank < one.size
+    ]
+    partial = f"more than {_MAX_COMMUNICATORS:,} communicators" if known.truncated else None
+    return (Look(artifact, Tool.REPLAY, communicators=tuple(communicators), partial=partial),)
+
+
+def _add_call(known: _CallsSoFar, name: str, fields: dict[str, str], line: int) -> None:
+    """One call of the process."""
+    known.calls += 1
+    pointer = fields.get("comm")
+    if name.startswith("CommInit"):
+        # A communicator is made by the call that prints its pointer, behind the one with its rank.
+        if pointer is None or (unique := hash_number(fields.get("uniqueID"))) is None:
+            return
+        if pointer not in known.by_pointer and len(known.by_pointer) >= _MAX_COMMUNICATORS:
+            known.truncated = True
+            return
+        known.by_pointer[pointer] = _CallsOfOne(
+            unique, _number(fields.get("rank")), _number(fields.get("size")) or 0, line=line
+        )
+        return
+    rank = _number(fields.get("globalrank"))
+    known.rank = known.rank if rank is None else rank
+    device = _number(fields.get("device"))
+    known.device = known.device if device is None else device
+    one = known.by_pointer.get(pointer or "")
+    count = _number(fields.get("opCount"), 16)
+    if one is not None and count is not None and name.lower() not in _PAIRED_CALLS:
+        one.launched = max(one.launched, count + 1)
+        one.line = line
+
+
+def _number(text: str | None, base: int = 10) -> int | None:
+    """The number that a field is; None for any other text."""
+    value = parse_whole_number(text, base)
+    return value if value is not None and value >= 0 else None

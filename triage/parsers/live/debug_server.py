@@ -8,9 +8,8 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from triage.domain.live.communicator import Communicator, CommunicatorRank
@@ -37,16 +36,6 @@ _STORED: Final = compile_re(
     r"^(?:\S{0,256}/)?debug_server/rank(\d{1,7}): b?['\"]?https?://(\[[^\]]{1,64}\]|[^\s:/'\"]{1,253})",
     re.M,
 )
-
-
-def read_debug_file(text: str, artifact: str) -> list[Look]:
-    """A periodic file: stacks, ``pyspy_dump``, ``wait_counters``, ``torchcomms_health_check``."""
-    return _build_looks(_split_file_answers(text), artifact)
-
-
-def page_looks(text: str, artifact: str) -> list[Look]:
-    """A page of the frontend."""
-    return _build_looks(_split_page_answers(text), artifact)
 
 
 #     PARTIAL DATA: 2/4 workers responded
@@ -80,8 +69,7 @@ _WHY: Final = compile_re(r"^  Rank (\d{1,7}): (.*)$", re.M)
 _MAX_DETAIL: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     """What one rank answered. ``status`` is None where it did, else the number of the failure.
 
     ``body`` begins in line ``line``, from 1. ``why`` is what is said of a failure.
@@ -106,26 +94,31 @@ def _iterate_sections(
             line += text.count("\n", counted, mark.end())
             counted = mark.end()
             stop = len(text) if end is None else end.start()
-            yield *_parse_process(mark[1], mark[2]), mark.end(), stop, line
+            address = _ADDRESS.match(mark[2])
+            host = None if address is None else address["host"].strip("[]")
+            handler = "" if address is None else address["handler"] or ""
+            yield Process(rank=int(mark[1]), host=host), handler, mark.end(), stop, line
 
 
-def _split_file_answers(text: str) -> list[_Answer]:
-    """The answers in one of the periodic files."""
+def read_debug_file(text: str, artifact: str) -> list[Look]:
+    """A periodic file: stacks, ``pyspy_dump``, ``wait_counters``, ``torchcomms_health_check``."""
     first = _SECTION.search(text)
     why = {int(one[1]): one[2] for one in _WHY.finditer(text[: first.start() if first else 0])}
     found: list[_Answer] = []
     for process, handler, begin, end, line in _iterate_sections(text, _SECTION):
         body = text[begin + 1 : end].rstrip("\n")
         error = _ERROR.fullmatch(body) if len(body) < _MAX_DETAIL else None
-        status = int(error[1]) if error else None
-        reason = _shorten_reason(why.get(process.rank or 0, "") if error else "")
         line += begin < len(text)
-        found.append(_Answer(process, handler, status, "" if error else body, line, reason))
-    return found
+        if error is None:
+            found.append(_Answer(process, handler, None, body, line))
+        else:
+            reason = _shorten_reason(why.get(process.rank or 0, ""))
+            found.append(_Answer(process, handler, int(error[1]), "", line, reason))
+    return _build_looks(found, artifact)
 
 
-def _split_page_answers(text: str) -> list[_Answer]:
-    """The answers in a page of the frontend, as it was sent or as a browser saved it."""
+def page_looks(text: str, artifact: str) -> list[Look]:
+    """A page of the frontend, as it was sent or as a browser saved it."""
     found: list[_Answer] = []
     for process, handler, start, end, line in _iterate_sections(text, _HEADING):
         begin = text.find("<pre>", start, end)
@@ -136,18 +129,12 @@ def _split_page_answers(text: str) -> list[_Answer]:
         line += text.count("\n", start, begin)
         if "&lt;" in body or "&quot;" in body:  # saved by a browser
             body = html.unescape(body)
-        status = int(failed[1]) if failed else None
-        reason = _shorten_reason(body) if failed else ""
-        found.append(_Answer(process, handler, status, "" if failed else body, line, reason))
-    return found
-
-
-def _parse_process(rank: str, address: str) -> tuple[Process, str]:
-    """The rank and host of a heading, and the handler that was asked."""
-    match = _ADDRESS.match(address)
-    if match is None:
-        return Process(rank=int(rank)), ""
-    return Process(rank=int(rank), host=match["host"].strip("[]")), match["handler"] or ""
+        if failed is None:
+            found.append(_Answer(process, handler, None, body, line))
+        else:
+            reason = _shorten_reason(body)
+            found.append(_Answer(process, handler, int(failed[1]), "", line, reason))
+    return _build_looks(found, artifact)
 
 
 def _shorten_reason(text: str) -> str:
@@ -168,6 +155,7 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
     found: list[Look] = []
     for handler in dict.fromkeys(one.handler for one in answers):
         asked = [one for one in answers if one.handler == handler]
+        counted = asked if handler == "wait_counter_values" else ()
         found.append(
             Look(
                 artifact,
@@ -177,8 +165,7 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
                 replies=tuple(_make_reply(one) for one in asked),
                 counters=tuple(
                     value
-                    for one in asked
-                    if handler == "wait_counter_values"
+                    for one in counted
                     for value in _read_process_counters(one.body, one.process)
                 ),
             )
@@ -187,15 +174,12 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
 
 
 def _read_answer_stacks(answer: _Answer) -> list[ThreadStack]:
-    if answer.status is not None:
-        return []
+    lines = split_clean_lines(answer.body)
     if answer.handler == "dump_traceback":
-        rounds = read_faulthandler_rounds(
-            split_clean_lines(answer.body), answer.process, answer.line
-        )
+        rounds = read_faulthandler_rounds(lines, answer.process, answer.line)
         return rounds[-1] if rounds else []
     if answer.handler == "pyspy_dump":
-        return read_py_spy(split_clean_lines(answer.body), answer.process, answer.line)
+        return read_py_spy(lines, answer.process, answer.line)
     return []
 
 
@@ -203,17 +187,12 @@ def _make_reply(answer: _Answer) -> Reply:
     """A rank's reply; of a health check what it says of itself."""
     detail = answer.why
     if answer.handler == "torchcomms_health_check" and answer.status is None:
-        detail = _read_health(answer.body)
+        # The body is ``{"healthy": true}``.
+        healthy = _load_object(answer.body[:4096]).get("healthy")
+        known = isinstance(healthy, bool)
+        detail = ("healthy" if healthy else "unhealthy") if known else ""
     kind = _REPLY_KINDS.get(answer.status, ReplyKind.TOOL_FAILED)
     return Reply(answer.process, answer.handler, kind, detail, answer.line)
-
-
-def _read_health(body: str) -> str:
-    """``healthy``, ``unhealthy``, or nothing: the body is ``{"healthy": true}``."""
-    healthy = _load_object(body[:4096]).get("healthy")
-    if not isinstance(healthy, bool):
-        return ""
-    return "healthy" if healthy else "unhealthy"
 
 
 def _load_object(text: str) -> dict[str, Any]:
@@ -302,8 +281,7 @@ _MAX_LINE: Final = 1 << 20
 _MAX_ROWS: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class _TableRow:
+class _TableRow(NamedTuple):
     """One operation that has not ended: who has to come, and who did not."""
 
     group: str

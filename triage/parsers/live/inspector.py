@@ -120,22 +120,16 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     if one is None:
         if len(known.series) >= _MAX_SERIES:
             return
-        one = _FunctionTimes(known.header, _find_process(known, rank), line)
-        known.series[key] = one
+        # Its rank is global in the communicator of all processes alone.
+        world = limit_text(known.header.get("comm_name")).startswith(_WORLD)
+        host = limit_text(known.metadata.get("hostname")) or None
+        pid = parse_whole_number(known.metadata.get("pid"))
+        process = Process(rank=rank if world else None, host=host, pid=pid)
+        one = known.series[key] = _FunctionTimes(known.header, process, line)
     one.last = max(one.last, number)
     took = get_finite_number(record.get("coll_exec_time_us"))
     if took is not None and took > 0 and record.get("coll_timing_source") in _KERNEL:
         one.times.append((number, took))
-
-
-def _find_process(known: _RecordsSoFar, rank: int) -> Process:
-    """Who writes: its rank is global in the communicator of all processes alone."""
-    world = limit_text(known.header.get("comm_name")).startswith(_WORLD)
-    return Process(
-        rank=rank if world else None,
-        host=limit_text(known.metadata.get("hostname")) or None,
-        pid=parse_whole_number(known.metadata.get("pid")),
-    )
 
 
 def _build_function_communicator(key: tuple[int, int, str], one: _FunctionTimes) -> Communicator:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from triage.analysis.live.detectors.disagreement import find_disagreements
+from triage.analysis.live.detectors.counters import find_disagreements
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.process import Process
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from triage.analysis.live.detectors.shortest_kernel import collect_times, find_late_members
+from triage.analysis.live.detectors.kernels import collect_times, find_late_members
 from triage.domain.live.communicator import Communicator
 
 KEY = (0x1F, "allreduce")

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.support.spent import spent_s
-from triage.analysis.live.communicators.levels import Identity
-from triage.analysis.live.communicators.waits import MAX_ENDS, EndOfWaits, find_waits
+from triage.analysis.live.communicators.waits import MAX_ENDS, EndOfWaits, Identity, find_waits
 from triage.domain.live.communicator import (
     Communicator,
     CommunicatorRank,

@@ -4,13 +4,13 @@ import pytest
 
 from tests.support.stacks import COMPUTE, DEVICE, HALL, LOADER, MEET, REDUCE, case_of, look
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors.alike_stacks import AlikeStacks
+from triage.analysis.live.detectors.stacks import find_alike_stacks
 from triage.domain.category import Role, VerdictKind
 from triage.domain.finding import Finding
 
 
 def found(case: LiveCase) -> list[Finding]:
-    return list(AlikeStacks().run(case))
+    return list(find_alike_stacks(case))
 
 
 def test_names_nobody_and_says_where_to_look() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.stacks import REDUCE, SAVE, case_of, frames, look, thread
-from triage.analysis.live.detectors.held_process import HeldProcess
+from triage.analysis.live.detectors.stacks import find_held_processes
 from triage.domain.category import Category, Role
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool
@@ -21,7 +21,7 @@ def kernel(rank: int | None, state: str, stack: str = NFS, **process: object) ->
 
 
 def found(*looks: Look) -> list[Finding]:
-    return list(HeldProcess().run(case_of(*looks)))
+    return list(find_held_processes(case_of(*looks)))
 
 
 @pytest.mark.parametrize(

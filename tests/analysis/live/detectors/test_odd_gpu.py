@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors.odd_gpu import OddGpu
+from triage.analysis.live.detectors.gpus import find_odd_gpus
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category, Role
 from triage.domain.live.look import GpuSample, Look, Tool
@@ -40,7 +40,7 @@ def placed(*nodes, per_node=8):
 
 
 def found(*looks, fleet=None):
-    return list(OddGpu().run(LiveCase(looks, fleet or JobPlacement())))
+    return list(find_odd_gpus(LiveCase(looks, fleet or JobPlacement())))
 
 
 def twice(node, does):

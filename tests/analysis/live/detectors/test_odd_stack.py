@@ -18,14 +18,14 @@ from tests.support.stacks import (
     thread,
 )
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.stacks import find_odd_stacks
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look, Tool
 
 
 def found(case: LiveCase) -> list[Finding]:
-    return list(OddStack().run(case))
+    return list(find_odd_stacks(case))
 
 
 def with_odd(stack: str, count: int = 8, rank: int = 5, rest: str = REDUCE) -> list[str]:

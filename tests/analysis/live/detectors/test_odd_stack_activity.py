@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.stacks import COMPUTE, LOCK, REDUCE, case_of, look
-from triage.analysis.live.detectors.alike_stacks import AlikeStacks
-from triage.analysis.live.detectors.odd_stack import OddStack
+from triage.analysis.live.detectors.stacks import find_alike_stacks, find_odd_stacks
 from triage.domain.category import Role, VerdictKind
 from triage.domain.evidence import Stamp
 from triage.domain.live.look import Look, Tool, WaitCounter
@@ -48,7 +47,7 @@ ALL_ASLEEP = [[10] * 6, [10] * 6]
     ],
 )
 def test_a_rank_at_one_place_twice_is_slow_only_where_all_work_on(switches, kind) -> None:
-    (finding,) = OddStack().run(case_of(*looks([ODD, ODD], switches)))
+    (finding,) = find_odd_stacks(case_of(*looks([ODD, ODD], switches)))
 
     assert (finding.ranks, finding.role, finding.kind) == ((5,), Role.CULPRIT, kind)
 
@@ -62,7 +61,7 @@ def test_a_rank_at_one_place_twice_is_slow_only_where_all_work_on(switches, kind
 )
 def test_who_works_alone_while_the_others_sleep_is_whom_they_wait_for(switches, role) -> None:
     moved = [*ODD[:5], MOVED_ON]
-    (finding,) = OddStack().run(case_of(*looks([BUSY, moved], switches)))
+    (finding,) = find_odd_stacks(case_of(*looks([BUSY, moved], switches)))
 
     assert (finding.ranks, finding.role, finding.kind) == ((5,), role, VerdictKind.STRAGGLER)
 
@@ -70,5 +69,5 @@ def test_who_works_alone_while_the_others_sleep_is_whom_they_wait_for(switches, 
 def test_all_alike_says_nothing_of_a_job_that_works_on() -> None:
     alike = [REDUCE] * 6
 
-    assert list(AlikeStacks().run(case_of(*looks([alike, alike], ALL_ON)))) == []
-    assert list(AlikeStacks().run(case_of(*looks([alike, alike], ALL_ASLEEP)))) != []
+    assert list(find_alike_stacks(case_of(*looks([alike, alike], ALL_ON)))) == []
+    assert list(find_alike_stacks(case_of(*looks([alike, alike], ALL_ASLEEP)))) != []

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors.shortest_kernel import ShortestKernel
+from triage.analysis.live.detectors.kernels import find_shortest_kernels
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Role, VerdictKind
 from triage.parsers.live.inspector import read_inspector
@@ -35,7 +35,7 @@ def log(rank, times, *, name="default_pg", comm="0x1f", size=4, host=None, pid=N
 
 def found(logs):
     looks = [one for name, text in sorted(logs.items()) for one in read_inspector(text, name)]
-    return list(ShortestKernel().run(LiveCase(looks, JobPlacement())))
+    return list(find_shortest_kernels(LiveCase(looks, JobPlacement())))
 
 
 def job(late_rank=2, late=4600, num=12, **more):

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.support.stacks import COMPUTE, REDUCE, case_of, look, replies
-from triage.analysis.live.detectors.silent_process import SilentProcess
+from triage.analysis.live.detectors.answers import find_silent_processes
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.look import Look
 
 
 def found(*looks: Look) -> list[Finding]:
-    return list(SilentProcess().run(case_of(*looks)))
+    return list(find_silent_processes(case_of(*looks)))
 
 
 @pytest.mark.parametrize(

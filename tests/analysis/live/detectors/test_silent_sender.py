@@ -5,7 +5,7 @@ import json
 import pytest
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors.silent_sender import SilentSender
+from triage.analysis.live.detectors.transfers import find_silent_senders
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
@@ -43,7 +43,7 @@ def ring(silent=2, name="a"):
 
 
 def found(*looks, fleet=None):
-    return list(SilentSender().run(LiveCase(looks, fleet or JobPlacement())))
+    return list(find_silent_senders(LiveCase(looks, fleet or JobPlacement())))
 
 
 def test_names_the_end_of_the_ring():

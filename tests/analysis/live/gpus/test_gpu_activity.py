@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.analysis.live.gpus.gpu_activity import GpuActivity, classify_activity
+from triage.analysis.live.gpus import GpuActivity, classify_activity
 from triage.domain.live.look import GpuSample
 
 SPINS, IDLE, WORKS, UNCLEAR = GpuActivity

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.support.stacks import frames
-from triage.analysis.live.stacks.normalise import own_frames
 from triage.analysis.live.stacks.program_points import ProgramPoint as P
-from triage.analysis.live.stacks.program_points import find_point
+from triage.analysis.live.stacks.program_points import find_point, own_frames
 
 MAIN = " step (train.py:24) main (train.py:37) <module> (train.py:43)"
 

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.support.stacks import COMPUTE, DEVICE, LOADER, REDUCE, case_of, look, thread
-from triage.analysis.live.stacks.two_looks import StackMovement
+from triage.analysis.live.stacks.rank_stack import StackMovement
 from triage.domain.live.look import Look, Tool
 
 
 def movement(*looks: Look) -> StackMovement:
-    return case_of(*looks).picture.movement[0]
+    return case_of(*looks).picture.ranks[0].moved
 
 
 def one(text: str, artifact: str = "rank_0.txt", **fields: object) -> Look:
@@ -40,7 +40,7 @@ def test_a_stack_that_is_cut_is_no_movement(whole: str, kept: int) -> None:
     part = cut(whole, kept)
     for before, after in ((whole, part), (part, whole)):
         case = case_of(one(before, at_s=100), one(after, at_s=130))
-        assert case.picture.movement[0] is StackMovement.SAME
+        assert case.picture.ranks[0].moved is StackMovement.SAME
         assert case.picture.ranks[0].point is case_of(one(whole)).picture.ranks[0].point
 
 

@@ -1,22 +1,26 @@
 """Looks in rounds: what was asked at one moment belongs together, and two moments are compared.
 
 One look at a job that runs shows ranks a step apart. The same counters in two looks are a hang;
-counters that moved are none.
+counters that moved are none. Several jobs on one node share the port of RAS, and any may answer:
+the looks at other jobs are set aside first.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
+from triage.analysis.live.case import LiveCase
+from triage.analysis.placement.world_ranks import process_key
 from triage.domain.live.communicator import Communicator, CommunicatorRank
-from triage.domain.live.look import Look
-from triage.domain.patterns import compile_re
+from triage.domain.live.look import Look, Tool
 
 # Looks that are nearer to each other than this are one look at a job that may run.
 APART_NS: Final = 20 * 1_000_000_000
-_NUMBERS: Final = compile_re(r"(\d{1,18})")
+
+_Counts = dict[tuple[int, int, str], int]
+"""(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
 
 
 class RoundMovement(StrEnum):
@@ -54,12 +58,12 @@ class Round:
     @property
     def communicators(self) -> list[Communicator]:
         """All communicators of the round; what several looks say of one is put together."""
-        found: dict[tuple[int, int], list[Communicator]] = {}
+        found: dict[tuple[int, int], list[Communicator]] = defaultdict(list)
         for look in self.looks:
             # Two of one look are two, even where they have one hash.
             numbers: Counter[int] = Counter()
             for one in look.communicators:
-                found.setdefault((one.hash, numbers[one.hash]), []).append(one)
+                found[one.hash, numbers[one.hash]].append(one)
                 numbers[one.hash] += 1
         return [parts[0] if len(parts) == 1 else _put_together(parts) for parts in found.values()]
 
@@ -93,53 +97,37 @@ def find_latest_round(looks: Sequence[Look]) -> Round | None:
         common = counts.keys() & before.keys()
         if not common:
             continue
-        moved = counts != before and any(counts[key] != before[key] for key in common)
+        moved = any(counts[key] != before[key] for key in common)
         if not moved and begin_ns and end_ns and end_ns - begin_ns < APART_NS:
             continue
         movement = RoundMovement.MOVED if moved else RoundMovement.FROZEN
-        dated = bool(begin_ns and end_ns)
-        return Round(tuple(last), movement, dated, begin_ns, end_ns)
+        return Round(tuple(last), movement, bool(begin_ns and end_ns), begin_ns, end_ns)
     return Round(tuple(last))
 
 
-def _split_into_rounds(
-    looks: Iterable[Look],
-) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
-    """The rounds and their counters, the earliest first. The k-th look at a rank is of round k."""
+def _split_into_rounds(looks: Iterable[Look]) -> list[tuple[list[Look], _Counts]]:
+    """The rounds and their counters, the earliest first. The k-th look at a rank is of round k;
+    rounds without clocks are ordered by their counters, which only grow.
+    """
     seen: Counter[tuple[int, int]] = Counter()
-    rounds: dict[int, tuple[list[Look], dict[tuple[int, int, str], int]]] = {}
-    for look in sorted(looks, key=get_order_key):
-        counts = _collect_counts(look)
+    by_number: dict[int, tuple[list[Look], _Counts]] = {}
+    for look in sorted(looks, key=lambda look: look.order):
         ranks = {(one.hash, member.rank) for one in look.communicators for member in one.ranks}
         ranks |= {(one.hash, -1) for one in look.communicators if one.rest is not None}
         number = max((seen[rank] for rank in ranks), default=0)
         seen.update(ranks)
-        members, known = rounds.setdefault(number, ([], {}))
+        members, known = by_number.setdefault(number, ([], {}))
         members.append(look)
-        known.update(counts)
-    return _split_by_progress([rounds[number] for number in sorted(rounds)])
-
-
-def _split_by_progress(
-    rounds: list[tuple[list[Look], dict[tuple[int, int, str], int]]],
-) -> list[tuple[list[Look], dict[tuple[int, int, str], int]]]:
-    """Rounds without clocks by their counters, which only grow."""
-    if all(look.stamp.wall_ns is not None for looks, _ in rounds for look in looks):
+        known.update(_collect_counts(look))
+    rounds = [by_number[number] for number in sorted(by_number)]
+    if all(look.stamp.wall_ns is not None for members, _ in rounds for look in members):
         return rounds
-    common = set.intersection(*(set(counts) for _, counts in rounds)) if rounds else set()
+    common = set.intersection(*(set(counts) for _, counts in rounds))
     return sorted(rounds, key=lambda one: sum(one[1][key] for key in common))
 
 
-def get_order_key(look: Look) -> tuple[int, list[tuple[int, str]]]:
-    """The time of a look, else the order of its name, in which ``poll-10`` follows ``poll-9``."""
-    parts = _NUMBERS.split(look.artifact)
-    named = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-    return (look.stamp.wall_ns or 0, named)
-
-
-def _collect_counts(look: Look) -> dict[tuple[int, int, str], int]:
-    """(communicator, rank, operation) -> how many; rank -1 is all that are not listed."""
-    found: dict[tuple[int, int, str], int] = {}
+def _collect_counts(look: Look) -> _Counts:
+    found: _Counts = {}
     for one in look.communicators:
         for member in (*one.ranks, *((one.rest,) if one.rest is not None else ())):
             rank = -1 if member is one.rest else member.rank
@@ -147,3 +135,142 @@ def _collect_counts(look: Look) -> dict[tuple[int, int, str], int]:
                 for name, count in (counts or {}).items():
                     found[one.hash, rank, f"{word} {name}"] = count
     return found
+
+
+class OwnLooks(NamedTuple):
+    """``looks`` of this job, and ``notes`` on those that were set aside; ``last`` is their last
+    round.
+    """
+
+    looks: tuple[Look, ...]
+    notes: tuple[str, ...]
+    last: Round | None
+
+
+def own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
+    """The looks of ``tool`` at this job, and notes on those of others; found once."""
+    if tool not in case.memo:
+        case.memo[tool] = _select_own_looks(case, tool)
+    found: OwnLooks = case.memo[tool]
+    return found
+
+
+def find_standing_round(case: LiveCase, tool: Tool) -> Round | None:
+    """The last looks of ``tool`` at this job, compared with those before; None also where counters
+    moved, so that nobody is stuck.
+    """
+    found = own_looks(case, tool).last
+    return None if found is None or found.moved else found
+
+
+def list_notes(case: LiveCase) -> list[str]:
+    """What the reader should know: looks of another job, and of a job that moved."""
+    tools = sorted({look.tool for look in case.looks if look.communicators})
+    notes = [note for tool in tools for note in own_looks(case, tool).notes]
+    return notes + [
+        f"{tool}: counters moved between the last two looks: the job ran then, and who was behind"
+        " is not taken as stuck"
+        for tool in tools
+        if (found := own_looks(case, tool).last) is not None and found.moved
+    ]
+
+
+def are_looks_moving(case: LiveCase) -> bool:
+    """Whether anything shows that the job went on between two looks: its stacks, how often its
+    hosts woke, or a tool's counters.
+    """
+    return case.picture.job_moves or case.hosts_move or are_counters_moving(case)
+
+
+def are_counters_moving(case: LiveCase) -> bool:
+    """Whether a tool's counters moved while its stacks were looked at, or at all where nothing
+    dates both: a job that moved before may stand since.
+    """
+    # When the stacks before the last ones were taken, as printed.
+    times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
+    since_ns = max((ns for ns in times if max(times) - ns >= APART_NS), default=None)
+    for tool in {one.tool for one in case.looks if one.communicators}:
+        found = own_looks(case, tool).last
+        if found is None or not found.moved:
+            continue
+        half_ns = max((found.end_ns - found.begin_ns) // 2, APART_NS)
+        if since_ns is None or not found.dated or found.begin_ns >= since_ns - half_ns:
+            return True
+    return False
+
+
+def _select_own_looks(case: LiveCase, tool: Tool) -> OwnLooks:
+    """The looks of ``tool`` at this job. A look at more ranks than the job has is of another; of
+    several jobs that is ours whose processes are known, else the one that was seen last.
+    """
+    notes = []
+    kept = []
+    for look in case.looks:
+        size = _count_ranks_at_least(look)
+        if look.tool is tool and case.world_size is not None and size > case.world_size:
+            notes.append(
+                f"{look.artifact}: of a job of {size} ranks, not of this one with"
+                f" {case.world_size}: not used"
+            )
+        elif look.tool is tool:
+            kept.append(look)
+    jobs = _split_by_job(kept)
+    if len(jobs) > 1:
+        ours = _choose_job(case, jobs)
+        why = "of another job, or of an earlier attempt" if ours else "of several jobs"
+        others = [look for job in jobs if job is not ours for look in job]
+        notes += [f"{look.artifact}: {why}: not used" for look in others]
+        foreign = {id(look) for look in others}
+        kept = [look for look in kept if id(look) not in foreign]
+    return OwnLooks(tuple(kept), tuple(notes), find_latest_round(kept))
+
+
+def _count_ranks_at_least(look: Look) -> int:
+    """How many ranks the job of a look has at least."""
+    return max([look.num_gpus or 0, *(one.size for one in look.communicators)])
+
+
+def _split_by_job(looks: Sequence[Look]) -> list[list[Look]]:
+    """Looks that show whole communicators, in groups that share none of them, nor a process."""
+    groups: list[tuple[set[object], list[Look]]] = []
+    for look in looks:
+        if not any(len(one.ranks) == one.size > 1 for one in look.communicators):
+            continue
+        own: set[object] = {one.hash for one in look.communicators}
+        for one in look.communicators:
+            own |= {process_key(member.process) for member in one.ranks}
+        own.discard(None)
+        joined = [group for group in groups if group[0] & own]
+        members = [other for group in joined for other in group[1]]
+        groups = [group for group in groups if not group[0] & own]
+        groups.append((own.union(*(group[0] for group in joined)), [*members, look]))
+    return [members for _, members in groups]
+
+
+def _choose_job(case: LiveCase, jobs: Sequence[list[Look]]) -> list[Look] | None:
+    """The job whose processes logs know; else the one seen last; None where nothing tells."""
+    known = [_count_known_processes(case, job) for job in jobs]
+    best = max(known)
+    if best and known.count(best) == 1:
+        return jobs[known.index(best)]
+    whole = [job for job in jobs if max(map(_count_ranks_at_least, job)) == case.world_size]
+    if len(whole) == 1:
+        return whole[0]
+    if any(look.stamp.wall_ns is None for job in jobs for look in job):
+        return None
+    last = [max(look.stamp.wall_ns or 0 for look in job) for job in jobs]
+    return jobs[last.index(max(last))] if last.count(max(last)) == 1 else None
+
+
+def _count_known_processes(case: LiveCase, job: Iterable[Look]) -> int:
+    """How many processes of a job's looks logs name too, by node and pid."""
+    pids = {
+        (case.own_node_of(member.process, look), member.process.pid)
+        for look in job
+        for communicator in look.communicators
+        for member in communicator.ranks
+    }
+    return sum(
+        node is not None and pid is not None and case.fleet.rank_of_pid(node, pid) is not None
+        for node, pid in pids
+    )

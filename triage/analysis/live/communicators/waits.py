@@ -1,31 +1,55 @@
 """The ends of the waits between ranks, over all communicators together.
 
+Nobody finishes a collective that needs all members before all have issued it. So in one
+communicator, who launched fewer operations of a kind is waited for by all who launched more. A
+rank that does not answer is waited for by all: it counts as behind everybody.
+
 A rank that is behind in one communicator may itself wait for a rank that is behind in another:
 a chain over tensor, data and pipeline groups. Its end is the rank that waits for nobody.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Final
 
-from triage.analysis.live.communicators.levels import (
-    Identity,
-    IdentityOf,
-    Levels,
-    RestOfCommunicator,
-    find_levels,
-)
-from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting
+from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence, Waiting
 
+Identity = Hashable
+"""Who a member of a communicator is in all of them: its world rank, or its process and GPU."""
+
+IdentityOf = Callable[[Communicator, CommunicatorRank], Identity]
+
+# Names of what is compared besides operations.
+ABSENT: Final = "answer"
+INIT: Final = "init"
+_SILENT: Final = frozenset({Presence.DEAD, Presence.UNRESPONSIVE})
 # The ends of which it is counted who waits for them: a real hang has a few.
 MAX_ENDS: Final = 32
+# The rank under which the members that a tool does not list stand.
+_REST: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _RestOfCommunicator:
+    """The identity of all members that a tool does not list."""
+
+    hash: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """All who came as far as ``count`` in one comparison of a communicator, or further."""
+
+    comparison: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``."""
+    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``.
+    ``completed`` is whether completions are counted.
+    """
 
     communicator: Communicator
     member: CommunicatorRank
@@ -49,45 +73,6 @@ class EndOfWaits:
     waiting: int
 
 
-@dataclass(slots=True)
-class _Graph:
-    """``groups`` in which somebody is behind; ``at`` says where each identity stands in them."""
-
-    groups: list[Levels]
-    at: dict[Identity, list[tuple[int, int]]] = field(default_factory=dict)
-    """Identity -> (group, its place there)."""
-    peers: dict[Identity, set[Identity]] = field(default_factory=dict)
-    """Identity -> those that wait for it in an operation between two."""
-    waits_for_peer: set[Identity] = field(default_factory=set)
-    weights: dict[Identity, int] = field(default_factory=dict)
-    before: list[list[int]] = field(default_factory=list)
-    """By group: how many ranks stand before each place."""
-
-    def __post_init__(self) -> None:
-        for number, levels in enumerate(self.groups):
-            self.before.append([0, *accumulate(levels.weights)])
-            for place, identity in enumerate(levels.identities):
-                self.at.setdefault(identity, []).append((number, place))
-                self.weights[identity] = max(levels.weights[place], self.weights.get(identity, 0))
-
-    def places(self, identity: Identity) -> Iterator[tuple[Levels, int]]:
-        """The groups of a member, and its place in each."""
-        for number, place in self.at.get(identity, ()):
-            yield self.groups[number], place
-
-    def waits(self, identity: Identity) -> bool:
-        """Whether a member waits for another."""
-        return identity in self.waits_for_peer or any(
-            levels.counts[place] > levels.counts[0] for levels, place in self.places(identity)
-        )
-
-    def is_waited_for(self, identity: Identity) -> bool:
-        """Whether another identity waits for it."""
-        return bool(self.peers.get(identity)) or any(
-            levels.counts[place] < levels.counts[-1] for levels, place in self.places(identity)
-        )
-
-
 def find_waits(
     communicators: Iterable[Communicator], identity_of: IdentityOf, waiting: Sequence[Waiting] = ()
 ) -> tuple[EndOfWaits, ...]:
@@ -96,96 +81,186 @@ def find_waits(
     ``identity_of`` says who a member is in all communicators; ``waiting`` are single operations in
     flight that a tool saw. Ranks that wait in a circle, or behind one, have no end.
     """
+    graph = _Graph(identity_of)
     communicators = list(communicators)
-    graph = _Graph(list(find_levels(communicators, identity_of)))
-    devices = _add_waiting(graph, communicators, identity_of, waiting)
-    identities = graph.at.keys() | graph.peers.keys() | graph.waits_for_peer | devices
+    for communicator in communicators:
+        graph.add_communicator(communicator)
+    if waiting:
+        graph.add_operations(communicators, waiting)
     ends = [
-        identity
-        for identity in identities
-        if (graph.is_waited_for(identity) or identity in devices) and not graph.waits(identity)
+        one
+        for one in graph.waited_by.keys() | graph.on_devices
+        if one not in graph.waits and not isinstance(one, _Level)
     ]
-    lags = {identity: _find_lags(graph, identity) for identity in ends}
-    most = {end: max((lag.ahead for lag in lags[end]), default=0) for end in ends}
+    most = {end: max((lag.ahead for lag in graph.lags[end]), default=0) for end in ends}
     ends.sort(key=lambda end: (-most[end], repr(end)))
     found = [
         EndOfWaits(
-            identity,
-            lags[identity],
-            sum(graph.weights.get(one, 1) for one in _collect_waiting_behind(graph, identity)),
+            end,
+            tuple(
+                sorted(
+                    graph.lags[end],
+                    key=lambda lag: (-lag.ahead, -lag.communicator.size, lag.operation),
+                )
+            ),
+            graph.count_waiting_behind(end),
         )
-        for identity in ends[:MAX_ENDS]
+        for end in ends[:MAX_ENDS]
     ]
-    found.sort(key=lambda end: (-end.waiting, repr(end.identity)))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda end: (-end.waiting, repr(end.identity))))
 
 
-def _add_waiting(
-    graph: _Graph,
-    communicators: Sequence[Communicator],
-    identity_of: IdentityOf,
-    waiting: Sequence[Waiting],
-) -> set[Identity]:
-    """Put single operations into the graph; back come those that wait for their own GPU."""
-    if not waiting:
-        return set()
-    known: dict[tuple[int, int], Identity] = {}
-    sizes = {one.hash: one for one in communicators}
-    for communicator in communicators:
-        for member in communicator.ranks:
-            known[communicator.hash, member.rank] = identity_of(communicator, member)
-    devices: set[Identity] = set()
-    for one in waiting:
-        place = sizes.get(one.hash) or Communicator(one.hash, 0, ())
-        listed = (one.hash, one.rank)
-        me = (
-            known[listed]
-            if listed in known
-            else identity_of(place, CommunicatorRank(one.rank, one.process))
-        )
-        if one.peer is None:
-            devices.add(me)
-            continue
-        other = known.get((one.hash, one.peer), (one.hash, one.peer))
-        if other != me:
-            graph.peers.setdefault(other, set()).add(me)
-            graph.waits_for_peer.add(me)
-    return devices
+@dataclass(slots=True)
+class _Graph:
+    """Who waits for whom: ``waited_by`` are the edges, to identities and through levels."""
+
+    identity_of: IdentityOf
+    waited_by: dict[Identity, list[Identity]] = field(default_factory=lambda: defaultdict(list))
+    waits: set[Identity] = field(default_factory=set)
+    lags: dict[Identity, list[Lag]] = field(default_factory=lambda: defaultdict(list))
+    weights: dict[Identity, int] = field(default_factory=dict)
+    """For how many ranks an identity stands, where these are more than one."""
+    on_devices: set[Identity] = field(default_factory=set)
+    """Who waits for its own GPU."""
+    num_comparisons: int = 0
+
+    def add_communicator(self, one: Communicator) -> None:
+        """What its members differ in; nothing where all are alike."""
+        launched = _count_by_name(one, completed=False)
+        self.compare(one, launched | _compare_answers(one), completed=False)
+        if all(len(set(by_rank.values())) < 2 for by_rank in launched.values()):
+            # Else that is why members complete less.
+            self.compare(one, _count_by_name(one, completed=True), completed=True)
+
+    def compare(
+        self, one: Communicator, counted: Mapping[str, Mapping[int, int]], *, completed: bool
+    ) -> None:
+        """Who is behind in an operation is waited for by the next level, and so by all above."""
+        for operation, by_rank in counted.items():
+            least, most = (pick(by_rank.values(), default=0) for pick in (min, max))
+            if least == most:
+                continue
+            self.num_comparisons += 1
+            by_count: dict[int, list[CommunicatorRank]] = defaultdict(list)
+            for member in _list_members(one):
+                if member.rank in by_rank:
+                    by_count[by_rank[member.rank]].append(member)
+            above: _Level | None = None
+            ahead = here = 0
+            for count in sorted(by_count, reverse=True):
+                level = _Level(self.num_comparisons, count)
+                ahead, here = ahead + here, 0
+                if above is not None:
+                    self.waited_by[level].append(above)
+                for member in by_count[count]:
+                    is_rest = member is one.rest
+                    who = (
+                        _RestOfCommunicator(one.hash) if is_rest else self.identity_of(one, member)
+                    )
+                    weight = max(_count_unlisted(one), 1) if is_rest else 1
+                    here += weight
+                    self.weights[who] = max(weight, self.weights.get(who, 0))
+                    self.waited_by[level].append(who)
+                    if count > least:
+                        self.waits.add(who)
+                    if above is None:
+                        continue
+                    self.waited_by[who].append(above)
+                    if not is_rest:
+                        lag = Lag(one, member, operation, count, most, ahead, completed)
+                        self.lags[who].append(lag)
+                above = level
+
+    def add_operations(
+        self, communicators: Iterable[Communicator], waiting: Iterable[Waiting]
+    ) -> None:
+        """Single operations in flight, between two members or of one and its own GPU."""
+        by_hash: dict[int, Communicator] = {}
+        known: dict[tuple[int, int], Identity] = {}
+        for communicator in communicators:
+            by_hash[communicator.hash] = communicator
+            for member in communicator.ranks:
+                known[communicator.hash, member.rank] = self.identity_of(communicator, member)
+        for one in waiting:
+            me = known.get((one.hash, one.rank))
+            if me is None:
+                place = by_hash.get(one.hash) or Communicator(one.hash, 0, ())
+                me = self.identity_of(place, CommunicatorRank(one.rank, one.process))
+            if one.peer is None:
+                self.on_devices.add(me)
+                continue
+            other = known.get((one.hash, one.peer), (one.hash, one.peer))
+            if other != me:
+                self.waited_by[other].append(me)
+                self.waits.add(me)
+
+    def count_waiting_behind(self, end: Identity) -> int:
+        """How many ranks wait for ``end``, or behind others that do."""
+        seen, todo = {end}, [end]
+        while todo:
+            for one in self.waited_by.get(todo.pop(), ()):
+                if one not in seen:
+                    seen.add(one)
+                    todo.append(one)
+        waiting = seen - {end}
+        return sum(self.weights.get(one, 1) for one in waiting if not isinstance(one, _Level))
 
 
-def _find_lags(graph: _Graph, identity: Identity) -> tuple[Lag, ...]:
-    """What a member is behind in; that in which most others are ahead first."""
-    if isinstance(identity, RestOfCommunicator):
-        return ()
-    found = []
-    for number, place in graph.at.get(identity, ()):
-        levels = graph.groups[number]
-        count, most = levels.counts[place], levels.counts[-1]
-        if count < most:
-            before = graph.before[number]
-            ahead = before[-1] - before[bisect_right(levels.counts, count)]
-            member, name = levels.members[place], levels.operation
-            lag = Lag(levels.communicator, member, name, count, most, ahead, levels.completed)
-            found.append(lag)
-    found.sort(key=lambda lag: (-lag.ahead, -lag.communicator.size, lag.operation))
-    return tuple(found)
+def _compare_answers(communicator: Communicator) -> dict[str, dict[int, int]]:
+    """What is compared besides operations -> rank -> how far it came."""
+    found: dict[str, dict[int, int]] = {}
+    silent = {one.rank for one in communicator.ranks if one.presence in _SILENT}
+    if silent:
+        others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
+        if _count_unlisted(communicator) > 0:
+            others[_REST] = 1
+        found[ABSENT] = {**others, **dict.fromkeys(silent, 0)}
+    begun = {
+        one.rank: int(one.status != "init")
+        for one in _list_members(communicator)
+        if one.status in ("init", "running") and one.presence is Presence.ANSWERED
+    }
+    return found | {INIT: begun}
 
 
-def _collect_waiting_behind(graph: _Graph, *ends: Identity) -> set[Identity]:
-    """All that wait for ``ends``, or behind others that do; each group is walked once."""
-    seen: set[Identity] = set(ends)
-    todo = list(ends)
-    above = [len(levels.identities) for levels in graph.groups]
-    while todo:
-        identity = todo.pop()
-        new: list[Identity] = list(graph.peers.get(identity, ()))
-        for number, place in graph.at.get(identity, ()):
-            levels = graph.groups[number]
-            first = bisect_right(levels.counts, levels.counts[place])
-            new += levels.identities[first : above[number]]
-            above[number] = min(above[number], first)
-        for one in new:
-            if one not in seen:
-                seen.add(one)
-                todo.append(one)
-    return seen.difference(ends)
+def _count_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
+    """Operation -> rank -> how many it launched, or completed."""
+    found: dict[str, dict[int, int]] = {}
+    for member in _list_members(communicator):
+        counts: Mapping[str, int] | None = member.completed if completed else member.launched
+        if counts and member.presence not in _SILENT:
+            for name, count in counts.items():
+                found.setdefault(name, {})[member.rank] = count
+    return found
+
+
+def _list_members(communicator: Communicator) -> Iterator[CommunicatorRank]:
+    """The listed members, then all others as one."""
+    yield from communicator.ranks
+    if communicator.rest is not None:
+        yield communicator.rest
+
+
+def _count_unlisted(communicator: Communicator) -> int:
+    """How many members a tool speaks of together."""
+    return 0 if communicator.rest is None else communicator.size - len(communicator.ranks)
+
+
+# NCCL's operations as NCCL writes them.
+_NAMES: Final = {
+    "allreduce": "AllReduce",
+    "allgather": "AllGather",
+    "reducescatter": "ReduceScatter",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "alltoall": "AllToAll",
+    "send": "Send",
+    "recv": "Recv",
+    "sendrecv": "SendRecv",
+    "all": "operations",
+}
+
+
+def normalize_operation(operation: str) -> str:
+    """``AllReduce`` of ``allreduce``; any other word as it is."""
+    return _NAMES.get(operation, operation)

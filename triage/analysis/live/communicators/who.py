@@ -1,13 +1,15 @@
 """Who the members of communicators are: global rank, node, pid and GPU, in words and as a key."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from triage.analysis.live.case import LiveCase
-from triage.analysis.live.communicators.levels import Identity
+from triage.analysis.live.case import LiveCase, make_look_claim
+from triage.analysis.live.communicators.waits import Identity
 from triage.analysis.placement.world_ranks import ProcessKey, find_world_ranks, process_key
+from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look
 from triage.domain.live.process import Process
@@ -56,13 +58,9 @@ class MembersOfJob:
             return self.rank_of_process[key]
         return self.case.rank_of(process, look)
 
-    def look_of(self, member: CommunicatorRank) -> Look:
-        """The look that a member came from."""
-        return self.look_of_member.get(id(member), self.looks[0])
-
     def identity_of(self, communicator: Communicator, member: CommunicatorRank) -> Identity:
         """One key for a member in all communicators."""
-        rank = self.rank_of(member.process, self.look_of(member))
+        rank = self.rank_of(*self.home_of(member))
         if rank is not None:
             return rank
         key = process_key(member.process)
@@ -85,16 +83,32 @@ class MembersOfJob:
 
     def home_of(self, member: CommunicatorRank) -> tuple[Process, Look]:
         """The process of a member, and the look that it came from."""
-        return member.process, self.look_of(member)
+        return member.process, self.look_of_member.get(id(member), self.looks[0])
 
     def explain(self, detector: str, member: CommunicatorRank, text: str) -> Because:
         """A reason of a claim on a member: a clause about it, with its line."""
         process, look = self.home_of(member)
         return Because(detector, f"{self.words(process, look)} {text}", look.artifact, member.line)
 
-    def naming(self, summary: str, one: tuple[Process, Look]) -> str:
-        """A clause of a claim, with the process in front where it has no rank and no node."""
-        return summary if any(self.places([one])) else f"{self.words(*one)} {summary}"
+    def claim(
+        self,
+        detector: str,
+        ones: Sequence[tuple[Process, Look]],
+        summary: str,
+        *,
+        convicts: bool,
+        subject: str = "",
+        **more: Any,  # noqa: ANN401 - other fields of the claim
+    ) -> Finding:
+        """A claim on processes: their ranks, else their nodes. Where neither is known of the first,
+        ``subject`` or its process stands in front of ``summary``. Nobody unknown is convicted.
+        """
+        ranks, nodes = self.places(ones)
+        if not any(self.places(ones[:1])):
+            summary = f"{subject or self.words(*ones[0])} {summary}"
+        return make_look_claim(
+            detector, summary, ranks=ranks, nodes=nodes, convicts=convicts, **more
+        )
 
     def places(self, ones: Iterable[tuple[Process, Look]]) -> tuple[list[int], list[str]]:
         """The global ranks of processes, and the nodes of those whose rank is not known."""

@@ -7,9 +7,12 @@ from typing import Final
 
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.live.stacks.program_points import ProgramPoint
-from triage.analysis.live.stacks.rank_stack import RankStack
-from triage.analysis.live.stacks.two_looks import StackMovement
-from triage.analysis.live.stacks.words import describe_frame, get_line
+from triage.analysis.live.stacks.rank_stack import (
+    RankStack,
+    StackMovement,
+    describe_frame,
+    get_line,
+)
 from triage.domain.report import StandingRanks
 
 # A class of this share, all at one line, is the crowd, whatever it does there: ``loss.item()``
@@ -21,11 +24,10 @@ _CROWDED: Final = frozenset({ProgramPoint.CODE, ProgramPoint.DISPATCH, ProgramPo
 
 @dataclass(frozen=True, slots=True)
 class StackClass:
-    """``stacks`` are those of the ranks that stand here, by rank; ``movement`` is of each."""
+    """``stacks`` are those of the ranks that stand here, by rank."""
 
     point: ProgramPoint
     stacks: tuple[RankStack, ...]
-    movement: tuple[StackMovement, ...]
 
     @property
     def example(self) -> RankStack:
@@ -45,25 +47,18 @@ class StackClass:
     @property
     def stands(self) -> bool:
         """Whether two looks show all of its ranks at one place."""
-        return all(moved is StackMovement.SAME for moved in self.movement)
+        return all(one.moved is StackMovement.SAME for one in self.stacks)
 
 
-def group_stacks(pairs: Iterable[tuple[RankStack, StackMovement]]) -> list[StackClass]:
-    """The classes of ``pairs``, the largest first.
+def group_stacks(stacks: Iterable[RankStack]) -> list[StackClass]:
+    """The classes of ``stacks``, the largest first.
 
     Two ranks at neighbouring lines of one function, outside any wait, are of one class.
     """
-    groups: dict[tuple[object, ...], list[tuple[RankStack, StackMovement]]] = defaultdict(list)
-    for stack, moved in pairs:
-        groups[_make_key(stack)].append((stack, moved))
-    found = [
-        StackClass(
-            members[0][0].point,
-            tuple(stack for stack, _ in members),
-            tuple(moved for _, moved in members),
-        )
-        for members in groups.values()
-    ]
+    groups: dict[tuple[object, ...], list[RankStack]] = defaultdict(list)
+    for stack in stacks:
+        groups[_make_key(stack)].append(stack)
+    found = [StackClass(members[0].point, tuple(members)) for members in groups.values()]
     return sorted(found, key=lambda one: (-len(one.stacks), one.ranks, str(one.point)))
 
 
@@ -79,8 +74,8 @@ def _make_key(stack: RankStack) -> tuple[object, ...]:
 def split(picture: StackPicture) -> tuple[list[RankStack], list[StackClass]]:
     """The stacks that wait, and the classes that do not; a crowd at one line waits."""
     telling = picture.telling
-    waiting = [stack for stack, _ in telling if stack.waits]
-    classes = group_stacks([pair for pair in telling if not pair[0].waits])
+    waiting = [one for one in telling if one.waits]
+    classes = group_stacks(one for one in telling if not one.waits)
     if classes and classes[0].point in _CROWDED:
         crowd = classes[0]
         size = len(crowd.stacks)
@@ -121,18 +116,16 @@ _MAX_FRAMES: Final = 48
 
 def classes_for_report(picture: StackPicture) -> tuple[StandingRanks, ...]:
     """The largest classes, frames from the outside to the inside."""
-    pairs = list(zip(picture.ranks, picture.movement, strict=True))
-    return tuple(_make_standing_ranks(one) for one in group_stacks(pairs)[:_MAX_CLASSES])
-
-
-def _make_standing_ranks(one: StackClass) -> StandingRanks:
-    return StandingRanks(
-        ranks=one.ranks,
-        nodes=one.nodes,
-        frames=tuple(_list_frames(one)),
-        state=str(one.point),
-        seen_twice=one.stands,
-        stands_at=get_line(one.example),
+    return tuple(
+        StandingRanks(
+            ranks=one.ranks,
+            nodes=one.nodes,
+            frames=tuple(_list_frames(one)),
+            state=str(one.point),
+            seen_twice=one.stands,
+            stands_at=get_line(one.example),
+        )
+        for one in group_stacks(picture.ranks)[:_MAX_CLASSES]
     )
 
 

@@ -8,40 +8,38 @@ worker) is named instead of the wait.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
-from triage.analysis.live.stacks.normalise import (
-    PROGRAMS,
-    get_bare_name,
-    is_library,
-    own_frames,
-    shorten_file,
-)
 from triage.analysis.live.stacks.program_points import (
     KERNEL_STORAGE,
+    PROGRAMS,
     VAGUE,
     WAITS,
     PointFound,
     ProgramPoint,
     find_point,
+    get_bare_name,
+    is_library,
+    own_frames,
+    shorten_file,
 )
-from triage.domain.live.look import Tool
+from triage.domain.live.look import Look, Tool
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.report import Because
 
 _OF_A_WORKER: Final = "_worker_loop"
 _OF_THE_SERVER: Final = tuple(PROGRAMS["threads"]["of_the_server"])
 _FOR_A_THREAD: Final[Mapping[str, str]] = PROGRAMS["threads"]["for_a_thread"]
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A data-loader worker, and where it stands."""
+class StackMovement(StrEnum):
+    """What two looks show of a rank."""
 
-    pid: int | None
-    found: PointFound
-    frames: tuple[StackFrame, ...]
-    artifact: str
-    line: int | None
+    ONCE = "once"  # there is only one look
+    SAME = "same"  # it stands at the same place
+    BUSY = "busy"  # it is elsewhere in what it does, outside any wait
+    WENT_ON = "went_on"  # it left the place at which it waited
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +49,28 @@ class RankStack:
 
     ``worker`` is the loader's worker that the rank waits for, ``holder`` the frames of a thread
     beside the main one that holds the interpreter's lock. ``active`` is whether the deciding
-    thread was on a CPU, ``is_main`` whether it is the main one.
+    thread was on a CPU, ``is_main`` whether it is the main one, ``moved`` what the look before
+    shows.
     """
 
     rank: int | None
     node: str | None
     pid: int | None
-    tool: Tool
-    artifact: str
+    look: Look
     line: int | None
     found: PointFound
     frames: tuple[StackFrame, ...]
     active: bool | None = None
     state: str | None = None
-    worker: Worker | None = None
+    worker: "RankStack | None" = None
     holder: tuple[StackFrame, ...] = ()
     is_main: bool = True
+    moved: StackMovement = StackMovement.ONCE
+
+    @property
+    def artifact(self) -> str:
+        """The file that shows it."""
+        return self.look.artifact
 
     @property
     def point(self) -> ProgramPoint:
@@ -185,32 +189,24 @@ def is_worker(threads: Sequence[ThreadStack]) -> bool:
     return main is not None and any(get_bare_name(frame) == _OF_A_WORKER for frame in main.frames)
 
 
-def find_worker(threads: Sequence[ThreadStack], artifact: str) -> Worker | None:
+def find_worker(threads: Sequence[ThreadStack], look: Look, node: str | None) -> RankStack | None:
     """Where a worker stands; None where it has no work."""
     main = main_thread(_threads_that_count(threads))
     if main is None:
         return None
     frames = own_frames(main.frames)
     fetches = next((at for at, one in enumerate(frames) if get_bare_name(one) == "fetch"), None)
-    found = find_point(frames[:fetches] if fetches is not None else frames)
-    if (
-        fetches is None
-        and found.told_by is not None
-        and get_bare_name(found.told_by) == _OF_A_WORKER
-    ):
-        return None
-    if fetches is None and any("queues.py" in one.filename for one in frames[:8]):
-        return None  # it waits for its next index, or for room in the queue of results
-    return Worker(main.process.pid, found, frames, artifact, main.line)
+    found = find_point(frames[:fetches])
+    if fetches is None:
+        in_loop = found.told_by is not None and get_bare_name(found.told_by) == _OF_A_WORKER
+        # It waits for its next index, or for room in the queue of results.
+        if in_loop or any("queues.py" in one.filename for one in frames[:8]):
+            return None
+    return RankStack(None, node, main.process.pid, look, main.line, found, frames)
 
 
 def rank_stack(
-    threads: Sequence[ThreadStack],
-    *,
-    rank: int | None,
-    node: str | None,
-    tool: Tool,
-    artifact: str,
+    threads: Sequence[ThreadStack], look: Look, rank: int | None, node: str | None
 ) -> RankStack | None:
     """Where the process of ``threads`` stands; None where no thread tells it."""
     counted = _threads_that_count(threads)
@@ -218,13 +214,13 @@ def rank_stack(
     if thread is None:
         return None
     frames = own_frames(thread.frames)
-    stack = RankStack(
-        rank, node, thread.process.pid, tool, artifact, thread.line,
-        find_point(frames), frames, thread.active, thread.state,
-        is_main=thread.is_main is not False,
-    )  # fmt: skip
+    found = find_point(frames)
     if thread.state is not None:
-        stack = _with_state(stack)
+        found = _find_by_state(found, frames, thread.state[:1], look.tool)
+    stack = RankStack(
+        rank, node, thread.process.pid, look, thread.line, found, frames, thread.active,
+        thread.state, is_main=thread.is_main is not False,
+    )  # fmt: skip
     holder = next((one for one in counted if one.owns_gil and one is not thread), None)
     # While a rank waits inside a library, its other threads take the lock in turns.
     at_work = bool(frames) and not is_library(frames[0]) and not stack.waits
@@ -237,25 +233,21 @@ _HELD_BY_THE_LOCK: Final = frozenset(
     {ProgramPoint.CODE, ProgramPoint.GIL, ProgramPoint.LOCK, ProgramPoint.DISPATCH}
 )
 # The kernel's letters: stopped by a signal or a debugger; ended, and not yet waited for.
-_STOPPED_STATES: Final = frozenset("Tt")
-_GONE_STATES: Final = frozenset("ZXx")
+_STATES: Final = {
+    **dict.fromkeys("Tt", ProgramPoint.STOPPED),
+    **dict.fromkeys("ZXx", ProgramPoint.GONE),
+}
 
 
-def _with_state(stack: RankStack) -> RankStack:
-    """A stack with what the kernel's state of its thread says beside its frames."""
-    letter = (stack.state or "")[:1]
-    point = stack.point
-    if letter in _STOPPED_STATES:
-        point = ProgramPoint.STOPPED
-    elif letter in _GONE_STATES:
-        point = ProgramPoint.GONE
-    elif letter == "D" and (frame := _kernel_frame(stack.frames)) is not None:
-        return replace(stack, found=PointFound(ProgramPoint.STORAGE, None, frame))
-    elif stack.tool is Tool.PROC:
-        point = ProgramPoint.UNKNOWN
-    return (
-        stack if point is stack.point else replace(stack, found=replace(stack.found, point=point))
-    )
+def _find_by_state(
+    found: PointFound, frames: Sequence[StackFrame], letter: str, tool: Tool
+) -> PointFound:
+    """Where a thread stands by its frames, and by what the kernel says of its state."""
+    if letter in _STATES:
+        return replace(found, point=_STATES[letter])
+    if letter == "D" and (frame := _kernel_frame(frames)) is not None:
+        return PointFound(ProgramPoint.STORAGE, None, frame)
+    return replace(found, point=ProgramPoint.UNKNOWN) if tool is Tool.PROC else found
 
 
 def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
@@ -267,3 +259,64 @@ def _kernel_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
         if not get_bare_name(frame).startswith(("rpc_", "_", "io_", "folio"))
     )
     return next(named, in_storage[0] if in_storage else None)
+
+
+# A stack in words: what a rank is in, and the line to look at.
+
+_WORDS: Final[Mapping[str, str]] = PROGRAMS["words"]
+_WORKER_WORDS: Final[Mapping[str, str]] = PROGRAMS["worker_words"]
+_MAX_NAME: Final = 80
+
+
+def describe_frame(frame: StackFrame) -> str:
+    """``read_shard (train.py:18)``: the function, and the last parts of its file."""
+    name = " ".join(frame.function.split())
+    name = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
+    if not frame.filename:
+        return name
+    parts = shorten_file(frame.filename).split("/")
+    # A file of the job's own by its name; of a library, below the library.
+    file = "/".join(parts[-3:]) if is_library(frame) else "/".join(parts[-2:])
+    if len(parts) > 2 and parts[0] == "":
+        file = parts[-1]
+    return f"{name} ({file}{'' if frame.line is None else f':{frame.line}'})"
+
+
+def get_line(stack: RankStack) -> str | None:
+    """The line to look at; None where the stack shows none."""
+    frame = stack.found.told_by
+    if stack.worker is not None:
+        frame = stack.worker.found.told_by or frame
+    elif stack.holder:
+        frame = next((one for one in stack.holder if not is_library(one)), stack.holder[0])
+    return None if frame is None else describe_frame(frame)
+
+
+def describe_where(stack: RankStack) -> str:
+    """What a rank is in, behind the word ``stopped``."""
+    line = get_line(stack) or "an unknown place"
+    if stack.worker is not None:
+        what = _WORKER_WORDS.get(stack.worker.point, "")
+        return f"in {line}{what} of a data-loader worker, for which it waits"
+    if stack.holder:
+        return f"behind a thread that holds the interpreter's lock (GIL) in {line}"
+    if (
+        stack.point is ProgramPoint.DATA
+        and stack.found.told_by in stack.frames[: stack.found.at or 0]
+    ):
+        return f"in {line}, on the way to its next batch"
+    return _WORDS.get(stack.point, "at {line}").format(line=line)
+
+
+def explain_stack(detector: str, stack: RankStack, verb: str) -> Because:
+    """A reason of a claim: who stands where, with the line that shows it."""
+    shown = stack.worker or stack
+    text = f"{describe_who(stack)} {verb} {describe_where(stack)}"
+    return Because(detector, text, shown.artifact, shown.line)
+
+
+def describe_who(stack: RankStack) -> str:
+    """``rank 3``, or its process where no rank is known."""
+    if stack.rank is not None:
+        return f"rank {stack.rank}"
+    return f"process {stack.pid}" if stack.pid is not None else "a process"

@@ -13,13 +13,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
 from triage.domain.live.look import Look, Tool
-from triage.domain.live.process import UNKNOWN_PROCESS, Process, Reply, ReplyKind
+from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.patterns import compile_re
 from triage.errors import ArtifactError
 from triage.parsers.live.foreign_values import (
@@ -45,6 +46,7 @@ _HASH_TEXT: Final = compile_re(r"(?:0[xX])?[0-9a-fA-F]{1,16}")
 _MORE: Final = compile_re(r"[\s,]{0,400}")
 _MAX_COUNT: Final = 1 << 63
 _IN_PROGRESS: Final = 7
+_ALIKE: Final = {(Presence.ANSWERED, "running", None)}
 _REMOTE: Final = 6
 # What the report says of a rank that gave no data, the worst first.
 _FLAGS: Final = (
@@ -131,7 +133,12 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
             "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
             " set-up, or the job has given them up"
         )
-    elif all(one.ranks and _is_alike(one) for one in communicators):
+    elif all(
+        # All members answered, and have launched the same.
+        len({repr(sorted((member.launched or {}).items())) for member in one.ranks}) == 1
+        and {(member.presence, member.status, member.error) for member in one.ranks} == _ALIKE
+        for one in communicators
+    ):
         notes.append(NO_PROOF)
     if reader.left_out:
         notes.append(f"{reader.left_out} ranks of NCCL RAS contradict the report and were left out")
@@ -147,16 +154,6 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
     )
 
 
-def _is_alike(communicator: Communicator) -> bool:
-    """Whether all members answered, and have launched the same."""
-    first = communicator.ranks[0]
-    return all(
-        one.presence is Presence.ANSWERED
-        and (one.launched, one.status, one.error) == (first.launched, "running", None)
-        for one in communicator.ranks
-    )
-
-
 class _MemberReader:
     """Communicators of one report; ``replies`` are the processes that do not answer."""
 
@@ -164,8 +161,6 @@ class _MemberReader:
         self.left_out = 0
         self.num_ranks = 0
         self.replies: dict[tuple[str | None, int | None], Reply] = {}
-        # A process is in many communicators.
-        self.processes: dict[tuple[Any, ...], Process] = {}
 
     def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
         """One communicator; None where it has no hash."""
@@ -173,10 +168,10 @@ class _MemberReader:
             return None
         size = get_count(raw.get("size"), MAX_RANKS)
         found: dict[int, CommunicatorRank] = {}
-        for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
+        for listed in ("ranks", "missing_ranks"):
             values = raw.get(listed)
             for value in values if isinstance(values, list) else ():
-                member = read(get_json_object(value))
+                member = self.member(get_json_object(value), missing=listed == "missing_ranks")
                 wrong = member is None or member.rank in found or self.num_ranks >= MAX_RANKS
                 if member is None or wrong or (size is not None and member.rank >= size):
                     self.left_out += 1
@@ -189,66 +184,39 @@ class _MemberReader:
             tuple(found[rank] for rank in sorted(found)),
         )
 
-    def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
-        """A rank that answered."""
+    def member(self, raw: Mapping[str, Any], *, missing: bool) -> CommunicatorRank | None:
+        """A rank that answered, or one of which the report has no data."""
         rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
         if rank is None:
             return None
+        process = _make_process(raw, "cuda_dev", "nvml_dev")
+        if missing:
+            for flag, presence, kind, words in _FLAGS:
+                if state.get(flag) is True:
+                    if process.pid is not None:
+                        self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
+                    return CommunicatorRank(rank, process, presence)
+            return CommunicatorRank(rank, process, Presence.MISSING)
         launched = {
             str(name).lower()[:40]: count
             for name, value in get_json_object(raw.get("collective_counts")).items()
             if (count := get_count(value, _MAX_COUNT)) is not None
         }
-        error, remote = _find_rank_error(state)
+        # The worst that the flags of a rank say.
+        codes = [get_count(state.get(key), 1000) or 0 for key in ("init_state", "async_error")]
+        status = {0: "running", _IN_PROGRESS: "init"}.get(codes[0] if codes[0] < 100 else 0)
+        if state.get("finalize_called") is True or state.get("destroy_flag") is True:
+            status = "finalize"
+        # Its error, which may only tell of a peer's.
+        code = next((one for one in reversed(codes) if one not in (0, _IN_PROGRESS)), 0)
         return CommunicatorRank(
             rank,
-            self.process(raw),
+            process,
             launched=launched or None,
-            status=_find_worst_status(state),
-            error=error,
-            remote_error=remote,
+            status="abort" if state.get("abort_flag") is True else status,
+            error=_ERRORS.get(code, f"Unexpected error {code}") if code else None,
+            remote_error=code == _REMOTE,
         )
-
-    def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
-        """A rank of which the report has no data."""
-        rank, state = get_count(raw.get("rank"), MAX_RANKS), get_json_object(raw.get("status"))
-        if rank is None:
-            return None
-        process = self.process(raw)
-        for flag, presence, kind, words in _FLAGS:
-            if state.get(flag) is True:
-                if process.pid is not None:
-                    self.replies[process.host, process.pid] = Reply(process, "ras", kind, words)
-                return CommunicatorRank(rank, process, presence)
-        return CommunicatorRank(rank, process, Presence.MISSING)
-
-    def process(self, raw: Mapping[str, Any]) -> Process:
-        """Who manages a rank."""
-        host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
-        host = host[:256] if isinstance(host, str) and host else None
-        gpu, nvml = (get_count(raw.get(key), 1 << 16) for key in ("cuda_dev", "nvml_dev"))
-        key = (host, pid, gpu, nvml)
-        if key not in self.processes:
-            self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
-        return self.processes[key]
-
-
-def _find_worst_status(state: Mapping[str, Any]) -> str | None:
-    """The worst that the flags of a rank say."""
-    if state.get("abort_flag") is True:
-        return "abort"
-    if state.get("finalize_called") is True or state.get("destroy_flag") is True:
-        return "finalize"
-    return {0: "running", _IN_PROGRESS: "init"}.get(get_count(state.get("init_state"), 100) or 0)
-
-
-def _find_rank_error(state: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """The error of a rank in words, and whether it only tells of a peer's."""
-    for key in ("async_error", "init_state"):
-        code = get_count(state.get(key), 1000)
-        if code and code != _IN_PROGRESS:
-            return _ERRORS.get(code, f"Unexpected error {code}"), code == _REMOTE
-    return None, False
 
 
 def parse_ras_stamp(text: object) -> Stamp:
@@ -343,7 +311,7 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
         num_events += 1
         stamp = parse_ras_stamp(time) if time is not None else stamp
         kind = _KINDS.get(event)
-        if kind is None or process.pid is None:
+        if kind is None or process.pid is None or process.host is None:
             continue
         key = (process.host, process.pid)
         known = last.get(key)
@@ -383,19 +351,23 @@ def _iterate_json_events(text: str) -> Iterator[_Event]:
             yield (
                 time[:40] if isinstance(time, str) else None,
                 value["event"][:60],
-                _make_process(get_json_object(value.get("peer"))),
+                _make_process(get_json_object(value.get("peer")), "cuda_devs", "nvml_devs"),
                 limit_text(value.get("details"))[:200],
                 None,
             )
 
 
-def _make_process(peer: Mapping[str, Any]) -> Process:
-    """Who an event speaks of; nobody where it names an address alone."""
-    host, pid = peer.get("host"), get_count(peer.get("pid"), 1 << 31)
-    if not isinstance(host, str) or pid is None:
-        return UNKNOWN_PROCESS
-    gpu, nvml = (
-        get_count(listed[0], 1 << 16) if isinstance(listed, list) and len(listed) == 1 else None
-        for listed in (peer.get("cuda_devs"), peer.get("nvml_devs"))
-    )
-    return Process(host=host[:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
+def _make_process(raw: Mapping[str, Any], gpu: str, nvml: str) -> Process:
+    """Who manages a rank, or who an event speaks of: with its GPU where it has one alone."""
+    host, pid = raw.get("host"), get_count(raw.get("pid"), 1 << 31)
+    gpus = []
+    for value in (raw.get(gpu), raw.get(nvml)):
+        lone = value[0] if isinstance(value, list) and len(value) == 1 else value
+        gpus.append(get_count(lone, 1 << 16))
+    return _share_process(host[:256] or None if isinstance(host, str) else None, pid, *gpus)
+
+
+@lru_cache(maxsize=65_536)
+def _share_process(host: str | None, pid: int | None, gpu: int | None, nvml: int | None) -> Process:
+    """One object for a process, which is in many communicators."""
+    return Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)

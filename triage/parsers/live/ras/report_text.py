@@ -11,7 +11,7 @@ the ones ahead: the counts say it, and never the list. Sample::
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Final
 
@@ -39,24 +39,6 @@ def _is_remote(error: str | None) -> bool:
     return (error or "").lower() == _REMOTE
 
 
-def normalize_error(text: str) -> str | None:
-    """The words of an error; None for those of none."""
-    words = " ".join(text.split())[:80]
-    return None if words.lower() in ("", "ok", "no error") else words
-
-
-@dataclass(slots=True)
-class Member:
-    """One member, with all that lines said of it."""
-
-    process: Process
-    presence: Presence
-    line: int | None
-    launched: dict[str, int] = field(default_factory=dict)
-    status: str | None = None
-    error: str | None = None
-
-
 @dataclass(slots=True)
 class Group:
     """Members of which a line says how many they are and what they have in common."""
@@ -76,19 +58,10 @@ class CommunicatorParts:
     hash: int
     size: int
     line: int
-    members: dict[int, Member] = field(default_factory=dict)
+    members: dict[int, CommunicatorRank] = field(default_factory=dict)
     groups: list[Group] = field(default_factory=list)
     group: Group | None = None
     contradictions: int = 0
-
-    def add_to_group(self, rank: int, process: Process, line: int) -> None:
-        """A rank listed below a line that says what its group has in common."""
-        group = self.group
-        if group is None:
-            return
-        group.listed += 1
-        counts = None if group.count is None else {group.topic: group.count}
-        self.add(rank, process, counts=counts, status=group.status, error=group.error, line=line)
 
     def add(
         self,
@@ -102,22 +75,21 @@ class CommunicatorParts:
         line: int | None = None,
     ) -> None:
         """What a line says of a rank. A rank that the communicator cannot have is left out."""
-        if rank >= (self.size or MAX_RANKS) or len(self.members) >= MAX_RANKS:
+        known = self.members.get(rank) or CommunicatorRank(rank, process, line=line)
+        other = UNKNOWN_PROCESS not in (known.process, process) and known.process != process
+        if rank >= (self.size or MAX_RANKS) or len(self.members) >= MAX_RANKS or other:
             self.contradictions += 1
             return
-        known = self.members.get(rank)
-        if known is None:
-            known = self.members[rank] = Member(process, presence, line)
-        elif UNKNOWN_PROCESS not in (known.process, process) and known.process != process:
-            self.contradictions += 1
-            return
-        if known.process == UNKNOWN_PROCESS:
-            known.process = process
-        if presence is not Presence.ANSWERED:
-            known.presence = presence
-        known.launched.update(counts or {})
-        known.status = status or known.status
-        known.error = error or known.error
+        error = error or known.error
+        self.members[rank] = replace(
+            known,
+            process=process if known.process == UNKNOWN_PROCESS else known.process,
+            presence=known.presence if presence is Presence.ANSWERED else presence,
+            launched={**(known.launched or {}), **(counts or {})} or None,
+            status=status or known.status,
+            error=error,
+            remote_error=_is_remote(error),
+        )
 
     def settle(
         self, silent: Mapping[tuple[str | None, int | None], Presence], all_of: Process | None
@@ -126,27 +98,16 @@ class CommunicatorParts:
         process that does not answer where it is one: old releases print a missing rank alone.
         """
         missing = [one for one in self.members.values() if one.presence is Presence.MISSING]
-        if len(missing) == 1 and missing[0].process == UNKNOWN_PROCESS and all_of is not None:
-            missing[0].process = all_of
         for one in missing:
-            one.presence = silent.get((one.process.host, one.process.pid), Presence.MISSING)
+            process = one.process
+            if len(missing) == 1 and process == UNKNOWN_PROCESS and all_of is not None:
+                process = all_of
+            presence = silent.get((process.host, process.pid), Presence.MISSING)
+            self.members[one.rank] = replace(one, process=process, presence=presence)
 
     def communicator(self) -> Communicator:
         """What is known of it."""
-        members = tuple(
-            CommunicatorRank(
-                rank,
-                one.process,
-                one.presence,
-                one.launched or None,
-                None,
-                one.status,
-                one.error,
-                _is_remote(one.error),
-                one.line,
-            )
-            for rank, one in sorted(self.members.items())
-        )
+        members = tuple(self.members[rank] for rank in sorted(self.members))
         size = max(self.size, members[-1].rank + 1 if members else 0)
         return Communicator(
             self.hash, size, members, self.rest(), line=self.line, unlisted=self.unlisted()
@@ -185,8 +146,8 @@ class CommunicatorParts:
         found = []
         for topic, levels in sorted(self.unlisted().items()):
             least = min(levels)
-            counts = [one.launched[topic] for one in self.members.values() if topic in one.launched]
-            if min(counts, default=least + 1) > least:
+            counts = [(one.launched or {}).get(topic) for one in self.members.values()]
+            if all(count is None or count > least for count in counts):
                 found.append(
                     f"communicator {self.hash:016x}: {levels[least]} ranks are behind and RAS does"
                     " not list them (what it lists is ahead): ask for JSON, or verbosely"
@@ -293,9 +254,7 @@ class _TextReport:
         """The look; lines that are not known are passed over."""
         for place, line in enumerate(_iterate_bounded_lines(text), start=self.before + 1):
             self.read_line(line, place)
-        silent = {
-            key: _PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in _PRESENCES
-        }
+        silent = {key: _PRESENCES[one.kind] for key, one in self.replies.items()}
         lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
         for part in self.parts.values():
             part.settle(silent, lone)
@@ -411,8 +370,12 @@ class _TextReport:
             part.group = None
             counts = {self.topic: count} if self.topic and count is not None else None
             part.add(rank, process, counts=counts, status=status, line=place)
-        else:
-            part.add_to_group(rank, process, place)
+        elif (group := part.group) is not None:
+            # It is listed below a line that says what its group has in common.
+            group.listed += 1
+            counts = None if group.count is None else {group.topic: group.count}
+            status, error = group.status, group.error
+            part.add(rank, process, counts=counts, status=status, error=error, line=place)
 
 
 def parse_ras_process(found: re.Match[str]) -> Process:
@@ -433,7 +396,12 @@ def _parse_state(found: re.Match[str]) -> tuple[int | None, str | None, str | No
     """
     count = 0 if found["none"] is not None else parse_whole_number(found["count"])
     status = (found["status"] or "").lower()
-    return count, status if status in _STATUSES else None, normalize_error(found["error"] or "")
+    error = " ".join((found["error"] or "").split())[:80]
+    return (
+        count,
+        status if status in _STATUSES else None,
+        None if error.lower() in ("", "ok", "no error") else error,
+    )
 
 
 def _iterate_bounded_lines(text: str) -> Iterator[str]:

@@ -24,8 +24,13 @@ from typing import Final
 from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, make_frame, shorten_name
-from triage.parsers.live.stacks.py_spy import MAX_THREADS
+from triage.parsers.live.stacks.lines import (
+    ThreadReader,
+    clip_line,
+    limit_frames,
+    make_frame,
+    shorten_name,
+)
 
 MARK: Final = "(most recent call first):"
 # "Current thread 0x00007f5eeaffd6c0 [pt_main] (most recent call first):", "Stack (most recent ..."
@@ -60,25 +65,20 @@ def read_faulthandler_rounds(
     ``whole`` is whether the text ends where the tool ended: of a dump that is cut the last thread
     is not known to be the main one.
     """
-    reader = _Reader(process)
+    reader = FaulthandlerReader(process)
     for number, line in enumerate(lines, first):
         reader.take(number, line)
     reader.end_dump(whole)
-    return [one for one in reader.rounds if one]
+    return reader.rounds
 
 
-class _Reader:
-    """The dumps so far, and the thread that is read."""
+class FaulthandlerReader(ThreadReader):
+    """The dumps so far; ``stacks`` are the threads of the dump that is read."""
 
     def __init__(self, process: Process) -> None:
-        self.process = process
+        super().__init__(process)
         self.rounds: list[list[ThreadStack]] = []
-        self.threads: list[ThreadStack] = []
         self.ids: set[str] = set()
-        self.count = 0
-        self.header: re.Match[str] | None = None
-        self.line = 0
-        self.frames: list[StackFrame] = []
         self.c_frames: list[StackFrame] | None = None
         self.exception: str | None = None
         self.current: int | None = None
@@ -109,60 +109,54 @@ class _Reader:
     def take_header(self, number: int, line: str, blank: bool) -> None:
         """A thread begins; it is of the same dump where an empty line stands above it."""
         header = THREAD.match(line)
-        if header is None:
-            if line.startswith(_C_STACK):
-                self.end_thread()
-                self.c_frames = []
-            return
-        self.end_thread()
-        own = header["id"] or ""
-        if self.threads and (not blank or own in self.ids):
-            self.end_dump()
-        self.header, self.line = header, number
-        self.ids.add(own)
+        if header is not None:
+            self.end_thread()
+            own = header["id"] or ""
+            if self.stacks and (not blank or own in self.ids):
+                self.end_dump()
+            self.begin_thread(header, number)
+            self.ids.add(own)
+        elif line.startswith(_C_STACK):
+            self.end_thread()
+            self.c_frames = []
+
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        """The thread that was read."""
+        current = header["current"] is not None
+        if current:
+            self.current = len(self.stacks)
+        return ThreadStack(
+            self.process,
+            limit_frames(self.frames),
+            header["name"],
+            None if header["id"] is None else int(header["id"], 16),
+            exception=self.exception if current or header["id"] is None else None,
+            line=self.line,
+        )
 
     def end_thread(self) -> None:
-        """Keep the thread that was read."""
-        header, frames = self.header, self.frames
-        if self.c_frames:
-            self.add_c_frames(self.c_frames)
-        self.header, self.frames, self.c_frames = None, [], None
-        if header is None or self.count >= MAX_THREADS:
-            return
-        self.count += 1
-        current = header["current"] is not None
-        self.threads.append(
-            ThreadStack(
-                self.process,
-                limit_frames(frames),
-                header["name"],
-                None if header["id"] is None else int(header["id"], 16),
-                exception=self.exception if current or header["id"] is None else None,
-                line=self.line,
-            )
-        )
-        if current:
-            self.current = len(self.threads) - 1
-
-    def add_c_frames(self, frames: list[StackFrame]) -> None:
-        """The C frames above Python's, of the thread that printed them."""
-        place = self.current if self.current is not None else len(self.threads) - 1
-        if place >= 0:
-            above = list(takewhile(lambda frame: not _EVALUATES.match(frame.function), frames))
-            thread = self.threads[place]
-            self.threads[place] = replace(thread, frames=limit_frames([*above, *thread.frames]))
+        """Keep the thread that was read, or the C frames above Python's, of the thread that
+        printed them.
+        """
+        place = self.current if self.current is not None else len(self.stacks) - 1
+        if self.c_frames and place >= 0:
+            above = takewhile(lambda frame: not _EVALUATES.match(frame.function), self.c_frames)
+            thread = self.stacks[place]
+            self.stacks[place] = replace(thread, frames=limit_frames([*above, *thread.frames]))
+        self.c_frames = None
+        super().end_thread()
 
     def end_dump(self, whole: bool = True) -> None:
         """Keep the dump that was read, with its main thread."""
         self.end_thread()
-        if self.threads:
-            last = len(self.threads) - 1
-            self.threads = [
-                replace(one, is_main=_is_main_thread(one, place == last and whole, self.left_out))
-                for place, one in enumerate(self.threads)
-            ]
-            self.rounds.append(self.threads)
-        self.threads, self.ids, self.current = [], set(), None
+        last = len(self.stacks) - 1
+        dump = [
+            replace(one, is_main=_is_main_thread(one, place == last and whole, self.left_out))
+            for place, one in enumerate(self.stacks)
+        ]
+        if dump:
+            self.rounds.append(dump)
+        self.stacks, self.ids, self.current = [], set(), None
         self.exception, self.left_out = None, False
 
 
@@ -218,46 +212,32 @@ FRAME: Final = compile_re(
 )
 
 
-def read_python_traceback(
-    lines: Sequence[str], process: Process, first: int = 1
-) -> list[ThreadStack]:
-    """The threads as they stand, each turned innermost frame first."""
-    stacks: list[ThreadStack] = []
-    header: re.Match[str] | None = None
-    begun = 0
-    frames: list[StackFrame] = []
+class _TracebackReader(ThreadReader):
+    """Each thread is turned innermost frame first."""
 
-    def end_thread() -> None:
-        if header is not None and len(stacks) < MAX_THREADS:
-            stacks.append(_make_stack(header, frames, process, begun))
-
-    for number, line in enumerate(lines, first):
+    def take(self, number: int, line: str) -> None:
         if line.startswith("#"):
             match = HEADER.match(clip_line(line))
             if match is not None:
-                end_thread()
-                header, begun, frames = match, number, []
-        elif header is not None and "File" in line[:12]:
+                self.begin_thread(match, number)
+        elif self.header is not None and "File" in line[:12]:
             frame = _parse_traceback_frame(clip_line(line))
             if frame is not None:
-                frames.append(frame)
-    end_thread()
-    return stacks
+                self.frames.append(frame)
+
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        name, own = header["name"].strip() or None, header["id"]
+        return ThreadStack(
+            self.process,
+            limit_frames(self.frames[::-1]),
+            name,
+            None if own is None else int(own, 0) if own.startswith("0x") else int(own),
+            None if name is None else name == "MainThread",
+            line=self.line,
+        )
 
 
-def _make_stack(
-    header: re.Match[str], frames: list[StackFrame], process: Process, line: int
-) -> ThreadStack:
-    name = header["name"].strip() or None
-    own = header["id"]
-    return ThreadStack(
-        process,
-        limit_frames(frames[::-1]),
-        name,
-        None if own is None else int(own, 0) if own.startswith("0x") else int(own),
-        None if name is None else name == "MainThread",
-        line=line,
-    )
+read_python_traceback: Final = _TracebackReader.read
 
 
 @lru_cache(maxsize=8192)

@@ -15,7 +15,6 @@ frames of Python stand among them (``Frame 0x..., for file train.py, line 37, in
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -24,8 +23,14 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.faulthandler import FRAME as PYTHON_FRAME
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, make_frame, shorten_name
-from triage.parsers.live.stacks.py_spy import MAX_THREADS
+from triage.parsers.live.stacks.lines import (
+    MAX_THREADS,
+    ThreadReader,
+    clip_line,
+    limit_frames,
+    make_frame,
+    shorten_name,
+)
 
 # 'Thread 3 (Thread 0x7f3fd27fc640 (LWP 51398) "pt_nccl_heartbt"):', "Thread 1 (LWP 5):"
 THREAD: Final = compile_re(
@@ -50,30 +55,32 @@ _SIGNAL: Final = compile_re(
 )
 
 
-class _Reader:
-    """The threads so far; those of the process that is read are parted from the others."""
+class _GdbReader(ThreadReader):
+    """``stacks`` are of the process that is read from ``begun`` on, with ``numbers``."""
 
     def __init__(self, process: Process) -> None:
-        self.asked = process
-        self.stacks: list[ThreadStack] = []
-        self.own: list[tuple[re.Match[str], int, list[StackFrame]]] = []
+        super().__init__(process)
+        self.begun = 0
+        self.numbers: list[str] = []
         self.pid: int | None = None
         self.command: str | None = None
         self.signal: str | None = None
-        self.count = 0
 
     def take(self, number: int, line: str) -> None:
-        """Read one line; what is none of gdb's is passed over."""
         if line.startswith("#"):
             match = _FRAME.match(line)
-            if match is not None and self.own:
-                self.own[-1][2].append(_parse_gdb_frame(match["call"]))
+            if match is not None:
+                self.frames.append(_parse_gdb_frame(match["call"]))
         elif line.startswith("Thread "):
             match = THREAD.match(clip_line(line))
             if match is not None:
                 self.begin_thread(match, number)
         elif line.startswith("  "):
-            self.take_python(line)
+            match = PYTHON_FRAME.match(clip_line(line))
+            if match is not None:
+                self.frames.append(make_frame(match))
+            elif line.strip() == "Waiting for the GIL":  # by "py-bt"
+                self.frames.append(StackFrame("take_gil", native=True))
         elif match := _PROCESS.match(clip_line(line)):
             if line.startswith("Attaching"):
                 self.end_process()
@@ -84,57 +91,41 @@ class _Reader:
         elif match := _SIGNAL.match(clip_line(line)):
             self.signal = match[1]
 
-    def take_python(self, line: str) -> None:
-        """A line of ``py-bt``: a frame of Python, or that the thread waits for the GIL."""
-        if not self.own:
-            return
-        match = PYTHON_FRAME.match(clip_line(line))
-        if match is not None:
-            self.own[-1][2].append(make_frame(match))
-        elif line.strip() == "Waiting for the GIL":
-            self.own[-1][2].append(StackFrame("take_gil", native=True))
-
     def begin_thread(self, header: re.Match[str], number: int) -> None:
         """A thread begins; behind Thread 1 it is of another process."""
-        if self.own:
-            first, last = self.own[0][0]["number"], self.own[-1][0]["number"]
-            if header["number"] == first or (last == "1" and header["number"] != "1"):
-                self.end_process()
-        if self.count < MAX_THREADS:
-            self.count += 1
-            self.own.append((header, number, []))
+        own = header["number"]
+        if self.numbers and (own == self.numbers[0] or (self.numbers[-1] == "1" and own != "1")):
+            self.end_process()
+        super().begin_thread(header, number)
+        self.numbers.append(own)
+
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        frames, lwp = limit_frames(self.frames), int(header["lwp"])
+        main = header["number"] == "1"
+        return ThreadStack(self.process, frames, header["name"], lwp, main, line=self.line)
 
     def end_process(self) -> None:
-        """Keep the threads of the process that was read."""
-        main = next((one[0] for one in self.own if one[0]["number"] == "1"), None)
+        self.end_thread()
+        own = self.stacks[self.begun :]
         core = self.command is not None
         pid = self.pid
-        if pid is None and main is not None and not core:
-            pid = int(main["lwp"])
-        process = replace(self.asked, pid=pid or self.asked.pid, command=self.command)
-        for header, line, frames in self.own:
-            first = header["number"] == "1"
-            self.stacks.append(
-                ThreadStack(
-                    process,
-                    limit_frames(frames),
-                    header["name"],
-                    int(header["lwp"]),
-                    None if core else first,
-                    exception=self.signal if first else None,
-                    line=line,
-                )
+        if pid is None and not core:
+            pid = next((one.thread_id for one in own if one.is_main), None)
+        process = replace(self.process, pid=pid or self.process.pid, command=self.command)
+        self.stacks[self.begun :] = [
+            replace(
+                one,
+                process=process,
+                is_main=None if core else one.is_main,
+                exception=self.signal if one.is_main else None,
             )
-        self.own, self.pid, self.command, self.signal = [], None, None, None
+            for one in own
+        ]
+        self.begun, self.numbers = len(self.stacks), []
+        self.pid = self.command = self.signal = None
 
 
-def read_gdb_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
-    """The threads of each process, as they stand."""
-    reader = _Reader(process)
-    for number, line in enumerate(lines, first):
-        reader.take(number, line)
-    reader.end_process()
-    return reader.stacks
+read_gdb_stacks: Final = _GdbReader.read
 
 
 def _parse_gdb_frame(call: str) -> StackFrame:
@@ -223,57 +214,48 @@ _OF_CORE: Final = compile_re(
 )
 
 
-def read_cuda_gdb_stacks(
-    lines: Sequence[str], process: Process, first: int = 1
-) -> list[ThreadStack]:
+class _CudaGdbReader(ThreadReader):
     """A stack for each focus, and one for each kernel that is listed; frames are of the device."""
-    stacks: list[ThreadStack] = []
-    focus: ThreadStack | None = None
-    frames: list[StackFrame] = []
+
     exception: str | None = None
 
-    def end_focus() -> None:
-        if focus is not None and frames and len(stacks) < MAX_THREADS:
-            stacks.append(replace(focus, frames=limit_frames(frames), exception=exception))
-
-    for number, whole in enumerate(lines, first):
-        line = clip_line(whole)
+    def take(self, number: int, line: str) -> None:
+        line = clip_line(line)
         if match := OPENING.match(line):
-            end_focus()
-            focus, frames, exception = None, [], None
-            process = _process_of_core(match[1], process)
+            self.end_thread()
+            self.exception = None
+            # Host and pid, as the driver writes them into the name of a core dump.
+            core = _OF_CORE.match(match[1].rpartition("/")[2][-512:])
+            if core is not None:
+                self.process = replace(self.process, host=core["host"], pid=int(core["pid"]))
         elif match := _EXCEPTION.match(line):
-            end_focus()
-            focus, frames, exception = None, [], match[1].strip()
+            self.end_thread()
+            self.exception = match[1].strip()
         elif match := FOCUS.match(line):
-            end_focus()
-            frames = []
-            owner = replace(process, gpu=int(match["device"]))
-            name = f"kernel {match['kernel']}, grid {match['grid']}"
-            focus = ThreadStack(owner, (), name, line=number)
-        elif focus is not None and (match := _FRAME.match(line)):
-            frames.append(_parse_kernel(match["call"]))
-        elif (match := _KERNEL_ROW.match(line)) and len(stacks) < MAX_THREADS:
-            owner = replace(process, gpu=int(match["device"]))
-            name = f"kernel {match['kernel']}, grid {match['grid']}"
+            self.begin_thread(match, number)
+        elif self.header is not None and (match := _FRAME.match(line)):
+            self.frames.append(_parse_kernel(match["call"]))
+        elif (match := _KERNEL_ROW.match(line)) and len(self.stacks) < MAX_THREADS:
+            stack = replace(self.make_stack(match), frames=(_parse_kernel(match["call"]),))
             active = match["status"].lower() == "active"
-            stacks.append(
-                ThreadStack(
-                    owner, (_parse_kernel(match["call"]),), name, active=active, line=number
-                )
-            )
-    end_focus()
-    return stacks
+            self.stacks.append(replace(stack, exception=None, active=active, line=number))
+
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        owner = replace(self.process, gpu=int(header["device"]))
+        name = f"kernel {header['kernel']}, grid {header['grid']}"
+        frames = limit_frames(self.frames)
+        return ThreadStack(owner, frames, name, exception=self.exception, line=self.line)
+
+    def end_thread(self) -> None:
+        """A focus without a frame is none."""
+        if not self.frames:
+            self.header = None
+        super().end_thread()
+
+
+read_cuda_gdb_stacks: Final = _CudaGdbReader.read
 
 
 def _parse_kernel(call: str) -> StackFrame:
     """A kernel without its parameters and the shape of its launch."""
     return StackFrame(shorten_name(strip_arguments(_LAUNCH.sub("", call))), native=True)
-
-
-def _process_of_core(path: str, process: Process) -> Process:
-    """Host and pid, as the driver writes them into the name of a core dump."""
-    match = _OF_CORE.match(path.rpartition("/")[2][-512:])
-    if match is None:
-        return process
-    return replace(process, host=match["host"], pid=int(match["pid"]))

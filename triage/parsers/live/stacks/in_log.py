@@ -7,16 +7,15 @@ read are crashes, which are events of the log, and dumps of whom nothing tells t
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
-from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
-from triage.parsers.live.stacks.faulthandler import MARK, THREAD, read_faulthandler_rounds
+from triage.parsers.live.stacks.faulthandler import MARK, THREAD, FaulthandlerReader
 from triage.parsers.logs.envelope import clean, read_envelope
 
 # The signature that knows the head of a thread.
@@ -36,21 +35,14 @@ _INSIDE: Final = ('File "', "File ???", "<", "Garbage-collecting", "...")
 
 
 @dataclass(slots=True)
-class _RankLines:
-    """The lines of one rank's dumps, with their numbers; ``between`` counts those of others."""
+class _DumpsOfRank:
+    """The dumps of one rank, as they are read; ``between`` counts the lines of others."""
 
-    process: Process
+    reader: FaulthandlerReader
     stamp: Stamp = NO_STAMP
-    texts: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
     is_open: bool = False
     is_crash: bool = False
     between: int = 0
-
-    def add(self, number: int, text: str) -> None:
-        """Keep one line."""
-        self.texts.append(text)
-        self.numbers.append(number)
 
 
 class DumpsInLog:
@@ -61,7 +53,7 @@ class DumpsInLog:
         self.label = label
         named = _RANK_IN_NAME.search(artifact.rpartition("/")[2])
         self.rank = int(named[1]) if named else None
-        self.ranks: dict[int, _RankLines] = {}
+        self.ranks: dict[int, _DumpsOfRank] = {}
         self.lines = 0
         # Whether a rank crashed just above; others that print at the same time do so too.
         self.in_crash = False
@@ -109,10 +101,11 @@ class DumpsInLog:
         if THREAD.match(text):
             if mine is None:
                 process = Process(rank=rank, node=envelope.node, pid=envelope.pid)
-                mine = self.ranks[rank] = _RankLines(process, envelope.stamp)
+                mine = _DumpsOfRank(FaulthandlerReader(process), envelope.stamp)
+                self.ranks[rank] = mine
             if not mine.is_open:
                 mine.is_crash = self.in_crash
-                mine.add(number, "-")  # the dump before it has ended
+                mine.reader.end_dump()
             mine.is_open = True
         elif mine is None or not mine.is_open:
             return
@@ -124,11 +117,13 @@ class DumpsInLog:
         mine.between = 0
         if not mine.is_crash:
             self.lines += 1
-            mine.add(number, text)
+            mine.reader.take(number, text)
 
     def looks(self) -> tuple[Look, ...]:
         """One look for each time that ranks dumped; the stacks of all ranks of one time in one."""
-        rounds = zip_longest(*(_collect_rounds(self.ranks[rank]) for rank in sorted(self.ranks)))
+        for one in self.ranks.values():
+            one.reader.end_dump()
+        rounds = zip_longest(*(self.ranks[rank].reader.rounds for rank in sorted(self.ranks)))
         stamps = [one.stamp for one in self.ranks.values() if one.stamp != NO_STAMP]
         looks = [
             Look(
@@ -141,14 +136,3 @@ class DumpsInLog:
         if looks and stamps:
             looks[0] = replace(looks[0], stamp=stamps[0], dated_by="content")
         return tuple(looks[-_MOST_ROUNDS:])
-
-
-def _collect_rounds(lines: _RankLines) -> list[list[ThreadStack]]:
-    """The dumps of one rank, each thread with its line in the log."""
-    return [
-        [
-            replace(stack, line=None if stack.line is None else lines.numbers[stack.line - 1])
-            for stack in stacks
-        ]
-        for stacks in read_faulthandler_rounds(lines.texts, lines.process)
-    ]

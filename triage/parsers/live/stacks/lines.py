@@ -1,10 +1,18 @@
-"""The lines of a tool's output, without colours, and what is kept of a long one."""
+"""The lines of a tool's output, without colours, the threads in them, and what is kept of a long
+one.
+"""
 
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Final
 
-from triage.domain.live.stack import StackFrame
+from triage.domain.live.process import Process
+from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
+
+# What comes of 16,384 ranks with 24 threads each; more is not a job's.
+MAX_THREADS: Final = 400_000
 
 # A name of C++ can be a megabyte of template arguments; what tells it stands in front.
 MAX_NAME: Final = 400
@@ -61,3 +69,54 @@ def limit_frames(frames: list[StackFrame]) -> tuple[StackFrame, ...]:
 def is_native_file(filename: str) -> bool:
     """Whether a file is C, C++ or a library."""
     return _NATIVE.search(filename[-64:]) is not None
+
+
+class ThreadReader(ABC):
+    """The threads of a tool's text so far, and the one that is read."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.stacks: list[ThreadStack] = []
+        self.count = 0
+        self.header: re.Match[str] | None = None
+        self.line = 0
+        self.frames: list[StackFrame] = []
+
+    @classmethod
+    def read(cls, lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
+        """The threads as they stand. ``first`` is the number of the first line, ``process`` what
+        is known of whoever was asked.
+        """
+        reader = cls(process)
+        reader.take_all(lines, first)
+        return reader.stacks
+
+    def take_all(self, lines: Sequence[str], first: int) -> None:
+        """Read all lines, up to the end of what the tool printed."""
+        for number, line in enumerate(lines, first):
+            self.take(number, line)
+        self.end_process()
+
+    def end_process(self) -> None:
+        """Keep what was read of one process."""
+        self.end_thread()
+
+    @abstractmethod
+    def take(self, number: int, line: str) -> None:
+        """Read one line; what is none of the tool's is passed over."""
+
+    @abstractmethod
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        """The thread that was read."""
+
+    def begin_thread(self, header: re.Match[str], number: int) -> None:
+        """A thread begins."""
+        self.end_thread()
+        self.header, self.line = header, number
+
+    def end_thread(self) -> None:
+        """Keep the thread that was read."""
+        if self.header is not None and self.count < MAX_THREADS:
+            self.count += 1
+            self.stacks.append(self.make_stack(self.header))
+        self.header, self.frames = None, []

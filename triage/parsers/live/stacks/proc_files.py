@@ -24,8 +24,12 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.foreign_values import parse_whole_number
-from triage.parsers.live.stacks.lines import clip_line, limit_frames, shorten_name
-from triage.parsers.live.stacks.py_spy import MAX_THREADS
+from triage.parsers.live.stacks.lines import (
+    MAX_THREADS,
+    clip_line,
+    limit_frames,
+    shorten_name,
+)
 
 # "== status", "==> /proc/51304/task/51310/stack <==", "/proc/51304/wchan:", "--- stack ---"
 HEADING: Final = compile_re(
@@ -60,7 +64,11 @@ def read_proc_stacks(
     lines: Sequence[str], process: Process, artifact: str = "", first: int = 1
 ) -> list[ThreadStack]:
     """A stack for each thread that is told of. The pid may stand in the path of ``artifact``."""
-    pid, tid = _parse_path_ids(artifact)
+    # "proc/51304/task/51310/stack"
+    pid = tid = None
+    folder = _FOLDER.search(artifact)
+    if folder is not None and ("/proc/" in f"/{artifact}" or folder[2]):
+        pid, tid = int(folder[1]), parse_whole_number(folder[2])
     base = artifact.rpartition("/")[2]
     found = [
         _make_stack(parts, process, pid, tid)
@@ -68,14 +76,6 @@ def read_proc_stacks(
         if parts.seen
     ]
     return found[:MAX_THREADS]
-
-
-def _parse_path_ids(artifact: str) -> tuple[int | None, int | None]:
-    """Pid and thread of ``proc/51304/task/51310/stack``."""
-    match = _FOLDER.search(artifact)
-    if match is None or not ("/proc/" in f"/{artifact}" or match[2]):
-        return None, None
-    return int(match[1]), int(match[2]) if match[2] else None
 
 
 def _iterate_thread_parts(lines: Sequence[str], first: int, base: str) -> Iterator[_Parts]:

@@ -17,7 +17,6 @@ have no name, no colon and no frames: PyTorch's debug server's own have none.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -26,7 +25,14 @@ from triage.domain.live.process import Process
 from triage.domain.live.stack import StackFrame, ThreadStack
 from triage.domain.patterns import compile_re
 from triage.parsers.live.foreign_values import get_count, get_json_object, iterate_decoded
-from triage.parsers.live.stacks.lines import clip_line, is_native_file, limit_frames, shorten_name
+from triage.parsers.live.stacks.lines import (
+    MAX_THREADS,
+    ThreadReader,
+    clip_line,
+    is_native_file,
+    limit_frames,
+    shorten_name,
+)
 
 # "Process 20640: /opt/venv/bin/python train.py"
 HEADER: Final = compile_re(r"Process (\d{1,10}): ?(.*)")
@@ -38,73 +44,48 @@ _THREAD: Final = compile_re(
     r"Thread (?P<id>0x[0-9A-Fa-f]{1,16}|\d{1,20}) \((?P<state>[a-z+, ]{4,24})\)"
     r'(?:: "(?P<name>.*)")?$'
 )
-# What comes of 16,384 ranks with 24 threads each; more is not a job's.
-MAX_THREADS: Final = 400_000
 
 
-def read_py_spy(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
-    """The threads of all processes, as they stand. ``first`` is the number of the first line.
-
-    ``process`` is what is known of whoever was asked: its rank and host are those of its children.
-    """
-    reader = _Reader(process)
-    for number, line in enumerate(lines, first):
-        reader.take(number, line)
-    reader.end_thread()
-    return reader.stacks
-
-
-class _Reader:
-    """The threads so far, and the one that is read."""
-
-    def __init__(self, process: Process) -> None:
-        self.asked = process
-        self.process = process
-        self.stacks: list[ThreadStack] = []
-        self.frames: list[StackFrame] = []
-        self.thread: re.Match[str] | None = None
-        self.line = 0
+class _PySpyReader(ThreadReader):
+    """``process`` is the one that is read: its rank and host are those of whoever was asked."""
 
     def take(self, number: int, line: str) -> None:
-        """Read one line; what is none of py-spy's is passed over."""
         if line.startswith("    "):
-            if self.thread is not None and line[4:5] != " " and line.endswith(")"):
+            if self.header is not None and line[4:5] != " " and line.endswith(")"):
                 self.frames.append(_parse_frame(line))
             return
         if line.startswith("Thread "):
             match = _THREAD.match(clip_line(line))
             if match is not None:
-                self.end_thread()
-                self.thread, self.line = match, number
+                self.begin_thread(match, number)
         elif line.startswith("Process "):
             match = HEADER.match(clip_line(line))
             if match is not None:
                 self.end_thread()
+                command = shorten_name(match[2]) or None
                 self.process = replace(
-                    self.asked, pid=int(match[1]), command=shorten_name(match[2]) or None
+                    self.process, pid=int(match[1]), command=command, parent_pid=None
                 )
         elif line.startswith("Parent Process "):
             match = _PARENT.match(clip_line(line))
             if match is not None:
                 self.process = replace(self.process, parent_pid=int(match[1]))
 
-    def end_thread(self) -> None:
-        """Keep the thread that was read."""
-        thread = self.thread
-        if thread is not None and len(self.stacks) < MAX_THREADS:
-            self.stacks.append(self.stack_of(thread))
-        self.thread, self.frames = None, []
-
-    def stack_of(self, thread: re.Match[str]) -> ThreadStack:
-        state, name, own = thread["state"], thread["name"], thread["id"]
-        number = int(own, 0) if own.startswith("0x") else int(own)
+    def make_stack(self, header: re.Match[str]) -> ThreadStack:
+        state, name, own = header["state"], header["name"], header["id"]
+        # Python's number of a thread, not the kernel's.
+        of_python = own.startswith("0x")
+        number = int(own, 16 if of_python else 10)
+        main = None if of_python else number == self.process.pid
+        if name is not None:
+            main = name == "MainThread"
         active = state.startswith("active")
         return ThreadStack(
             self.process,
             limit_frames(self.frames),
             None if name is None else shorten_name(name),
             number,
-            _is_main(name, own, self.process.pid),
+            main,
             active,
             # "idle" is printed of a thread that holds the GIL in C and sleeps there, too.
             True if "gil" in state else (False if active else None),
@@ -112,12 +93,7 @@ class _Reader:
         )
 
 
-def _is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
-    if name is not None:
-        return name == "MainThread"
-    if printed.startswith("0x"):  # Python's number of a thread, not the kernel's
-        return None
-    return int(printed) == pid
+read_py_spy: Final = _PySpyReader.read
 
 
 @lru_cache(maxsize=8192)

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
 
 from triage.domain.evidence import NO_STAMP
 from triage.domain.live.launchers import is_helper, is_launcher
@@ -17,21 +18,32 @@ from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live.file_names import get_name_date, parse_name_pid, rank_of_name
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds, read_python_traceback
 from triage.parsers.live.stacks.gdb import read_cuda_gdb_stacks, read_gdb_stacks
-from triage.parsers.live.stacks.lines import split_clean_lines
+from triage.parsers.live.stacks.lines import MAX_THREADS, split_clean_lines
 from triage.parsers.live.stacks.proc_files import read_proc_stacks
-from triage.parsers.live.stacks.py_spy import MAX_THREADS, read_py_spy, read_py_spy_json
+from triage.parsers.live.stacks.py_spy import read_py_spy, read_py_spy_json
 
 _CUT: Final = "ends in the middle of a stack"
 # One a minute for half a day; the last ones tell where a job stands now.
 _MAX_ROUNDS: Final = 720
 
 
-def read_py_spy_looks(text: str, artifact: str) -> list[Look]:
-    """The text of ``py-spy dump``, of one process or many, once or several times."""
-    stacks = _read_sections(text, UNKNOWN_PROCESS, read_py_spy)
+_ReadThreads = Callable[[Sequence[str], Process, int], list[ThreadStack]]
+
+
+def _read_looks(tool: Tool, read: _ReadThreads, text: str, artifact: str) -> list[Look]:
+    """The stacks of one process or many, with headings that say whose they are or without."""
+    # Of a traceback nothing but the name of its file may tell the process.
+    pid = parse_name_pid(artifact) if tool is Tool.TRACEBACK else None
+    sections = _split_sections(split_clean_lines(text), Process(pid=pid))
+    stacks = [stack for one in sections for stack in read(one.lines, one.process, one.first)]
     last = text.rpartition("\n")[2]
-    cut = last.startswith("    ") and not last.rstrip().endswith(")")
-    return make_looks(artifact, Tool.PY_SPY, split_into_rounds(stacks), _CUT if cut else None)
+    cut = tool is Tool.PY_SPY and last.startswith("    ") and not last.rstrip().endswith(")")
+    return make_looks(artifact, tool, split_into_rounds(stacks), _CUT if cut else None)
+
+
+read_py_spy_looks: Final = partial(_read_looks, Tool.PY_SPY, read_py_spy)
+read_gdb_looks: Final = partial(_read_looks, Tool.GDB, read_gdb_stacks)
+read_python_traceback_looks: Final = partial(_read_looks, Tool.TRACEBACK, read_python_traceback)
 
 
 def read_faulthandler_looks(text: str, artifact: str) -> list[Look]:
@@ -59,19 +71,6 @@ def read_py_spy_json_looks(text: str, artifact: str) -> list[Look]:
     return make_looks(artifact, Tool.PY_SPY, split_into_rounds(stacks), None if whole else _CUT)
 
 
-def read_python_traceback_looks(text: str, artifact: str) -> list[Look]:
-    """All threads of one process, each as Python prints a traceback."""
-    process = Process(pid=parse_name_pid(artifact))
-    stacks = _read_sections(text, process, read_python_traceback)
-    return make_looks(artifact, Tool.TRACEBACK, split_into_rounds(stacks))
-
-
-def read_gdb_looks(text: str, artifact: str) -> list[Look]:
-    """Backtraces of all threads of one process or core file, or of several."""
-    stacks = _read_sections(text, UNKNOWN_PROCESS, read_gdb_stacks)
-    return make_looks(artifact, Tool.GDB, split_into_rounds(stacks))
-
-
 def read_cuda_gdb_looks(text: str, artifact: str) -> list[Look]:
     """Kernels of a GPU, and the threads of its process where they were asked for too."""
     lines = split_clean_lines(text)
@@ -85,17 +84,6 @@ def read_proc_looks(text: str, artifact: str) -> list[Look]:
     """What the kernel says of one process or several."""
     stacks = read_proc_stacks(split_clean_lines(text), UNKNOWN_PROCESS, artifact)
     return make_looks(artifact, Tool.PROC, split_into_rounds(stacks))
-
-
-def _read_sections(
-    text: str, process: Process, read: Callable[[Sequence[str], Process, int], list[ThreadStack]]
-) -> list[ThreadStack]:
-    """The stacks below each heading that says whose they are, of all headings of a file."""
-    return [
-        stack
-        for one in _split_sections(split_clean_lines(text), process)
-        for stack in read(one.lines, one.process, one.first)
-    ]
 
 
 def split_into_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
@@ -149,12 +137,6 @@ def make_looks(
 _OPTION: Final = compile_re(r"\s--?(?:global[_-]?)?rank[= ](\d{1,7})(?:\s|$)")
 
 
-def _rank_in_command(command: str | None) -> int | None:
-    """The global rank that a command line states."""
-    match = None if command is None else _OPTION.search(command[:4096])
-    return int(match[1]) if match else None
-
-
 def _with_ranks(stacks: Sequence[ThreadStack], named: int | None) -> tuple[ThreadStack, ...]:
     """The stacks with the rank of each process; ``named`` is what the file's name claims.
 
@@ -175,11 +157,15 @@ def _infer_ranks(processes: Iterable[Process], named: int | None) -> dict[Proces
     by_pid = {one.pid: one for one in known if one.pid is not None}
     found: dict[Process, int] = {}
     for process in known:
-        stated = _rank_in_command(process.command)
+        stated = _OPTION.search((process.command or "")[:4096])
         if process.rank is None and stated is not None:
-            found[process] = stated
-    tops = [one for one in known if one.parent_pid not in by_pid or _is_below_launcher(one, by_pid)]
-    tops = [one for one in tops if not (is_launcher(one.command) or is_helper(one.command))]
+            found[process] = int(stated[1])
+    tops = [
+        one
+        for one in known
+        if _find_top_process(one, by_pid) is one
+        and not (is_launcher(one.command) or is_helper(one.command))
+    ]
     if named is not None and len(tops) == 1 and tops[0].rank is None:
         found[tops[0]] = named
     for process in known:
@@ -188,11 +174,6 @@ def _infer_ranks(processes: Iterable[Process], named: int | None) -> dict[Proces
         if process.rank is None and rank is not None:
             found.setdefault(process, rank)
     return found
-
-
-def _is_below_launcher(process: Process, by_pid: dict[int, Process]) -> bool:
-    parent = by_pid.get(process.parent_pid or -1)
-    return parent is not None and is_launcher(parent.command)
 
 
 def _find_top_process(process: Process, by_pid: dict[int, Process]) -> Process:
@@ -248,8 +229,7 @@ _NO_HOSTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     """``lines`` below one heading, the first of which is line ``first`` of the file."""
 
     process: Process

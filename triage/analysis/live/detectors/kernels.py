@@ -7,13 +7,13 @@ operation. Its GPU or its host is slow; the network is not: a bad link makes all
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from triage.analysis.live.case import LiveCase, make_look_claim
 from triage.analysis.live.communicators.who import map_members
-from triage.domain.category import HARDWARE, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, Category, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.live.communicator import Communicator
 from triage.domain.live.look import Tool
@@ -39,47 +39,40 @@ class _MemberPlace(NamedTuple):
     line: int | None
 
 
-class ShortestKernel:
+_Places = Mapping[tuple[int, int], _MemberPlace]
+
+
+def find_shortest_kernels(case: LiveCase) -> Iterator[Finding]:
     """One finding for each rank that comes last.
 
     Silent: on fewer than 3 members or 5 common operations, where kernels are long alike, where
     another rank comes last each time, and where the late one waits for another group itself.
     """
-
-    name = _NAME
-
-    def run(self, case: LiveCase) -> Iterator[Finding]:
-        """The findings on ``case``."""
-        looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
-        if not looks:
-            return
-        places = {
-            key: _MemberPlace(
-                case.rank_of(process, look), case.node_of(process, look), look.artifact, line
-            )
-            for key, ((process, look, line), *_) in map_members(looks).items()
-        }
-        times = collect_times(one for look in looks for one in look.communicators)
-        late = [
-            found
-            for key in sorted(times)
-            if (found := find_late_members(key, times[key], _count_most_late(key[0], places)))
-            is not None
-        ]
-        named: set[tuple[int | None, str | None]] = set()
-        origins = [one for one in late if not _follows(one, late, places)]
-        for one in sorted(origins, key=lambda found: (-found.late_us, found.hash, found.function)):
-            for rank in one.ranks:
-                place = places.get((one.hash, rank))
-                if place is None or len(named) >= _MAX_NAMED:
-                    continue
-                who = (place.rank, place.node if place.rank is None else None)
-                if who not in named and who != (None, None):
-                    named.add(who)
-                    yield _make_finding(one, place)
-
-
-_Places = Mapping[tuple[int, int], _MemberPlace]
+    looks = [look for look in case.looks if look.tool is Tool.INSPECTOR]
+    places = {
+        key: _MemberPlace(
+            case.rank_of(process, look), case.node_of(process, look), look.artifact, line
+        )
+        for key, ((process, look, line), *_) in map_members(looks).items()
+    }
+    times = collect_times(one for look in looks for one in look.communicators)
+    late = [
+        found
+        for key in sorted(times)
+        if (found := find_late_members(key, times[key], _count_most_late(key[0], places)))
+        is not None
+    ]
+    named: set[tuple[int | None, str | None]] = set()
+    origins = [one for one in late if not _follows(one, late, places)]
+    for one in sorted(origins, key=lambda found: (-found.late_us, found.hash, found.function)):
+        for rank in one.ranks:
+            place = places.get((one.hash, rank))
+            if place is None or len(named) >= _MAX_NAMED:
+                continue
+            who = (place.rank, place.node if place.rank is None else None)
+            if who not in named and who != (None, None):
+                named.add(who)
+                yield _make_finding(one, place)
 
 
 def _count_most_late(key: int, places: _Places) -> int:
@@ -148,42 +141,34 @@ def find_late_members(key: tuple[int, str], times: _Times, most: int = 1) -> Lat
     members = sorted(rank for rank, by_number in times.items() if by_number)
     if len(members) < _LEAST_MEMBERS:
         return None
-    common = set.intersection(*(set(times[rank]) for rank in members))
+    common = sorted(set.intersection(*(set(times[rank]) for rank in members)))
     if len(common) < _LEAST_OPERATIONS:
         return None
-    usual = {rank: median(times[rank][number] for number in common) for rank in members}
-    late = _select_behind_gap(usual, max(most, int(len(members) * _MAX_SHARE)))
-    if not late:
-        return None
-    rest = [rank for rank in members if rank not in late]
+    took = np.array([[times[rank][number] for number in common] for rank in members], np.float64)
+    usual = np.median(took, axis=1)
+    order = np.argsort(usual, kind="stable")
+    # The late ones are those below the widest gap between usual times, at most ``most``.
+    steps = np.diff(usual[order])
+    place = int(np.argmax(steps[: max(most, int(len(members) * _MAX_SHARE))]))
+    late, rest = np.sort(order[: place + 1]), order[place + 1 :]
+    if steps[place] <= np.ptp(usual[rest]):
+        return None  # the times of the others differ among themselves as much
     # By how much the shortest of the others' kernels is longer than the longest of the late ones'.
-    gaps = [
-        min(times[rank][number] for rank in rest) - max(times[rank][number] for rank in late)
-        for number in sorted(common)
-    ]
-    gap_us = median(gaps)
-    waited_us = median(usual[rank] for rank in rest)
-    held = sum(gap > 0 for gap in gaps) / len(gaps)
+    gaps = took[rest].min(axis=0) - took[late].max(axis=0)
+    gap_us, waited_us = float(np.median(gaps)), float(np.median(usual[rest]))
+    held = float(np.mean(gaps > 0))
     if gap_us < max(_LEAST_GAP_US, _LEAST_SHARE * waited_us) or held < _LEAST_HELD:
         return None
-    own_us = median(usual[rank] for rank in late)
     return LateMembers(
-        *key, tuple(late), tuple(members), gap_us, held, len(common), waited_us, own_us
+        *key,
+        tuple(members[k] for k in late),
+        tuple(members),
+        gap_us,
+        held,
+        len(common),
+        waited_us,
+        float(np.median(usual[late])),
     )
-
-
-def _select_behind_gap(usual: Mapping[int, float], most: int) -> list[int]:
-    """The members below the widest gap between usual times, at most ``most``; none where the
-    times of the others differ among themselves as much.
-    """
-    ordered = sorted(usual, key=lambda rank: (usual[rank], rank))
-    steps = [usual[b] - usual[a] for a, b in pairwise(ordered)]
-    most = min(most, len(steps))
-    place = max(range(most), key=lambda k: (steps[k], -k))
-    rest = [usual[rank] for rank in ordered[place + 1 :]]
-    if steps[place] <= max(rest) - min(rest):
-        return []
-    return sorted(ordered[: place + 1])
 
 
 def _follows(one: LateMembers, late: Sequence[LateMembers], places: _Places) -> bool:
@@ -214,14 +199,14 @@ def _make_finding(one: LateMembers, place: _MemberPlace) -> Finding:
     )
     many = one.num_operations >= _MANY_OPERATIONS
     return make_look_claim(
-        detector=_NAME,
+        _NAME,
+        f"comes {late_ms:.1f} ms late into each {one.function}, and all others wait for it",
+        ranks=(place.rank,),
+        or_nodes=(place.node,),
+        convicts=True,
         kind=VerdictKind.STRAGGLER,
         category=Category.STRAGGLER,
-        ranks=() if place.rank is None else (place.rank,),
-        nodes=(place.node,) if place.rank is None and place.node is not None else (),
         strength=_STRENGTH_OF_MANY if many else _STRENGTH,
-        role=Role.CULPRIT,
-        summary=f"comes {late_ms:.1f} ms late into each {one.function}, and all others wait for it",
         because=(Because(_NAME, text, place.artifact, place.line),),
         explained_by=_EXPLAINED_BY,
         late_ms=late_ms,

@@ -1,20 +1,21 @@
-"""Looks at the GPUs of a job out of its telemetry: the last two moments at which they spun.
+"""What the GPUs of a job do: whether one spins in a collective, idles or works at one moment, by
+its load, memory traffic and power; and looks at them out of telemetry.
 
-What comes later, GPUs that idle when the job has ended, is no look at it: it says that the job
-does not run.
+A rank that waits in a kernel of NCCL shows 100 % utilisation, no memory traffic, full clock and a
+third of its power (230 W of 700 W). Utilisation alone tells nothing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from triage.analysis.live.gpus.gpu_activity import BUSY_PERCENT, IDLE_PERCENT
 from triage.analysis.placement.topology import Placement
 from triage.analysis.telemetry.panels import (
     Panel,
-    PanelPart,
     Panels,
     TelemetryPlacement,
     build_panels,
@@ -27,6 +28,57 @@ from triage.domain.progress import IdleGpus
 from triage.parsers.telemetry.grid import coarsen_grid
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import TelemetryFile
+
+_IDLE_PERCENT: Final = 5.0
+_BUSY_PERCENT: Final = 90.0
+# Kernels that compute read and write memory in a tenth of the time and more.
+_QUIET_MEMORY: Final = 5.0
+_BUSY_MEMORY: Final = 10.0
+# Of the limit, or of what it drew at work: below it spins, above the other it works.
+_LOW_POWER: Final = 0.5
+_WORK_POWER: Final = 0.6
+# No GPU draws so much while it spins; asked where no limit is known.
+_MOST_SPIN_W: Final = 450.0
+
+
+class GpuActivity(StrEnum):
+    """What a GPU does at one moment."""
+
+    SPINS = "spins"
+    IDLE = "idle"
+    WORKS = "works"
+    UNCLEAR = "unclear"
+
+
+def classify_activity(sample: GpuSample) -> GpuActivity:
+    """What one sample shows; unclear where load and power do not go together."""
+    load, memory = sample.utilisation_percent, sample.memory_percent
+    share = _compute_power_share(sample)
+    if load is None:
+        return GpuActivity.UNCLEAR
+    at_work = (memory or 0.0) >= _BUSY_MEMORY or (share or 0.0) >= _WORK_POWER
+    if load <= _IDLE_PERCENT:
+        return GpuActivity.UNCLEAR if at_work else GpuActivity.IDLE
+    if at_work:
+        return GpuActivity.WORKS
+    if load < _BUSY_PERCENT or (memory is not None and memory > _QUIET_MEMORY):
+        return GpuActivity.UNCLEAR
+    if share is not None:
+        return GpuActivity.SPINS if share <= _LOW_POWER else GpuActivity.UNCLEAR
+    spins = memory is not None and (sample.power_w or 0.0) <= _MOST_SPIN_W
+    return GpuActivity.SPINS if spins else GpuActivity.UNCLEAR
+
+
+def _compute_power_share(sample: GpuSample) -> float | None:
+    """The power as a share of the limit, else of what it drew at work; None where neither is
+    known.
+    """
+    most = sample.power_limit_w or sample.most_power_w
+    return None if sample.power_w is None or not most else sample.power_w / most
+
+
+# Looks out of telemetry: the last two moments at which the GPUs spun. What comes later, GPUs that
+# idle when the job has ended, is no look at it: it says that the job does not run.
 
 # Fewer GPUs that are busy at one time tell of no job that waits.
 _LEAST_BUSY: Final = 3
@@ -45,7 +97,6 @@ _SHOWN: Final = {
     Metric.POWER_LIMIT_W: "power_limit_w",
     Metric.SM_CLOCK_MHZ: "sm_clock_mhz",
 }
-_Columns = Mapping[Metric, F32]
 
 
 def make_looks_of_telemetry(
@@ -70,7 +121,7 @@ def idle_gpus(
     _, load, known = found
     rows = [row for row, part in enumerate(load.parts) if part.gpu and not part.part]
     measured = np.flatnonzero(known[rows].mean(0) >= _MEASURED) if rows else np.zeros(0, np.int64)
-    busy = np.flatnonzero((load.value[rows] > IDLE_PERCENT).any(0))
+    busy = np.flatnonzero((load.value[rows] > _IDLE_PERCENT).any(0))
     last = int(busy[-1]) if len(busy) else -1
     idle = measured[measured > last]
     if not len(idle):
@@ -144,7 +195,7 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
     shown = {
         metric: panel.rows(parts) for metric in _SHOWN if (panel := panels.get(metric)) is not None
     }
-    busy = np.flatnonzero((load.value[rows] >= BUSY_PERCENT).sum(0) >= _LEAST_BUSY)
+    busy = np.flatnonzero((load.value[rows] >= _BUSY_PERCENT).sum(0) >= _LEAST_BUSY)
     if not len(busy):
         return []
     last = int(busy[-1])
@@ -165,43 +216,26 @@ def _make_last_busy_looks(panels: Panels, load: Panel, known: Flags) -> list[Loo
         most = np.where(
             known.sum(1) >= _LEAST_HISTORY, np.where(known, power[:, :first], 0.0).max(1), np.nan
         )
-    return [
-        look
-        for column in (first, last)
-        for look in _make_looks_of_files(panels, parts, column, shown, most)
-    ]
-
-
-def _make_looks_of_files(
-    panels: Panels, parts: Sequence[PanelPart], column: int, shown: _Columns, most: F32
-) -> list[Look]:
-    """One look for each file that tells of GPUs in one stretch of time."""
-    load = panels.by_metric[Metric.UTILISATION_PERCENT]
-    by_file: dict[str, list[GpuSample]] = {}
-    for row, part in enumerate(parts):
-        sample = _make_sample(part, row, column, shown, most, load.at_ns(column))
-        by_file.setdefault(panels.artifact(Metric.UTILISATION_PERCENT, part), []).append(sample)
-    return [
-        Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
-        for artifact in sorted(by_file)
-    ]
-
-
-def _make_sample(
-    part: PanelPart, row: int, column: int, shown: _Columns, most: F32, at_ns: int
-) -> GpuSample:
-    """One GPU in one stretch of time."""
-    measures = {_SHOWN[metric]: _get_finite(value[row, column]) for metric, value in shown.items()}
-    return GpuSample(
-        node=None if part.node.startswith(_NO_NODE) else part.node,
-        index=int(part.gpu) if part.gpu.isdecimal() else None,
-        bus_id=part.gpu if ":" in part.gpu else None,
-        uuid=part.gpu if part.gpu.startswith("GPU-") else None,
-        at_ns=at_ns,
-        line=None,
-        most_power_w=_get_finite(most[row]),
-        **measures,
-    )
+    looks = []
+    for column in (first, last):
+        by_file: dict[str, list[GpuSample]] = defaultdict(list)
+        for row, part in enumerate(parts):
+            sample = GpuSample(
+                node=None if part.node.startswith(_NO_NODE) else part.node,
+                index=int(part.gpu) if part.gpu.isdecimal() else None,
+                bus_id=part.gpu if ":" in part.gpu else None,
+                uuid=part.gpu if part.gpu.startswith("GPU-") else None,
+                at_ns=load.at_ns(column),
+                line=None,
+                most_power_w=_get_finite(most[row]),
+                **{_SHOWN[one]: _get_finite(value[row, column]) for one, value in shown.items()},
+            )
+            by_file[panels.artifact(Metric.UTILISATION_PERCENT, part)].append(sample)
+        looks += [
+            Look(artifact, Tool.GPU_STATE, gpus=tuple(by_file[artifact]))
+            for artifact in sorted(by_file)
+        ]
+    return looks
 
 
 def _get_finite(value: float) -> float | None:
