@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from triage.analysis.answer import Weighing
     from triage.analysis.explain import Explanation
-    from triage.domain.evidence import Evidence
     from triage.domain.job import Job
     from triage.domain.restart import Restart
     from triage.formats.gather import Paths
@@ -263,6 +262,7 @@ def build_study(
     from triage.analysis.coverage import read_otherwise
     from triage.analysis.first_answer import weigh_sample
     from triage.analysis.nothing import answer_of_nothing
+    from triage.domain.wire import format_iso_utc
     from triage.parsers.extract.extract import join
     from triage.parsers.files.job_file import fill_facts
 
@@ -283,7 +283,19 @@ def build_study(
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
     answer = _with_next_step(answer, weighed)
-    return Study(Report(answer), tuple(_convert_dated_row(row) for row in weighed.rows))
+    dated = (
+        DatedRow(
+            one.artifact,
+            one.line,
+            one.signature,
+            format_iso_utc(one.at),
+            one.node,
+            one.rank,
+            one.gpu,
+        )
+        for one in weighed.rows
+    )
+    return Study(Report(answer), tuple(dated))
 
 
 def _with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
@@ -319,14 +331,6 @@ def reduce_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
-
-
-def _convert_dated_row(row: "Evidence") -> DatedRow:
-    from triage.domain.wire import format_iso_utc
-
-    return DatedRow(
-        row.artifact, row.line, row.signature, format_iso_utc(row.at), row.node, row.rank, row.gpu
-    )
 
 
 def explain(

@@ -43,7 +43,12 @@ def build_coverage(
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     if view is not None and view.worlds:
-        all_notes = [*_list_world_notes(view.worlds), *all_notes]
+        all_notes = [
+            f"the dumps are of {len(view.worlds)} worlds with default process groups or processes"
+            f" of their own; this answer is about the {view.worlds[0]}",
+            *(f"another world, {other}" for other in view.worlds[1:]),
+            *all_notes,
+        ]
     all_notes += _log_notes(logs)
     all_notes += _list_silenced_notes(logs)
     all_notes += _own_notes(logs)
@@ -69,16 +74,6 @@ def build_coverage(
             UnreadLine(row.text, row.artifact, row.line, row.at) for row in unread[:_MAX_EXAMPLES]
         ),
     )
-
-
-def _list_world_notes(worlds: Sequence[str]) -> list[str]:
-    """What each of several worlds comes to; the answer is about the first."""
-    first, *others = worlds
-    return [
-        f"the dumps are of {len(worlds)} worlds with default process groups or processes of their"
-        f" own; this answer is about the {first}",
-        *(f"another world, {other}" for other in others),
-    ]
 
 
 def _log_notes(logs: LogSet) -> list[str]:

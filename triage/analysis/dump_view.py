@@ -1,13 +1,12 @@
 """What the dumps say by themselves: which of them are used, and the case that they make."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
@@ -21,8 +20,8 @@ from triage.analysis.snapshots.worlds import (
     place_text,
     split_by_world,
 )
-from triage.analysis.waiting.case import Case, build_case
-from triage.analysis.waiting.live import format_ranks
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.live import format_ranks, judge_live
 from triage.analysis.waiting.waits import wait_graph
 from triage.domain.arrays import I64, Flags
 from triage.domain.category import VerdictKind
@@ -78,7 +77,12 @@ def view_dumps(
         only, aside = _view_world(worlds[0], dumps, facts)
         return only, (*aside, *late)
     is_ambiguous = has_shared_ranks(worlds)
-    mapped = _select_mapped_world(worlds, facts) if is_ambiguous else worlds
+    mapped = worlds
+    if is_ambiguous:
+        # The map of ranks is of the only one of its size, where there is one.
+        size = facts.world_size or len(facts.rank_to_node)
+        mapped = [world for world in worlds if len(find_default_ranks(world[0]) or ()) == size]
+        mapped = mapped if len(mapped) == 1 else []
     views = []
     unused: tuple[Refused, ...] = ()
     for world in worlds:
@@ -93,15 +97,6 @@ def view_dumps(
     sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
-
-
-def _select_mapped_world(
-    worlds: Sequence[list[RankDigest]], facts: Job
-) -> Sequence[list[RankDigest]]:
-    """The world that the map of ranks is of: the only one of its size, where there is one."""
-    size = facts.world_size or len(facts.rank_to_node)
-    fitting = [world for world in worlds if len(find_default_ranks(world[0]) or ()) == size]
-    return fitting if len(fitting) == 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +143,14 @@ def _view_world(
         selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
     )
     moving = _set_apart(snapshot)
-    snapshot.unread = _list_unread_ranks(dumps, snapshot.index_of)
-    case = build_case(snapshot, wait_graph(snapshot), moving=moving)
+    # The file came in, and cannot be read: the process lived to begin it.
+    named = {rank_in_name(refused.artifact) for refused in dumps.refused}
+    snapshot.unread = frozenset(
+        rank for rank in named if rank is not None and rank not in snapshot.index_of
+    )
+    graph = wait_graph(snapshot)
+    case = Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))
     return DumpView(case, selection, membership), unused
-
-
-def _list_unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
-    """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
-    ranks = {rank_in_name(refused.artifact) for refused in dumps.refused}
-    return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
 def _select_dumps_before(
@@ -222,7 +216,9 @@ def _set_apart(snapshot: Snapshot) -> bool:
             break
         marked = np.flatnonzero(degrees == worst)
         if len(marked) > 1 and worst == 1:
-            marked = _select_older(snapshot, marked)
+            # Of two that contradict each other alone, the one whose record ends earlier.
+            ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
+            marked = marked[[int(np.argmin(ends))]]
         apart.extend(marked.tolist())
     if not apart:
         return False
@@ -271,9 +267,3 @@ def _list_in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tu
     ahead_of_me = len(done) - np.searchsorted(sorted_done, issued, side="right")
     behind_me = np.searchsorted(sorted_issued, done, side="left")
     yield digest, ahead_of_me + behind_me
-
-
-def _select_older(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Of two that contradict each other alone, the one whose record ends earlier."""
-    ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
-    return marked[[int(np.argmin(ends))]]

@@ -252,7 +252,10 @@ def explain(
                 belief.hypothesis.in_no_node,
                 belief.probability,
                 belief.log_odds,
-                _compute_lead(belief, best),
+                # How far it is before the best of the others; negative when it is behind.
+                belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
+                if len(best) > 1 and belief.features
+                else None,
                 _list_terms(belief, weighed.stop, model),
                 build_reasons(belief.hypothesis, belief.hypothesis.node),
                 belief.bounds,
@@ -262,13 +265,6 @@ def explain(
         trials=tuple(_make_trials(weighed, again, from_dumps=from_dumps)),
         missing=missing,
     )
-
-
-def _compute_lead(belief: Belief, best: Sequence[float]) -> float | None:
-    """How far it is before the best of the others; negative when it is behind."""
-    if len(best) < 2 or not belief.features:
-        return None
-    return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
 
 
 def _make_trials(

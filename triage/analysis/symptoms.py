@@ -15,7 +15,7 @@ from triage.signatures.numbers import parse_small_number
 
 # Categories that name no cause.
 _UNKNOWN: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE, Category.STRAGGLER})
-_OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+
 _MAX_TIMEOUTS: Final = 3
 # Signature, operation, number and group.
 _Key = tuple[str, str | None, int | None, str | None]
@@ -38,7 +38,7 @@ def list_symptoms(
     if verdict.kind is VerdictKind.HEALTHY or verdict.category not in _UNKNOWN or named:
         return ()
     failing = sorted(
-        (row for row in rows if _is_symptom(row) and stop.of(row) not in _OF_ANOTHER_TIME),
+        (row for row in rows if _is_symptom(row) and stop.of(row) not in (When.STALE, When.BOOT)),
         key=lambda row: (row.at_ns is None, row.at_ns or 0, row.artifact, row.line or 0),
     )
     gave_up = [row for row in failing if Trait.TIMEOUT in row.traits]

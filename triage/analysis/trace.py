@@ -82,9 +82,14 @@ def build_trace(
     if not indices:
         raise UsageError("not one of these ranks left a dump; name others, or none at all")
     ahead_ns = measure_node_clocks(snapshot, snapshot.node_of)
-    last = [_last_times(snapshot, index, ahead_ns) for index in indices]
+    last = [
+        (digest.last_created_ns or 0, digest.last_stamp_ns or 0, _get_offset(snapshot, k, ahead_ns))
+        for k in indices
+        for digest in [snapshot.digests[k]]
+    ]
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
-    issued, newest = (max(column) for column in zip(*last, strict=True))
+    issued = max(ns - offset for ns, _, offset in last)
+    newest = max(issued, *(ns - offset for _, ns, offset in last))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
     columns, before = _select_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
@@ -145,12 +150,9 @@ def _end_of_record(answer: Answer, newest: int) -> int:
     return max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
 
 
-def _last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tuple[int, int]:
-    """When a rank issued its last operation, and the newest time of any kind in its record."""
-    digest = snapshot.digests[index]
-    offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
-    issued = (digest.last_created_ns or 0) - offset
-    return issued, max(issued, (digest.last_stamp_ns or 0) - offset)
+def _get_offset(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> int:
+    """How far the clock of a digest's node is ahead, ns."""
+    return ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _select_window(
     for index in indices:
         past = snapshot.digests[index].history.read()
         dated = np.flatnonzero(past.created != MISSING)
-        offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
+        offset = _get_offset(snapshot, index, ahead_ns)
         created = past.created[dated].astype(np.int64) - offset
         until = _find_next_issue_ns(past.stream[dated], created)
         open_ = (past.flags[dated] & FINISHED) == 0

@@ -19,8 +19,7 @@ from triage.domain.evidence import Evidence, Kind
 _SECOND: Final = 1_000_000_000
 # Nearer than this is not told apart from when the line was printed.
 _LEAST: Final = 2 * _SECOND
-# A note is made of what a reader would stumble over.
-_TOLD: Final = 2 * _SECOND
+
 _MAX_NOTES: Final = 6
 # Half of the nodes must agree on what the time is.
 _MIN_NODES: Final = 3
@@ -37,21 +36,24 @@ def align(
     if not offsets:
         return rows, {}, []
     measured = {**offsets, **dump_offsets_ns}
-    unknown = _estimate_usual_error_ns(measured.values())
+    # How far a clock that nothing shows may be off, by those that are known.
+    usual = int(np.median(list(map(abs, measured.values())))) if len(measured) >= _MIN_NODES else 0
+    unknown = 2 * usual if usual >= _LEAST else 0
     by_one = _find_stamped_by_one_clock(rows, offsets)
-    moved = [
-        _shift_row(row, offsets.get(row.node or "", 0))
-        if row.node is None or (row.node in measured and row.artifact not in by_one)
-        else replace(row, error_ns=max(row.error_ns, unknown))
-        for row in rows
-    ]
+    moved = []
+    for row in rows:
+        ahead_ns = offsets.get(row.node or "", 0)
+        if row.node is not None and (row.node not in measured or row.artifact in by_one):
+            row = replace(row, error_ns=max(row.error_ns, unknown))
+        elif ahead_ns and row.at_ns is not None:
+            last = None if row.last_at_ns is None else row.last_at_ns - ahead_ns
+            row = replace(row, at_ns=row.at_ns - ahead_ns, last_at_ns=last)
+        moved.append(row)
     told = sorted(offsets.items(), key=lambda one: (-abs(one[1]), one[0]))
     notes = [
-        f"clock of {node} is {_format_offset(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its"
-        f" times are"
-        " corrected"
+        f"clock of {node} is {_format_offset(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times"
+        " are corrected"
         for node, ns in told
-        if abs(ns) >= _TOLD
     ]
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and the clocks of {len(notes) - _MAX_NOTES} more nodes"]
@@ -70,24 +72,10 @@ def _find_stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, i
     found = set()
     for artifact, told in lines.items():
         told.sort()
-        back = [sum(two[k] < one[k] - _TOLD for one, two in pairwise(told)) for k in (1, 2)]
+        back = [sum(two[k] < one[k] - _LEAST for one, two in pairwise(told)) for k in (1, 2)]
         if back[0] < back[1]:
             found.add(artifact)
     return found
-
-
-def _estimate_usual_error_ns(offsets: Iterable[int]) -> int:
-    """How far a clock that nothing shows may be off, by those that are known; ns."""
-    known = [abs(ns) for ns in offsets]
-    usual = int(np.median(known)) if len(known) >= _MIN_NODES else 0
-    return 2 * usual if usual >= _TOLD else 0
-
-
-def _shift_row(row: Evidence, ahead_ns: int) -> Evidence:
-    if not ahead_ns or row.at_ns is None:
-        return row
-    last = None if row.last_at_ns is None else row.last_at_ns - ahead_ns
-    return replace(row, at_ns=row.at_ns - ahead_ns, last_at_ns=last)
 
 
 def _measure_printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:

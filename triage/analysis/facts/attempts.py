@@ -148,8 +148,10 @@ def find_new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     spans: dict[object, dict[int, tuple[int, int]]] = defaultdict(dict)
     for row in joined:
         pid, line = row.pid or 0, row.line or 0
-        first, last = spans[_get_gpu_seat(row)].pop(pid, (line, line))
-        spans[_get_gpu_seat(row)][pid] = min(first, line), max(last, line)
+        # The GPU that a process joins with, as NCCL names it.
+        seat = row.node, row.gpu or row.cuda_device or row.local_rank
+        first, last = spans[seat].pop(pid, (line, line))
+        spans[seat][pid] = min(first, line), max(last, line)
     if not spans:
         return
     first_new, heard_before = {}, {}
@@ -164,8 +166,3 @@ def find_new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     line = min(first_new[seat] for seat in moved)
     at_ns = next((row.at_ns for row in joined if row.line == line), None)
     yield AttemptStart(line - 1, at_ns)
-
-
-def _get_gpu_seat(row: Evidence) -> object:
-    """The GPU that a process joins with, as NCCL names it."""
-    return row.node, row.gpu or row.cuda_device or row.local_rank

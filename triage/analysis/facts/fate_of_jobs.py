@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.domain.category import Category
+from triage.domain.counts import list_some
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.patterns import compile_re
@@ -111,7 +112,9 @@ def mark_fates_of_other_jobs(
     kept = []
     for place, row in enumerate(rows):
         other = kills.get(place)
-        if _is_of_a_scheduler(row):
+        # A scheduler tells it of a job, or a wrapper in its words.
+        ends = row.category is Category.HOST_MAINTENANCE and row.kind is Kind.ELASTIC
+        if row.kind is Kind.SCHEDULER or ends:
             other = other or _find_other_job(row, job, of_pods=of_pods)
         if other is not None:
             others.setdefault(other)
@@ -119,15 +122,8 @@ def mark_fates_of_other_jobs(
         kept.append(row)
     if not others:
         return kept, []
-    shown = ", ".join([*others][:_SHOWN])
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    return kept, [f"what is said of other jobs is no end of this one: {shown}{more}"]
-
-
-def _is_of_a_scheduler(row: Evidence) -> bool:
-    """Whether a scheduler tells it of a job, or a wrapper in its words."""
-    ends = row.category is Category.HOST_MAINTENANCE and row.kind is Kind.ELASTIC
-    return row.kind is Kind.SCHEDULER or ends
+    shown = list_some([*others], _SHOWN)
+    return kept, [f"what is said of other jobs is no end of this one: {shown}"]
 
 
 def _find_other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
@@ -193,12 +189,7 @@ def _parse_pod(row: Evidence) -> str | None:
 
 def _mark_as_another_job(row: Evidence) -> Evidence:
     """A line about another job: noise, unless it names a node, of which it may still tell."""
+    row = replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
     if row.fields.keys() & {"said_of", "nodes"}:
-        return replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
-    return replace(
-        row,
-        role=EvidenceRole.NOISE,
-        category=Category.NONE,
-        also=(),
-        traits=row.traits | {Trait.NOT_THE_JOB},
-    )
+        return row
+    return replace(row, role=EvidenceRole.NOISE, category=Category.NONE, also=())

@@ -22,23 +22,17 @@ _BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
 
 def judge_reports(rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement) -> list[Evidence]:
     """``rows``, those of checks and agents judged by their time and their GPU."""
-    passes = _collect_passes(rows)
+    passes: dict[Hashable, list[int]] = defaultdict(list)
+    for row in rows:
+        passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
+        if passed and row.at_ns is not None:
+            passes[_get_subject(row)].append(row.at_ns)
     return [
         _judge_report(row, stop, fleet, passes)
         if row.family == _FAMILY and row.role is EvidenceRole.ROOT
         else row
         for row in rows
     ]
-
-
-def _collect_passes(rows: Sequence[Evidence]) -> dict[Hashable, list[int]]:
-    """What passed -> when, for checks that say their time."""
-    passes: dict[Hashable, list[int]] = defaultdict(list)
-    for row in rows:
-        passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
-        if passed and row.at_ns is not None:
-            passes[_get_subject(row)].append(row.at_ns)
-    return passes
 
 
 def _get_subject(row: Evidence) -> Hashable:
@@ -55,14 +49,9 @@ def _judge_report(
         at_ns, until_ns = row.at_ns, start_ns + AFTER_S * SECOND
         if any(at_ns < passed <= until_ns for passed in passes.get(_get_subject(row), ())):
             return replace(row, role=EvidenceRole.ADVICE, weak=True)
-    if _is_unused(row, fleet):
-        return replace(row, role=EvidenceRole.ADVICE, weak=True)
+    if row.gpu is not None and row.node is not None:
+        own = [fleet.gpu_by_rank.get(rank) for rank in fleet.ranks_on(row.node)]
+        if own and None not in own and row.gpu not in own:
+            # It is beside those of the job, all of which are known.
+            return replace(row, role=EvidenceRole.ADVICE, weak=True)
     return replace(row, weak=True) if stop.of(row) in _BEHIND else row
-
-
-def _is_unused(row: Evidence, fleet: JobPlacement) -> bool:
-    """Whether a report is on a GPU beside those of the job, where all of these are known."""
-    if row.gpu is None or row.node is None:
-        return False
-    own = [fleet.gpu_by_rank.get(rank) for rank in fleet.ranks_on(row.node)]
-    return bool(own) and None not in own and row.gpu not in own

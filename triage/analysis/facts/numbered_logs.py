@@ -55,7 +55,14 @@ def earlier_by_number(
     begin alike.
     """
     counters = _in_one_scope(
-        files, {file.artifact: _list_counters(file.artifact) for file in files}
+        files,
+        {
+            name: tuple(
+                _Counter(name[: found.start()], name[found.end() :], int(found[0]))
+                for found in _NUMBER.finditer(name)
+            )
+            for name in (file.artifact for file in files)
+        },
     )
     submitted = {
         str(one.number)
@@ -68,7 +75,10 @@ def earlier_by_number(
     alike: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for name, own in counters.items():
         for one in own if has_begun(courses.get(name)) else ():
-            if _is_of_an_attempt(one, last_job):
+            # Where ``job.json`` names one of the jobs that logs are of, no number above it counts.
+            of_a_job = _SUBMITTED.search(one.scope) is not None
+            counts = _COUNTED.search(one.scope) is not None
+            if last_job in (None, str(one.number)) if of_a_job else counts:
                 newest[one.scope] = max(one.number, newest.get(one.scope, 0))
             alike[one.scope, one.rest].append((one.number, name))
     for (scope, _), logs in alike.items():
@@ -80,22 +90,6 @@ def earlier_by_number(
         for name, own in counters.items()
         if any(one.number < newest.get(one.scope, 0) for one in own)
     }
-
-
-def _list_counters(name: str) -> tuple[_Counter, ...]:
-    return tuple(
-        _Counter(name[: found.start()], name[found.end() :], int(found[0]))
-        for found in _NUMBER.finditer(name)
-    )
-
-
-def _is_of_an_attempt(counter: _Counter, last_job: str | None) -> bool:
-    """Whether a name says that its number counts attempts. Where ``job.json`` names one of the
-    jobs that logs are of, no number above it counts.
-    """
-    if _SUBMITTED.search(counter.scope) is not None:
-        return last_job in (None, str(counter.number))
-    return _COUNTED.search(counter.scope) is not None
 
 
 def _in_one_scope(

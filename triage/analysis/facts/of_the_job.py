@@ -24,6 +24,7 @@ from triage.analysis.facts.stop import (
 from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress import judge_health
 from triage.domain.category import HARDWARE
+from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
@@ -198,7 +199,7 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     strange = sorted(named - listed)
     if not strange:
         return frozenset(), []
-    shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+    shown = list_some(strange, 3)
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import parse_small_number
+from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogSet
@@ -57,10 +58,7 @@ def _drop_strange_logs(logs: LogSet, strange: Collection[str]) -> tuple[LogSet, 
     """``logs`` without those of another job, and a note that names them."""
     if not strange:
         return logs, []
-    listed = sorted(strange)
-    shown = ", ".join(listed[:_SHOWN])
-    if len(listed) > _SHOWN:
-        shown += f" and {len(listed) - _SHOWN} more"
+    shown = list_some(sorted(strange), _SHOWN)
     kept = replace(
         logs,
         files=[file for file in logs.files if file.artifact not in strange],

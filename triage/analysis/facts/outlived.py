@@ -76,6 +76,8 @@ class Track:
         be the newest.
         """
         newest = np.where(np.isnan(course.ns), np.inf, course.ns)
+        last = course.counted[-1].place.line
+        failing = [row for row in beside if row.role in FAILING and (row.line or 0) >= last]
         bounds = [0, *(np.flatnonzero(np.diff(course.at)) + 1).tolist(), len(course.at)]
         ends: list[int] = []
         of_run: list[float] = []
@@ -90,9 +92,7 @@ class Track:
             of_run,
             _compute_running_latest(newest),
             int(np.flatnonzero(~np.isnan(course.ns)).max(initial=-1)) + 1,
-            _is_only_exits(
-                row for row in beside if (row.line or 0) >= course.counted[-1].place.line
-            ),
+            bool(failing) and all(row.kind is Kind.ELASTIC for row in failing),
         )
 
     def goes_on_behind(self, row: Evidence) -> bool:
@@ -137,12 +137,6 @@ class Track:
         return int(earlier.max()) if len(earlier) else None
 
 
-def _is_only_exits(rows: Iterable[Evidence]) -> bool:
-    """Whether nothing fails but that processes ended."""
-    failing = [row for row in rows if row.role in FAILING]
-    return bool(failing) and all(row.kind is Kind.ELASTIC for row in failing)
-
-
 def _compute_running_latest(times: F64) -> list[float]:
     """For each of some times the latest from there on."""
     return cast(list[float], np.maximum.accumulate(times[::-1])[::-1].tolist())
@@ -182,14 +176,14 @@ def mark_outlived(
         # What was said again is judged by when it was said last.
         last = move_to_last_line(row)
         is_before = row.artifact in earlier or (start is not None and start.is_before(last))
-        if is_before or clock.is_earlier_attempt(row):
+        if is_before or clock.is_well_before(row, clock.begun_ns):
             told_attempts.append(row)
             kept.append(_mark_row_outlived(row))
         elif ended_well:
             told_well.append(row)
             kept.append(_mark_row_outlived(row))
         elif row.category not in _NOT_OVER and (
-            _did_go_on_after(last, track) or clock.went_on(row)
+            _did_go_on_after(last, track) or clock.is_well_before(row, clock.moved_ns)
         ):
             told_steps.append(row)
             kept.append(_mark_row_outlived(row))
@@ -289,15 +283,8 @@ class _Clock:
         zoned = tracks[name].course.counted[-1].place.stamp.zone_s is not None
         return cls(ns, begun, nodes[name], zoned)
 
-    def went_on(self, row: Evidence) -> bool:
-        """Whether the job moved well after a row, as far as clocks of two places tell."""
-        return self.is_well_before(row, self.moved_ns)
-
-    def is_earlier_attempt(self, row: Evidence) -> bool:
-        """Whether a row is of the time before the last attempt."""
-        return self.is_well_before(row, self.begun_ns)
-
     def is_well_before(self, row: Evidence, ns: int | None) -> bool:
+        """Whether a row is well before a time, as far as clocks of two places tell."""
         if ns is None or row.at_ns is None or row.stamp.wall_ns is None:
             return False
         # Two clocks without a zone are of one zone; else what is not known may be hours.
@@ -313,8 +300,7 @@ def move_to_last_line(row: Evidence) -> Evidence:
     """A row of several lines as that of the last one; the same where it stands for one."""
     if row.last_line == row.line:
         return row
-    at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
-    return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=at_ns)
+    return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=row.end_ns)
 
 
 def _may_be_outlived(row: Evidence) -> bool:
@@ -329,18 +315,11 @@ def _did_go_on_after(row: Evidence, track: Track | None) -> bool:
     """Whether its own log goes on behind a row."""
     if track is None or row.line is None or not track.goes_on_behind(row):
         return False
-    return not (_is_an_exception(row) and _is_flushed_behind(row, track))
-
-
-def _is_an_exception(row: Evidence) -> bool:
-    return row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
-
-
-def _is_flushed_behind(row: Evidence, track: Track) -> bool:
-    """Whether the steps behind an exception may have waited in the buffer of the process that it
-    ended: no clock dates them, and behind them stands nothing but that processes ended.
-    """
-    return track.only_ends_behind and bisect_right(track.lines, row.line or 0) >= track.num_dated
+    # The steps behind an exception may have waited in the buffer of the process that it ended: no
+    # clock dates them, and behind them stands nothing but that processes ended.
+    is_exception = row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
+    flushed = track.only_ends_behind and bisect_right(track.lines, row.line) >= track.num_dated
+    return not (is_exception and flushed)
 
 
 def _mark_row_outlived(row: Evidence) -> Evidence:
@@ -380,7 +359,8 @@ def _get_chip_spot(row: Evidence) -> tuple[object, ...] | None:
 
 def _list_notes(rows: Sequence[Evidence], why: str) -> list[str]:
     """What is not held against anybody; errors alone are named."""
-    named = [row for row in rows if row.role is EvidenceRole.ROOT or _is_an_error(row)]
+    no_error = (None, Category.NONE, Category.NCCL_TIMEOUT)
+    named = [row for row in rows if row.role is EvidenceRole.ROOT or row.category not in no_error]
     if not named:
         return []
     first = named[0]
@@ -388,10 +368,6 @@ def _list_notes(rows: Sequence[Evidence], why: str) -> list[str]:
     text = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
     more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     return [f'{first.artifact}: line {first.line} ("{text}"){more}: {why}']
-
-
-def _is_an_error(row: Evidence) -> bool:
-    return row.category not in (None, Category.NONE, Category.NCCL_TIMEOUT)
 
 
 # What bad code and a bad chip print alike.

@@ -44,7 +44,7 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
         if row.at_ns is None:
             continue
         if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
-            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            last_ns = row.end_ns or row.at_ns
             found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
         elif _is_of_something_shared(row):
             of_one[row.peer or row.signature].append(row)
@@ -56,17 +56,15 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
         since_ns = found_again.get(server)
         for_good = [row for row in said if since_ns is None or (row.at_ns or 0) > since_ns]
         lost.update(map(id, _find_common_loss(for_good, num_nodes)))
-    return [
-        _with_second_source(row, is_lost=id(row) in lost) if id(row) in together else row
-        for row in rows
-    ]
-
-
-def _with_second_source(row: Evidence, *, is_lost: bool) -> Evidence:
-    traits = row.traits | {Trait.TOLD_TOGETHER}
-    if not is_lost:
-        return replace(row, traits=traits)
-    return replace(row, weak=False, traits=traits - {Trait.GENERIC})
+    kept = []
+    for row in rows:
+        told = row
+        if id(row) in together:
+            told = replace(told, traits=told.traits | {Trait.TOLD_TOGETHER})
+        if id(row) in lost:
+            told = replace(told, weak=False, traits=told.traits - {Trait.GENERIC})
+        kept.append(told)
+    return kept
 
 
 def _is_of_something_shared(row: Evidence) -> bool:
@@ -236,6 +234,6 @@ def _on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> 
         return row
     for killed_ns, ahead_ns in moves:
         if abs(row.at_ns - killed_ns) <= _ONE_KILL_NS:
-            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            last_ns = row.end_ns or row.at_ns
             return row.dated(row.at_ns - ahead_ns, last_ns - ahead_ns, row.error_ns)
     return row

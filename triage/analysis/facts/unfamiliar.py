@@ -93,7 +93,9 @@ def select_unfamiliar(
         row
         for node, rows in found.items()
         if node in heard
-        for row in _choose_likeliest([row for row in rows if is_heard_beside(row, node)])
+        for row in sorted(
+            (row for row in rows if is_heard_beside(row, node)), key=_get_score, reverse=True
+        )[:_MOST_OF_A_NODE]
     ]
     return [*whole, *chosen]
 
@@ -169,11 +171,6 @@ def _find_everywhere(
     spread = Counter(name for rows in found.values() for name in {row.category for row in rows})
     most = max(_FEW_NODES, _SHARE_OF_NODES * num_nodes)
     return {name for name, count in spread.items() if count > most}
-
-
-def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
-    ordered = sorted(rows, key=_get_score, reverse=True)
-    return ordered[:_MOST_OF_A_NODE]
 
 
 def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:

@@ -194,7 +194,8 @@ def _map_node_labels(
             if row.rank is not None and row.rank != task:
                 of_nodes.add(row.artifact)
     by_artifact: dict[str, dict[int, str]] = {}
-    nodes = _order_nodes(fleet)
+    # By their lowest rank, as a launcher numbers them.
+    nodes = list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
     for artifact in sorted(agents | of_nodes):
         if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
@@ -230,11 +231,6 @@ def _map_labels_in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dic
         if all(numbered.get(task) == node for task, node in labels.items()):
             return numbered
     return dict(labels)
-
-
-def _order_nodes(fleet: JobPlacement) -> list[str]:
-    """Nodes by their lowest rank, as a launcher numbers them."""
-    return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
 
 
 def _replace_label(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
@@ -380,10 +376,18 @@ def _attribute_row(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, st
     if rank is None and node is not None:
         rank = _rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
-    if rank is not None and (node is None or _is_of_a_writer(row, node, fleet)):
-        return _place_at_node(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
-    if home not in (None, node) and not is_about_another(row) and has_printed_host(row):
+    printed = has_printed_host(row)
+    if rank is not None and (
+        node is None
+        or (
+            # It carries the name of who wrote or gathered it.
+            home not in (None, node)
+            and not (is_about_another(row) or printed or row.kind is Kind.THERMAL)
+        )
+    ):
+        return _place_at_node(row, home or node)
+    if home not in (None, node) and not is_about_another(row) and printed:
         # A number of another program, or of an earlier start: the host is what it is.
         own = _rank_at(row, node or "", gpu, fleet)
         rank = own if own is not None and fleet.node_of(own) == node else None
@@ -412,13 +416,6 @@ def _place_at_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
     if rank is None and row.local_rank is not None:
         rank = fleet.rank_of_local(fleet.only_node, row.local_rank)
     return replace(row, node=fleet.only_node, rank=rank)
-
-
-def _is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
-    """Whether a row of a rank that sits elsewhere carries the name of who wrote or gathered it."""
-    if is_about_another(row) or has_printed_host(row) or row.kind is Kind.THERMAL:
-        return False
-    return fleet.node_of(row.rank or 0) not in (None, node)
 
 
 def _place_at_node(row: Evidence, node: str | None) -> Evidence:

@@ -13,7 +13,6 @@ from typing import Final
 from triage.analysis.placement.files_of_nodes import (
     USUAL_RANKS,
     gathered_by_their_lines,
-    select_ranks_by_file,
 )
 from triage.analysis.placement.gpu_layouts import infer_layout
 from triage.analysis.placement.gpu_names import JOINED
@@ -197,13 +196,19 @@ class _SeatClaims:
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
         gathered = gathered_by_their_lines(rows, self.own_name, job)
-        told = [row for row in told if row.artifact not in gathered]
-        for group in select_ranks_by_file(told):
-            per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
-            if group.is_gathered(known, whole, per_node):
-                gathered.add(group.artifact)
+        speaking: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
+        for row in told:
+            if row.artifact not in gathered:
+                speaking[row.artifact, row.node or ""].append(row)
+        per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
+        for artifact, node in sorted(speaking):
+            ranks = {row.rank or 0 for row in speaking[artifact, node]}
+            homes = {known[rank] for rank in ranks if rank in known}
+            too_many = per_node is not None and len(ranks) > per_node
+            if len(homes) > 1 or too_many or (len(whole) > 1 and ranks >= set(whole)):
+                gathered.add(artifact)
                 continue
-            for row in group.rows:
+            for row in speaking[artifact, node]:
                 by_file = BY_FILE in row.fields
                 source = "the folders of logs" if by_file else "the lines' own prefixes"
                 self.add_row(source, row, row.rank or 0)
@@ -278,7 +283,13 @@ def resolve(
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
     claims.add_looks(looks, world)
-    notes = fill_by_names(node_by_rank, job, world, _find_speakers(rows, names))
+    # A node that others speak of may be any machine.
+    speakers = {
+        name_in(names, row.node) or row.node
+        for row in rows
+        if row.node is not None and "said_of" not in row.fields
+    }
+    notes = fill_by_names(node_by_rank, job, world, speakers)
     claims.gpus.value = _drop_shared_addresses(claims.gpus.value, node_by_rank)
     per_node = find_ranks_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
@@ -415,15 +426,6 @@ def find_world_size(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | Non
     ]
     largest = max(sizes, default=None)
     return largest if largest is not None and largest > max(dumps, default=-1) else None
-
-
-def _find_speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
-    """The nodes that print lines themselves; a node that others speak of may be any machine."""
-    return {
-        name_in(names, row.node) or row.node
-        for row in rows
-        if row.node is not None and "said_of" not in row.fields
-    }
 
 
 def _drop_shared_addresses(

@@ -17,10 +17,14 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     """``progress`` as stopped where the log moves to its end without saying that the job is done,
     and its GPUs idle from there on, for longer than any pause of it.
     """
-    if progress is None or idle is None or not _may_have_stopped(progress):
+    last = progress.last if progress is not None else None
+    if progress is None or idle is None or last is None:
         return progress
-    last = progress.last
-    if last is None:
+    troubled = progress.traceback or progress.error_at_end is not None
+    if progress.health is Health.UNKNOWN:
+        if progress.ended is not None or troubled:
+            return progress
+    elif progress.health is not Health.MOVING_TO_THE_END:
         return progress
     since_ns = idle.since_ns if last.at_ns is None else max(idle.since_ns, last.at_ns)
     idle_s = (idle.until_ns - since_ns) / SECOND
@@ -36,14 +40,6 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
     stopped = replace(progress, changes=(*progress.changes, stop))
     health, said = judge_health(stopped)
     return replace(stopped, health=health, said=said)
-
-
-def _may_have_stopped(progress: JobProgress) -> bool:
-    """Whether the log tells of neither an end nor trouble."""
-    troubled = progress.traceback or progress.error_at_end is not None
-    if progress.health is Health.UNKNOWN:
-        return progress.ended is None and not troubled
-    return progress.health is Health.MOVING_TO_THE_END
 
 
 def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:

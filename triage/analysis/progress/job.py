@@ -15,7 +15,7 @@ import numpy as np
 from triage.analysis.progress.course import Course, StepTimes, make_progress_point, read_course
 from triage.analysis.progress.divergence import find_divergences
 from triage.analysis.progress.levels import LEAST_CHANGE, estimate_noise
-from triage.analysis.progress.movement import Movement, judge_movement
+from triage.analysis.progress.movement import Movement, find_reach_ns, judge_movement
 from triage.analysis.progress.pace import (
     describe_step,
     estimate_step_s,
@@ -87,6 +87,7 @@ def _make_progress(
     files: Sequence[LogFile],
 ) -> JobProgress:
     first, last = course.counted[0], course.counted[-1]
+    error = course.file.error_at_end
     apart = np.diff([line.place.line for line in course.counted])
     indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
     return JobProgress(
@@ -106,17 +107,11 @@ def _make_progress(
         doing=moved.doing,
         doing_since=moved.doing_since,
         traceback=moved.traceback,
-        error_at_end=_find_error_after(course),
+        error_at_end=error if error is not None and error[0] > last.place.line else None,
         changes=tuple(changes),
         slow_ranks=_find_slow_ranks(files),
         curve=_make_curve(course, times),
     )
-
-
-def _find_error_after(course: Course) -> tuple[int, str] | None:
-    """The error behind the last step that nobody knows, as its log tells it."""
-    found = course.file.error_at_end
-    return found if found is not None and found[0] > course.counted[-1].place.line else None
 
 
 def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
@@ -130,16 +125,12 @@ def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgr
                 ended, how = make_progress_point(file, mark.places[-1]), mark.text
     if begun is None and ended is None:
         return None
-    reach = max(
-        (ns for ns in (*(file.last_at_ns for file in files), until_ns) if ns is not None),
-        default=None,
-    )
     return JobProgress(
         first=None,
         last=None,
         ended=ended,
         ended_how=how,
-        until_ns=reach,
+        until_ns=find_reach_ns(files, until_ns),
         doing=None if begun is None else "begin",
         doing_since=begun,
     )
@@ -187,10 +178,12 @@ def judge_health(progress: JobProgress | None) -> tuple[Health, str]:
             return health, _compose_sentence(change.text)
     if progress.ended is not None and progress.failed_behind:
         return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
-    if progress.ended is not None and _is_behind_the_end(progress):
-        how, error = progress.ended_how, (progress.error_at_end or (0, ""))[1]
-        return Health.UNKNOWN, f'Its last step was done ({how}); then its log ends with "{error}".'
     if progress.ended is not None:
+        error, end, last = progress.error_at_end, progress.ended, progress.last
+        same = last is not None and end.artifact == last.artifact
+        if error is not None and same and error[0] > end.line:
+            said = f'({progress.ended_how}); then its log ends with "{error[1]}".'
+            return Health.UNKNOWN, f"Its last step was done {said}"
         return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
     if progress.last is None:
         return Health.UNKNOWN, "The job began and no step of it was ever printed."
@@ -206,14 +199,6 @@ def judge_health(progress: JobProgress | None) -> tuple[Health, str]:
         f"The job moved up to the end of its log: {step}, a line of progress every"
         f" {format_seconds(progress.gap_s)}."
     )
-
-
-def _is_behind_the_end(progress: JobProgress) -> bool:
-    """Whether an error stands behind the line that says that the job ended, in its log."""
-    end, error = progress.ended, progress.error_at_end
-    if end is None or error is None or progress.last is None:
-        return False
-    return end.artifact == progress.last.artifact and error[0] > end.line
 
 
 def _explain_unknown(progress: JobProgress, step: str) -> str | None:
@@ -305,9 +290,7 @@ def _find_seat(file: LogFile, line: Step) -> _Seat | None:
     node = line.node or file.node
     if line.rank is not None:
         return node, line.rank, None
-    return (
-        (node, None, line.local_rank) if node is not None and line.local_rank is not None else None
-    )
+    return None if None in (node, line.local_rank) else (node, None, line.local_rank)
 
 
 def _find_slow_among(

@@ -113,18 +113,13 @@ def _find_best_cut(values: F64) -> int | None:
     if size < 2 * _LEAST_POINTS:
         return None
     left = np.arange(1, size)
-    excess = np.cumsum(_rank_values(values))[:-1] - left * (size + 1) / 2
+    # Ranks from 1; equal values share the middle of theirs.
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = ((2 * np.cumsum(counts) - counts + 1) / 2)[inverse]
+    excess = np.cumsum(ranks)[:-1] - left * (size + 1) / 2
     spread = np.sqrt(left * (size - left) * (size + 1) / 12)
     z = np.abs(excess) / spread
     z[: _LEAST_POINTS - 1] = 0
     z[size - _LEAST_POINTS :] = 0
     cut = int(np.argmax(z)) + 1
     return cut if z[cut - 1] >= _LEAST_Z else None
-
-
-def _rank_values(values: F64) -> F64:
-    """Ranks from 1; equal values share the middle of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: F64 = ((last - counts + 1 + last) / 2)[inverse]
-    return ranks

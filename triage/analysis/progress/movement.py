@@ -72,7 +72,7 @@ def judge_movement(
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
     ended, how = _find_orderly_end(course, files, total)
-    reach = _find_reach_ns(files, until_ns)
+    reach = find_reach_ns(files, until_ns)
     silent_s, least_s = _measure_silence(course, files, reach)
     doing = _find_begun_after(course)
     pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, _LONGEST_GAPS * longest_s)
@@ -107,7 +107,7 @@ def _measure_silence(
     if reach is None or course.counted[-1].place.at_ns is None:
         return None, _LEAST_SILENT_BESIDE_S
     newest = _find_latest_step_ns(course, files)
-    own = _find_reach_ns([file for file in files if file.progress is not None], None)
+    own = find_reach_ns([file for file in files if file.progress is not None], None)
     goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
     least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
@@ -165,7 +165,7 @@ def _find_no_headway(course: Course) -> Change | None:
     return Change(ChangeKind.STOPPED, text, where)
 
 
-def _find_reach_ns(files: Sequence[LogFile], until_ns: int | None) -> int | None:
+def find_reach_ns(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
     ends = [file.last_at_ns for file in files if file.of_a_job]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)

@@ -155,17 +155,12 @@ def measure_data_wait(rows: FinishedOperations, times: OwnTime) -> float | None:
     longest = np.full(int(key.max()) + 1, -np.inf)
     np.maximum.at(longest, key, pause)
     each = float(np.median(longest))
-    alike = _is_wait_alike(rows, at, times)
-    return (
-        each if alike and each >= max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS) else None
-    )
-
-
-def _is_wait_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
-    """Whether the ranks pause alike: where some pause alone, the others wait in an operation."""
+    # Where some pause alone, the others wait in an operation.
     start = times.start[np.isfinite(times.start)]
-    pause = float(np.median(rows.created[at + 1] - rows.created[at]))
-    return not len(start) or float(np.percentile(start, 99)) < 0.5 * max(pause, 1.0)
+    stretch = float(np.median(rows.created[at + 1] - rows.created[at]))
+    alike = not len(start) or float(np.percentile(start, 99)) < 0.5 * max(stretch, 1.0)
+    least = max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS)
+    return each if alike and each >= least else None
 
 
 def find_pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:

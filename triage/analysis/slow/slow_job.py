@@ -21,7 +21,7 @@ from triage.analysis.slow.own_time import OwnTime, measure_own_time
 from triage.analysis.snapshots.finished import FinishedOperations, collect_finished_operations
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.lateness import measure
-from triage.domain.arrays import F64, I64, Flags
+from triage.domain.arrays import I64, Flags
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, compute_gpu_hours_per_day
 
 _MAX_PARTS: Final = 8
@@ -107,14 +107,11 @@ def _compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
     times = measure_own_time(rows, len(snapshot.digests))
     if times is None:
         return None
-    odd = find_odd_ones(times, _measure_issue_lateness_ns(snapshot), _number_nodes(snapshot))
-    return SlowRanks(rows, times, tuple(odd))
-
-
-def _measure_issue_lateness_ns(snapshot: Snapshot) -> F64:
-    """Per digest, how late a step its host issues by its own doing."""
     late = measure(snapshot)
-    return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
+    # Per digest, how late a step its host issues by its own doing.
+    late_ns = np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
+    odd = find_odd_ones(times, late_ns, _number_nodes(snapshot))
+    return SlowRanks(rows, times, tuple(odd))
 
 
 def _number_nodes(snapshot: Snapshot) -> I64:

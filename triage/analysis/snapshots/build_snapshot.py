@@ -24,7 +24,6 @@ from triage.domain.rank_digest import (
     Counters,
     OpDescription,
     RankDigest,
-    Stream,
 )
 
 # Nobody keeps a ring of fewer entries than this.
@@ -40,47 +39,10 @@ def build_snapshot(
     node_of: Callable[[int], str | None],
 ) -> Snapshot:
     """Fill the tables from the digests, which are one per rank and ascending."""
-    snapshot = _make_empty_snapshot(digests, ranks, membership, operations, job, node_of)
-    place = np.minimum(np.searchsorted(snapshot.ranks, snapshot.member_rank), len(ranks) - 1)
-    there = snapshot.ranks[place] == snapshot.member_rank
-    snapshot.member_digest[there] = place[there]
-    snapshot.has_p2p[:] = _flag_groups_with_p2p(snapshot)
-    carry_rooted = _find_groups_with_rooted(snapshot)
-    inferred = 0
-    for index, digest in enumerate(digests):
-        inferred += _fill(snapshot, index, digest, carry_rooted)
-    _forget_p2p_counters(snapshot)
-    _mark_never_entered(snapshot)
-    if inferred:
-        snapshot.notes.append(
-            f"{inferred} dumps hold no entry that names a group of their counters: which group a"
-            " counter belongs to was inferred from the order of both tables"
-        )
-    capacity = 0 if snapshot.only_active else _find_ring_size(digests)
-    # The ranks of a group are mostly stuck in one operation.
-    known: dict[Stuck | None, Stuck | None] = {}
-    for index in range(len(digests)):
-        stuck = find_stuck(snapshot, index, capacity)
-        snapshot.stuck.append(known.setdefault(stuck, stuck))
-    prefer_shared_places(snapshot)
-    break_gloo(snapshot)
-    stop_at_what_peers_lack(snapshot)
-    return snapshot
-
-
-def _make_empty_snapshot(
-    digests: Sequence[RankDigest],
-    ranks: Sequence[int],
-    membership: Membership,
-    operations: dict[int, OpDescription],
-    job: Job,
-    node_of: Callable[[int], str | None],
-) -> Snapshot:
-    """The tables with a row for each member of each group, in which nothing is known yet."""
     groups = membership.groups
     size = sum(len(group.ranks) for group in groups)
     listed = set(ranks).union(*(group.ranks for group in groups))
-    return Snapshot(
+    snapshot = Snapshot(
         digests=digests,
         ranks=np.array(ranks, np.int64),
         membership=membership,
@@ -103,6 +65,33 @@ def _make_empty_snapshot(
         only_active=_leave_out_finished(digests),
         notes=list(membership.notes),
     )
+    place = np.minimum(np.searchsorted(snapshot.ranks, snapshot.member_rank), len(ranks) - 1)
+    there = snapshot.ranks[place] == snapshot.member_rank
+    snapshot.member_digest[there] = place[there]
+    snapshot.has_p2p[:] = _flag_groups_with_p2p(snapshot)
+    carry_rooted = _find_groups_with_rooted(snapshot)
+    inferred = 0
+    for index, digest in enumerate(digests):
+        inferred += _fill(snapshot, index, digest, carry_rooted)
+    _forget_p2p_counters(snapshot)
+    _mark_never_entered(snapshot)
+    if inferred:
+        snapshot.notes.append(
+            f"{inferred} dumps hold no entry that names a group of their counters: which group a"
+            " counter belongs to was inferred from the order of both tables"
+        )
+    # A ring that has wrapped is full, and all are of one size; 0 where nothing says it.
+    full = {digest.num_entries for digest in digests if digest.first_record_id > 0}
+    capacity = full.pop() if len(full) == 1 and not snapshot.only_active else 0
+    # The ranks of a group are mostly stuck in one operation.
+    known: dict[Stuck | None, Stuck | None] = {}
+    for index in range(len(digests)):
+        stuck = find_stuck(snapshot, index, capacity)
+        snapshot.stuck.append(known.setdefault(stuck, stuck))
+    prefer_shared_places(snapshot)
+    break_gloo(snapshot)
+    stop_at_what_peers_lack(snapshot)
+    return snapshot
 
 
 def map_places(ranks: tuple[int, ...]) -> dict[int, int] | range:
@@ -200,20 +189,16 @@ def _fill(snapshot: Snapshot, index: int, digest: RankDigest, carry_rooted: Set[
         if counter is not None and not mixed and not digest.eventless:
             if group not in carry_rooted:
                 snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
-            if _is_out_of_ring(snapshot, digest, stream) and counter.completed is not None:
+            # The ring may have lost this group's oldest unfinished operation: it has wrapped, and
+            # nothing that it still holds of the group is finished.
+            wrapped = digest.first_record_id != 0 and not snapshot.only_active
+            lost_oldest = wrapped and digest.partial is None and stream.pending == stream.first
+            if lost_oldest and stream.pending != MISSING and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
-            if _has_lost_entries(snapshot, digest) and counter.enqueued is not None:
+            lacks_entries = not digest.has_entries and not snapshot.only_active
+            if (digest.partial is not None or lacks_entries) and counter.enqueued is not None:
                 _open_from_counters(snapshot, row, counter, proves=group not in carry_rooted)
     return _fill_from_counters(snapshot, index, digest, counters, filled, carry_rooted)
-
-
-def _is_out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
-    """Whether the ring may have lost this group's oldest unfinished operation: it has
-    wrapped, and nothing that it still holds of the group is finished.
-    """
-    if digest.first_record_id == 0 or snapshot.only_active or digest.partial is not None:
-        return False
-    return stream.pending != MISSING and stream.pending == stream.first
 
 
 def _mark_never_entered(snapshot: Snapshot) -> None:
@@ -272,16 +257,11 @@ def _fill_from_counters(
     rest = sorted(counters.values(), key=lambda row: _get_numeric_key(row.key))
     open_groups.sort(key=lambda pair: _get_numeric_key(pair[0]))
     paired = len(rest) == len(open_groups) and (filled or len(rest) > 0)
-    for position, (_, group) in enumerate(open_groups):
+    # Entries in the ring, none of them of a group, and no counter: it may have left the window
+    # long ago.
+    for (_, group), counter in zip(open_groups, rest, strict=True) if paired else ():
         row = snapshot.row(group, rank)
-        if row < 0 or snapshot.has_p2p[row]:
-            continue
-        if not paired:
-            # Entries in the ring, none of them of this group, and no counter:
-            # the group may have left the window long ago.
-            continue
-        counter = rest[position]
-        if counter.enqueued is None:
+        if row < 0 or snapshot.has_p2p[row] or counter.enqueued is None:
             continue
         snapshot.issued[row] = max(counter.enqueued, 0)
         if counter.started is not None:
@@ -309,19 +289,3 @@ def _leave_out_finished(digests: Sequence[RankDigest]) -> bool:
         return False
     most = max(digest.num_entries for digest in whole)
     return min(begun) < most or most < _LEAST_RING
-
-
-def _find_ring_size(digests: Sequence[RankDigest]) -> int:
-    """How many entries a ring that has wrapped holds; 0 where nothing says it.
-
-    A ring that has wrapped is full, and all are of one size.
-    """
-    full = {digest.num_entries for digest in digests if digest.first_record_id > 0}
-    return full.pop() if len(full) == 1 else 0
-
-
-def _has_lost_entries(snapshot: Snapshot, digest: RankDigest) -> bool:
-    """Whether a record lacks operations that are not finished."""
-    if digest.partial is not None:
-        return True
-    return not digest.has_entries and not snapshot.only_active

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from triage.domain.arrays import I64
-from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest, Stream
+from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,15 +255,11 @@ def _assign_streams_to_groups(
     rows = list(digest.streams)
     for k, index in enumerate(groups):
         # Two recorders of one group count apart; the one that tells no ends stands beside.
-        if index >= 0 and groups.count(index) > 1 and _is_issued_alone(rows[k]):
+        told = MISSING if index < 0 else rows[k].last
+        ends = rows[k].finished != MISSING or rows[k].pending != MISSING
+        if told != MISSING and not ends and groups.count(index) > 1:
             groups[k] = builder.twin(index, f"{builder.groups[index].desc} (as dispatched)")
     return tuple(groups)
-
-
-def _is_issued_alone(stream: Stream) -> bool:
-    """Whether of a stream's collectives nothing tells whether they ended."""
-    known = stream.finished != MISSING or stream.pending != MISSING
-    return stream.last != MISSING and not known
 
 
 def _get_nth_group(listed: Mapping[str, int], pg_id: int) -> int:

@@ -106,6 +106,14 @@ class Snapshot:
         """The streams of digest ``index`` that are this group."""
         return [k for k, g in enumerate(self.membership.stream_groups[index]) if g == group]
 
+    def last_place(self, index: int) -> tuple[str, int] | None:
+        """Kind of group and number of the last operation of digest ``index``."""
+        last = self.digests[index].last_unit
+        if last is None:
+            return None
+        group = self.membership.stream_groups[index][last.stream]
+        return (self.groups[group].desc if group >= 0 else "", last.seq)
+
     def signature(self, rank: int, group: int, seq: int) -> int | None:
         """Signature of collective ``seq`` of a group on one rank, while its record holds it."""
         index = self.index_of.get(rank)

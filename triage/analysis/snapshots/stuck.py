@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot, Stuck
-from triage.domain.rank_digest import ISSUED_ALONE, P2P, RankDigest
+from triage.domain.rank_digest import ISSUED_ALONE, P2P
 
 # Members of a group that are asked in which order they issued what is open.
 _MAX_BESIDE: Final = 32
@@ -20,10 +20,12 @@ def find_stuck(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
     """The oldest unfinished operation of one rank."""
     digest = snapshot.digests[index]
     groups = snapshot.membership.stream_groups[index]
-    if _is_all_unfinished(digest, capacity) and (
-        candidates := _list_counter_places(snapshot, index)
-    ):
-        return candidates[0]
+    # A ring that has wrapped and holds nothing that is finished: what the rank is stuck in may
+    # have left it, and the counters know better.
+    wrapped = digest.first_record_id > 0 and digest.num_entries == capacity
+    if wrapped and not digest.eventless and not digest.history.any_finished:
+        for place in _list_counter_places(snapshot, index):
+            return place
     for row, unit in enumerate(digest.pending):
         group = groups[unit.stream] if unit.stream < len(groups) else -1
         if group < 0:
@@ -34,16 +36,7 @@ def find_stuck(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
         return Stuck(group, unit.seq, p2p, row)
     if digest.partial is None and (digest.num_entries or snapshot.only_active):
         return None
-    candidates = _list_counter_places(snapshot, index)
-    return candidates[0] if candidates else None
-
-
-def _is_all_unfinished(digest: RankDigest, capacity: int) -> bool:
-    """Whether the ring has wrapped and holds nothing that is finished: then what the
-    rank is stuck in may have left it, and the counters know better.
-    """
-    wrapped = digest.first_record_id > 0 and digest.num_entries == capacity
-    return wrapped and not digest.eventless and not digest.history.any_finished
+    return next(iter(_list_counter_places(snapshot, index)), None)
 
 
 def _is_group_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:
@@ -140,8 +133,16 @@ def break_gloo(snapshot: Snapshot) -> None:
         rows = snapshot.rows(group)
         absent = snapshot.member_digest[rows] < 0
         behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last.seq)
-        if behind.any() or (absent.any() and not _is_finished_elsewhere(snapshot, index)):
-            snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
+        if not behind.any():
+            # Where no rank issued anything beyond this one, the job may simply have ended.
+            others = (one for k, one in enumerate(snapshot.stuck) if k != index)
+            broken = (one is None or one.broken for one in others)
+            if not absent.any():
+                continue
+            ends = map(snapshot.last_place, range(len(snapshot.digests)))
+            if all(broken) and len(set(ends)) == 1:
+                continue
+        snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
 
 
 def stop_at_what_peers_lack(snapshot: Snapshot) -> None:
@@ -171,23 +172,3 @@ def _find_least_issued(snapshot: Snapshot, group: int) -> int:
     issued = snapshot.issued[snapshot.rows(group)]
     known = issued[issued >= 0]
     return int(known.min()) if len(known) else NOTHING
-
-
-def _is_finished_elsewhere(snapshot: Snapshot, index: int) -> bool:
-    """Whether no rank issued anything beyond this one: then the job may simply have ended."""
-    return all(
-        stuck is None or (snapshot.digests[k].eventless and stuck.broken)
-        for k, stuck in enumerate(snapshot.stuck)
-        if k != index
-    ) and _is_same_end(snapshot)
-
-
-def _is_same_end(snapshot: Snapshot) -> bool:
-    ends = set()
-    for index, digest in enumerate(snapshot.digests):
-        if digest.last_unit is None:
-            return False
-        group = snapshot.membership.stream_groups[index][digest.last_unit.stream]
-        desc = snapshot.groups[group].desc if group >= 0 else ""
-        ends.add((desc, digest.last_unit.seq))
-    return len(ends) == 1

@@ -35,7 +35,12 @@ def split_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     if len(worlds) < 2:
         return [list(digests)]
     for digest in rest:
-        beside = [world for world in worlds if _is_in_one_folder(world, digest)]
+        folder = digest.artifact.rpartition("/")[0]
+        beside = [
+            world
+            for world in worlds
+            if any(one.artifact.rpartition("/")[0] == folder for one in world)
+        ]
         max(beside or worlds, key=len).append(digest)
     return worlds
 
@@ -99,11 +104,6 @@ def _is_same_process(digest: RankDigest, other: RankDigest) -> bool:
     """
     mine, theirs = digest.history.read().created, other.history.read().created
     return not len(mine) or not len(theirs) or bool(np.isin(mine, theirs).any())
-
-
-def _is_in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
-    folder = digest.artifact.rpartition("/")[0]
-    return any(one.artifact.rpartition("/")[0] == folder for one in world)
 
 
 # attempt_0/, restart-1/: folders in which launchers keep what each attempt left.

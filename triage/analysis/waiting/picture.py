@@ -59,7 +59,9 @@ def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
                 )
                 if len(place.waiting) > 1:
                     arrows[key, inner] = len(place.waiting) - 1
-    shown = sorted(boxes.values(), key=lambda one: (_rank_of_kind(one), -len(one.ranks), one.key))
+    shown = sorted(
+        boxes.values(), key=lambda one: (one.kind == "collective", -len(one.ranks), one.key)
+    )
     kept = {one.key for one in shown[:_MAX_BOXES]}
     edges = tuple(
         WaitEdge(source, target, count)
@@ -67,10 +69,6 @@ def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
         if source in kept and target in kept
     )
     return Waits(tuple(shown[:_MAX_BOXES]), edges, max(0, len(shown) - _MAX_BOXES))
-
-
-def _rank_of_kind(node: WaitNode) -> int:
-    return 1 if node.kind == "collective" else 0
 
 
 def _make_box(
@@ -84,7 +82,10 @@ def _make_box(
         )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
-        detail = f"{_count_noun(len(ranks), 'rank')}, {_count_noun(len(places), 'group')}"
+        detail = ", ".join(
+            f"{number} {noun}{'s' * (number != 1)}"
+            for number, noun in ((len(ranks), "rank"), (len(places), "group"))
+        )
         return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
@@ -94,10 +95,6 @@ def _make_box(
     }[first.kind]
     label = f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
     return WaitNode(key, role, label, detail, ranks)
-
-
-def _count_noun(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _assign_roles(claims: Iterable[Finding]) -> dict[int, str]:
