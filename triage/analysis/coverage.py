@@ -149,7 +149,10 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:
         all_notes.append("nothing says which rank is on which node: give a job.json with the nodes")
-    all_notes += _list_version_notes(digests)
+    versions = Counter(digest.version or "older than 1.0" for digest in digests)
+    if len(versions) > 1:
+        shown = ", ".join(f"{name} ({count} dumps)" for name, count in sorted(versions.items()))
+        all_notes.append(f"the dumps are of different formats: {shown}; each was read by its own")
     odd: dict[str, list[str]] = {}
     for digest in digests:
         for note in digest.notes:
@@ -169,14 +172,3 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
             " what is unfinished is not taken as stuck"
         )
     return all_notes
-
-
-def _list_version_notes(digests: Sequence[RankDigest]) -> list[str]:
-    versions: dict[str, int] = {}
-    for digest in digests:
-        text = digest.version or "older than 1.0"
-        versions[text] = versions.get(text, 0) + 1
-    if len(versions) < 2:
-        return []
-    shown = ", ".join(f"{version} ({count} dumps)" for version, count in sorted(versions.items()))
-    return [f"the dumps are of different formats: {shown}; each was read by its own"]

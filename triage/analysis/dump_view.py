@@ -1,7 +1,7 @@
 """What the dumps say by themselves: which of them are used, and the case that they make."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
-from triage.analysis.snapshots.groups import Group, Membership, find_default_ranks, resolve_groups
+from triage.analysis.snapshots.groups import Membership, find_default_ranks, resolve_groups
 from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
 from triage.analysis.snapshots.worlds import (
@@ -23,7 +23,7 @@ from triage.analysis.snapshots.worlds import (
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import format_ranks, judge_live
 from triage.analysis.waiting.waits import wait_graph
-from triage.domain.arrays import I64, Flags
+from triage.domain.arrays import I64
 from triage.domain.category import VerdictKind
 from triage.domain.job import Job
 from triage.domain.patterns import compile_re
@@ -91,32 +91,22 @@ def view_dumps(
         unused += aside
         if view is not None:
             views.append((_judge_world(view.case), world, replace(view, has_map=has_map)))
-    views.sort(
-        key=lambda one: (one[0].weight, find_world_end_ns(one[1]), len(one[1])), reverse=True
-    )
-    sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
+    views.sort(key=lambda one: (one[0][0], find_world_end_ns(one[1]), len(one[1])), reverse=True)
+    sentences = tuple(f"{place_text(world)}: {text}" for (_, text), world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
 
 
-@dataclass(frozen=True, slots=True)
-class _WorldState:
-    """What the dumps of one world come to, in words, and how much that weighs beside others."""
-
-    weight: float
-    text: str
-
-
-def _judge_world(case: Case) -> _WorldState:
-    """How a world stands, by its dumps alone."""
+def _judge_world(case: Case) -> tuple[float, str]:
+    """How much what the dumps of a world come to weighs beside others, and that in words."""
     claims = find_detector_claims(case)
     if claims:
         claim = max(claims, key=lambda one: (_WEIGHTS.get(one.kind, 1), one.strength))
         who = format_ranks(claim.ranks) if claim.ranks else "all ranks"
-        return _WorldState(_WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
+        return _WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}"
     if case.moving and not case.in_flight:
-        return _WorldState(0.5, "its dumps are of different moments and contradict each other")
-    return _WorldState(0, "no rank is stuck or late")
+        return 0.5, "its dumps are of different moments and contradict each other"
+    return 0, "no rank is stuck or late"
 
 
 # A stop weighs more than what only slows a job down or is not known.
@@ -248,22 +238,13 @@ def _count_contradictions(snapshot: Snapshot, without: set[int]) -> I64:
     gone = np.zeros(len(snapshot.digests) + 1, np.bool_)
     gone[list(without)] = True
     for group in snapshot.groups:
-        for digest, count in _list_in_group(snapshot, group, gone):
-            degrees[digest] += count
+        rows = snapshot.rows(group.index)
+        digest = snapshot.member_digest[rows]
+        issued = snapshot.issued[rows]
+        usable = (digest >= 0) & ~gone[digest] & (issued != UNKNOWN)
+        digest, issued = digest[usable], issued[usable]
+        done = snapshot.done[rows][usable]
+        if len(digest) > 1 and done.max(initial=0) > issued.min():
+            ahead_of_me = len(done) - np.searchsorted(np.sort(done), issued, side="right")
+            degrees[digest] += ahead_of_me + np.searchsorted(np.sort(issued), done, side="left")
     return degrees
-
-
-def _list_in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
-    rows = snapshot.rows(group.index)
-    digest = snapshot.member_digest[rows]
-    issued = snapshot.issued[rows]
-    usable = (digest >= 0) & ~gone[digest] & (issued != UNKNOWN)
-    digest, issued = digest[usable], issued[usable]
-    done = snapshot.done[rows][usable]
-    if len(digest) < 2 or done.max(initial=0) <= issued.min():
-        return
-    sorted_done = np.sort(done)
-    sorted_issued = np.sort(issued)
-    ahead_of_me = len(done) - np.searchsorted(sorted_done, issued, side="right")
-    behind_me = np.searchsorted(sorted_issued, done, side="left")
-    yield digest, ahead_of_me + behind_me

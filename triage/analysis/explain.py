@@ -17,8 +17,7 @@ from triage.analysis.answer import (
     weigh_view,
 )
 from triage.analysis.facts.find_stop import find_wait_start_ns
-from triage.analysis.facts.stated_time import state_time
-from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
+from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop, state_time
 from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
@@ -28,8 +27,7 @@ from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import describe_witness
 from triage.analysis.joining.wording import build_reasons
-from triage.analysis.restart.cause import stop_cause
-from triage.analysis.restart.decide import decide_restart
+from triage.analysis.restart.decide import decide_restart, stop_cause
 from triage.analysis.waiting.case import make_timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence

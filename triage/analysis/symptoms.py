@@ -52,7 +52,11 @@ def list_symptoms(
     ]
     if not found:
         found = [_make_dump_symptom(one) for one in collectives[:1]]
-    found += _list_step_symptoms(progress)
+    # That the steps ended, or became slower.
+    change = None if progress is None else progress.stopped or progress.slowed
+    if change is not None:
+        since, at = change.since, make_timestamp(change.since.at_ns)
+        found.append(Symptom(change.text, artifact=since.artifact, line=since.line, at=at))
     return tuple(found[:_MAX_SYMPTOMS])
 
 
@@ -120,16 +124,3 @@ def _make_dump_symptom(one: CollectiveAtFrontier) -> Symptom:
         pg=one.desc or one.pg,
         num_ranks=waiting,
     )
-
-
-def _list_step_symptoms(progress: JobProgress | None) -> Iterator[Symptom]:
-    """That the steps ended, or became slower."""
-    change = None if progress is None else progress.stopped or progress.slowed
-    if change is not None:
-        since = change.since
-        yield Symptom(
-            text=change.text,
-            artifact=since.artifact,
-            line=since.line,
-            at=make_timestamp(since.at_ns),
-        )

@@ -94,7 +94,13 @@ def build_trace(
     columns, before = _select_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
     kept = np.argsort(columns.created, kind="stable")[cut:]
-    dumped_ns = _end_of_record(answer, newest)
+    # When the record ends: the job's end where logs tell it, else the newest time in it.
+    ends = [
+        int(moment.at.timestamp() * 1e9)
+        for moment in answer.timeline
+        if moment.kind in ("stop", "end") and moment.at is not None
+    ]
+    dumped_ns = max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
     operations = [_make_operation(case, columns, int(k), dumped_ns) for k in kept]
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
@@ -138,16 +144,6 @@ def _choose_ranks(case: Case, answer: Answer) -> list[int]:
     ranks += spread[:: max(1, len(spread) // MAX_RANKS)]
     dumped_by = [rank for rank in dict.fromkeys(ranks) if rank in snapshot.index_of]
     return sorted(dumped_by[:MAX_RANKS])
-
-
-def _end_of_record(answer: Answer, newest: int) -> int:
-    """When the record ends: the job's end where logs tell it, else the newest time in it."""
-    ends = [
-        int(moment.at.timestamp() * 1e9)
-        for moment in answer.timeline
-        if moment.kind in ("stop", "end") and moment.at is not None
-    ]
-    return max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
 
 
 def _get_offset(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> int:

@@ -117,8 +117,12 @@ def find_stop(
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
-        root = _last_root(row for row in evidence if not before.is_of_another_life(row))
-        start = root.at_ns if root is not None else None
+        roots = [
+            row
+            for row in evidence
+            if row.role is EvidenceRole.ROOT and not before.is_of_another_life(row)
+        ]
+        start = max(_list_times([row for row in roots if row.is_firm] or roots), default=None)
         if start is None and looked:
             end = max(looked.values())
         # The job tells its failure without a clock ...
@@ -374,12 +378,3 @@ def _find_last_burst_start(printed: Sequence[int]) -> int | None:
             break
         first = ns
     return first
-
-
-def _last_root(evidence: Iterable[Evidence]) -> Evidence | None:
-    """Of logs that do not know the job: the last thing that went wrong."""
-    roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
-    firm = [row for row in roots if row.is_firm] or roots
-    dated = [row for row in firm if row.at_ns is not None]
-    sure = [row for row in dated if row.error_ns < _GUESSED_NS] or dated
-    return max(sure, key=lambda row: row.at_ns or 0, default=None)

@@ -5,7 +5,7 @@ ended in order tears down what its processes held.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,19 +13,23 @@ from triage.analysis.facts.exits import has_own_exit_code
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.outlived import OF_A_PROCESS, move_to_last_line
 from triage.analysis.facts.stop import (
+    AFTER_S,
     BEFORE_S,
     FAILING,
     MOST_SLACK_S,
     SECOND,
     TIMEOUT_S,
+    Stop,
+    When,
     is_by_process,
     is_failing,
 )
 from triage.analysis.placement.identity import JobPlacement
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import judge_health
 from triage.domain.category import HARDWARE
 from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.health import Outcome
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
@@ -220,7 +224,11 @@ def mark_other_gpus(
     strange: dict[str, None] = {}
     kept = []
     for row in evidence:
-        if _is_of_another_gpu(row, listed, fleet):
+        gpus = listed.get(row.node or "")
+        of_a_gpu = row.family in _OF_GPU_DRIVERS and row.kind is not Kind.SXID
+        other = gpus is not None and of_a_gpu and row.gpu is not None and row.gpu not in gpus
+        # It speaks of no process of the job.
+        if other and (row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None):
             strange.setdefault(f"{row.gpu} of {row.node}")
             row = replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
         kept.append(row)
@@ -253,17 +261,6 @@ def _collect_listed_gpus(
     return listed
 
 
-def _is_of_another_gpu(
-    row: Evidence, listed: Mapping[str, frozenset[str]], fleet: JobPlacement
-) -> bool:
-    """Whether a driver speaks of a GPU that is not listed, and of no process of the job."""
-    if row.gpu is None or row.node not in listed or row.family not in _OF_GPU_DRIVERS:
-        return False
-    if row.kind is Kind.SXID or row.gpu in listed[row.node or ""]:
-        return False
-    return row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None
-
-
 def mark_other_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """The rows; what a driver says of another process than the job's is marked as that.
 
@@ -294,3 +291,44 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""
     return bool(name) and not name.startswith("<") and classify_owner(name) is not Whose.JOB
+
+
+_FAMILY: Final = "check"
+_BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
+
+
+def judge_reports(rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement) -> list[Evidence]:
+    """``rows``, those of checks and agents judged by their time and their GPU."""
+    passes: dict[Hashable, list[int]] = defaultdict(list)
+    for row in rows:
+        passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
+        if passed and row.at_ns is not None:
+            passes[_get_subject(row)].append(row.at_ns)
+    return [
+        _judge_report(row, stop, fleet, passes)
+        if row.family == _FAMILY and row.role is EvidenceRole.ROOT
+        else row
+        for row in rows
+    ]
+
+
+def _get_subject(row: Evidence) -> Hashable:
+    """The check and the part that it looked at."""
+    part = row.gpu or row.fields.get("gpu_uuid") or row.fields.get("device")
+    return row.signature, row.node, part, row.cuda_device
+
+
+def _judge_report(
+    row: Evidence, stop: Stop, fleet: JobPlacement, passes: dict[Hashable, list[int]]
+) -> Evidence:
+    start_ns = stop.start_ns if stop.start_ns is not None else stop.end_ns
+    if row.at_ns is not None and start_ns is not None:
+        at_ns, until_ns = row.at_ns, start_ns + AFTER_S * SECOND
+        if any(at_ns < passed <= until_ns for passed in passes.get(_get_subject(row), ())):
+            return replace(row, role=EvidenceRole.ADVICE, weak=True)
+    if row.gpu is not None and row.node is not None:
+        own = [fleet.gpu_by_rank.get(rank) for rank in fleet.ranks_on(row.node)]
+        if own and None not in own and row.gpu not in own:
+            # It is beside those of the job, all of which are known.
+            return replace(row, role=EvidenceRole.ADVICE, weak=True)
+    return replace(row, weak=True) if stop.of(row) in _BEHIND else row

@@ -11,11 +11,9 @@ from datetime import datetime
 from statistics import median
 from typing import Final
 
-from triage.analysis.clocks.clock_offsets import align
-from triage.analysis.clocks.rank_clocks import measure_node_clocks
+from triage.analysis.clocks.rank_clocks import align, measure_node_clocks
 from triage.analysis.facts.exits import mark_ignored_exceptions, with_ranks_that_exit
-from triage.analysis.facts.fate_of_jobs import mark_fates_of_other_jobs, own_job
-from triage.analysis.facts.other_jobs import drop_other_jobs
+from triage.analysis.facts.fate_of_jobs import drop_other_jobs, mark_fates_of_other_jobs, own_job
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
     with_common_losses,
@@ -31,18 +29,8 @@ from triage.analysis.placement.files_of_nodes import (
 )
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
-from triage.analysis.placement.programs import (
-    drop_actor_numbers,
-    with_numbers_of_the_job,
-)
-from triage.analysis.telemetry.throttle import (
-    HOT_C,
-    HOTTER_C,
-    MIN_GPUS,
-    MOST_SHARE,
-    SLOW,
-    SLOWED,
-)
+from triage.analysis.placement.programs import drop_actor_numbers, with_numbers_of_the_job
+from triage.analysis.telemetry.throttle import HOT_C, HOTTER_C, MIN_GPUS, MOST_SHARE, SLOW, SLOWED
 from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait

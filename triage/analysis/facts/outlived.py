@@ -14,8 +14,13 @@ from typing import Final, cast
 
 import numpy as np
 
-from triage.analysis.facts.attempts import AttemptStart, last_attempts
-from triage.analysis.facts.numbered_logs import MORE_THAN_ONE, earlier_by_number, has_begun
+from triage.analysis.facts.attempts import (
+    MORE_THAN_ONE,
+    AttemptStart,
+    earlier_by_number,
+    has_begun,
+    last_attempts,
+)
 from triage.analysis.facts.stop import (
     AFTER_S,
     CLOCKS_APART_S,
@@ -102,7 +107,11 @@ class Track:
         """
         line = row.line or 0
         place = bisect_right(self.lines, line)
-        since = self.time_at(row, place) - SECOND
+        # No earlier than this it was printed: by its own clock, else by what is above it.
+        heard = self.heard_ns[place - 1] if place else np.nan
+        if row.stamp.wall_ns is not None and row.at_ns is not None:
+            heard = row.at_ns
+        since = -np.inf if np.isnan(heard) else heard - SECOND
         at = self.course.at
         before = float(at[place - 1]) if place else None
         steps: set[float | None] = set()
@@ -119,13 +128,6 @@ class Track:
         lines = last.place.line - first.place.line
         share = (last.index - first.index) / lines if lines > 0 else 0.0
         return (last.place.line - line) * share >= _SURELY_MANY
-
-    def time_at(self, row: Evidence, place: int) -> float:
-        """No earlier than this a row was printed: by its own clock, else by what is above it."""
-        if row.stamp.wall_ns is not None and row.at_ns is not None:
-            return row.at_ns
-        heard = self.heard_ns[place - 1] if place else np.nan
-        return -np.inf if np.isnan(heard) else heard
 
     def last_but_one(self, start: AttemptStart | None) -> int | None:
         """When the step before the last one was printed, in the last attempt."""

@@ -7,8 +7,9 @@ Without any sign of trouble a job is healthy, whatever its kernels complain of.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -305,3 +306,37 @@ def is_at_own_stop(row: Evidence, when: When) -> bool:
 def is_by_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
     return row.kind in JOB_KINDS or row.family in _JOB_FAMILIES
+
+
+_NO_YEAR_NS: Final = 300 * DAY_S * SECOND
+# Ends are reported a little before the last line is written.
+_SLACK_NS: Final = 60 * SECOND
+
+
+def state_time(
+    at: datetime | None, rows: Iterable[Evidence], stop: Stop, failed_at_ns: int | None
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """``at`` without its zone where that is not known, None where its year is not, and why."""
+    if at is None:
+        return None, ()
+    ns = int(at.timestamp() * 1000) * 1_000_000
+    errors = [
+        row.error_ns
+        for row in rows
+        if row.at_ns is not None and 0 <= row.at_ns - ns < 2_000_000 and row.line is not None
+    ]
+    begins = stop.start_ns if stop.start_ns is not None else stop.end_ns
+    if not errors and begins is not None and abs(begins - ns) < 2_000_000:
+        errors = [stop.error_ns]
+    error_ns = min(errors, default=0)
+    if error_ns >= _NO_YEAR_NS:
+        day = f"{at:%d %B %H:%M:%S}"
+        return None, (f"the stop is of {day} by its log, in a year that no line tells",)
+    if error_ns >= NO_ZONE_NS:
+        return at.replace(tzinfo=None), (
+            "the time of the stop is that of its log, whose zone nothing tells",
+        )
+    if failed_at_ns is not None and ns > failed_at_ns + _SLACK_NS:
+        late_s = (ns - failed_at_ns) // SECOND
+        return at, (f"the logs date the stop {late_s} s behind failed_at of job.json",)
+    return at, ()

@@ -13,13 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from triage.analysis.facts.stop import (
-    AFTER_S,
-    BEFORE_S,
-    CLOCKS_APART_S,
-    SECOND,
-    is_by_process,
-)
+from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND, is_by_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -46,7 +40,16 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
         if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
             last_ns = row.end_ns or row.at_ns
             found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
-        elif _is_of_something_shared(row):
+        elif (
+            row.role is EvidenceRole.ROOT
+            and row.node is not None
+            and (
+                # It complains of what others use too: of a server by its name, or in words of its own.
+                row.peer is not None
+                if row.is_generic and row.blame is Blame.SHARED
+                else not row.is_generic and (row.blame is Blame.SHARED or is_by_process(row))
+            )
+        ):
             of_one[row.peer or row.signature].append(row)
     together: set[int] = set()
     lost: set[int] = set()
@@ -65,17 +68,6 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
             told = replace(told, weak=False, traits=told.traits - {Trait.GENERIC})
         kept.append(told)
     return kept
-
-
-def _is_of_something_shared(row: Evidence) -> bool:
-    """Whether a node complains of what others use too: of a server by its name, or in words of
-    its own.
-    """
-    if row.role is not EvidenceRole.ROOT or row.node is None:
-        return False
-    if row.is_generic:
-        return row.blame is Blame.SHARED and row.peer is not None
-    return row.blame is Blame.SHARED or is_by_process(row)
 
 
 def _select_together(rows: Iterable[Evidence]) -> list[Evidence]:
@@ -213,19 +205,14 @@ def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
     moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         if row.kind is Kind.OOM and row.node is not None and row.at_ns is not None:
-            ahead_ns = _compute_kernel_lead_ns(row.at_ns, ended.get((row.node, row.pid or 0), ()))
-            if ahead_ns is not None:
+            # How far the kernel's clock is ahead; not where both agree, or are no two clocks of
+            # one moment.
+            ended_ns = min(ended.get((row.node, row.pid or 0), ()), default=row.at_ns)
+            ahead_ns = row.at_ns - ended_ns
+            agree = -BEFORE_S * SECOND <= ahead_ns <= AFTER_S * SECOND
+            if not agree and abs(ahead_ns) <= CLOCKS_APART_S * SECOND:
                 moves[row.node].append((row.at_ns, ahead_ns))
     return [_on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
-
-
-def _compute_kernel_lead_ns(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
-    """How far a kernel's clock is ahead of a launcher's; None where they agree, or are no two
-    clocks of one moment.
-    """
-    ahead_ns = killed_ns - min(ended_ns, default=killed_ns)
-    agree = -BEFORE_S * SECOND <= ahead_ns <= AFTER_S * SECOND
-    return None if agree or abs(ahead_ns) > CLOCKS_APART_S * SECOND else ahead_ns
 
 
 def _on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> Evidence:

@@ -10,12 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from triage.analysis.placement.files_of_nodes import (
-    USUAL_RANKS,
-    gathered_by_their_lines,
-)
-from triage.analysis.placement.gpu_layouts import infer_layout
-from triage.analysis.placement.gpu_names import JOINED
+from triage.analysis.placement.files_of_nodes import USUAL_RANKS, gathered_by_their_lines
+from triage.analysis.placement.gpu_names import JOINED, infer_layout
 from triage.analysis.placement.host_names import (
     map_canonical_names,
     name_in,
@@ -191,7 +187,18 @@ class _SeatClaims:
         """What files and the hosts that a writer put before their lines say of the ranks in them;
         the files in which ranks of several nodes speak, of which nothing is believed.
         """
-        told = [row for row in rows if _is_of_one_rank(row, world) and not has_printed_host(row)]
+        # The global rank of who prints it, in no line of NCCL or a launcher.
+        told = [
+            row
+            for row in rows
+            if row.rank is not None
+            and row.node is not None
+            and row.count < 1_000_000
+            and row.signature != JOINED
+            and row.kind is not Kind.ELASTIC
+            and (world is None or row.rank < world)
+            and not (is_about_another(row) or has_printed_host(row))
+        ]
         nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
@@ -348,15 +355,6 @@ def _order_claims_by_trust(
         elif row.rank is not None and row.count < 1_000_000 and has_printed_host(row):
             by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
-
-
-def _is_of_one_rank(row: Evidence, world: int | None) -> bool:
-    """Whether a line carries the global rank of who prints it, in no line of NCCL or a launcher."""
-    if row.rank is None or row.node is None or row.count >= 1_000_000:
-        return False
-    if row.signature == JOINED or row.kind is Kind.ELASTIC or is_about_another(row):
-        return False
-    return world is None or row.rank < world
 
 
 def is_about_another(row: Evidence) -> bool:

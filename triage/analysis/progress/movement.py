@@ -80,9 +80,15 @@ def judge_movement(
     if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
         allowed_s = max(pause_s, least_s if doing is None else max(least_s, _LEAST_BREAK_S))
         if silent_s > allowed_s:
-            stop = _make_standstill(
-                course, doing[0] if doing is not None else None, gap_s, silent_s
+            where = make_progress_point(course.file, course.counted[-1].place, step)
+            within = f" in its {doing[0].kind}" if doing is not None else ""
+            text = (
+                f"the job stopped moving{within} after"
+                f" {describe_step(where.step, len(course.counted) - 1)}: its log goes on for"
+                f" {format_seconds(silent_s)}, and a line of progress came every"
+                f" {format_seconds(gap_s)}"
             )
+            stop = Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
     if stop is None and ended is None:
         stop = _find_no_headway(course)
     return Movement(
@@ -111,19 +117,6 @@ def _measure_silence(
     goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
     least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
-
-
-def _make_standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
-    """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
-    where = make_progress_point(course.file, course.counted[-1].place, float(course.at[-1]))
-    within = f" in its {doing.kind}" if doing else ""
-    what = describe_step(where.step, len(course.counted) - 1)
-    text = (
-        f"the job stopped moving{within} after {what}:"
-        f" its log goes on for {format_seconds(silent_s)}, and a line of progress came every"
-        f" {format_seconds(gap_s)}"
-    )
-    return Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
 
 
 def _measure_left_over(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from triage.analysis.joining.join import Ranking
 from triage.analysis.restart.policy import UNKNOWN_CAUSE, Policy, choose_policy
 from triage.domain.category import HARDWARE, OF_THE_NODE, Category, Role, VerdictKind
 from triage.domain.counts import list_some
@@ -226,3 +227,19 @@ def _apply_record(
 
 def _compose_sentences(*parts: str) -> str:
     return " ".join(f"{part}." for part in parts if part)
+
+
+# Lines of one cause; those about the stop come first.
+_MAX_ROWS: Final = 8
+
+
+def stop_cause(ranking: Ranking) -> StopCause:
+    """The lines of the best belief in the verdict's category; none where there is no such one."""
+    category = ranking.decision.verdict.category
+    causes = (belief.hypothesis for belief in ranking.beliefs)
+    cause = next((one for one in causes if one.category is category), None)
+    by_number = ranking.decision.by_number
+    if cause is None:
+        return StopCause(by_number=by_number)
+    signatures = tuple(dict.fromkeys(row.signature for row in cause.rows[:_MAX_ROWS]))
+    return StopCause(signatures, cause.in_no_node, by_number)

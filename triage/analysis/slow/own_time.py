@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import group_median
+from triage.analysis.clocks.rank_clocks import group_median
 from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
 from triage.domain.arrays import F64, I64, Flags
 

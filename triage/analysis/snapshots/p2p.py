@@ -27,10 +27,10 @@ class Channel:
     peer: int
     group: int
     send: bool
-    matched: bool
-    later: bool
     peer_has_dump: bool
-    same_size: bool | None
+    matched: bool = False
+    later: bool = False
+    same_size: bool | None = None
     any_source: bool = False
     """Whether the peer is one of all that may send."""
 
@@ -95,17 +95,7 @@ def _name_sources(snapshot: Snapshot, ends: dict[int, list[_End]]) -> None:
 def _may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
     """A receive from any source, of which nobody stands in the send: any member may be it."""
     return [
-        Channel(
-            rank=rank,
-            peer=peer,
-            group=stuck.group,
-            send=False,
-            matched=False,
-            later=False,
-            peer_has_dump=peer in snapshot.index_of,
-            same_size=None,
-            any_source=True,
-        )
+        Channel(rank, peer, stuck.group, False, peer in snapshot.index_of, any_source=True)
         for peer in snapshot.groups[stuck.group].ranks[:_MAX_SOURCES]
         if peer != rank
     ]

@@ -16,11 +16,7 @@ import numpy as np
 from triage.analysis.snapshots.groups import Group, Membership
 from triage.domain.arrays import I64, Flags
 from triage.domain.job import Job
-from triage.domain.rank_digest import (
-    P2P,
-    OpDescription,
-    RankDigest,
-)
+from triage.domain.rank_digest import P2P, OpDescription, RankDigest
 
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"

@@ -123,12 +123,8 @@ class Case:
 
     def group_text(self, group: int) -> str:
         """``mesh_tp (pg 3)``."""
-        process_group = self.snapshot.groups[group]
-        return (
-            f"{process_group.desc} (pg {process_group.name})"
-            if process_group.desc
-            else f"pg {process_group.name}"
-        )
+        named = self.snapshot.groups[group]
+        return f"{named.desc} (pg {named.name})" if named.desc else f"pg {named.name}"
 
     def place_text(self, place: WaitPlace) -> str:
         """``all_reduce 87 of mesh_tp (pg 3)``."""
@@ -150,13 +146,13 @@ class Case:
         index = self.snapshot.index_of.get(rank)
         return None if index is None else self.snapshot.digests[index].artifact
 
-    def stack_text(self, rank: int, limit: int = 4) -> str | None:
+    def stack_text(self, rank: int) -> str | None:
         """The innermost lines of user code of a rank's stuck or last operation."""
         digest = self.snapshot.digest_of(rank)
         if digest is None or not digest.stack:
             return None
         frames = [f for f in digest.stack if "/torch/" not in f.filename] or list(digest.stack)
-        return " < ".join(str(frame) for frame in frames[:limit])
+        return " < ".join(str(frame) for frame in frames[:4])
 
     def last_entry_text(self, rank: int) -> str | None:
         """Which entry a rank issued last."""

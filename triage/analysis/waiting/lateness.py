@@ -16,8 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import group_median
-from triage.analysis.clocks.rank_clocks import POLL_NS, measure_clock_offsets
+from triage.analysis.clocks.rank_clocks import POLL_NS, group_median, measure_clock_offsets
 from triage.analysis.snapshots.finished import (
     FinishedOperations,
     collect_finished_operations,

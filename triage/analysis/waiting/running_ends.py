@@ -17,14 +17,7 @@ import numpy as np
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot
 from triage.analysis.waiting.dump_moment import dump_moment, is_counter_behind
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
-from triage.domain.rank_digest import (
-    FINISHED,
-    MISSING,
-    P2P,
-    ROOTED_BIT,
-    STARTED_BIT,
-    RankDigest,
-)
+from triage.domain.rank_digest import FINISHED, MISSING, P2P, ROOTED_BIT, STARTED_BIT, RankDigest
 
 # A device that stopped may leave this many finished operations unreported.
 _UNREPORTED: Final = 2
