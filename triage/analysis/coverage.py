@@ -51,7 +51,11 @@ def build_coverage(
         ]
     all_notes += _log_notes(logs)
     all_notes += _list_silenced_notes(logs)
-    all_notes += _own_notes(logs)
+    # Which own signatures took part: read a line, or silenced it.
+    labels = {file.artifact: file.own for file in logs.files}
+    own = (row for row in logs.evidence if row.is_own or SILENCED in row.fields)
+    took_part = {labels.get(row.artifact, "") for row in own} - {""}
+    all_notes += [f"own signatures took part: {label}" for label in sorted(took_part)]
     if fault := find_reader_fault():
         all_notes.append(fault)
     all_notes = list(dict.fromkeys(all_notes))
@@ -103,17 +107,6 @@ def _list_silenced_notes(logs: LogSet) -> list[str]:
         f"{count} line{'s' * (count > 1)} of {name} silenced by own signatures: {why}"
         for (name, why), count in sorted(counts.items())
     ]
-
-
-def _own_notes(logs: LogSet) -> list[str]:
-    """Which own signatures took part: read a line, or silenced it."""
-    labels = {file.artifact: file.own for file in logs.files}
-    took_part = {
-        labels.get(row.artifact, "")
-        for row in logs.evidence
-        if row.is_own or SILENCED in row.fields
-    }
-    return [f"own signatures took part: {label}" for label in sorted(took_part - {""})]
 
 
 def read_otherwise(logs: LogSet, in_force: str) -> list[str]:

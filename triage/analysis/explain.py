@@ -4,7 +4,7 @@ The model is a sum, so every part of it can be shown. What would change the answ
 same incident is weighed again without each artifact that the first suspect rests on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +22,6 @@ from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
 from triage.analysis.joining.hangs_on import Dependence, find_dependences
-from triage.analysis.joining.join import Ranking
 from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import describe_witness
@@ -179,68 +178,30 @@ def explain_evidence(
     weighed = weigh_incident(dumps, drop_artifact(logs, None), facts, at)
     require_usable(weighed, logs)
 
-    def again(artifact: str | None) -> Ranking:
-        view = None if artifact is None else weighed.view
-        return weigh_view(view, drop_artifact(logs, artifact), facts, at).joined
-
     def once_more(with_dumps: bool, left: LogSet) -> Decision:
         return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
-    start, end = _explain_times(weighed, facts, at)
-    explanation = explain(weighed, load_model(), again, list_missing(weighed, logs), start, end)
-    beliefs = weighed.joined.beliefs
-    hangs = find_dependences(
-        weighed.joined.decision,
-        beliefs[0].hypothesis if beliefs else None,
-        logs,
-        dumps=weighed.view is not None,
-        again=once_more,
-    )
-    decision = weighed.joined.decision
-    restart = decide_restart(
-        decision.verdict,
-        decision.suspects,
-        len(weighed.nodes) or None,
-        stop_cause(weighed.joined),
-        facts.starts,
-    )
-    return replace(explanation, hangs_on=hangs, restart=restart)
-
-
-def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
-    """A copy of ``logs`` as if one file had not been there."""
-    return replace(
-        logs,
-        files=[file for file in logs.files if file.artifact != artifact],
-        evidence=[row for row in logs.evidence if row.artifact != artifact],
-        refused=list(logs.refused),
-        telemetry=[file for file in logs.telemetry if file.artifact != artifact],
-        notes=list(logs.notes),
-    )
-
-
-def explain(
-    weighed: Weighing,
-    model: Model,
-    again: Callable[[str | None], Ranking],
-    missing: Missing,
-    start_known: str,
-    end_known: str,
-) -> Explanation:
-    """``again(artifact)`` weighs the incident without one artifact, ``again(None)`` without
-    the dumps.
-    """
-    ranked, decision = weighed.joined.beliefs, weighed.joined.decision
+    decision, ranked, model = weighed.joined.decision, weighed.joined.beliefs, load_model()
     best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
     from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
-    at, _ = state_time(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
+    stated, _ = state_time(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
+    start, end = _explain_times(weighed, facts, at)
+    # The verdict without each artifact that the first place rests on, then without dumps.
+    first = ranked[0].hypothesis if ranked else None
+    tried: list[str | None] = []
+    if first is not None:
+        tried += list(dict.fromkeys(row.artifact for row in first.rows))[:_MAX_TRIALS]
+        tried += [None] if weighed.dated.evidence and (from_dumps or first.claims) else []
+    others = [
+        (one, once_more(with_dumps=one is not None, left=drop_artifact(logs, one))) for one in tried
+    ]
     return Explanation(
-        verdict=replace(decision.verdict, at=at),
+        verdict=replace(decision.verdict, at=stated),
         node=_get_first_node(decision),
         from_dumps=from_dumps,
         stop=weighed.stop,
-        start_known=start_known,
-        end_known=end_known,
+        start_known=start,
+        end_known=end,
         bias=model.bias,
         places=tuple(
             ExplainedPlace(
@@ -260,24 +221,31 @@ def explain(
             )
             for belief in ranked[:_MAX_PLACES]
         ),
-        trials=tuple(_make_trials(weighed, again, from_dumps=from_dumps)),
-        missing=missing,
+        trials=tuple(Trial(one, _get_first_node(other), other.verdict) for one, other in others),
+        missing=list_missing(weighed, logs),
+        hangs_on=find_dependences(
+            decision, first, logs, dumps=weighed.view is not None, again=once_more
+        ),
+        restart=decide_restart(
+            decision.verdict,
+            decision.suspects,
+            len(weighed.nodes) or None,
+            stop_cause(weighed.joined),
+            facts.starts,
+        ),
     )
 
 
-def _make_trials(
-    weighed: Weighing, again: Callable[[str | None], Ranking], *, from_dumps: bool
-) -> Iterator[Trial]:
-    """The verdict without each artifact that the first place rests on, then without dumps."""
-    if not weighed.joined.beliefs:
-        return
-    top = weighed.joined.beliefs[0].hypothesis
-    for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:_MAX_TRIALS]:
-        other = again(artifact).decision
-        yield Trial(artifact, _get_first_node(other), other.verdict)
-    if weighed.dated.evidence and (from_dumps or top.claims):
-        other = again(None).decision
-        yield Trial(None, _get_first_node(other), other.verdict)
+def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
+    """A copy of ``logs`` as if one file had not been there."""
+    return replace(
+        logs,
+        files=[file for file in logs.files if file.artifact != artifact],
+        evidence=[row for row in logs.evidence if row.artifact != artifact],
+        refused=list(logs.refused),
+        telemetry=[file for file in logs.telemetry if file.artifact != artifact],
+        notes=list(logs.notes),
+    )
 
 
 def _get_first_node(decision: Decision) -> str | None:

@@ -97,10 +97,10 @@ class HostStall(Detector):
                 " and everything it issued is done"
             )
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))
-        last = case.last_entry_text(rank)
-        if last:
-            text = f"last issued: {last}"
-            if digest and digest.block_open:
+        last = digest.last_unit if digest is not None else None
+        if digest is not None and last is not None:
+            text = f"last issued: entry {last.entry}, sequence number {last.seq}"
+            if digest.block_open:
                 text += "; the record ends inside a coalesced block that it had begun to build"
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))
         reasons += case.stack_reason(self.name, rank, "the last operation came from")

@@ -106,6 +106,7 @@ def mark_fates_of_other_jobs(
 
     What such a line says of a node holds, whosever job it took.
     """
+    # Whether this job's own pods are called by its name.
     of_pods = any(
         job.has_pod(pod)
         for row in rows
@@ -119,7 +120,13 @@ def mark_fates_of_other_jobs(
         # A scheduler tells it of a job, or a wrapper in its words.
         ends = row.category is Category.HOST_MAINTENANCE and row.kind is Kind.ELASTIC
         if row.kind is Kind.SCHEDULER or ends:
-            other = other or _find_other_job(row, job, of_pods=of_pods)
+            found = _ABOUT_A_JOB.search(row.text) if job.numbers else None
+            pod = _parse_pod(row) if of_pods and found is None else None
+            if other is None and found is not None:
+                own = job.has_number(found["id"], found["raw"])
+                other = None if own else f"job {found['id']}"
+            elif other is None and pod is not None and not job.has_pod(pod):
+                other = f"pod {pod}"
         if other is not None:
             others.setdefault(other)
             row = _mark_as_another_job(row)
@@ -128,19 +135,6 @@ def mark_fates_of_other_jobs(
         return kept, []
     shown = list_some([*others], _SHOWN)
     return kept, [f"what is said of other jobs is no end of this one: {shown}"]
-
-
-def _find_other_job(row: Evidence, job: OwnJob, *, of_pods: bool) -> str | None:
-    """The other job, or its pod, that a scheduler's line is about; None for this one or none.
-
-    ``of_pods`` says that this job's own pods are called by its name.
-    """
-    found = _ABOUT_A_JOB.search(row.text) if job.numbers else None
-    if found is not None:
-        own = job.has_number(found["id"], found["raw"])
-        return None if own else f"job {found['id']}"
-    pod = _parse_pod(row) if of_pods else None
-    return None if pod is None or job.has_pod(pod) else f"pod {pod}"
 
 
 def _other_kills(rows: Sequence[Evidence], job: OwnJob) -> dict[int, str]:

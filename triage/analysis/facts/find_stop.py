@@ -73,7 +73,7 @@ def find_stop(
     moved_ns = moved.at_ns if moved is not None else None
     stuck = find_wait_start_ns(dumps.case, dumps.ahead_ns)
     alive_ns = _last_record(dumps.case, dumps.ahead_ns)
-    began = _find_begin_ns(facts, evidence, stuck)
+    began, ended = _find_life(facts, evidence, stuck, alive_ns)
     failing = [
         row for row in evidence if is_failing(row) and not _is_before_the_job(row, alive_ns, began)
     ]
@@ -161,7 +161,7 @@ def find_stop(
         boots=boots,
         loads=loads,
         begun_ns=began,
-        ended_ns=_ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
+        ended_ns=ended,
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
@@ -170,38 +170,30 @@ def find_stop(
     )
 
 
-def _find_begin_ns(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
-    """Before when the job did not run, by ``started_at``; None where its own lines are older, as
-    they are where its clock is of another zone.
+def _find_life(
+    facts: Job, evidence: Iterable[Evidence], stop_ns: int | None, recorded_ns: int | None
+) -> tuple[int | None, int | None]:
+    """Before and after when the job did not run, by ``started_at`` and ``failed_at``; None where
+    its own lines or dumps are older or younger, as they are where its clock is of another zone.
     """
-    began = facts.started_at_ns
-    if began is None:
-        return None
-    began -= _BEGAN_SLACK_NS if facts.started_in_a_zone else NO_ZONE_NS
-    known = [*_times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
-    return None if known and max(known) < began else began
-
-
-def _ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
-    """After when the job did not run, by ``failed_at``; None where its own lines or dumps are
-    younger, as they are where its clock is of another zone.
-    """
-    ended = facts.failed_at_ns
-    if ended is None:
-        return None
-    ended += CLOCKS_APART_S * SECOND if facts.failed_in_a_zone else NO_ZONE_NS
-    return None if max([recorded_ns, *_times_of_the_job(evidence)]) > ended else ended
-
-
-def _times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
-    """When the job told of itself, by clocks of a known zone."""
-    return [
+    if (facts.started_at_ns, facts.failed_at_ns) == (None, None):
+        return None, None
+    told = [
         row.end_ns or row.at_ns
         for row in evidence
         if row.at_ns is not None
         and row.error_ns < _GUESSED_NS
         and (row.kind in _OF_A_JOB or is_failing(row))
     ]
+    newest = max([*told, *([stop_ns] if stop_ns is not None else [])], default=None)
+    began, ended = facts.started_at_ns, facts.failed_at_ns
+    if began is not None:
+        began -= _BEGAN_SLACK_NS if facts.started_in_a_zone else NO_ZONE_NS
+        began = None if newest is not None and newest < began else began
+    if ended is not None:
+        ended += CLOCKS_APART_S * SECOND if facts.failed_in_a_zone else NO_ZONE_NS
+        ended = None if max(newest or 0, recorded_ns or 0) > ended else ended
+    return began, ended
 
 
 def _is_before_the_job(row: Evidence, alive_ns: int | None, began: int | None) -> bool:

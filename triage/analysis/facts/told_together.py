@@ -44,7 +44,7 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
             row.role is EvidenceRole.ROOT
             and row.node is not None
             and (
-                # It complains of what others use too: of a server by its name, or in words of its own.
+                # It complains of what others use too: of a server by its name, or in own words.
                 row.peer is not None
                 if row.is_generic and row.blame is Blame.SHARED
                 else not row.is_generic and (row.blame is Blame.SHARED or is_by_process(row))

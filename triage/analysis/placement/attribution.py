@@ -40,7 +40,12 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
 
     A line without any prefix in the file of one rank is that rank's.
     """
-    rows = _with_nodes_of_files(evidence, fleet)
+    known = {*fleet.nodes, *fleet.seated}
+    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
+    homes = NamesInPaths(fleet.seated)
+    speaking = _collect_speaking_nodes(rows, fleet)
+    rows = [_place_by_file(row, fleet, homes) for row in rows]
+    rows = [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
     launchers = _map_node_labels(rows, fleet, NamesInPaths(fleet.nodes))
     rows = [_replace_label(row, launchers) for row in rows]
     names = collect_gpu_names(
@@ -60,20 +65,6 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
         else row
         for row in rows
     ]
-
-
-def _with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
-    """Rows of files that a node of the job gave its name to, as that node's.
-
-    A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
-    another node than the one that prints it stays with the node it speaks of.
-    """
-    known = {*fleet.nodes, *fleet.seated}
-    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
-    homes = NamesInPaths(fleet.seated)
-    speaking = _collect_speaking_nodes(rows, fleet)
-    rows = [_place_by_file(row, fleet, homes) for row in rows]
-    return [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
 
 
 def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
@@ -131,7 +122,8 @@ def _with_node_of_file(
     row: Evidence, fleet: JobPlacement, home: str | None, speaking: Mapping[str, set[str]]
 ) -> Evidence:
     """A row with the node whose name its file bears, where nobody of another node speaks in it;
-    without that node where somebody does, unless a kernel says it.
+    without that node where somebody does, unless a kernel says it. A line that speaks of another
+    node than the one that prints it stays with the node it speaks of.
     """
     if is_about_another(row):
         return row

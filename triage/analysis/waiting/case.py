@@ -154,13 +154,6 @@ class Case:
         frames = [f for f in digest.stack if "/torch/" not in f.filename] or list(digest.stack)
         return " < ".join(str(frame) for frame in frames[:4])
 
-    def last_entry_text(self, rank: int) -> str | None:
-        """Which entry a rank issued last."""
-        digest = self.snapshot.digest_of(rank)
-        if digest is None or digest.last_unit is None:
-            return None
-        return f"entry {digest.last_unit.entry}, sequence number {digest.last_unit.seq}"
-
     def stopped_at(self, rank: int) -> datetime | None:
         """When a rank issued its last operation, by its own clock."""
         digest = self.snapshot.digest_of(rank)

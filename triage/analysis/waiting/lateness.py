@@ -84,6 +84,11 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     created = created - offsets[rows.digest]
     key = number_collectives(rows)
     latest, second, size = _last_two(key, created)
+    # How long a stretch the rows of a rank span, in the middle of the ranks.
+    begin, end = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(begin, rows.digest, created)
+    np.maximum.at(end, rows.digest, created)
+    span_ms = float(np.median((end - begin)[np.isfinite(begin)])) / 1e6
     ended = rows.completed - rows.created.min() - offsets[rows.digest]
     freed = find_release_times(rows, created, ended)
     excess = _own_excess(rows, created, latest, freed, place)
@@ -109,18 +114,10 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
-        step_ms=_measure_span_ms(rows, created, count) / max(steps, 1),
+        step_ms=span_ms / max(steps, 1),
         since_ns=_find_first_of_digest(rows, held_up, count),
         from_ns=_find_first_of_digest(rows, held_up | True, count),
     )
-
-
-def _measure_span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
-    """How long a stretch the rows of a rank span, in the middle of the ranks."""
-    first, last = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(first, rows.digest, created)
-    np.maximum.at(last, rows.digest, created)
-    return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
 def _find_first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:

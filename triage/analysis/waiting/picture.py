@@ -164,23 +164,18 @@ def list_frontier_collectives(
         size = len(place.waiting)
         first = place.waiting[:1]
         order = (not names_a_suspect, -size, group.desc, group.name, place.seq, first)
-        rows.append((order, _make_frontier_row(case, place, missing, mismatched)))
+        is_p2p = place.kind is PlaceKind.P2P
+        row = CollectiveAtFrontier(
+            pg=group.name,
+            desc=group.desc,
+            seq_id=place.seq,
+            op=_name_p2p(case, place) if is_p2p else case.op_name(place),
+            waiting=tuple(sorted(place.waiting)),
+            missing=tuple(missing),
+            mismatched=tuple(mismatched),
+        )
+        rows.append((order, row))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:_MAX_ROWS])
-
-
-def _make_frontier_row(
-    case: Case, place: WaitPlace, missing: Iterable[int], mismatched: Iterable[int]
-) -> CollectiveAtFrontier:
-    group = case.snapshot.groups[place.group]
-    return CollectiveAtFrontier(
-        pg=group.name,
-        desc=group.desc,
-        seq_id=place.seq,
-        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else _name_p2p(case, place),
-        waiting=tuple(sorted(place.waiting)),
-        missing=tuple(missing),
-        mismatched=tuple(mismatched),
-    )
 
 
 def _name_p2p(case: Case, place: WaitPlace) -> str:
