@@ -239,7 +239,7 @@ def build_answer(
     case = view.case if view is not None else None
     suspects = with_history(decision.suspects, facts.standings)
     lacks = list_missing(weighed, logs)
-    world_size = view.membership.world_size if view is not None else None
+    world_size = view.case.snapshot.membership.world_size if view is not None else None
     num_nodes = len(weighed.nodes) or None
     collectives = (
         picture.list_frontier_collectives(case, decision.heard)

@@ -10,7 +10,7 @@ import numpy as np
 
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
-from triage.analysis.snapshots.groups import Membership, find_default_ranks, resolve_groups
+from triage.analysis.snapshots.groups import find_default_ranks, resolve_groups
 from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
 from triage.analysis.snapshots.worlds import (
@@ -55,7 +55,6 @@ class DumpView:
 
     case: Case
     selection: Selection
-    membership: Membership
     worlds: tuple[str, ...] = ()
     is_ambiguous: bool = False
     has_map: bool = True
@@ -140,7 +139,7 @@ def _view_world(
     )
     graph = wait_graph(snapshot)
     case = Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))
-    return DumpView(case, selection, membership), unused
+    return DumpView(case, selection), unused
 
 
 def _select_dumps_before(

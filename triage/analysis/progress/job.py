@@ -22,7 +22,6 @@ from triage.analysis.progress.course import (
 from triage.analysis.progress.divergence import find_divergences
 from triage.analysis.progress.levels import LEAST_CHANGE, estimate_noise
 from triage.analysis.progress.movement import (
-    Movement,
     find_reach_ns,
     is_off_by_a_zone,
     judge_movement,
@@ -63,14 +62,6 @@ def measure_progress(files: Iterable[LogFile], until_ns: int | None = None) -> J
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
-    progress = _measure_course(files, until_ns)
-    if progress is None:
-        return None
-    health, said = judge_health(progress)
-    return replace(progress, health=health, said=said)
-
-
-def _measure_course(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda file: file.artifact)
     ordered = [file for file in every if file.of_a_job]
     nodes = [file for file in every if file.kind in _TEXTS and not file.of_a_job]
@@ -80,11 +71,29 @@ def _measure_course(files: Iterable[LogFile], until_ns: int | None) -> JobProgre
     course = max(courses, key=_rank_courses)
     times = step_times(course)
     moved = judge_movement(course, ordered, nodes, course.total, until_ns)
-    changes = [*find_pace_changes(course, times), *find_divergences(course)]
-    if moved.stop is not None:
-        changes.append(moved.stop)
+    changes = [*find_pace_changes(course, times), *find_divergences(course), *moved.changes]
     changes.sort(key=lambda change: (change.since.line, str(change.kind)))
-    return _make_progress(course, times, moved, changes, ordered)
+    last, error = course.counted[-1].place.line, course.file.error_at_end
+    apart = np.diff([line.place.line for line in course.counted])
+    indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
+    return with_health(
+        replace(
+            moved,
+            step_s=estimate_step_s(course, times),
+            lines_after=max(0, course.file.lines - last),
+            lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
+            error_at_end=error if error is not None and error[0] > last else None,
+            changes=tuple(changes),
+            slow_ranks=_find_slow_ranks(ordered),
+            curve=_make_curve(course, times),
+        )
+    )
+
+
+def with_health(progress: JobProgress) -> JobProgress:
+    """``progress`` with the health and the sentence that are its own."""
+    health, said = judge_health(progress)
+    return replace(progress, health=health, said=said)
 
 
 def _rank_courses(course: Course) -> tuple[int, int, str]:
@@ -95,41 +104,6 @@ def _rank_courses(course: Course) -> tuple[int, int, str]:
         len(set(course.at.tolist())),
         values * (progress.seen if progress else 0),
         course.file.artifact,
-    )
-
-
-def _make_progress(
-    course: Course,
-    times: StepTimes | None,
-    moved: Movement,
-    changes: Sequence[Change],
-    files: Sequence[LogFile],
-) -> JobProgress:
-    first, last = course.counted[0], course.counted[-1]
-    error = course.file.error_at_end
-    apart = np.diff([line.place.line for line in course.counted])
-    indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
-    return JobProgress(
-        first=make_progress_point(course.file, first.place, course.at[0]),
-        last=make_progress_point(course.file, last.place, course.at[-1]),
-        total=course.total,
-        ended=moved.ended,
-        ended_how=moved.ended_how,
-        until_ns=moved.until_ns,
-        step_s=estimate_step_s(course, times),
-        gap_s=moved.gap_s,
-        silent_s=moved.silent_s,
-        pause_s=moved.pause_s,
-        left_s=moved.left_s,
-        lines_after=max(0, course.file.lines - last.place.line),
-        lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
-        doing=moved.doing,
-        doing_since=moved.doing_since,
-        traceback=moved.traceback,
-        error_at_end=error if error is not None and error[0] > last.place.line else None,
-        changes=tuple(changes),
-        slow_ranks=_find_slow_ranks(files),
-        curve=_make_curve(course, times),
     )
 
 
@@ -144,14 +118,11 @@ def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgr
                 ended, how = make_progress_point(file, mark.places[-1]), mark.text
     if begun is None and ended is None:
         return None
-    return JobProgress(
-        first=None,
-        last=None,
-        ended=ended,
-        ended_how=how,
-        until_ns=find_reach_ns(files, until_ns),
-        doing=None if begun is None else "begin",
-        doing_since=begun,
+    reach, doing = find_reach_ns(files, until_ns), None if begun is None else "begin"
+    return with_health(
+        JobProgress(
+            None, None, ended=ended, ended_how=how, until_ns=reach, doing=doing, doing_since=begun
+        )
     )
 
 
@@ -386,9 +357,7 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
         f" {format_seconds(idle_s)}"
     )
     stop = Change(ChangeKind.STOPPED, text, last, progress.gap_s, idle_s)
-    stopped = replace(progress, changes=(*progress.changes, stop))
-    health, said = judge_health(stopped)
-    return replace(stopped, health=health, said=said)
+    return with_health(replace(progress, changes=(*progress.changes, stop)))
 
 
 def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
