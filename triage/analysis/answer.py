@@ -323,6 +323,9 @@ def _find_job_nodes(view: DumpView | None, facts: Job, dated: DatedEvidence) -> 
     return frozenset(nodes) or frozenset(fleet.nodes)
 
 
+# When nothing came in that can be evidence, the answer is honest, and never a refusal: somebody
+# asks what is known of a job that is said to have failed.
+
 # The person or hook that opened the incident says that a job stopped; nothing says why.
 _CONFIDENCE: Final = 0.1
 
@@ -361,7 +364,11 @@ def _summary(num_files: int, refused: Sequence[Refused]) -> str:
 
 
 def lateness_rows(answer: Answer, weighed: Weighing | None) -> list[dict[str, Any]]:
-    """One row per rank, latest first; empty on too little data."""
+    """The delay that each rank causes, one row a rank, latest first; empty on too little data.
+
+    Measured over the newest finished collectives, with the offsets of clocks taken off; a report
+    that came without its dumps has it only for the ranks that were named.
+    """
     rows = (
         _measured_rows(weighed)
         if weighed is not None and weighed.view is not None

@@ -118,6 +118,10 @@ def _measure_by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: 
     return compare_clocks(rows.group[first], clock[first], middle, count)
 
 
+# Within one group the clocks stand against the group's middle; groups overlap, so that a clock is
+# known against all others by way of the groups between them. The median within a group alone is
+# half the difference in a pair, and wrong by as much as the clocks are apart.
+
 # Behind the first pass every clock takes the median of what its groups say, a few times over.
 _SWEEPS: Final = 3
 
@@ -194,6 +198,9 @@ def group_median(key: I64, values: F64) -> F64:
     high = np.where(counts % 2 == 0, high, low)
     return np.where(counts > 0, (low + high) / 2, np.nan)[key]
 
+
+# Watchdogs of one collective start together: the time a node prints minus how long the collective
+# ran is its start, the same on all clocks. Offsets below what the prints resolve are left alone.
 
 _SECOND: Final = 1_000_000_000
 # Nearer than this is not told apart from when the line was printed.

@@ -170,6 +170,10 @@ def find_new_processes(rows: Iterable[Evidence]) -> Iterator[AttemptStart]:
     yield AttemptStart(line - 1, at_ns)
 
 
+# Logs whose names hold a number may be of an attempt before the last one. Most launchers open a log
+# for each attempt and count them, or a scheduler numbers its jobs; ranks and nodes are numbered as
+# well. Such logs may print no time.
+
 # So many steps behind a line: one may have been under way, or wait in a buffer.
 MORE_THAN_ONE: Final = 2
 _NUMBER: Final = compile_re(r"\d{1,12}")

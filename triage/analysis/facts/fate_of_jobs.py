@@ -193,6 +193,9 @@ def _mark_as_another_job(row: Evidence) -> Evidence:
     return replace(row, role=EvidenceRole.NOISE, category=Category.NONE, also=())
 
 
+# Job logs of other jobs may lie beside this one's: their ranks ran on other nodes.
+
+
 def drop_other_jobs(
     logs: LogSet, facts: Job, dump_nodes: Mapping[int, str]
 ) -> tuple[LogSet, list[str]]:

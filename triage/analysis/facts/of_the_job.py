@@ -287,6 +287,11 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
     return bool(name) and not name.startswith("<") and classify_owner(name) is not Whose.JOB
 
 
+# What tools that watch a node reported. Such a tool reports what the stop itself brought about,
+# too: a GPU that is reset when its job is killed, a node that is drained because somebody asked. So
+# only a report from before the stop accuses by itself; a later one needs another source. A report
+# that was taken back before the stop, and one on a GPU that the job did not use, accuse nobody.
+
 _FAMILY: Final = "check"
 _BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
 

@@ -308,6 +308,9 @@ def is_by_process(row: Evidence) -> bool:
     return row.kind in JOB_KINDS or row.family in _JOB_FAMILIES
 
 
+# A time whose zone nobody knows is the local time of its log, and no moment in UTC. Without a year
+# it is no time: a year that is made up sends whoever reads it to the wrong day.
+
 _NO_YEAR_NS: Final = 300 * DAY_S * SECOND
 # Ends are reported a little before the last line is written.
 _SLACK_NS: Final = 60 * SECOND

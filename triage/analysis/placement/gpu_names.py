@@ -87,6 +87,11 @@ def collect_gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
     return found
 
 
+# CUDA and nvidia-smi number equal GPUs in the order of their PCI addresses, so an address is a
+# local rank as soon as all addresses of a node are known: from the logs of all its sister nodes
+# together, or because the machine is of a type that is built only one way.
+
+
 def _parse_addresses(text: str) -> tuple[str, ...]:
     return tuple(one if ":" in one else f"0000:{one}:00" for one in text.split())
 

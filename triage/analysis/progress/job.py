@@ -333,6 +333,10 @@ def _is_slow_by_design(slow: list[_Seat], placement: list[_Seat]) -> bool:
     return len(ranks) > 2
 
 
+# GPUs that idle long behind the last step: the job does not run, whatever its log looks like. A log
+# that moves up to its own end says nothing of the time behind it.
+
+
 def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> JobProgress | None:
     """``progress`` as stopped where the log moves to its end without saying that the job is done,
     and its GPUs idle from there on, for longer than any pause of it.

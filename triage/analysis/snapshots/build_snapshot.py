@@ -287,6 +287,10 @@ def _leave_out_finished(digests: Sequence[RankDigest]) -> bool:
     return min(begun) < most or most < _LEAST_RING
 
 
+# Where each rank is stuck: entries say it where they hold it; counters do where a record was cut,
+# or where its ring has wrapped. Gloo retires an operation whose peer has gone, and its rank is stuck
+# there all the same.
+
 # Members of a group that are asked in which order they issued what is open.
 _MAX_BESIDE: Final = 32
 
