@@ -288,8 +288,8 @@ def _leave_out_finished(digests: Sequence[RankDigest]) -> bool:
 
 
 # Where each rank is stuck: entries say it where they hold it; counters do where a record was cut,
-# or where its ring has wrapped. Gloo retires an operation whose peer has gone, and its rank is stuck
-# there all the same.
+# or where its ring has wrapped. Gloo retires an operation whose peer has gone, and its rank is
+# stuck there all the same.
 
 # Members of a group that are asked in which order they issued what is open.
 _MAX_BESIDE: Final = 32
