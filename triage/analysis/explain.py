@@ -7,7 +7,7 @@ same incident is weighed again without each artifact that the first suspect rest
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from triage.analysis.answer import (
     Weighing,
@@ -33,28 +33,29 @@ from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict
 from triage.domain.restart import Restart
-from triage.domain.wire import format_iso_utc
+from triage.domain.wire import Key, Rounded, WireForm, convert_to_wire, format_iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 SCHEMA: Final = "triage.explain/1"
 _MAX_PLACES: Final = 12
 _MAX_TRIALS: Final = 4
+_Told = Annotated[float, Rounded(decimals=4)]
 
 _WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(WireForm):
     """One term of the sum: what it is, and its log-odds."""
 
     feature: str
     words: str
-    log_odds: float
+    log_odds: _Told
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedPlace:
+class ExplainedPlace(WireForm):
     """A hypothesis with the terms of its sum, the weightiest first.
 
     ``ahead`` is how far its log-odds lead those of its best rival, None without a rival;
@@ -65,12 +66,25 @@ class ExplainedPlace:
     ranks: tuple[int, ...]
     category: Category
     shared: bool
-    belief: float
-    log_odds: float
-    ahead: float | None
-    parts: tuple[Term, ...]
+    belief: Annotated[_Told, Key("probability")]
+    log_odds: _Told
+    ahead: Annotated[float | None, Rounded(decimals=4)]
+    parts: Annotated[tuple[Term, ...], Key("terms")]
     because: tuple[Because, ...]
     bounds: tuple[Bound, ...] = ()
+
+    WIRE = (
+        "node", "ranks", "category", "shared", "belief", "log_odds", "ahead", "parts",
+        "bounds_in_words", "because",
+    )  # fmt: skip
+
+    @property
+    def bounds_in_words(self) -> Annotated[list[dict[str, Any]], Key("bounds")]:
+        """Each bound with its words and the most that it leaves."""
+        return [
+            {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
+            for bound in self.bounds
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +133,7 @@ class Explanation:
             },
             "bias": round(self.bias, 4),
             "places": [
-                _place_to_dict(position, item)
+                {"position": position, **item.to_dict()}
                 for position, item in enumerate(self.places[:top], start=1)
             ],
             "without": [
@@ -134,37 +148,8 @@ class Explanation:
             ],
             "hangs_on": [item.to_dict() for item in self.hangs_on],
             **({} if self.restart is None else {"restart": self.restart.to_dict()}),
-            "missing": {
-                "kernel_logs_of": list(self.missing.kernel_logs_of),
-                "dumps_of": list(self.missing.dumps_of),
-                "dumps": self.missing.dumps,
-                "kernel_logs": self.missing.kernel_logs,
-                "job_logs": self.missing.job_logs,
-                "places": self.missing.places,
-            },
+            "missing": convert_to_wire(self.missing),
         }
-
-
-def _place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
-    return {
-        "position": position,
-        "node": place.node,
-        "ranks": list(place.ranks),
-        "category": str(place.category),
-        "shared": place.shared,
-        "probability": round(place.belief, 4),
-        "log_odds": round(place.log_odds, 4),
-        "ahead": None if place.ahead is None else round(place.ahead, 4),
-        "terms": [
-            {"feature": part.feature, "words": part.words, "log_odds": round(part.log_odds, 4)}
-            for part in place.parts
-        ],
-        "bounds": [
-            {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
-            for bound in place.bounds
-        ],
-        "because": [reason.to_dict() for reason in place.because],
-    }
 
 
 def explain_evidence(
