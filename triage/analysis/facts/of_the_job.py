@@ -25,7 +25,7 @@ from triage.analysis.facts.stop import (
     is_failing,
 )
 from triage.analysis.placement.identity import JobPlacement
-from triage.analysis.progress.job import judge_health, with_health
+from triage.analysis.progress.job import add_health, judge_health
 from triage.domain.category import HARDWARE
 from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
@@ -48,7 +48,7 @@ def drop_contradicted_end(
         # It ended by itself: it was done when its logs fell silent, whatever they say last.
         changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
         done = replace(progress, changes=changes, error_at_end=None, silent_s=None, left_s=None)
-        return with_health(done)
+        return add_health(done)
     if progress is None or end is None:
         return progress
     own = _own_logs(dated)
@@ -59,7 +59,7 @@ def drop_contradicted_end(
         for row in dated.evidence
     ):
         return progress
-    return with_health(replace(progress, failed_behind=True))
+    return add_health(replace(progress, failed_behind=True))
 
 
 def _is_failure_after_end(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:

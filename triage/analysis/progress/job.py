@@ -76,7 +76,7 @@ def measure_progress(files: Iterable[LogFile], until_ns: int | None = None) -> J
     last, error = course.counted[-1].place.line, course.file.error_at_end
     apart = np.diff([line.place.line for line in course.counted])
     indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
-    return with_health(
+    return add_health(
         replace(
             moved,
             step_s=estimate_step_s(course, times),
@@ -90,7 +90,7 @@ def measure_progress(files: Iterable[LogFile], until_ns: int | None = None) -> J
     )
 
 
-def with_health(progress: JobProgress) -> JobProgress:
+def add_health(progress: JobProgress) -> JobProgress:
     """``progress`` with the health and the sentence that are its own."""
     health, said = judge_health(progress)
     return replace(progress, health=health, said=said)
@@ -119,7 +119,7 @@ def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgr
     if begun is None and ended is None:
         return None
     reach, doing = find_reach_ns(files, until_ns), None if begun is None else "begin"
-    return with_health(
+    return add_health(
         JobProgress(
             None, None, ended=ended, ended_how=how, until_ns=reach, doing=doing, doing_since=begun
         )
@@ -361,7 +361,7 @@ def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> Job
         f" {format_seconds(idle_s)}"
     )
     stop = Change(ChangeKind.STOPPED, text, last, progress.gap_s, idle_s)
-    return with_health(replace(progress, changes=(*progress.changes, stop)))
+    return add_health(replace(progress, changes=(*progress.changes, stop)))
 
 
 def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
