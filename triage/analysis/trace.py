@@ -107,6 +107,11 @@ def build_trace(
     operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
     drawn = (int(snapshot.ranks[index]) for index in indices)
     left = len(snapshot.world) - len(indices)
+    left_out = (
+        (left, f"{left:,} ranks (name them with ranks=)"),
+        (before, f"{before:,} operations earlier than the last {last_s:g} s (last_s=)"),
+        (cut, f"the oldest {cut:,} operations beyond {limit:,} (limit=)"),
+    )
     return Trace(
         operations=tuple(operations),
         streams={(one.rank, one.stream): _stream_name(snapshot, one) for one in operations},
@@ -115,19 +120,8 @@ def build_trace(
         roles={s.rank: s.state for s in answer.ranks if s.state in ("culprit", "possible")},
         start_ns=min(one.start_ns for one in operations),
         dumped_ns=dumped_ns,
-        left_out=tuple(_note_left_out(left, before, cut, last_s, limit)),
+        left_out=tuple(text for number, text in left_out if number),
     )
-
-
-def _note_left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
-    sentences = []
-    if ranks:
-        sentences.append(f"{ranks:,} ranks (name them with ranks=)")
-    if before:
-        sentences.append(f"{before:,} operations earlier than the last {last_s:g} s (last_s=)")
-    if cut:
-        sentences.append(f"the oldest {cut:,} operations beyond {limit:,} (limit=)")
-    return sentences
 
 
 def _choose_ranks(case: Case, answer: Answer) -> list[int]:

@@ -297,7 +297,13 @@ def resolve(
         if row.node is not None and "said_of" not in row.fields
     }
     notes = fill_by_names(node_by_rank, job, world, speakers)
-    claims.gpus.value = _drop_shared_addresses(claims.gpus.value, node_by_rank)
+    # What lost a part of the addresses gives one to several ranks of a node, and maps nobody.
+    gpus = claims.gpus.value
+    taken = Counter((node_by_rank.get(rank), gpu) for rank, gpu in gpus.items())
+    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
+    claims.gpus.value = {
+        rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared
+    }
     per_node = find_ranks_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
@@ -424,17 +430,6 @@ def find_world_size(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | Non
     ]
     largest = max(sizes, default=None)
     return largest if largest is not None and largest > max(dumps, default=-1) else None
-
-
-def _drop_shared_addresses(
-    gpus: Mapping[int, str], node_by_rank: Mapping[int, str]
-) -> dict[int, str]:
-    """``gpus`` without those of nodes where one address is given to several ranks: what lost a
-    part of the addresses maps nobody.
-    """
-    taken = Counter((node_by_rank.get(rank), gpu) for rank, gpu in gpus.items())
-    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
-    return {rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared}
 
 
 def _find_common_layout(

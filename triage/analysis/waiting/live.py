@@ -129,25 +129,18 @@ def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
     pause = pauses[len(pauses) // 2] if pauses else 0
     long = [pull for pull in pulls if pull.waits_long(pause)]
     # A clock that was set while a rank waits makes one wait long, and not most of them.
-    if long and 2 * len(long) >= sum(not pull.ended for pull in pulls):
+    ended = [pull.rank for pull in pulls if pull.ended]
+    if long and 2 * len(long) >= len(pulls) - len(ended):
         most = max(pull.quiet_ns for pull in long) / 1e9
-        yield Live(
-            0.02, (f"{format_ranks(digest.rank for digest in long)} had waited for {most:.1f} s",)
-        )
+        who = format_ranks(pull.rank for pull in long)
+        yield Live(0.02, (f"{who} had waited for {most:.1f} s",))
+    elif ended:
+        who = format_ranks(ended)
+        yield Live(0.97, (f"{who} had finished an operation right before the dump",))
     elif pulls:
-        ended = [pull.rank for pull in pulls if pull.ended]
-        if ended:
-            yield Live(
-                0.97, (f"{format_ranks(ended)} had finished an operation right before the dump",)
-            )
-        else:
-            why = "what is unfinished was issued just before the dumps"
-            yield Live(0.97, (why,), by_age=True)
+        yield Live(0.97, ("what is unfinished was issued just before the dumps",), by_age=True)
     elif behind:
-        yield Live(
-            0.9,
-            (f"what {format_ranks(behind)} had finished was not counted yet",),
-        )
+        yield Live(0.9, (f"what {format_ranks(behind)} had finished was not counted yet",))
 
 
 def _judge_contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
