@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from triage.analysis.answer import Weighing
     from triage.analysis.explain import Explanation
-    from triage.domain.evidence import Evidence
     from triage.domain.job import Job
     from triage.domain.restart import Restart
     from triage.formats.gather import Paths
@@ -121,7 +120,7 @@ class Report:
 
         Empty where there are too few dumps or operations to tell.
         """
-        from triage.analysis.rank_lateness import lateness_rows
+        from triage.analysis.answer import lateness_rows
         from triage.render.data.tables import LATENESS, build_table
 
         read = self.sources
@@ -259,10 +258,15 @@ def build_study(
     somebody of a hang; it says so. ``own_in_force`` is the label of the own signatures in force
     (empty for none): the answer says whether logs were read with others. None leaves that out.
     """
-    from triage.analysis.answer import build_answer, is_nothing_usable, weigh_incident
+    from triage.analysis.answer import (
+        answer_of_nothing,
+        build_answer,
+        is_nothing_usable,
+        weigh_incident,
+    )
     from triage.analysis.coverage import read_otherwise
     from triage.analysis.first_answer import weigh_sample
-    from triage.analysis.nothing import answer_of_nothing
+    from triage.domain.wire import format_iso_utc
     from triage.parsers.extract.extract import join
     from triage.parsers.files.job_file import fill_facts
 
@@ -283,12 +287,24 @@ def build_study(
         num_files += len(refused)
         answer = answer_of_nothing(answer, num_files, answer.coverage.unreadable, facts.starts)
     answer = _with_next_step(answer, weighed)
-    return Study(Report(answer), tuple(_convert_dated_row(row) for row in weighed.rows))
+    dated = (
+        DatedRow(
+            one.artifact,
+            one.line,
+            one.signature,
+            format_iso_utc(one.at),
+            one.node,
+            one.rank,
+            one.gpu,
+        )
+        for one in weighed.rows
+    )
+    return Study(Report(answer), tuple(dated))
 
 
 def _with_next_step(answer: Answer, weighed: "Weighing") -> Answer:
     """``answer`` with what to do now, which the lines that its cause rests on may tell."""
-    from triage.analysis.restart.cause import stop_cause
+    from triage.analysis.restart.decide import stop_cause
     from triage.render.words.next_step import build_next_step
 
     step = build_next_step(answer, stop_cause(weighed.joined).signatures)
@@ -319,14 +335,6 @@ def reduce_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
-
-
-def _convert_dated_row(row: "Evidence") -> DatedRow:
-    from triage.domain.wire import format_iso_utc
-
-    return DatedRow(
-        row.artifact, row.line, row.signature, format_iso_utc(row.at), row.node, row.rank, row.gpu
-    )
 
 
 def explain(

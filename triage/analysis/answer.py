@@ -1,25 +1,25 @@
 """From what was read to the answer: the one way that all faces of the product go."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Final
 
 from triage.analysis.coverage import build_coverage
 from triage.analysis.dump_view import DumpView, view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
-from triage.analysis.facts.health_events import judge_reports
 from triage.analysis.facts.odd_node import find_odd_messages
 from triage.analysis.facts.of_the_job import (
     drop_contradicted_end,
     drop_teardown,
     find_strange_nodes,
+    judge_reports,
     list_contradictions,
     mark_other_gpus,
     mark_other_processes,
 )
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
-from triage.analysis.facts.stated_time import state_time
-from triage.analysis.facts.stop import Stop
+from triage.analysis.facts.stop import Stop, state_time
 from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
@@ -45,25 +45,24 @@ from triage.analysis.live.registry import find_look_claims
 from triage.analysis.live.stacks.grouping import classes_for_report
 from triage.analysis.live.stacks.picture import NO_STACKS, StackPicture
 from triage.analysis.placement.topology import JobTopology
-from triage.analysis.progress import measure_progress
-from triage.analysis.progress.idle import beside_idle_gpus
+from triage.analysis.progress.job import beside_idle_gpus, measure_progress
 from triage.analysis.registry import find_detector_claims
-from triage.analysis.restart.cause import stop_cause
-from triage.analysis.restart.decide import decide_restart
+from triage.analysis.restart.decide import StopCause, decide_restart, stop_cause
 from triage.analysis.slow.slow_job import explain_slow_job
 from triage.analysis.symptoms import list_symptoms
 from triage.analysis.telemetry.evidence import make_telemetry_evidence
 from triage.analysis.waiting import picture
-from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.lateness import measure
 from triage.analysis.watchdogs.claims import find_watchdog_claims, list_watchdog_collectives
 from triage.analysis.watchdogs.positions import GroupPositions, find_positions
-from triage.domain.category import Action
+from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.evidence import LEARNED, Evidence
 from triage.domain.finding import Finding
 from triage.domain.job import Job
 from triage.domain.live.look import Look
 from triage.domain.progress import JobProgress
 from triage.domain.report import Answer, JobFacts, Missing, Refused, Verdict, Waits
+from triage.domain.restart import NO_STARTS, EarlierStarts
 from triage.domain.slow import SlowJob
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.dump_set import DumpSet
@@ -243,14 +242,16 @@ def build_answer(
     case = view.case if view is not None else None
     suspects = with_history(decision.suspects, facts.standings)
     lacks = list_missing(weighed, logs)
-    world_size = view.membership.world_size if view is not None else None
+    world_size = view.case.snapshot.membership.world_size if view is not None else None
     num_nodes = len(weighed.nodes) or None
     collectives = (
         picture.list_frontier_collectives(case, decision.heard)
         if case
         else list_watchdog_collectives(weighed.watchdogs, decision.heard)
     )
-    slow = None if case is None else _explain_slowness(case, world_size)
+    # What makes the job slow, while none of its ranks is stuck.
+    stands = case is None or case.moving or (case.graph.places and not case.in_flight)
+    slow = None if case is None or stands else explain_slow_job(case.snapshot, world_size or 0)
     verdict = decision.verdict if slow is None else with_slowness(decision.verdict, slow)
     at, of_time = state_time(verdict.at, weighed.dated.evidence, weighed.stop, facts.failed_at_ns)
     verdict = replace(verdict, at=at)
@@ -295,13 +296,6 @@ def build_answer(
     )
 
 
-def _explain_slowness(case: Case, world_size: int | None) -> SlowJob | None:
-    """What makes a job slow that moves; None of one that hangs."""
-    if case.moving or (case.graph.places and not case.in_flight):
-        return None
-    return explain_slow_job(case.snapshot, world_size or 0)
-
-
 def with_slowness(verdict: Verdict, slow: SlowJob) -> Verdict:
     """The verdict on a job that is slow: well is not all that there is to say of it."""
     if verdict.action is not Action.NONE:
@@ -330,3 +324,86 @@ def _find_job_nodes(view: DumpView | None, facts: Job, dated: DatedEvidence) -> 
     if not facts.nodes:
         nodes |= {file.node for file in dated.logs.files if file.node is not None}
     return frozenset(nodes) or frozenset(fleet.nodes)
+
+
+# When nothing came in that can be evidence, the answer is honest, and never a refusal: somebody
+# asks what is known of a job that is said to have failed.
+
+# The person or hook that opened the incident says that a job stopped; nothing says why.
+_CONFIDENCE: Final = 0.1
+
+
+def answer_of_nothing(
+    answer: Answer, num_files: int, refused: Sequence[Refused], starts: EarlierStarts = NO_STARTS
+) -> Answer:
+    """``answer``, which rests on no evidence, saying so. ``num_files`` came in; ``starts`` is
+    what is known of earlier starts of the job.
+    """
+    verdict = Verdict(
+        kind=VerdictKind.INCONCLUSIVE,
+        category=Category.NCCL_TIMEOUT,
+        confidence=_CONFIDENCE,
+        summary=_summary(num_files, refused),
+        action=Action.INVESTIGATE,
+        at=answer.verdict.at,
+    )
+    restart = decide_restart(verdict, (), answer.job.num_nodes, StopCause(), starts)
+    return replace(answer, verdict=verdict, suspects=(), restart=restart)
+
+
+def _summary(num_files: int, refused: Sequence[Refused]) -> str:
+    wanted = "send the flight-recorder dumps, kernel logs and job logs of its nodes"
+    if not num_files and not refused:
+        return f"Nothing came in for this job, so nothing can be said of the cause: {wanted}."
+    if not refused:
+        count = "1 file" if num_files == 1 else f"{num_files} files"
+        return f"Nothing usable came in: no dump, and no line of a log in {count}; {wanted}."
+    first = min(refused, key=lambda refusal: (refusal.artifact, refusal.why))
+    count = "1 file" if len(refused) == 1 else f"{len(refused)} files"
+    return (
+        f"Nothing usable came in: {count} could not be read"
+        f" ({' '.join(f'{first.artifact}: {first.why}'.split())}); {wanted}."
+    )
+
+
+def lateness_rows(answer: Answer, weighed: Weighing | None) -> list[dict[str, Any]]:
+    """The delay that each rank causes, one row a rank, latest first; empty on too little data.
+
+    Measured over the newest finished collectives, with the offsets of clocks taken off; a report
+    that came without its dumps has it only for the ranks that were named.
+    """
+    rows = (
+        _measured_rows(weighed)
+        if weighed is not None and weighed.view is not None
+        else _reported_rows(answer)
+    )
+    return sorted(rows, key=lambda row: (-row["late_ms"], row["rank"]))
+
+
+def _measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
+    assert weighed.view is not None
+    snapshot = weighed.view.case.snapshot
+    lateness = measure(snapshot)
+    if lateness is None:
+        return
+    node_of = weighed.dated.fleet.node_of
+    for index, rank in enumerate(snapshot.ranks.tolist()):
+        yield {
+            "rank": rank,
+            "node": snapshot.node_of(rank) or node_of(rank),
+            "late_ms": float(lateness.delay_ms[index]),
+            "held_share": float(lateness.held_share[index]),
+            "num_matched": int(lateness.matched[index]),
+        }
+
+
+def _reported_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+    for state in answer.ranks:
+        if state.late_ms is not None:
+            yield {
+                "rank": state.rank,
+                "node": state.node,
+                "late_ms": state.late_ms,
+                "held_share": float("nan"),
+                "num_matched": 0,
+            }

@@ -43,10 +43,19 @@ def build_coverage(
     cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
     partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     if view is not None and view.worlds:
-        all_notes = [*_list_world_notes(view.worlds), *all_notes]
+        all_notes = [
+            f"the dumps are of {len(view.worlds)} worlds with default process groups or processes"
+            f" of their own; this answer is about the {view.worlds[0]}",
+            *(f"another world, {other}" for other in view.worlds[1:]),
+            *all_notes,
+        ]
     all_notes += _log_notes(logs)
     all_notes += _list_silenced_notes(logs)
-    all_notes += _own_notes(logs)
+    # Which own signatures took part: read a line, or silenced it.
+    labels = {file.artifact: file.own for file in logs.files}
+    own = (row for row in logs.evidence if row.is_own or SILENCED in row.fields)
+    took_part = {labels.get(row.artifact, "") for row in own} - {""}
+    all_notes += [f"own signatures took part: {label}" for label in sorted(took_part)]
     if fault := find_reader_fault():
         all_notes.append(fault)
     all_notes = list(dict.fromkeys(all_notes))
@@ -69,16 +78,6 @@ def build_coverage(
             UnreadLine(row.text, row.artifact, row.line, row.at) for row in unread[:_MAX_EXAMPLES]
         ),
     )
-
-
-def _list_world_notes(worlds: Sequence[str]) -> list[str]:
-    """What each of several worlds comes to; the answer is about the first."""
-    first, *others = worlds
-    return [
-        f"the dumps are of {len(worlds)} worlds with default process groups or processes of their"
-        f" own; this answer is about the {first}",
-        *(f"another world, {other}" for other in others),
-    ]
 
 
 def _log_notes(logs: LogSet) -> list[str]:
@@ -108,17 +107,6 @@ def _list_silenced_notes(logs: LogSet) -> list[str]:
         f"{count} line{'s' * (count > 1)} of {name} silenced by own signatures: {why}"
         for (name, why), count in sorted(counts.items())
     ]
-
-
-def _own_notes(logs: LogSet) -> list[str]:
-    """Which own signatures took part: read a line, or silenced it."""
-    labels = {file.artifact: file.own for file in logs.files}
-    took_part = {
-        labels.get(row.artifact, "")
-        for row in logs.evidence
-        if row.is_own or SILENCED in row.fields
-    }
-    return [f"own signatures took part: {label}" for label in sorted(took_part - {""})]
 
 
 def read_otherwise(logs: LogSet, in_force: str) -> list[str]:
@@ -154,7 +142,10 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:
         all_notes.append("nothing says which rank is on which node: give a job.json with the nodes")
-    all_notes += _list_version_notes(digests)
+    versions = Counter(digest.version or "older than 1.0" for digest in digests)
+    if len(versions) > 1:
+        shown = ", ".join(f"{name} ({count} dumps)" for name, count in sorted(versions.items()))
+        all_notes.append(f"the dumps are of different formats: {shown}; each was read by its own")
     odd: dict[str, list[str]] = {}
     for digest in digests:
         for note in digest.notes:
@@ -174,14 +165,3 @@ def _dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest])
             " what is unfinished is not taken as stuck"
         )
     return all_notes
-
-
-def _list_version_notes(digests: Sequence[RankDigest]) -> list[str]:
-    versions: dict[str, int] = {}
-    for digest in digests:
-        text = digest.version or "older than 1.0"
-        versions[text] = versions.get(text, 0) + 1
-    if len(versions) < 2:
-        return []
-    shown = ", ".join(f"{version} ({count} dumps)" for version, count in sorted(versions.items()))
-    return [f"the dumps are of different formats: {shown}; each was read by its own"]

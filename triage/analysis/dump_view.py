@@ -1,17 +1,16 @@
 """What the dumps say by themselves: which of them are used, and the case that they make."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.registry import find_detector_claims
 from triage.analysis.snapshots.build_snapshot import build_snapshot
-from triage.analysis.snapshots.groups import Group, Membership, find_default_ranks, resolve_groups
+from triage.analysis.snapshots.groups import find_default_ranks, resolve_groups
 from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
 from triage.analysis.snapshots.worlds import (
@@ -21,10 +20,10 @@ from triage.analysis.snapshots.worlds import (
     place_text,
     split_by_world,
 )
-from triage.analysis.waiting.case import Case, build_case
-from triage.analysis.waiting.live import format_ranks
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.live import format_ranks, judge_live
 from triage.analysis.waiting.waits import wait_graph
-from triage.domain.arrays import I64, Flags
+from triage.domain.arrays import I64
 from triage.domain.category import VerdictKind
 from triage.domain.job import Job
 from triage.domain.patterns import compile_re
@@ -56,7 +55,6 @@ class DumpView:
 
     case: Case
     selection: Selection
-    membership: Membership
     worlds: tuple[str, ...] = ()
     is_ambiguous: bool = False
     has_map: bool = True
@@ -78,7 +76,12 @@ def view_dumps(
         only, aside = _view_world(worlds[0], dumps, facts)
         return only, (*aside, *late)
     is_ambiguous = has_shared_ranks(worlds)
-    mapped = _select_mapped_world(worlds, facts) if is_ambiguous else worlds
+    mapped = worlds
+    if is_ambiguous:
+        # The map of ranks is of the only one of its size, where there is one.
+        size = facts.world_size or len(facts.rank_to_node)
+        mapped = [world for world in worlds if len(find_default_ranks(world[0]) or ()) == size]
+        mapped = mapped if len(mapped) == 1 else []
     views = []
     unused: tuple[Refused, ...] = ()
     for world in worlds:
@@ -87,41 +90,22 @@ def view_dumps(
         unused += aside
         if view is not None:
             views.append((_judge_world(view.case), world, replace(view, has_map=has_map)))
-    views.sort(
-        key=lambda one: (one[0].weight, find_world_end_ns(one[1]), len(one[1])), reverse=True
-    )
-    sentences = tuple(f"{place_text(world)}: {state.text}" for state, world, _ in views)
+    views.sort(key=lambda one: (one[0][0], find_world_end_ns(one[1]), len(one[1])), reverse=True)
+    sentences = tuple(f"{place_text(world)}: {text}" for (_, text), world, _ in views)
     view = replace(views[0][2], worlds=sentences, is_ambiguous=is_ambiguous) if views else None
     return view, (*unused, *late)
 
 
-def _select_mapped_world(
-    worlds: Sequence[list[RankDigest]], facts: Job
-) -> Sequence[list[RankDigest]]:
-    """The world that the map of ranks is of: the only one of its size, where there is one."""
-    size = facts.world_size or len(facts.rank_to_node)
-    fitting = [world for world in worlds if len(find_default_ranks(world[0]) or ()) == size]
-    return fitting if len(fitting) == 1 else ()
-
-
-@dataclass(frozen=True, slots=True)
-class _WorldState:
-    """What the dumps of one world come to, in words, and how much that weighs beside others."""
-
-    weight: float
-    text: str
-
-
-def _judge_world(case: Case) -> _WorldState:
-    """How a world stands, by its dumps alone."""
+def _judge_world(case: Case) -> tuple[float, str]:
+    """How much what the dumps of a world come to weighs beside others, and that in words."""
     claims = find_detector_claims(case)
     if claims:
         claim = max(claims, key=lambda one: (_WEIGHTS.get(one.kind, 1), one.strength))
         who = format_ranks(claim.ranks) if claim.ranks else "all ranks"
-        return _WorldState(_WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}")
+        return _WEIGHTS.get(claim.kind, 1) + claim.strength, f"{who} {claim.summary}"
     if case.moving and not case.in_flight:
-        return _WorldState(0.5, "its dumps are of different moments and contradict each other")
-    return _WorldState(0, "no rank is stuck or late")
+        return 0.5, "its dumps are of different moments and contradict each other"
+    return 0, "no rank is stuck or late"
 
 
 # A stop weighs more than what only slows a job down or is not known.
@@ -148,15 +132,14 @@ def _view_world(
         selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
     )
     moving = _set_apart(snapshot)
-    snapshot.unread = _list_unread_ranks(dumps, snapshot.index_of)
-    case = build_case(snapshot, wait_graph(snapshot), moving=moving)
-    return DumpView(case, selection, membership), unused
-
-
-def _list_unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
-    """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
-    ranks = {rank_in_name(refused.artifact) for refused in dumps.refused}
-    return frozenset(rank for rank in ranks if rank is not None and rank not in read)
+    # The file came in, and cannot be read: the process lived to begin it.
+    named = {rank_in_name(refused.artifact) for refused in dumps.refused}
+    snapshot.unread = frozenset(
+        rank for rank in named if rank is not None and rank not in snapshot.index_of
+    )
+    graph = wait_graph(snapshot)
+    case = Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))
+    return DumpView(case, selection), unused
 
 
 def _select_dumps_before(
@@ -222,7 +205,9 @@ def _set_apart(snapshot: Snapshot) -> bool:
             break
         marked = np.flatnonzero(degrees == worst)
         if len(marked) > 1 and worst == 1:
-            marked = _select_older(snapshot, marked)
+            # Of two that contradict each other alone, the one whose record ends earlier.
+            ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
+            marked = marked[[int(np.argmin(ends))]]
         apart.extend(marked.tolist())
     if not apart:
         return False
@@ -252,28 +237,13 @@ def _count_contradictions(snapshot: Snapshot, without: set[int]) -> I64:
     gone = np.zeros(len(snapshot.digests) + 1, np.bool_)
     gone[list(without)] = True
     for group in snapshot.groups:
-        for digest, count in _list_in_group(snapshot, group, gone):
-            degrees[digest] += count
+        rows = snapshot.rows(group.index)
+        digest = snapshot.member_digest[rows]
+        issued = snapshot.issued[rows]
+        usable = (digest >= 0) & ~gone[digest] & (issued != UNKNOWN)
+        digest, issued = digest[usable], issued[usable]
+        done = snapshot.done[rows][usable]
+        if len(digest) > 1 and done.max(initial=0) > issued.min():
+            ahead_of_me = len(done) - np.searchsorted(np.sort(done), issued, side="right")
+            degrees[digest] += ahead_of_me + np.searchsorted(np.sort(issued), done, side="left")
     return degrees
-
-
-def _list_in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
-    rows = snapshot.rows(group.index)
-    digest = snapshot.member_digest[rows]
-    issued = snapshot.issued[rows]
-    usable = (digest >= 0) & ~gone[digest] & (issued != UNKNOWN)
-    digest, issued = digest[usable], issued[usable]
-    done = snapshot.done[rows][usable]
-    if len(digest) < 2 or done.max(initial=0) <= issued.min():
-        return
-    sorted_done = np.sort(done)
-    sorted_issued = np.sort(issued)
-    ahead_of_me = len(done) - np.searchsorted(sorted_done, issued, side="right")
-    behind_me = np.searchsorted(sorted_issued, done, side="left")
-    yield digest, ahead_of_me + behind_me
-
-
-def _select_older(snapshot: Snapshot, marked: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Of two that contradict each other alone, the one whose record ends earlier."""
-    ends = [snapshot.digests[int(index)].last_created_ns or 0 for index in marked]
-    return marked[[int(np.argmin(ends))]]

@@ -4,10 +4,10 @@ The model is a sum, so every part of it can be shown. What would change the answ
 same incident is weighed again without each artifact that the first suspect rests on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from triage.analysis.answer import (
     Weighing,
@@ -17,47 +17,45 @@ from triage.analysis.answer import (
     weigh_view,
 )
 from triage.analysis.facts.find_stop import find_wait_start_ns
-from triage.analysis.facts.stated_time import state_time
-from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
+from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop, state_time
 from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
 from triage.analysis.joining.hangs_on import Dependence, find_dependences
-from triage.analysis.joining.join import Ranking
 from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import describe_witness
 from triage.analysis.joining.wording import build_reasons
-from triage.analysis.restart.cause import stop_cause
-from triage.analysis.restart.decide import decide_restart
+from triage.analysis.restart.decide import decide_restart, stop_cause
 from triage.analysis.waiting.case import make_timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict
 from triage.domain.restart import Restart
-from triage.domain.wire import format_iso_utc
+from triage.domain.wire import Key, Rounded, WireForm, convert_to_wire, format_iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 SCHEMA: Final = "triage.explain/1"
 _MAX_PLACES: Final = 12
 _MAX_TRIALS: Final = 4
+_Told = Annotated[float, Rounded(decimals=4)]
 
 _WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(WireForm):
     """One term of the sum: what it is, and its log-odds."""
 
     feature: str
     words: str
-    log_odds: float
+    log_odds: _Told
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedPlace:
+class ExplainedPlace(WireForm):
     """A hypothesis with the terms of its sum, the weightiest first.
 
     ``ahead`` is how far its log-odds lead those of its best rival, None without a rival;
@@ -68,12 +66,25 @@ class ExplainedPlace:
     ranks: tuple[int, ...]
     category: Category
     shared: bool
-    belief: float
-    log_odds: float
-    ahead: float | None
-    parts: tuple[Term, ...]
+    belief: Annotated[_Told, Key("probability")]
+    log_odds: _Told
+    ahead: Annotated[float | None, Rounded(decimals=4)]
+    parts: Annotated[tuple[Term, ...], Key("terms")]
     because: tuple[Because, ...]
     bounds: tuple[Bound, ...] = ()
+
+    WIRE = (
+        "node", "ranks", "category", "shared", "belief", "log_odds", "ahead", "parts",
+        "bounds_in_words", "because",
+    )  # fmt: skip
+
+    @property
+    def bounds_in_words(self) -> Annotated[list[dict[str, Any]], Key("bounds")]:
+        """Each bound with its words and the most that it leaves."""
+        return [
+            {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
+            for bound in self.bounds
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +133,7 @@ class Explanation:
             },
             "bias": round(self.bias, 4),
             "places": [
-                _place_to_dict(position, item)
+                {"position": position, **item.to_dict()}
                 for position, item in enumerate(self.places[:top], start=1)
             ],
             "without": [
@@ -137,37 +148,8 @@ class Explanation:
             ],
             "hangs_on": [item.to_dict() for item in self.hangs_on],
             **({} if self.restart is None else {"restart": self.restart.to_dict()}),
-            "missing": {
-                "kernel_logs_of": list(self.missing.kernel_logs_of),
-                "dumps_of": list(self.missing.dumps_of),
-                "dumps": self.missing.dumps,
-                "kernel_logs": self.missing.kernel_logs,
-                "job_logs": self.missing.job_logs,
-                "places": self.missing.places,
-            },
+            "missing": convert_to_wire(self.missing),
         }
-
-
-def _place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
-    return {
-        "position": position,
-        "node": place.node,
-        "ranks": list(place.ranks),
-        "category": str(place.category),
-        "shared": place.shared,
-        "probability": round(place.belief, 4),
-        "log_odds": round(place.log_odds, 4),
-        "ahead": None if place.ahead is None else round(place.ahead, 4),
-        "terms": [
-            {"feature": part.feature, "words": part.words, "log_odds": round(part.log_odds, 4)}
-            for part in place.parts
-        ],
-        "bounds": [
-            {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
-            for bound in place.bounds
-        ],
-        "because": [reason.to_dict() for reason in place.because],
-    }
 
 
 def explain_evidence(
@@ -181,32 +163,62 @@ def explain_evidence(
     weighed = weigh_incident(dumps, drop_artifact(logs, None), facts, at)
     require_usable(weighed, logs)
 
-    def again(artifact: str | None) -> Ranking:
-        view = None if artifact is None else weighed.view
-        return weigh_view(view, drop_artifact(logs, artifact), facts, at).joined
-
     def once_more(with_dumps: bool, left: LogSet) -> Decision:
         return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
+    decision, ranked, model = weighed.joined.decision, weighed.joined.beliefs, load_model()
+    best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
+    from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
+    stated, _ = state_time(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
     start, end = _explain_times(weighed, facts, at)
-    explanation = explain(weighed, load_model(), again, list_missing(weighed, logs), start, end)
-    beliefs = weighed.joined.beliefs
-    hangs = find_dependences(
-        weighed.joined.decision,
-        beliefs[0].hypothesis if beliefs else None,
-        logs,
-        dumps=weighed.view is not None,
-        again=once_more,
+    # The verdict without each artifact that the first place rests on, then without dumps.
+    first = ranked[0].hypothesis if ranked else None
+    tried: list[str | None] = []
+    if first is not None:
+        tried += list(dict.fromkeys(row.artifact for row in first.rows))[:_MAX_TRIALS]
+        tried += [None] if weighed.dated.evidence and (from_dumps or first.claims) else []
+    others = [
+        (one, once_more(with_dumps=one is not None, left=drop_artifact(logs, one))) for one in tried
+    ]
+    return Explanation(
+        verdict=replace(decision.verdict, at=stated),
+        node=_get_first_node(decision),
+        from_dumps=from_dumps,
+        stop=weighed.stop,
+        start_known=start,
+        end_known=end,
+        bias=model.bias,
+        places=tuple(
+            ExplainedPlace(
+                belief.hypothesis.node,
+                belief.hypothesis.ranks,
+                belief.hypothesis.category,
+                belief.hypothesis.in_no_node,
+                belief.probability,
+                belief.log_odds,
+                # How far it is before the best of the others; negative when it is behind.
+                belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
+                if len(best) > 1 and belief.features
+                else None,
+                _list_terms(belief, weighed.stop, model),
+                build_reasons(belief.hypothesis, belief.hypothesis.node),
+                belief.bounds,
+            )
+            for belief in ranked[:_MAX_PLACES]
+        ),
+        trials=tuple(Trial(one, _get_first_node(other), other.verdict) for one, other in others),
+        missing=list_missing(weighed, logs),
+        hangs_on=find_dependences(
+            decision, first, logs, dumps=weighed.view is not None, again=once_more
+        ),
+        restart=decide_restart(
+            decision.verdict,
+            decision.suspects,
+            len(weighed.nodes) or None,
+            stop_cause(weighed.joined),
+            facts.starts,
+        ),
     )
-    decision = weighed.joined.decision
-    restart = decide_restart(
-        decision.verdict,
-        decision.suspects,
-        len(weighed.nodes) or None,
-        stop_cause(weighed.joined),
-        facts.starts,
-    )
-    return replace(explanation, hangs_on=hangs, restart=restart)
 
 
 def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
@@ -219,71 +231,6 @@ def drop_artifact(logs: LogSet, artifact: str | None) -> LogSet:
         telemetry=[file for file in logs.telemetry if file.artifact != artifact],
         notes=list(logs.notes),
     )
-
-
-def explain(
-    weighed: Weighing,
-    model: Model,
-    again: Callable[[str | None], Ranking],
-    missing: Missing,
-    start_known: str,
-    end_known: str,
-) -> Explanation:
-    """``again(artifact)`` weighs the incident without one artifact, ``again(None)`` without
-    the dumps.
-    """
-    ranked, decision = weighed.joined.beliefs, weighed.joined.decision
-    best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
-    from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
-    at, _ = state_time(decision.verdict.at, weighed.dated.evidence, weighed.stop, None)
-    return Explanation(
-        verdict=replace(decision.verdict, at=at),
-        node=_get_first_node(decision),
-        from_dumps=from_dumps,
-        stop=weighed.stop,
-        start_known=start_known,
-        end_known=end_known,
-        bias=model.bias,
-        places=tuple(
-            ExplainedPlace(
-                belief.hypothesis.node,
-                belief.hypothesis.ranks,
-                belief.hypothesis.category,
-                belief.hypothesis.in_no_node,
-                belief.probability,
-                belief.log_odds,
-                _compute_lead(belief, best),
-                _list_terms(belief, weighed.stop, model),
-                build_reasons(belief.hypothesis, belief.hypothesis.node),
-                belief.bounds,
-            )
-            for belief in ranked[:_MAX_PLACES]
-        ),
-        trials=tuple(_make_trials(weighed, again, from_dumps=from_dumps)),
-        missing=missing,
-    )
-
-
-def _compute_lead(belief: Belief, best: Sequence[float]) -> float | None:
-    """How far it is before the best of the others; negative when it is behind."""
-    if len(best) < 2 or not belief.features:
-        return None
-    return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
-
-
-def _make_trials(
-    weighed: Weighing, again: Callable[[str | None], Ranking], *, from_dumps: bool
-) -> Iterator[Trial]:
-    """The verdict without each artifact that the first place rests on, then without dumps."""
-    if not weighed.joined.beliefs:
-        return
-    top = weighed.joined.beliefs[0].hypothesis
-    for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:_MAX_TRIALS]:
-        other = again(artifact).decision
-        yield Trial(artifact, _get_first_node(other), other.verdict)
-    if weighed.dated.evidence and (from_dumps or top.claims):
-        other = again(None).decision
-        yield Trial(None, _get_first_node(other), other.verdict)
 
 
 def _get_first_node(decision: Decision) -> str | None:

@@ -81,14 +81,16 @@ def make_fingerprint(report: _Report) -> Fingerprint | None:
     nothing = category == Category.NONE and foremost is None and not report["groups"]
     if verdict["kind"] == VerdictKind.HEALTHY or nothing:
         return None
-    stratum = _find_stratum(category)
+    stratum = Stratum.UNKNOWN if category in _NAMELESS else Stratum.SOFTWARE
+    stratum = Stratum.HARDWARE if category in HARDWARE else stratum
     groups = dict(_collect_features(report, stratum, foremost))
     total = sum(WEIGHTS[name] for name, found in groups.items() if found)
-    features = {
-        f"{name}:{feature}": round(math.sqrt(WEIGHTS[name] / total) * value, _DECIMALS)
-        for name, found in groups.items()
-        for feature, value in _scale_to_unit(found).items()
-    }
+    features = {}
+    for name, found in groups.items():
+        length = math.sqrt(sum(number * number for number in found.values()))
+        for feature, number in sorted(found.items()):
+            value = math.sqrt(WEIGHTS[name] / total) * (number / length)
+            features[f"{name}:{feature}"] = round(value, _DECIMALS)
     return Fingerprint(stratum, features)
 
 
@@ -99,12 +101,6 @@ def measure_distance(one: Fingerprint, other: Fingerprint) -> float:
     theirs = other.features
     alike = math.fsum(value * theirs.get(name, 0.0) for name, value in one.features.items())
     return max(0.0, 1.0 - alike)
-
-
-def _find_stratum(category: Category) -> Stratum:
-    if category in HARDWARE:
-        return Stratum.HARDWARE
-    return Stratum.UNKNOWN if category in _NAMELESS else Stratum.SOFTWARE
 
 
 def _collect_features(
@@ -161,8 +157,3 @@ def _list_words(texts: Iterable[str], names: set[str]) -> list[str]:
         for word in _WORD.findall(chunk)
     }
     return list(words)[:_MAX_WORDS]
-
-
-def _scale_to_unit(found: Counter[str]) -> dict[str, float]:
-    length = math.sqrt(sum(number * number for number in found.values()))
-    return {name: number / length for name, number in sorted(found.items())}

@@ -15,15 +15,7 @@ import numpy as np
 from triage.analysis.answer import Weighing, weigh_incident
 from triage.domain.category import Role, VerdictKind
 from triage.domain.job import Job
-from triage.domain.rank_digest import (
-    S_DONE,
-    S_FINISHED,
-    S_LAST,
-    S_P2P,
-    S_PENDING,
-    Past,
-    RankDigest,
-)
+from triage.domain.rank_digest import S_DONE, S_FINISHED, S_LAST, S_P2P, S_PENDING, Past, RankDigest
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
@@ -65,13 +57,9 @@ def weigh_sample(
 _SHARE: Final = 0.01
 # Of a small job a hundredth is nobody.
 _LEAST: Final = 4
+_NONE: Final = np.empty(0, np.int64)
 NOTHING: Final = Past(
-    np.empty(0, np.int16),
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.uint8),
-    np.empty(0, np.int32),
+    np.empty(0, np.int16), _NONE, _NONE, _NONE, np.empty(0, np.uint8), np.empty(0, np.int32)
 )
 
 

@@ -11,13 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from triage.analysis.fingerprint import (
-    MAX_DISTANCE,
-    PART,
-    Fingerprint,
-    Stratum,
-    measure_distance,
-)
+from triage.analysis.fingerprint import MAX_DISTANCE, PART, Fingerprint, Stratum, measure_distance
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -105,9 +99,15 @@ def _find_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
     import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
+    from sklearn.feature_extraction import FeatureHasher
     from sklearn.preprocessing import normalize
 
-    places = normalize(_build_matrix(points))
+    # One row for each point, the sum of the features of its incidents.
+    hasher = FeatureHasher(n_features=1 << 20, input_type="pair")
+    rows_of: csr_array = hasher.transform(
+        [item for one in these for item in one.fingerprint.features.items()] for these in points
+    )
+    places = normalize(rows_of)
     size = len(points)
     labels = np.arange(size)
     for start in range(0, size, _CHUNK):
@@ -120,17 +120,6 @@ def _find_components(points: Collection[Sequence[Occurrence]]) -> list[int]:
         graph = coo_array((np.ones(len(rows), bool), (rows, columns)), shape=(size, size))
         labels = connected_components(graph, directed=False)[1]
     return list(map(int, labels))
-
-
-def _build_matrix(points: Collection[Sequence[Occurrence]]) -> "csr_array":
-    """One row for each point, the sum of the features of its incidents."""
-    from sklearn.feature_extraction import FeatureHasher
-
-    hasher = FeatureHasher(n_features=1 << 20, input_type="pair")
-    rows: csr_array = hasher.transform(
-        [item for one in these for item in one.fingerprint.features.items()] for these in points
-    )
-    return rows
 
 
 def _split_by_hand(

@@ -44,17 +44,16 @@ def find_detector_claims(case: Case) -> list[Finding]:
             for one in detector.run(case)
         ]
         if detector.is_gap and claimed:
-            findings = [_mark_as_gap(finding) for finding in findings]
+            # A missing file where the records show a fault of their own: no second one.
+            findings = [
+                replace(
+                    one, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH
+                )
+                for one in findings
+            ]
         claims += [f for f in findings if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in findings if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
     return sorted(
         claims, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks)
-    )
-
-
-def _mark_as_gap(finding: Finding) -> Finding:
-    """A missing file where the records show a fault of their own: a gap, not a second one."""
-    return replace(
-        finding, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH
     )

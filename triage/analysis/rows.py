@@ -44,7 +44,8 @@ def list_rows(
 ) -> list[dict[str, Any]]:
     """One row a dump, a refused file and a row of ``evidence``, by file and line."""
     rows = [_dump_row(digest) for digest in dumps.digests]
-    rows += [_make_refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
+    unread = (*dumps.refused, *logs.refused, *refused)
+    rows += [_make_file_row(one.artifact, "fr", "fr.refused", one.why) for one in unread]
     rows += [_make_telemetry_row(item) for item in logs.telemetry]
     rows += look_rows(logs.looks)
     rows += [_make_evidence_row(row) for row in evidence if row.signature != UNREAD]
@@ -53,9 +54,11 @@ def list_rows(
 
 def _make_evidence_row(row: Evidence) -> dict[str, Any]:
     """A row of evidence; with ``parts`` where it names hardware by its maker's identity."""
+    # What a node's own tools and kernel print names its parts; others only quote.
+    of_its_node = row.kind in (Kind.IDENTITY, Kind.BOOT) or row.family == "check"
     parts = [
         {"kind": str(part.kind), "identity": part.identity, "slot": part.slot}
-        for part in _list_named_parts(row)
+        for part in (_list_named(row) if of_its_node else ())
     ]
     return {**row.to_row(), "parts": parts} if parts else row.to_row()
 
@@ -78,24 +81,35 @@ def _dump_row(digest: RankDigest) -> dict[str, Any]:
     ]
     text = f"flight-recorder dump, {digest.num_entries} entries, {digest.pending_total} unfinished"
     return {
-        "artifact": digest.artifact,
-        "line": None,
+        **_make_file_row(digest.artifact, "fr", "fr.dump", text),
         "at": format_iso_utc(make_timestamp(digest.last_created_ns)),
         "clock": "wall",
         "node": parse_node(digest.artifact),
         "rank": digest.rank if digest.rank >= 0 else None,
-        "kind": "fr",
-        "code": None,
-        "gpu": None,
-        "category": None,
-        "role": "noise",
-        "signature": "fr.dump",
-        "text": text,
-        "count": 1,
         "version": digest.version,
         "groups": groups,
         "partial": digest.partial,
         "notes": list(digest.notes),
+    }
+
+
+def _make_file_row(artifact: str, kind: str, signature: str, text: str) -> dict[str, Any]:
+    """A file as one row, which stands for none of its lines and has no time of its own."""
+    return {
+        "artifact": artifact,
+        "line": None,
+        "at": None,
+        "clock": "none",
+        "node": None,
+        "rank": None,
+        "kind": kind,
+        "code": None,
+        "gpu": None,
+        "category": None,
+        "role": "noise",
+        "signature": signature,
+        "text": text,
+        "count": 1,
     }
 
 
@@ -111,20 +125,10 @@ def _make_telemetry_row(file: TelemetryFile) -> dict[str, Any]:
         f" {len(nodes)} nodes; {', '.join(metrics)}"
     )
     return {
-        "artifact": file.artifact,
-        "line": None,
+        **_make_file_row(file.artifact, "telemetry", "telemetry.samples", text),
         "at": format_iso_utc(make_timestamp(grid.start_ns if grid is not None else None)),
         "clock": "wall" if grid is not None else "none",
         "node": next(iter(nodes)) if len(nodes) == 1 else None,
-        "rank": None,
-        "kind": "telemetry",
-        "code": None,
-        "gpu": None,
-        "category": None,
-        "role": "noise",
-        "signature": "telemetry.samples",
-        "text": text,
-        "count": 1,
         "last_at": format_iso_utc(make_timestamp(grid.end_ns if grid is not None else None)),
         "form": str(file.form),
         "samples": file.samples,
@@ -145,28 +149,6 @@ def _list_named_gpus(file: TelemetryFile) -> list[dict[str, str]]:
     ]
 
 
-def _make_refused_row(refused: Refused) -> dict[str, Any]:
-    return {
-        "artifact": refused.artifact,
-        "line": None,
-        "at": None,
-        "clock": "none",
-        "node": None,
-        "rank": None,
-        "kind": "fr",
-        "code": None,
-        "gpu": None,
-        "category": None,
-        "role": "noise",
-        "signature": "fr.refused",
-        "text": refused.why,
-        "count": 1,
-    }
-
-
-# Rows that a node's own tools and kernel print; others only quote.
-_KINDS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
-_OF_A_CHECK: Final = "check"
 # "3, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, 1655023014412, 00000000:5D:00.0"
 _SERIAL_BESIDE: Final = compile_re(r"GPU-[0-9a-f-]{36}, ?(\d{10,14})(?=,|\s*$)", re.IGNORECASE)
 _FIELDS: Final = (
@@ -185,14 +167,8 @@ _OF_THE_DRIVER: Final = {
 }
 
 
-def _list_named_parts(row: Evidence) -> tuple[PartIdentity, ...]:
-    """The parts that a row names of its own node; none where it only quotes, or names none."""
-    if row.kind in _KINDS or row.family == _OF_A_CHECK:
-        return tuple(_list_named(row))
-    return ()
-
-
 def _list_named(row: Evidence) -> Iterator[PartIdentity]:
+    """The parts that a row names of its own node."""
     told = [(name, kind) for name, kind in _FIELDS if name in row.fields]
     told += [_OF_THE_DRIVER[row.signature]] if row.signature in _OF_THE_DRIVER else []
     for name, kind in told:

@@ -15,7 +15,7 @@ from triage.signatures.numbers import parse_small_number
 
 # Categories that name no cause.
 _UNKNOWN: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE, Category.STRAGGLER})
-_OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+
 _MAX_TIMEOUTS: Final = 3
 # Signature, operation, number and group.
 _Key = tuple[str, str | None, int | None, str | None]
@@ -38,7 +38,7 @@ def list_symptoms(
     if verdict.kind is VerdictKind.HEALTHY or verdict.category not in _UNKNOWN or named:
         return ()
     failing = sorted(
-        (row for row in rows if _is_symptom(row) and stop.of(row) not in _OF_ANOTHER_TIME),
+        (row for row in rows if _is_symptom(row) and stop.of(row) not in (When.STALE, When.BOOT)),
         key=lambda row: (row.at_ns is None, row.at_ns or 0, row.artifact, row.line or 0),
     )
     gave_up = [row for row in failing if Trait.TIMEOUT in row.traits]
@@ -52,7 +52,11 @@ def list_symptoms(
     ]
     if not found:
         found = [_make_dump_symptom(one) for one in collectives[:1]]
-    found += _list_step_symptoms(progress)
+    # That the steps ended, or became slower.
+    change = None if progress is None else progress.stopped or progress.slowed
+    if change is not None:
+        since, at = change.since, make_timestamp(change.since.at_ns)
+        found.append(Symptom(change.text, artifact=since.artifact, line=since.line, at=at))
     return tuple(found[:_MAX_SYMPTOMS])
 
 
@@ -120,16 +124,3 @@ def _make_dump_symptom(one: CollectiveAtFrontier) -> Symptom:
         pg=one.desc or one.pg,
         num_ranks=waiting,
     )
-
-
-def _list_step_symptoms(progress: JobProgress | None) -> Iterator[Symptom]:
-    """That the steps ended, or became slower."""
-    change = None if progress is None else progress.stopped or progress.slowed
-    if change is not None:
-        since = change.since
-        yield Symptom(
-            text=change.text,
-            artifact=since.artifact,
-            line=since.line,
-            at=make_timestamp(since.at_ns),
-        )

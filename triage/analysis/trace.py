@@ -82,20 +82,36 @@ def build_trace(
     if not indices:
         raise UsageError("not one of these ranks left a dump; name others, or none at all")
     ahead_ns = measure_node_clocks(snapshot, snapshot.node_of)
-    last = [_last_times(snapshot, index, ahead_ns) for index in indices]
+    last = [
+        (digest.last_created_ns or 0, digest.last_stamp_ns or 0, _get_offset(snapshot, k, ahead_ns))
+        for k in indices
+        for digest in [snapshot.digests[k]]
+    ]
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
-    issued, newest = (max(column) for column in zip(*last, strict=True))
+    issued = max(ns - offset for ns, _, offset in last)
+    newest = max(issued, *(ns - offset for _, ns, offset in last))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
     columns, before = _select_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
     kept = np.argsort(columns.created, kind="stable")[cut:]
-    dumped_ns = _end_of_record(answer, newest)
+    # When the record ends: the job's end where logs tell it, else the newest time in it.
+    ends = [
+        int(moment.at.timestamp() * 1e9)
+        for moment in answer.timeline
+        if moment.kind in ("stop", "end") and moment.at is not None
+    ]
+    dumped_ns = max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
     operations = [_make_operation(case, columns, int(k), dumped_ns) for k in kept]
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
     operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
     drawn = (int(snapshot.ranks[index]) for index in indices)
     left = len(snapshot.world) - len(indices)
+    left_out = (
+        (left, f"{left:,} ranks (name them with ranks=)"),
+        (before, f"{before:,} operations earlier than the last {last_s:g} s (last_s=)"),
+        (cut, f"the oldest {cut:,} operations beyond {limit:,} (limit=)"),
+    )
     return Trace(
         operations=tuple(operations),
         streams={(one.rank, one.stream): _stream_name(snapshot, one) for one in operations},
@@ -104,19 +120,8 @@ def build_trace(
         roles={s.rank: s.state for s in answer.ranks if s.state in ("culprit", "possible")},
         start_ns=min(one.start_ns for one in operations),
         dumped_ns=dumped_ns,
-        left_out=tuple(_note_left_out(left, before, cut, last_s, limit)),
+        left_out=tuple(text for number, text in left_out if number),
     )
-
-
-def _note_left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
-    sentences = []
-    if ranks:
-        sentences.append(f"{ranks:,} ranks (name them with ranks=)")
-    if before:
-        sentences.append(f"{before:,} operations earlier than the last {last_s:g} s (last_s=)")
-    if cut:
-        sentences.append(f"the oldest {cut:,} operations beyond {limit:,} (limit=)")
-    return sentences
 
 
 def _choose_ranks(case: Case, answer: Answer) -> list[int]:
@@ -135,22 +140,9 @@ def _choose_ranks(case: Case, answer: Answer) -> list[int]:
     return sorted(dumped_by[:MAX_RANKS])
 
 
-def _end_of_record(answer: Answer, newest: int) -> int:
-    """When the record ends: the job's end where logs tell it, else the newest time in it."""
-    ends = [
-        int(moment.at.timestamp() * 1e9)
-        for moment in answer.timeline
-        if moment.kind in ("stop", "end") and moment.at is not None
-    ]
-    return max([newest, *(ns for ns in ends if 0 <= ns - newest <= _LONGEST_WAIT_NS)])
-
-
-def _last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tuple[int, int]:
-    """When a rank issued its last operation, and the newest time of any kind in its record."""
-    digest = snapshot.digests[index]
-    offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
-    issued = (digest.last_created_ns or 0) - offset
-    return issued, max(issued, (digest.last_stamp_ns or 0) - offset)
+def _get_offset(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> int:
+    """How far the clock of a digest's node is ahead, ns."""
+    return ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +171,7 @@ def _select_window(
     for index in indices:
         past = snapshot.digests[index].history.read()
         dated = np.flatnonzero(past.created != MISSING)
-        offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
+        offset = _get_offset(snapshot, index, ahead_ns)
         created = past.created[dated].astype(np.int64) - offset
         until = _find_next_issue_ns(past.stream[dated], created)
         open_ = (past.flags[dated] & FINISHED) == 0

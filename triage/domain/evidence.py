@@ -255,6 +255,11 @@ class Evidence:
         return int(text) if text.isdecimal() and len(text) < 12 else self.line
 
     @property
+    def end_ns(self) -> int | None:
+        """When the last of the lines that the row stands for was printed."""
+        return self.at_ns if self.last_at_ns is None else self.last_at_ns
+
+    @property
     def family(self) -> str:
         """The family of its signature: ``nvidia`` of ``nvidia.xid``."""
         return self.signature.partition(".")[0]

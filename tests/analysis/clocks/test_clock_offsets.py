@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.analysis.clocks.clock_offsets import align
+from triage.analysis.clocks.rank_clocks import align
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
 SECOND = 1_000_000_000

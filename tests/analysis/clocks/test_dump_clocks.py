@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from triage.analysis.clocks.dump_clocks import compare_clocks
+from triage.analysis.clocks.rank_clocks import compare_clocks
 
 MS = 1e6
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.facts.health_events import judge_reports
+from triage.analysis.facts.of_the_job import judge_reports
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category

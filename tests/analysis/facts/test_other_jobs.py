@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.facts.other_jobs import drop_other_jobs
+from triage.analysis.facts.fate_of_jobs import drop_other_jobs
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet

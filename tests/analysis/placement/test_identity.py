@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.analysis.placement.attribution import attribute
-from triage.analysis.placement.gpu_layouts import infer_layout
+from triage.analysis.placement.gpu_names import infer_layout
 from triage.analysis.placement.host_names import parse_plain_host
 from triage.analysis.placement.identity import resolve
 from triage.analysis.placement.order_of_nodes import fill_by_names

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from triage.analysis.facts.on_one_clock import on_one_clock
-from triage.analysis.progress import judge_health, measure_progress
+from triage.analysis.progress.job import judge_health, measure_progress
 from triage.domain.job import Job
 from triage.domain.progress import Health, JobProgress
 from triage.formats.gather import gather

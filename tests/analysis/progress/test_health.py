@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.progress.logs import clock, course, health, noisy, training
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import judge_health
 from triage.domain.progress import ChangeKind, Health
 
 NAN = float("nan")
@@ -286,7 +286,7 @@ def test_no_progress_at_all_is_no_health(tmp_path: Path) -> None:
 
 def test_the_order_of_files_moves_nothing(tmp_path: Path) -> None:
     from triage.analysis.facts.on_one_clock import on_one_clock
-    from triage.analysis.progress import measure_progress
+    from triage.analysis.progress.job import measure_progress
     from triage.domain.job import Job
     from triage.formats.gather import gather
 

@@ -22,14 +22,6 @@ def _describe_others(place: WaitPlace) -> str:
     return ", ".join(parts)
 
 
-def _summarize(case: Case, place: WaitPlace) -> str:
-    """The claim in a sentence."""
-    where = case.place_text(place)
-    if place.through or place.unknown:
-        return f"{describe_waiting(len(place.waiting))} in {where}; {_describe_others(place)}"
-    return f"all ranks of {where} entered it and none gets through"
-
-
 class FabricStall(Detector):
     """One finding on nobody per place that nobody is known to be missing from.
 
@@ -51,10 +43,9 @@ class FabricStall(Detector):
                 continue
             if place.missing or place.absent or place.held:
                 continue
-            text = (
-                f"{describe_waiting(len(place.waiting))} in {case.place_text(place)};"
-                f" {_describe_others(place)}"
-            )
+            where, others = case.place_text(place), _describe_others(place)
+            text = f"{describe_waiting(len(place.waiting))} in {where}; {others}"
+            summary = f"all ranks of {where} entered it and none gets through"
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
@@ -65,7 +56,7 @@ class FabricStall(Detector):
                 # Of a record that was cut only the counters say so.
                 strength=0.4 if case.silent_at(end) else 0.8,
                 role=Role.POSSIBLE,
-                summary=_summarize(case, place),
+                summary=text if place.through or place.unknown else summary,
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
                 end=end,
             )

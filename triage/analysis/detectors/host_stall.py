@@ -11,7 +11,6 @@ from triage.analysis.waiting.case import Case, Detector, describe_waiting
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.domain.rank_digest import Counters
 
 # More idle ends than this, beyond a few nodes' worth, are not many independent stalls.
 _MAX_CULPRITS = 16
@@ -76,7 +75,11 @@ class HostStall(Detector):
         if digest is None or digest.partial is None:
             return False
         missed = all(waiter.kind is PlaceKind.P2P for waiter in case.waiters(place))
-        return missed or any(_is_open(one) for one in digest.counters)
+        # A group has more on its stream than it finished.
+        return missed or any(
+            one.completed is not None and 0 <= one.completed < (one.enqueued or 0)
+            for one in digest.counters
+        )
 
     def finding(self, case: Case, end: int, place: WaitPlace, *, convicted: bool) -> Finding:
         """The claim in words, with its reasons."""
@@ -94,10 +97,10 @@ class HostStall(Detector):
                 " and everything it issued is done"
             )
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))
-        last = case.last_entry_text(rank)
-        if last:
-            text = f"last issued: {last}"
-            if digest and digest.block_open:
+        last = digest.last_unit if digest is not None else None
+        if digest is not None and last is not None:
+            text = f"last issued: entry {last.entry}, sequence number {last.seq}"
+            if digest.block_open:
                 text += "; the record ends inside a coalesced block that it had begun to build"
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))
         reasons += case.stack_reason(self.name, rank, "the last operation came from")
@@ -129,9 +132,3 @@ def _find_ranks_ahead(case: Case, idle: Collection[int]) -> list[int]:
         if left >= _MIN_LEFT and left > _MOST_LEFT * entered:
             return sorted(place.waiting)
     return []
-
-
-def _is_open(counters: Counters) -> bool:
-    """Whether a group has more on its stream than it finished."""
-    done, issued = counters.completed, counters.enqueued
-    return done is not None and issued is not None and 0 <= done < issued

@@ -12,14 +12,13 @@ import numpy as np
 
 from triage.analysis.placement.siblings import (
     find_sibling_signature,
-    has_siblings,
     is_novel_block,
     is_stuck_in_p2p,
     is_unlike_siblings,
+    list_siblings,
     list_signatures_before,
     make_form,
 )
-from triage.analysis.snapshots.p2p import Channel
 from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
@@ -87,10 +86,11 @@ class LoneWitness(Detector):
 
 def _look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:
     """Who waits for a silent rank in something odd, or new, with the reason."""
-    for rank, group in {(c.rank, c.group) for c in case.graph.channels if _is_waiting_for(c, gone)}:
+    waiting = (one for one in case.graph.channels if one.peer == gone and not one.matched)
+    for rank, group in {(one.rank, one.group) for one in waiting}:
         if is_unlike_siblings(case, rank, group):
             odd[rank] = "the same stage of the other pipelines issued something else there"
-        elif not has_siblings(case, group) and is_novel_block(case, rank):
+        elif not any(list_siblings(case, group)) and is_novel_block(case, rank):
             new[rank] = "its block is unlike any that it issued before"
     for place in case.graph.places:
         if place.kind is PlaceKind.COLLECTIVE and (gone in place.absent or gone in place.waiting):
@@ -111,10 +111,6 @@ def _on_the_way(case: Case, end: int) -> dict[int, str]:
     }
 
 
-def _is_waiting_for(channel: Channel, rank: int) -> bool:
-    return channel.peer == rank and not channel.matched
-
-
 def _judge_collective(
     case: Case, place: WaitPlace, gone: int, odd: dict[int, str], new: dict[int, str]
 ) -> None:
@@ -132,7 +128,11 @@ def _judge_collective(
         differs = mine != make_form(case.snapshot.describe(usual))
         if differs and _is_unprecedented(case, rank, place):
             odd[rank] = "the other groups of this kind issued something else at that number"
-    elif _is_first_of_group(case, rank, place):
+    elif (
+        place.seq == 1
+        and len(case.snapshot.digests[case.snapshot.index_of[rank]].history) >= _MATURE
+        and {*list_signatures_before(case, rank, place.group, place.seq)} == {None}
+    ):
         new[rank] = "it is the first operation of its group, late in the job"
 
 
@@ -152,11 +152,3 @@ def _is_unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
         past[k + _CONTEXT] for k in range(len(past) - _CONTEXT) if past[k : k + _CONTEXT] == context
     ]
     return bool(followers) and now not in followers
-
-
-def _is_first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
-    """Whether a rank that has long been at work stands in the first operation of a group."""
-    digest = case.snapshot.digest_of(rank)
-    if digest is None or place.seq != 1 or len(digest.history) < _MATURE:
-        return False
-    return all(sig is None for sig in list_signatures_before(case, rank, place.group, place.seq))

@@ -72,7 +72,13 @@ class Mismatch(Detector):
         if len(set(sigs.values())) < 2:
             return None
         forms = {rank: _get_known_form(case, sig) for rank, sig in sigs.items()}
-        part, keys = _find_first_difference(forms)
+        known = {rank: form for rank, form in forms.items() if form is not None}
+        part, keys = None, {}
+        for number, name in enumerate(("operation", "dtype", "size")):
+            keys = {rank: form[number] for rank, form in known.items()}
+            if len(set(keys.values())) > 1:
+                part = name
+                break
         if part is None:
             described = {rank: case.snapshot.describe(sig) for rank, sig in sigs.items()}
             keys = {rank: format_shapes(one) for rank, one in described.items() if one is not None}
@@ -140,16 +146,6 @@ def _summarize(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: st
     if shift and "left out" in shift:
         return f"left out an operation of {where}"
     return f"called a collective of {where} with another {part} than its peers"
-
-
-def _find_first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
-    """The first part in which the known forms differ, and each rank's value of it."""
-    known = {rank: form for rank, form in forms.items() if form is not None}
-    for number, part in enumerate(("operation", "dtype", "size")):
-        keys = {rank: form[number] for rank, form in known.items()}
-        if len(set(keys.values())) > 1:
-            return part, keys
-    return None, {}
 
 
 def _find_odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:

@@ -57,7 +57,11 @@ class NoDump(Detector):
 
     def run(self, case: Case) -> Iterator[Finding]:
         """The findings on ``case``."""
-        gaps = _find_gaps_at_ends(case)
+        gaps = [
+            Gap(end, places[0].waiting[0], case.waiters(places[0]))
+            for end, places in case.ends()
+            if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
+        ]
         if not gaps:
             return
         by_end = {gap.end: gap for gap in gaps}
@@ -167,43 +171,29 @@ def _classify_kind(case: Case, *, convicts: bool) -> VerdictKind:
     return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
 
 
-def _find_gaps_at_ends(case: Case) -> list[Gap]:
-    """The ranks without a usable dump that others wait for, and that wait for nobody."""
-    return [
-        Gap(end, places[0].waiting[0], case.waiters(places[0]))
-        for end, places in case.ends()
-        if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
-    ]
-
-
 def _is_collection_gap(case: Case, accused: Sequence[Gap]) -> bool:
     """Whether files are missing by chance, rather than because their ranks are gone."""
-    if len(accused) > max(2, _MAX_SHARE * len(case.snapshot.world)):
+    snapshot = case.snapshot
+    if len(accused) > max(2, _MAX_SHARE * len(snapshot.world)):
         return True
     ranks = [gap.rank for gap in accused]
-    if len({find_home(case.snapshot, rank) for rank in ranks}) > 1:
+    homes = {find_home(snapshot, rank) for rank in ranks}
+    if len(homes) > 1:
         return True
-    return _is_missing_by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
-
-
-def _is_missing_by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
-    """Whether files got lost so often that a group this large may lack one for no reason.
-
-    What is missing at the home of who is accused may have gone with it, and does not count.
-    """
-    snapshot = case.snapshot
-    homes = {find_home(snapshot, rank) for rank in accused}
+    # Files may get lost so often that a group this large may lack one for no reason. What is
+    # missing at the home of who is accused may have gone with it, and does not count.
     elsewhere = [rank for rank in snapshot.world if find_home(snapshot, rank) not in homes]
     lost = sum(rank not in snapshot.index_of and rank not in snapshot.unread for rank in elsewhere)
     if not lost:
         return False
     members = {
         rank
-        for place in waiters
+        for gap in accused
+        for place in gap.waiters
         for rank in (
             snapshot.groups[place.group].ranks
             if place.kind is PlaceKind.COLLECTIVE
-            else (*place.waiting, *accused)
+            else (*place.waiting, *ranks)
         )
     }
     return 1 - (1 - lost / len(elsewhere)) ** len(members) > _MAX_CHANCE

@@ -8,7 +8,7 @@ operation, differs from that of most others is the suspect.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from triage.analysis.snapshots.snapshot import Stuck
 from triage.analysis.waiting.case import Case, Detector
@@ -47,7 +47,17 @@ class OrderCycle(Detector):
         pasts: "dict[tuple[str, int], Counter[_Past]]",
     ) -> Finding:
         """The claim in words, with its reasons."""
-        links = _find_linking_ranks(case, places)
+        # The ranks through which the places wait for each other.
+        graph = case.graph
+        links = sorted(
+            {
+                rank
+                for place in places
+                for target, ranks in graph.waits_for[place.index].items()
+                if graph.component_of[target] == graph.component_of[place.index]
+                for rank in ranks
+            }
+        )
         details = {rank: how for rank in links if (how := _describe_departure(case, rank, pasts))}
         details = details or _find_departed_ranks(
             case, {*links, *(r for p in places for r in p.waiting)}
@@ -77,20 +87,6 @@ class OrderCycle(Detector):
             because=tuple(reasons),
             end=end,
         )
-
-
-def _find_linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
-    """The ranks through which the places of a circle wait for each other."""
-    graph = case.graph
-    return sorted(
-        {
-            rank
-            for place in places
-            for target, ranks in graph.waits_for[place.index].items()
-            if graph.component_of[target] == graph.component_of[place.index]
-            for rank in ranks
-        }
-    )
 
 
 _Past = tuple[tuple[str, int], ...]

@@ -38,26 +38,26 @@ class P2pMismatch(Detector):
             ranks = {rank for place in places for rank in place.waiting}
             of_end = [c for c in case.graph.channels if c.rank in ranks]
             sizes = [c for c in of_end if c.same_size is False]
+            # What a cut file lacks proves nothing.
             lonely = [
                 c
                 for c in of_end
-                if _is_unmet(c) and c.peer in ranks and _is_peer_record_whole(case, c)
+                if not (c.matched or c.later or c.any_source)
+                and c.peer_has_dump
+                and c.peer in ranks
+                and (digest := case.snapshot.digest_of(c.peer)) is not None
+                and digest.partial is None
             ]
-            if lonely and (len(places) > 1 or self.block_lacks_it(case, lonely)):
+            # A peer stands in a send/recv of the same group that lacks the other end.
+            stuck = [(c, case.snapshot.stuck_of(c.peer)) for c in lonely]
+            lacks_it = any(at is not None and at.p2p and at.group == c.group for c, at in stuck)
+            if lonely and (len(places) > 1 or lacks_it):
                 # A peer that stands in a send/recv itself may still come; one that
                 # stands behind its send/recvs will not.
                 past = [c for c in lonely if not is_stuck_in_p2p(case, c.peer)]
                 yield self.finding(case, end, past or lonely, "lacks its other end")
             elif sizes:
                 yield self.finding(case, end, sizes, "differs in size or dtype")
-
-    def block_lacks_it(self, case: Case, lonely: list[Channel]) -> bool:
-        """Whether a peer stands in a send/recv of the same group that lacks the other end."""
-        for channel in lonely:
-            stuck = case.snapshot.stuck_of(channel.peer)
-            if stuck is not None and stuck.p2p and stuck.group == channel.group:
-                return True
-        return False
 
     def finding(self, case: Case, end: int, defects: list[Channel], what: str) -> Finding:
         """The claim in words, with its reasons."""
@@ -91,17 +91,6 @@ class P2pMismatch(Detector):
             end=end,
             ranks_disagree=True,
         )
-
-
-def _is_peer_record_whole(case: Case, channel: Channel) -> bool:
-    """Whether the peer's record is whole: what a cut file lacks proves nothing."""
-    digest = case.snapshot.digest_of(channel.peer)
-    return digest is not None and digest.partial is None
-
-
-def _is_unmet(channel: Channel) -> bool:
-    known = channel.peer_has_dump and not channel.any_source
-    return not channel.matched and not channel.later and known
 
 
 def _find_blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | None]:

@@ -33,7 +33,8 @@ class SetupHang(Detector):
             for end, places in case.ends()
             if places[0].kind is PlaceKind.IDLE
         }
-        if len(idle) < 2 or len({_last_place(case, rank) for rank in idle.values()}) > 1:
+        last_place, index_of = case.snapshot.last_place, case.snapshot.index_of
+        if len(idle) < 2 or len({last_place(index_of[rank]) for rank in idle.values()}) > 1:
             return
         missing = _find_lacking_kind(case, set(idle.values()))
         if not missing:
@@ -57,16 +58,6 @@ class SetupHang(Detector):
                 because=(case.because(self.name, text, rank, at=case.stopped_at(rank)),),
                 end=end,
             )
-
-
-def _last_place(case: Case, rank: int) -> tuple[str, int] | None:
-    """Kind of group and number of a rank's last operation."""
-    index = case.snapshot.index_of[rank]
-    last = case.snapshot.digests[index].last_unit
-    if last is None:
-        return None
-    group = case.snapshot.membership.stream_groups[index][last.stream]
-    return (case.snapshot.groups[group].desc if group >= 0 else "", last.seq)
 
 
 def _find_lacking_kind(case: Case, idle: set[int]) -> tuple[str, int] | None:

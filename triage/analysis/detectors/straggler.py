@@ -10,7 +10,6 @@ import numpy as np
 
 from triage.analysis.waiting.case import Case, Detector
 from triage.analysis.waiting.lateness import Lateness, measure, measure_anew
-from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
@@ -57,7 +56,8 @@ class Straggler(Detector):
         enough = late.matched >= _MIN_MATCHED
         if enough.sum() < 2:
             return
-        usual = _compute_usual_delay(delay[enough])
+        # What ranks that are not the latest cause: noise, shared out by chance.
+        usual = float(np.median(delay[enough]) if enough.sum() > 2 else delay[enough].min())
         least = max(_MIN_DELAY_MS, _MIN_SHARE * late.step_ms)
         odd = enough & (delay > max(least, _TIMES_USUAL * usual))
         odd &= late.held_share >= _MIN_HELD_SHARE
@@ -70,7 +70,10 @@ class Straggler(Detector):
         if latest.sum() > max(1, len(delay) // 4):
             return
         if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):
-            odd &= _flag_late_by_any_clock(case, least)
+            # Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
+            # looks as lateness does: all that ends of operations say of clocks is believed.
+            anew = measure_anew(case.snapshot, 0.0)
+            odd &= anew.delay_ms > least if anew is not None else False
         if not odd.any():
             return
         top = delay[odd].max()
@@ -104,21 +107,3 @@ class Straggler(Detector):
             ),
             late_ms=ms,
         )
-
-
-def _flag_late_by_any_clock(case: Case, least: float) -> Flags:
-    """Which digests are late as well when all that ends of operations say of clocks is believed.
-
-    Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
-    looks as lateness does.
-    """
-    late = measure_anew(case.snapshot, 0.0)
-    if late is None:
-        return np.zeros(len(case.snapshot.digests), np.bool_)
-    found: Flags = late.delay_ms > least
-    return found
-
-
-def _compute_usual_delay(delay: np.ndarray) -> float:
-    """What ranks that are not the latest cause: noise, shared out by chance."""
-    return float(np.median(delay)) if len(delay) > 2 else float(delay.min())

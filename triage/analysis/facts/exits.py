@@ -160,15 +160,15 @@ def _mark_the_only_exit(rows: Sequence[Evidence]) -> list[Evidence]:
         return list(rows)
     (rank,) = left
     at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)
-    return [
-        _set_time(replace(row, weak=False), at_ns)
-        if row.rank == rank
-        and row.role is EvidenceRole.ROOT
-        and row.kind in _OF_PROCESSES
-        and Trait.OUTLIVED not in row.traits
-        else row
-        for row in rows
-    ]
+    kept = []
+    for row in rows:
+        accuses = row.role is EvidenceRole.ROOT and row.kind in _OF_PROCESSES
+        if accuses and row.rank == rank and Trait.OUTLIVED not in row.traits:
+            row = replace(row, weak=False)
+            if row.at_ns is None and at_ns is not None:
+                row = row.dated(at_ns, at_ns, _MINUTE_NS)
+        kept.append(row)
+    return kept
 
 
 def _find_the_only_task_exit(rows: Iterable[Evidence]) -> str | None:
@@ -203,12 +203,6 @@ def find_exited_ranks(rows: Iterable[Evidence]) -> dict[str, int]:
         if rank is not None and not others:
             by_node[node] = rank
     return by_node
-
-
-def _set_time(row: Evidence, at_ns: int | None) -> Evidence:
-    if row.at_ns is not None or at_ns is None:
-        return row
-    return row.dated(at_ns, at_ns, _MINUTE_NS)
 
 
 def has_own_exit_code(row: Evidence) -> bool:

@@ -38,8 +38,7 @@ _GUESSED_NS: Final = 1800 * SECOND
 
 
 # Schedulers say that a job began when its nodes begin to be prepared.
-_BEGAN_SLACK_S: Final = 60
-_NO_ZONE_S: Final = 14 * 3600
+_BEGAN_SLACK_NS: Final = 60 * SECOND
 _NOT_LOOKED: Final[Mapping[str, int]] = {}
 # What is printed within this of the first failing line came with it.
 _AT_ONCE_S: Final = 5
@@ -74,19 +73,26 @@ def find_stop(
     moved_ns = moved.at_ns if moved is not None else None
     stuck = find_wait_start_ns(dumps.case, dumps.ahead_ns)
     alive_ns = _last_record(dumps.case, dumps.ahead_ns)
-    began = _find_begin_ns(facts, evidence, stuck)
+    began, ended = _find_life(facts, evidence, stuck, alive_ns)
     failing = [
-        row
-        for row in evidence
-        if is_failing(row)
-        and not _is_long_before(row, alive_ns)
-        and not (began is not None and _is_before(row, began))
+        row for row in evidence if is_failing(row) and not _is_before_the_job(row, alive_ns, began)
     ]
-    # A complaint that needs another source does not say when it began, where another line does.
+    # A complaint that needs another source does not say when it began, where another line does;
+    # but CUDA's errors, which end their process.
+    weak = {
+        id(row)
+        for row in failing
+        if row.weak
+        and row.role is EvidenceRole.ROOT
+        and (row.kind is not Kind.CUDA or row.is_generic)
+    }
     printed = sorted(
-        _list_times(row for row in failing if not _is_weak_root(row)) or _list_times(failing)
+        _list_times(row for row in failing if id(row) not in weak) or _list_times(failing)
     )
-    newest = _find_newest_ns(printed, stuck, evidence)
+    # The newest time that tells of a failure, else of anything.
+    failures = [*printed, *([stuck] if stuck is not None else [])]
+    dated = failures or (row.at_ns for row in evidence if row.at_ns is not None)
+    newest = max(dated, default=None)
     end = _find_stated_end_ns(facts, at, newest, printed)
     if end is not None:
         printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
@@ -98,27 +104,43 @@ def find_stop(
         end = printed[-1]
     if start is None and end is None:
         end = _last_record(dumps.case, dumps.ahead_ns)
-    if began is not None and _is_started_after(began, start, end):
-        began = None
+    stop_ns = start if start is not None else end
+    if began is not None and stop_ns is not None and stop_ns < began:
+        began = None  # its clock is another one
     boots, loads = _collect_boots(evidence)
     error_ns = 0
-    lived = _find_alive_ns(began, start if start_is_known else None, moved_ns)
+    # When the job ran for certain, by the clock of any node: it moved or waited somewhat later.
+    seen_ns = [moved_ns, start if start_is_known else None]
+    alive = [ns - CLOCKS_APART_S * SECOND for ns in seen_ns if ns is not None]
+    lived = max([*alive, *([began] if began is not None else [])], default=None)
     if start is None and end is None:
         # Without a job's own sign the last fault is asked about, but for what was before it.
         before = Stop(None, None, known=False, trouble=False, job_seen=False, boots=boots)
         before = replace(before, loads=loads, begun_ns=began, lived_ns=lived, looked=looked)
-        root = _last_root(row for row in evidence if not before.is_of_another_life(row))
-        start = root.at_ns if root is not None else None
+        roots = [
+            row
+            for row in evidence
+            if row.role is EvidenceRole.ROOT and not before.is_of_another_life(row)
+        ]
+        start = max(_list_times([row for row in roots if row.is_firm] or roots), default=None)
         if start is None and looked:
             end = max(looked.values())
         # The job tells its failure without a clock ...
-        if failing and root is not None and moved is not None and _is_outlived(root, moved):
+        moved_after = (
+            start is not None and moved_ns is not None and (start < moved_ns - BEFORE_S * SECOND)
+        )
+        if failing and moved is not None and moved_after:
             # ... behind its last progress, in the zone of that, ...
             start, start_is_known = moved_ns, True
             error_ns = 0 if moved.in_zone else NO_ZONE_NS
-        elif failing and _is_long_ago(start, newest, STALE_S if _tells_why(failing) else DAY_S):
-            # ... or at the end of its logs.
-            start, end = None, newest
+        elif failing and start is not None and newest is not None:
+            # ... or at the end of its logs: what a part did hours before an error of the program
+            # is no cause of that, and of no other end a day before.
+            raised = any(
+                row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing
+            )
+            if newest - start > (STALE_S if raised else DAY_S) * SECOND:
+                start, end = None, newest
     if start is not None and start != stuck:
         errors = [row.error_ns for row in failing if row.at_ns is not None]
         error_ns = min(errors, default=error_ns)
@@ -128,7 +150,8 @@ def find_stop(
         start_ns=start,
         end_ns=end,
         known=start_is_known,
-        trouble=seen or _has_failed_by_facts(facts),
+        trouble=seen
+        or (facts.exit_code != 0 and (facts.exit_code, facts.failed_at) != (None, None)),
         ended_well=facts.exit_code == 0,
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | _OF_A_JOB for row in evidence),
@@ -138,7 +161,7 @@ def find_stop(
         boots=boots,
         loads=loads,
         begun_ns=began,
-        ended_ns=_ended_at(facts, evidence, max(alive_ns or 0, stuck or 0)),
+        ended_ns=ended,
         lived_ns=lived,
         looked=looked,
         moved_ns=moved_ns,
@@ -147,84 +170,41 @@ def find_stop(
     )
 
 
-def _find_begin_ns(facts: Job, evidence: Iterable[Evidence], stop_ns: int | None) -> int | None:
-    """Before when the job did not run, by ``started_at``; None where its own lines are older, as
-    they are where its clock is of another zone.
+def _find_life(
+    facts: Job, evidence: Iterable[Evidence], stop_ns: int | None, recorded_ns: int | None
+) -> tuple[int | None, int | None]:
+    """Before and after when the job did not run, by ``started_at`` and ``failed_at``; None where
+    its own lines or dumps are older or younger, as they are where its clock is of another zone.
     """
-    began = facts.started_at_ns
-    if began is None:
-        return None
-    began -= _BEGAN_SLACK_S * SECOND if facts.started_in_a_zone else _NO_ZONE_S * SECOND
-    known = [*_times_of_the_job(evidence), *([stop_ns] if stop_ns is not None else [])]
-    return None if known and max(known) < began else began
-
-
-def _ended_at(facts: Job, evidence: Iterable[Evidence], recorded_ns: int) -> int | None:
-    """After when the job did not run, by ``failed_at``; None where its own lines or dumps are
-    younger, as they are where its clock is of another zone.
-    """
-    ended = facts.failed_at_ns
-    if ended is None:
-        return None
-    ended += (CLOCKS_APART_S if facts.failed_in_a_zone else _NO_ZONE_S) * SECOND
-    return None if max([recorded_ns, *_times_of_the_job(evidence)]) > ended else ended
-
-
-def _times_of_the_job(evidence: Iterable[Evidence]) -> list[int]:
-    """When the job told of itself, by clocks of a known zone."""
-    return [
-        row.last_at_ns or row.at_ns
+    if (facts.started_at_ns, facts.failed_at_ns) == (None, None):
+        return None, None
+    told = [
+        row.end_ns or row.at_ns
         for row in evidence
         if row.at_ns is not None
         and row.error_ns < _GUESSED_NS
         and (row.kind in _OF_A_JOB or is_failing(row))
     ]
+    newest = max([*told, *([stop_ns] if stop_ns is not None else [])], default=None)
+    began, ended = facts.started_at_ns, facts.failed_at_ns
+    if began is not None:
+        began -= _BEGAN_SLACK_NS if facts.started_in_a_zone else NO_ZONE_NS
+        began = None if newest is not None and newest < began else began
+    if ended is not None:
+        ended += CLOCKS_APART_S * SECOND if facts.failed_in_a_zone else NO_ZONE_NS
+        ended = None if max(newest or 0, recorded_ns or 0) > ended else ended
+    return began, ended
 
 
-def _is_started_after(began: int, start: int | None, end: int | None) -> bool:
-    """Whether a job would have begun behind its stop: then its clock is another one."""
-    stop_ns = start if start is not None else end
-    return stop_ns is not None and stop_ns < began
-
-
-def _is_before(row: Evidence, began: int) -> bool:
-    """Whether a row is of the time before the job began, for certain."""
-    last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
-    return last_ns is not None and row.error_ns < _GUESSED_NS and last_ns + row.error_ns < began
-
-
-def _find_alive_ns(began: int | None, start: int | None, moved_ns: int | None) -> int | None:
-    """A time at which the job ran for certain, by the clock of any node: it began, or moved or
-    began to wait somewhat later.
+def _is_before_the_job(row: Evidence, alive_ns: int | None, began: int | None) -> bool:
+    """Whether a row is of the time before the job began, for certain, or of a day on which the job
+    of the dumps had not failed: they go on after.
     """
-    seen = [ns - CLOCKS_APART_S * SECOND for ns in (moved_ns, start) if ns is not None]
-    return max([*seen, *([began] if began is not None else [])], default=None)
-
-
-def _is_long_before(row: Evidence, alive_ns: int | None) -> bool:
-    """Whether a line is of a day on which the job of the dumps had not failed: they go on after."""
-    last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
-    return alive_ns is not None and last_ns is not None and alive_ns - last_ns > DAY_S * SECOND
-
-
-def _is_long_ago(ns: int | None, newest: int | None, least_s: int) -> bool:
-    """Whether the logs go on for more than ``least_s`` behind a time."""
-    return ns is not None and newest is not None and newest - ns > least_s * SECOND
-
-
-def _tells_why(failing: Iterable[Evidence]) -> bool:
-    """Whether a process raised an error of its own: what a part did hours before is no cause."""
-    return any(row.kind is Kind.PYTHON and row.role is EvidenceRole.ROOT for row in failing)
-
-
-def _find_newest_ns(
-    printed: Sequence[int], stuck: int | None, evidence: Iterable[Evidence]
-) -> int | None:
-    """The newest time that tells of a failure, else of anything."""
-    failures = [*printed, *([stuck] if stuck is not None else [])]
-    if failures:
-        return max(failures)
-    return max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
+    if row.end_ns is None:
+        return False
+    if alive_ns is not None and alive_ns - row.end_ns > DAY_S * SECOND:
+        return True
+    return began is not None and row.error_ns < _GUESSED_NS and row.end_ns + row.error_ns < began
 
 
 def _find_stated_end_ns(
@@ -239,13 +219,6 @@ def _find_stated_end_ns(
     if printed and not any(ns >= end - 2 * STALE_S * SECOND for ns in printed):
         return None  # the lines are of another zone than job.json: their own clock is held to
     return end
-
-
-def _has_failed_by_facts(facts: Job) -> bool:
-    """Whether ``job.json`` says that the job failed."""
-    if facts.exit_code == 0:
-        return False
-    return facts.exit_code is not None or facts.failed_at is not None
 
 
 def _find_beginning(
@@ -264,8 +237,14 @@ def _find_beginning(
     first = _find_last_burst_start(printed)
     if first is not None and (start is None or first < start):
         start = first if start is None or start - first < STALE_S * SECOND else start
-    if start is None or stuck is not None or waited or not _is_an_end(failing, start):
+    if start is None or stuck is not None or waited:
         return start, None
+    at_once_ns = start + _AT_ONCE_S * SECOND
+    if any(
+        row.role is EvidenceRole.ROOT and row.at_ns is not None and row.at_ns <= at_once_ns
+        for row in failing
+    ):
+        return start, None  # what failed first does not only follow
     if moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns < start:
         return moved_ns, start
     return start, start
@@ -286,22 +265,6 @@ def _find_first_watchdog_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
         ):
             first_lines[artifact] = first[0]
     return first_lines
-
-
-def _is_weak_root(row: Evidence) -> bool:
-    """Whether it needs another source, and does not end its process as CUDA's errors do."""
-    own = row.kind is Kind.CUDA and not row.is_generic
-    return row.weak and row.role is EvidenceRole.ROOT and not own
-
-
-def _is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
-    """Whether what failed first only follows: nothing says how long it had been waited for."""
-    first = [
-        row
-        for row in failing
-        if row.at_ns is not None and row.at_ns <= start_ns + _AT_ONCE_S * SECOND
-    ]
-    return not any(row.role is EvidenceRole.ROOT for row in first)
 
 
 def _list_times(rows: Iterable[Evidence]) -> list[int]:
@@ -332,16 +295,12 @@ def _collect_boots(
     loads: dict[str, set[int]] = defaultdict(set)
     for row in evidence:
         if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
-            of_driver = row.family == _OF_DRIVER
+            of_driver = row.family == "nvidia"  # prints as it is loaded
             (loads if of_driver else boots)[row.node].add(row.at_ns)
     return (
         {node: sorted(times) for node, times in boots.items()},
         {node: sorted(times) for node, times in loads.items()},
     )
-
-
-# The family of what a driver prints as it is loaded.
-_OF_DRIVER: Final = "nvidia"
 
 
 # Lines that tell of a job, and of no failure.
@@ -411,19 +370,3 @@ def _find_last_burst_start(printed: Sequence[int]) -> int | None:
             break
         first = ns
     return first
-
-
-def _last_root(evidence: Iterable[Evidence]) -> Evidence | None:
-    """Of logs that do not know the job: the last thing that went wrong."""
-    roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
-    firm = [row for row in roots if row.is_firm] or roots
-    dated = [row for row in firm if row.at_ns is not None]
-    sure = [row for row in dated if row.error_ns < _GUESSED_NS] or dated
-    return max(sure, key=lambda row: row.at_ns or 0, default=None)
-
-
-def _is_outlived(root: Evidence, moved: ProgressPoint) -> bool:
-    """Whether the job moved after the last thing that went wrong, as far as clocks tell."""
-    if root.at_ns is None or moved.at_ns is None:
-        return False
-    return root.at_ns < moved.at_ns - BEFORE_S * SECOND

@@ -79,21 +79,11 @@ def _find_fresh_messages(
         node = str(file.node)
         for template in file.templates:
             first_ns = template.first_at_ns
-            if _is_new_at_stop(first_ns, about_ns) and not _is_from_boot(
-                first_ns, boots.get(node, ())
-            ):
+            if first_ns is None or abs(first_ns - about_ns) > _WINDOW_S * SECOND:
+                continue
+            if not any(0 <= first_ns - boot <= FIRST_NS for boot in boots.get(node, ())):
                 found[node].setdefault(template.template, (file, template.first_line))
     return found
-
-
-def _is_new_at_stop(first_at_ns: int | None, about_ns: int) -> bool:
-    """Whether a template first appeared about the stop."""
-    return first_at_ns is not None and abs(first_at_ns - about_ns) <= _WINDOW_S * SECOND
-
-
-def _is_from_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
-    """Whether a template first appeared in the first minutes after one of the node's ``boots``."""
-    return first_at_ns is not None and any(0 <= first_at_ns - boot <= FIRST_NS for boot in boots)
 
 
 def _stand_out(

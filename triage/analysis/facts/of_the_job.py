@@ -5,7 +5,7 @@ ended in order tears down what its processes held.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,18 +13,23 @@ from triage.analysis.facts.exits import has_own_exit_code
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.outlived import OF_A_PROCESS, move_to_last_line
 from triage.analysis.facts.stop import (
+    AFTER_S,
     BEFORE_S,
     FAILING,
     MOST_SLACK_S,
     SECOND,
     TIMEOUT_S,
+    Stop,
+    When,
     is_by_process,
     is_failing,
 )
 from triage.analysis.placement.identity import JobPlacement
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import add_health, judge_health
 from triage.domain.category import HARDWARE
+from triage.domain.counts import list_some
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.health import Outcome
 from triage.domain.job import Job
 from triage.domain.progress import ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
@@ -43,7 +48,7 @@ def drop_contradicted_end(
         # It ended by itself: it was done when its logs fell silent, whatever they say last.
         changes = tuple(one for one in progress.changes if one.kind is not ChangeKind.STOPPED)
         done = replace(progress, changes=changes, error_at_end=None, silent_s=None, left_s=None)
-        return _judge_again(done)
+        return add_health(done)
     if progress is None or end is None:
         return progress
     own = _own_logs(dated)
@@ -54,13 +59,7 @@ def drop_contradicted_end(
         for row in dated.evidence
     ):
         return progress
-    return _judge_again(replace(progress, failed_behind=True))
-
-
-def _judge_again(progress: JobProgress) -> JobProgress:
-    """``progress`` with the health and the sentence that are its own."""
-    health, sentence = judge_health(progress)
-    return replace(progress, health=health, said=sentence)
+    return add_health(replace(progress, failed_behind=True))
 
 
 def _is_failure_after_end(row: Evidence, end: ProgressPoint, *, by_count: bool = False) -> bool:
@@ -198,7 +197,7 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     strange = sorted(named - listed)
     if not strange:
         return frozenset(), []
-    shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+    shown = list_some(strange, 3)
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 
@@ -219,7 +218,11 @@ def mark_other_gpus(
     strange: dict[str, None] = {}
     kept = []
     for row in evidence:
-        if _is_of_another_gpu(row, listed, fleet):
+        gpus = listed.get(row.node or "")
+        of_a_gpu = row.family in _OF_GPU_DRIVERS and row.kind is not Kind.SXID
+        other = gpus is not None and of_a_gpu and row.gpu is not None and row.gpu not in gpus
+        # It speaks of no process of the job.
+        if other and (row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None):
             strange.setdefault(f"{row.gpu} of {row.node}")
             row = replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
         kept.append(row)
@@ -252,17 +255,6 @@ def _collect_listed_gpus(
     return listed
 
 
-def _is_of_another_gpu(
-    row: Evidence, listed: Mapping[str, frozenset[str]], fleet: JobPlacement
-) -> bool:
-    """Whether a driver speaks of a GPU that is not listed, and of no process of the job."""
-    if row.gpu is None or row.node not in listed or row.family not in _OF_GPU_DRIVERS:
-        return False
-    if row.kind is Kind.SXID or row.gpu in listed[row.node or ""]:
-        return False
-    return row.pid is None or fleet.rank_of_pid(row.node or "", row.pid) is None
-
-
 def mark_other_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """The rows; what a driver says of another process than the job's is marked as that.
 
@@ -293,3 +285,49 @@ def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""
     return bool(name) and not name.startswith("<") and classify_owner(name) is not Whose.JOB
+
+
+# What tools that watch a node reported. Such a tool reports what the stop itself brought about,
+# too: a GPU that is reset when its job is killed, a node that is drained because somebody asked. So
+# only a report from before the stop accuses by itself; a later one needs another source. A report
+# that was taken back before the stop, and one on a GPU that the job did not use, accuse nobody.
+
+_FAMILY: Final = "check"
+_BEHIND: Final = frozenset({When.AFTER, When.TEARDOWN})
+
+
+def judge_reports(rows: Sequence[Evidence], stop: Stop, fleet: JobPlacement) -> list[Evidence]:
+    """``rows``, those of checks and agents judged by their time and their GPU."""
+    passes: dict[Hashable, list[int]] = defaultdict(list)
+    for row in rows:
+        passed = row.family == _FAMILY and row.fields.get("outcome") == Outcome.PASS
+        if passed and row.at_ns is not None:
+            passes[_get_subject(row)].append(row.at_ns)
+    return [
+        _judge_report(row, stop, fleet, passes)
+        if row.family == _FAMILY and row.role is EvidenceRole.ROOT
+        else row
+        for row in rows
+    ]
+
+
+def _get_subject(row: Evidence) -> Hashable:
+    """The check and the part that it looked at."""
+    part = row.gpu or row.fields.get("gpu_uuid") or row.fields.get("device")
+    return row.signature, row.node, part, row.cuda_device
+
+
+def _judge_report(
+    row: Evidence, stop: Stop, fleet: JobPlacement, passes: dict[Hashable, list[int]]
+) -> Evidence:
+    start_ns = stop.start_ns if stop.start_ns is not None else stop.end_ns
+    if row.at_ns is not None and start_ns is not None:
+        at_ns, until_ns = row.at_ns, start_ns + AFTER_S * SECOND
+        if any(at_ns < passed <= until_ns for passed in passes.get(_get_subject(row), ())):
+            return replace(row, role=EvidenceRole.ADVICE, weak=True)
+    if row.gpu is not None and row.node is not None:
+        own = [fleet.gpu_by_rank.get(rank) for rank in fleet.ranks_on(row.node)]
+        if own and None not in own and row.gpu not in own:
+            # It is beside those of the job, all of which are known.
+            return replace(row, role=EvidenceRole.ADVICE, weak=True)
+    return replace(row, weak=True) if stop.of(row) in _BEHIND else row

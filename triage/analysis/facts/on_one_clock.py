@@ -11,11 +11,9 @@ from datetime import datetime
 from statistics import median
 from typing import Final
 
-from triage.analysis.clocks.clock_offsets import align
-from triage.analysis.clocks.rank_clocks import measure_node_clocks
+from triage.analysis.clocks.rank_clocks import align, measure_node_clocks
 from triage.analysis.facts.exits import mark_ignored_exceptions, with_ranks_that_exit
-from triage.analysis.facts.fate_of_jobs import mark_fates_of_other_jobs, own_job
-from triage.analysis.facts.other_jobs import drop_other_jobs
+from triage.analysis.facts.fate_of_jobs import drop_other_jobs, mark_fates_of_other_jobs, own_job
 from triage.analysis.facts.outlived import mark_outlived
 from triage.analysis.facts.told_together import (
     with_common_losses,
@@ -31,18 +29,8 @@ from triage.analysis.placement.files_of_nodes import (
 )
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import JobPlacement, resolve
-from triage.analysis.placement.programs import (
-    drop_actor_numbers,
-    with_numbers_of_the_job,
-)
-from triage.analysis.telemetry.throttle import (
-    HOT_C,
-    HOTTER_C,
-    MIN_GPUS,
-    MOST_SHARE,
-    SLOW,
-    SLOWED,
-)
+from triage.analysis.placement.programs import drop_actor_numbers, with_numbers_of_the_job
+from triage.analysis.telemetry.throttle import HOT_C, HOTTER_C, MIN_GPUS, MOST_SHARE, SLOW, SLOWED
 from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
@@ -94,7 +82,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows = with_kernels_that_gave_up(compare_monitors(with_spread(seated)))
     rows = with_memory_that_failed(rows)
     placed = replace(placed, files=_name_files(placed.files, fleet))
-    aligned, ahead_ns, notes = align(rows, _dump_offsets(case, fleet) if rows else {})
+    offsets = measure_node_clocks(case.snapshot, fleet.node_of) if rows and case else {}
+    aligned, ahead_ns, notes = align(rows, offsets)
     aligned = with_common_losses(with_killed_processes(aligned), len(fleet.seated))
     of_files = (*left_out, *copies, *elsewhere, *unnumbered, *others)
     all_notes = (*of_files, *placed.notes[before:], *fleet.notes, *notes, *outlived)
@@ -208,13 +197,6 @@ def _dump_nodes(case: Case | None) -> dict[int, str]:
     return {rank: node for rank, node in nodes.items() if node is not None}
 
 
-def _dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
-    """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
-    if case is None or len(fleet.nodes) < 2:
-        return {}
-    return measure_node_clocks(case.snapshot, fleet.node_of)
-
-
 # A rank that has a NaN before anything was reduced has computed it. Where ranks of
 # several nodes have one of their own at once, their data, their weights or the model
 # are to blame, and no GPU: two nodes do not break in one step.
@@ -252,14 +234,6 @@ _SAYS_WHY: Final = "gpu_monitor.slowed"
 _SAYS_HOT: Final = "gpu_monitor.hot"
 
 
-@dataclass(frozen=True, slots=True)
-class _Peers:
-    """What the GPUs that nothing slows down do: medians, None where too few are known."""
-
-    temp_c: float | None
-    clock_mhz: float | None
-
-
 def compare_monitors(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``, with those of monitors judged beside each other; all others as they are."""
     monitored = [row for row in rows if row.family == _FAMILY and row.node is not None]
@@ -275,9 +249,9 @@ def compare_monitors(rows: Sequence[Evidence]) -> list[Evidence]:
     calm = [
         row for row in monitored if _get_gpu_key(row) not in slowed and _get_gpu_key(row) not in hot
     ]
-    peers = _Peers(_compute_usual(calm, "temperature_c"), _compute_usual(calm, "clock_mhz"))
+    usual = {name: _compute_usual(calm, name) for name in ("temperature_c", "clock_mhz")}
     return [
-        _judge_gpu(row, peers, everywhere=everywhere)
+        _judge_gpu(row, usual, everywhere=everywhere)
         if row.signature in (_SAYS_WHY, _SAYS_HOT) and row.node is not None
         else row
         for row in rows
@@ -306,18 +280,16 @@ def _get_measure(row: Evidence, name: str) -> float | None:
     return None if text is None else float(text)
 
 
-def _judge_gpu(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
-    """One GPU's row: as it stands, or a mere notice, or a suspect though nothing says why."""
+def _judge_gpu(row: Evidence, usual: Mapping[str, float | None], *, everywhere: bool) -> Evidence:
+    """One GPU's row: as it stands, or a mere notice, or a suspect though nothing says why.
+    ``usual`` is what the GPUs do that nothing slows down, None where too few are known.
+    """
     temp, clock = _get_measure(row, "temperature_c"), _get_measure(row, "clock_mhz")
-    hotter = (
-        temp is not None
-        and peers.temp_c is not None
-        and temp >= max(HOT_C, peers.temp_c + HOTTER_C)
-    )
-    slower = None
-    if clock is not None and peers.clock_mhz is not None:
-        slower = clock / peers.clock_mhz
-    fields = {**row.fields, **_describe_peers(peers)}
+    usual_c, usual_mhz = usual["temperature_c"], usual["clock_mhz"]
+    hotter = temp is not None and usual_c is not None and temp >= max(HOT_C, usual_c + HOTTER_C)
+    slower = None if clock is None or usual_mhz is None else clock / usual_mhz
+    of_peers = {f"peers_{name}": f"{value:g}" for name, value in usual.items() if value is not None}
+    fields = {**row.fields, **of_peers}
     if row.signature == _SAYS_HOT:
         if hotter and slower is not None and slower < SLOW and not everywhere:
             return replace(row, role=EvidenceRole.ROOT, weak=True, fields=fields)
@@ -326,8 +298,3 @@ def _judge_gpu(row: Evidence, peers: _Peers, *, everywhere: bool) -> Evidence:
     if everywhere or (heat and slower is not None and slower >= SLOWED and not hotter):
         return replace(row, role=EvidenceRole.ADVICE, weak=True, fields=fields)
     return replace(row, fields=fields)
-
-
-def _describe_peers(peers: _Peers) -> dict[str, str]:
-    found = {"peers_temperature_c": peers.temp_c, "peers_clock_mhz": peers.clock_mhz}
-    return {name: f"{value:g}" for name, value in found.items() if value is not None}

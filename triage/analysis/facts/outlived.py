@@ -14,8 +14,13 @@ from typing import Final, cast
 
 import numpy as np
 
-from triage.analysis.facts.attempts import AttemptStart, last_attempts
-from triage.analysis.facts.numbered_logs import MORE_THAN_ONE, earlier_by_number, has_begun
+from triage.analysis.facts.attempts import (
+    MORE_THAN_ONE,
+    AttemptStart,
+    earlier_by_number,
+    has_begun,
+    last_attempts,
+)
 from triage.analysis.facts.stop import (
     AFTER_S,
     CLOCKS_APART_S,
@@ -76,6 +81,8 @@ class Track:
         be the newest.
         """
         newest = np.where(np.isnan(course.ns), np.inf, course.ns)
+        last = course.counted[-1].place.line
+        failing = [row for row in beside if row.role in FAILING and (row.line or 0) >= last]
         bounds = [0, *(np.flatnonzero(np.diff(course.at)) + 1).tolist(), len(course.at)]
         ends: list[int] = []
         of_run: list[float] = []
@@ -90,9 +97,7 @@ class Track:
             of_run,
             _compute_running_latest(newest),
             int(np.flatnonzero(~np.isnan(course.ns)).max(initial=-1)) + 1,
-            _is_only_exits(
-                row for row in beside if (row.line or 0) >= course.counted[-1].place.line
-            ),
+            bool(failing) and all(row.kind is Kind.ELASTIC for row in failing),
         )
 
     def goes_on_behind(self, row: Evidence) -> bool:
@@ -102,7 +107,11 @@ class Track:
         """
         line = row.line or 0
         place = bisect_right(self.lines, line)
-        since = self.time_at(row, place) - SECOND
+        # No earlier than this it was printed: by its own clock, else by what is above it.
+        heard = self.heard_ns[place - 1] if place else np.nan
+        if row.stamp.wall_ns is not None and row.at_ns is not None:
+            heard = row.at_ns
+        since = -np.inf if np.isnan(heard) else heard - SECOND
         at = self.course.at
         before = float(at[place - 1]) if place else None
         steps: set[float | None] = set()
@@ -120,13 +129,6 @@ class Track:
         share = (last.index - first.index) / lines if lines > 0 else 0.0
         return (last.place.line - line) * share >= _SURELY_MANY
 
-    def time_at(self, row: Evidence, place: int) -> float:
-        """No earlier than this a row was printed: by its own clock, else by what is above it."""
-        if row.stamp.wall_ns is not None and row.at_ns is not None:
-            return row.at_ns
-        heard = self.heard_ns[place - 1] if place else np.nan
-        return -np.inf if np.isnan(heard) else heard
-
     def last_but_one(self, start: AttemptStart | None) -> int | None:
         """When the step before the last one was printed, in the last attempt."""
         first = 0 if start is None else bisect_right(self.lines, start.line)
@@ -135,12 +137,6 @@ class Track:
             return None
         earlier = ns[at != at[-1]]
         return int(earlier.max()) if len(earlier) else None
-
-
-def _is_only_exits(rows: Iterable[Evidence]) -> bool:
-    """Whether nothing fails but that processes ended."""
-    failing = [row for row in rows if row.role in FAILING]
-    return bool(failing) and all(row.kind is Kind.ELASTIC for row in failing)
 
 
 def _compute_running_latest(times: F64) -> list[float]:
@@ -182,14 +178,14 @@ def mark_outlived(
         # What was said again is judged by when it was said last.
         last = move_to_last_line(row)
         is_before = row.artifact in earlier or (start is not None and start.is_before(last))
-        if is_before or clock.is_earlier_attempt(row):
+        if is_before or clock.is_well_before(row, clock.begun_ns):
             told_attempts.append(row)
             kept.append(_mark_row_outlived(row))
         elif ended_well:
             told_well.append(row)
             kept.append(_mark_row_outlived(row))
         elif row.category not in _NOT_OVER and (
-            _did_go_on_after(last, track) or clock.went_on(row)
+            _did_go_on_after(last, track) or clock.is_well_before(row, clock.moved_ns)
         ):
             told_steps.append(row)
             kept.append(_mark_row_outlived(row))
@@ -289,15 +285,8 @@ class _Clock:
         zoned = tracks[name].course.counted[-1].place.stamp.zone_s is not None
         return cls(ns, begun, nodes[name], zoned)
 
-    def went_on(self, row: Evidence) -> bool:
-        """Whether the job moved well after a row, as far as clocks of two places tell."""
-        return self.is_well_before(row, self.moved_ns)
-
-    def is_earlier_attempt(self, row: Evidence) -> bool:
-        """Whether a row is of the time before the last attempt."""
-        return self.is_well_before(row, self.begun_ns)
-
     def is_well_before(self, row: Evidence, ns: int | None) -> bool:
+        """Whether a row is well before a time, as far as clocks of two places tell."""
         if ns is None or row.at_ns is None or row.stamp.wall_ns is None:
             return False
         # Two clocks without a zone are of one zone; else what is not known may be hours.
@@ -313,8 +302,7 @@ def move_to_last_line(row: Evidence) -> Evidence:
     """A row of several lines as that of the last one; the same where it stands for one."""
     if row.last_line == row.line:
         return row
-    at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
-    return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=at_ns)
+    return replace(row, line=row.last_line, stamp=row.last_stamp, at_ns=row.end_ns)
 
 
 def _may_be_outlived(row: Evidence) -> bool:
@@ -329,18 +317,11 @@ def _did_go_on_after(row: Evidence, track: Track | None) -> bool:
     """Whether its own log goes on behind a row."""
     if track is None or row.line is None or not track.goes_on_behind(row):
         return False
-    return not (_is_an_exception(row) and _is_flushed_behind(row, track))
-
-
-def _is_an_exception(row: Evidence) -> bool:
-    return row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
-
-
-def _is_flushed_behind(row: Evidence, track: Track) -> bool:
-    """Whether the steps behind an exception may have waited in the buffer of the process that it
-    ended: no clock dates them, and behind them stands nothing but that processes ended.
-    """
-    return track.only_ends_behind and bisect_right(track.lines, row.line or 0) >= track.num_dated
+    # The steps behind an exception may have waited in the buffer of the process that it ended: no
+    # clock dates them, and behind them stands nothing but that processes ended.
+    is_exception = row.kind in (Kind.PYTHON, Kind.CUDA) and row.role is EvidenceRole.ROOT
+    flushed = track.only_ends_behind and bisect_right(track.lines, row.line) >= track.num_dated
+    return not (is_exception and flushed)
 
 
 def _mark_row_outlived(row: Evidence) -> Evidence:
@@ -380,7 +361,8 @@ def _get_chip_spot(row: Evidence) -> tuple[object, ...] | None:
 
 def _list_notes(rows: Sequence[Evidence], why: str) -> list[str]:
     """What is not held against anybody; errors alone are named."""
-    named = [row for row in rows if row.role is EvidenceRole.ROOT or _is_an_error(row)]
+    no_error = (None, Category.NONE, Category.NCCL_TIMEOUT)
+    named = [row for row in rows if row.role is EvidenceRole.ROOT or row.category not in no_error]
     if not named:
         return []
     first = named[0]
@@ -388,10 +370,6 @@ def _list_notes(rows: Sequence[Evidence], why: str) -> list[str]:
     text = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
     more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     return [f'{first.artifact}: line {first.line} ("{text}"){more}: {why}']
-
-
-def _is_an_error(row: Evidence) -> bool:
-    return row.category not in (None, Category.NONE, Category.NCCL_TIMEOUT)
 
 
 # What bad code and a bad chip print alike.

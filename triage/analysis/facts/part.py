@@ -93,7 +93,11 @@ def _parse_part(text: str) -> tuple[tuple[str, str] | None, str | None, str | No
         return None, None, None
     if (matched.reading.blame or matched.signature.blame) != Blame.SELF:
         return None, None, None
-    return _get_part_id(matched), _get_code(matched), _get_interface(matched)
+    code, word = matched.reading.code, _CODES.get(matched.signature.kind)
+    if code is None and (printed := matched.found.groupdict().get("code")):
+        code = int(printed) if word is not None else None
+    told = None if word is None or code is None else f"{word} {code}"
+    return _get_part_id(matched), told, _get_interface(matched)
 
 
 def _get_part_id(matched: "Match") -> tuple[str, str] | None:
@@ -124,13 +128,3 @@ def _get_interface(matched: "Match") -> str | None:
     ):
         return None
     return next((named[group] for group in _INTERFACES if named.get(group)), None)
-
-
-def _get_code(matched: "Match") -> str | None:
-    word = _CODES.get(matched.signature.kind)
-    if word is None:
-        return None
-    code = matched.reading.code
-    if code is None and (printed := matched.found.groupdict().get("code")):
-        code = int(printed)
-    return None if code is None else f"{word} {code}"

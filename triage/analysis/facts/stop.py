@@ -7,8 +7,9 @@ Without any sign of trouble a job is healthy, whatever its kernels complain of.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -150,12 +151,17 @@ class Stop:
         if self.is_of_another_life(row):
             return When.STALE
         first = self.when(row.at_ns, row.error_ns)
-        if first is When.AFTER and self.is_behind_the_job(row):
-            first = When.TEARDOWN
+        at_ns = row.at_ns
+        if first is When.AFTER and self.ended_ns is not None and at_ns is not None:
+            # The job had ended, for certain.
+            first = When.TEARDOWN if at_ns - row.error_ns > self.ended_ns else first
         if first in _MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
-        if first is When.UNDATED and row.category in _OF_AN_END and self.is_behind_a_watchdog(row):
-            return When.TEARDOWN
+        if first is When.UNDATED and row.category in _OF_AN_END:
+            # Its log tells before it that a rank gave up waiting.
+            gave_up = self.given_up_lines.get(row.artifact)
+            if gave_up is not None and (row.line or 0) > gave_up:
+                return When.TEARDOWN
         age_s = _read_seconds(row, "age_s")
         if first is When.UNDATED and age_s is not None and age_s > STALE_S:
             return When.STALE if age_s > DAY_S else When.BEFORE
@@ -173,10 +179,9 @@ class Stop:
         """Whether a row is of a time before the job began, or before its machine, or the driver of
         its GPU, was started again and the job ran after that.
         """
-        at_ns = row.at_ns if row.last_at_ns is None else row.last_at_ns
-        if at_ns is None:
+        if row.end_ns is None:
             return False
-        at_ns += row.error_ns
+        at_ns = row.end_ns + row.error_ns
         # Without a zone it is hours off at most; what is known worse may be of any year.
         is_dated = row.error_ns < DAY_S * SECOND
         if self.begun_ns is not None and is_dated and at_ns < self.begun_ns:
@@ -197,13 +202,6 @@ class Stop:
         # Kernels tell of what went before while they start.
         return any(at_ns < ns - _BOOT_S * SECOND < ns <= lived_ns for ns in starts)
 
-    def is_behind_the_job(self, row: Evidence) -> bool:
-        """Whether a row is of a time at which the job had ended, for certain."""
-        at_ns = row.at_ns
-        return (
-            self.ended_ns is not None and at_ns is not None and at_ns - row.error_ns > self.ended_ns
-        )
-
     def is_found_late(self, row: Evidence) -> bool:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""
         if row.category is Category.SDC:
@@ -217,11 +215,6 @@ class Stop:
             return False
         end_ns = self.given_up_ns
         return end_ns is None or row.at_ns - end_ns <= TIMEOUT_S * SECOND
-
-    def is_behind_a_watchdog(self, row: Evidence) -> bool:
-        """Whether its log tells before it that a rank gave up waiting."""
-        line = self.given_up_lines.get(row.artifact)
-        return line is not None and (row.line or 0) > line
 
     def while_it_boots(self, row: Evidence) -> bool:
         """Whether a row is of the minutes in which its machine started."""
@@ -278,7 +271,9 @@ def is_failing(row: Evidence) -> bool:
     What is flushed when a process goes is of its end, whenever that comes; a notice of what
     will end a node comes before it.
     """
-    speaks = row.kind in JOB_KINDS or (row.family in _JOB_FAMILIES and _is_raised(row))
+    # The last line of a traceback, unless somebody says that it is tried again.
+    raised = row.family in _JOB_FAMILIES and _RAISED.match(row.text) is not None
+    speaks = row.kind in JOB_KINDS or raised
     fails = row.role in FAILING and speaks and LASTING not in row.fields
     return fails and row.traits.isdisjoint(_NO_FAILURE)
 
@@ -287,11 +282,6 @@ def is_failing(row: Evidence) -> bool:
 _RAISED: Final = compile_re(
     r"(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)\b(?!.*\bretry)"
 )
-
-
-def _is_raised(row: Evidence) -> bool:
-    """Whether it is the last line of a traceback, and nobody says that it is tried again."""
-    return _RAISED.match(row.text) is not None
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
@@ -316,3 +306,40 @@ def is_at_own_stop(row: Evidence, when: When) -> bool:
 def is_by_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
     return row.kind in JOB_KINDS or row.family in _JOB_FAMILIES
+
+
+# A time whose zone nobody knows is the local time of its log, and no moment in UTC. Without a year
+# it is no time: a year that is made up sends whoever reads it to the wrong day.
+
+_NO_YEAR_NS: Final = 300 * DAY_S * SECOND
+# Ends are reported a little before the last line is written.
+_SLACK_NS: Final = 60 * SECOND
+
+
+def state_time(
+    at: datetime | None, rows: Iterable[Evidence], stop: Stop, failed_at_ns: int | None
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """``at`` without its zone where that is not known, None where its year is not, and why."""
+    if at is None:
+        return None, ()
+    ns = int(at.timestamp() * 1000) * 1_000_000
+    errors = [
+        row.error_ns
+        for row in rows
+        if row.at_ns is not None and 0 <= row.at_ns - ns < 2_000_000 and row.line is not None
+    ]
+    begins = stop.start_ns if stop.start_ns is not None else stop.end_ns
+    if not errors and begins is not None and abs(begins - ns) < 2_000_000:
+        errors = [stop.error_ns]
+    error_ns = min(errors, default=0)
+    if error_ns >= _NO_YEAR_NS:
+        day = f"{at:%d %B %H:%M:%S}"
+        return None, (f"the stop is of {day} by its log, in a year that no line tells",)
+    if error_ns >= NO_ZONE_NS:
+        return at.replace(tzinfo=None), (
+            "the time of the stop is that of its log, whose zone nothing tells",
+        )
+    if failed_at_ns is not None and ns > failed_at_ns + _SLACK_NS:
+        late_s = (ns - failed_at_ns) // SECOND
+        return at, (f"the logs date the stop {late_s} s behind failed_at of job.json",)
+    return at, ()

@@ -13,13 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from triage.analysis.facts.stop import (
-    AFTER_S,
-    BEFORE_S,
-    CLOCKS_APART_S,
-    SECOND,
-    is_by_process,
-)
+from triage.analysis.facts.stop import AFTER_S, BEFORE_S, CLOCKS_APART_S, SECOND, is_by_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -44,9 +38,18 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
         if row.at_ns is None:
             continue
         if row.kind is Kind.STORAGE and row.peer and row.fields.get("cleared") == "yes":
-            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            last_ns = row.end_ns or row.at_ns
             found_again[row.peer] = max(found_again.get(row.peer, last_ns), last_ns)
-        elif _is_of_something_shared(row):
+        elif (
+            row.role is EvidenceRole.ROOT
+            and row.node is not None
+            and (
+                # It complains of what others use too: of a server by its name, or in own words.
+                row.peer is not None
+                if row.is_generic and row.blame is Blame.SHARED
+                else not row.is_generic and (row.blame is Blame.SHARED or is_by_process(row))
+            )
+        ):
             of_one[row.peer or row.signature].append(row)
     together: set[int] = set()
     lost: set[int] = set()
@@ -56,28 +59,15 @@ def with_common_losses(rows: Sequence[Evidence], num_nodes: int) -> list[Evidenc
         since_ns = found_again.get(server)
         for_good = [row for row in said if since_ns is None or (row.at_ns or 0) > since_ns]
         lost.update(map(id, _find_common_loss(for_good, num_nodes)))
-    return [
-        _with_second_source(row, is_lost=id(row) in lost) if id(row) in together else row
-        for row in rows
-    ]
-
-
-def _with_second_source(row: Evidence, *, is_lost: bool) -> Evidence:
-    traits = row.traits | {Trait.TOLD_TOGETHER}
-    if not is_lost:
-        return replace(row, traits=traits)
-    return replace(row, weak=False, traits=traits - {Trait.GENERIC})
-
-
-def _is_of_something_shared(row: Evidence) -> bool:
-    """Whether a node complains of what others use too: of a server by its name, or in words of
-    its own.
-    """
-    if row.role is not EvidenceRole.ROOT or row.node is None:
-        return False
-    if row.is_generic:
-        return row.blame is Blame.SHARED and row.peer is not None
-    return row.blame is Blame.SHARED or is_by_process(row)
+    kept = []
+    for row in rows:
+        told = row
+        if id(row) in together:
+            told = replace(told, traits=told.traits | {Trait.TOLD_TOGETHER})
+        if id(row) in lost:
+            told = replace(told, weak=False, traits=told.traits - {Trait.GENERIC})
+        kept.append(told)
+    return kept
 
 
 def _select_together(rows: Iterable[Evidence]) -> list[Evidence]:
@@ -215,19 +205,14 @@ def with_killed_processes(rows: Sequence[Evidence]) -> list[Evidence]:
     moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in rows:
         if row.kind is Kind.OOM and row.node is not None and row.at_ns is not None:
-            ahead_ns = _compute_kernel_lead_ns(row.at_ns, ended.get((row.node, row.pid or 0), ()))
-            if ahead_ns is not None:
+            # How far the kernel's clock is ahead; not where both agree, or are no two clocks of
+            # one moment.
+            ended_ns = min(ended.get((row.node, row.pid or 0), ()), default=row.at_ns)
+            ahead_ns = row.at_ns - ended_ns
+            agree = -BEFORE_S * SECOND <= ahead_ns <= AFTER_S * SECOND
+            if not agree and abs(ahead_ns) <= CLOCKS_APART_S * SECOND:
                 moves[row.node].append((row.at_ns, ahead_ns))
     return [_on_its_launchers_clock(row, moves.get(row.node or "", ())) for row in rows]
-
-
-def _compute_kernel_lead_ns(killed_ns: int, ended_ns: Iterable[int]) -> int | None:
-    """How far a kernel's clock is ahead of a launcher's; None where they agree, or are no two
-    clocks of one moment.
-    """
-    ahead_ns = killed_ns - min(ended_ns, default=killed_ns)
-    agree = -BEFORE_S * SECOND <= ahead_ns <= AFTER_S * SECOND
-    return None if agree or abs(ahead_ns) > CLOCKS_APART_S * SECOND else ahead_ns
 
 
 def _on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> Evidence:
@@ -236,6 +221,6 @@ def _on_its_launchers_clock(row: Evidence, moves: Iterable[tuple[int, int]]) -> 
         return row
     for killed_ns, ahead_ns in moves:
         if abs(row.at_ns - killed_ns) <= _ONE_KILL_NS:
-            last_ns = row.last_at_ns if row.last_at_ns is not None else row.at_ns
+            last_ns = row.end_ns or row.at_ns
             return row.dated(row.at_ns - ahead_ns, last_ns - ahead_ns, row.error_ns)
     return row

@@ -101,7 +101,9 @@ def select_unfamiliar(
         row
         for node, of_node in found.items()
         if node in heard
-        for row in _choose_likeliest([row for row in of_node if is_heard_beside(row, node)])
+        for row in sorted(
+            (row for row in of_node if is_heard_beside(row, node)), key=get_score, reverse=True
+        )[:_MOST_OF_A_NODE]
     ]
     return list({id(row): row for row in (*told, *chosen)}.values())
 
@@ -205,11 +207,6 @@ def _find_everywhere(
     spread = Counter(name for rows in found.values() for name in {row.category for row in rows})
     most = max(_FEW_NODES, _SHARE_OF_NODES * num_nodes)
     return {name for name, count in spread.items() if count > most}
-
-
-def _choose_likeliest(rows: Sequence[Evidence]) -> list[Evidence]:
-    ordered = sorted(rows, key=get_score, reverse=True)
-    return ordered[:_MOST_OF_A_NODE]
 
 
 # A column of a list of events: "SramThreshold node/n7 2026-05-29T09:41:49Z GPU:2 ...".

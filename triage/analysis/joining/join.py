@@ -17,7 +17,7 @@ from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, choose_role_alone, decide, select_named
 from triage.analysis.live.beside_log import select_left_standing
 from triage.analysis.placement.topology import JobTopology
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import judge_health
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding

@@ -14,7 +14,7 @@ from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, has_watchdog_timeout
 from triage.analysis.live.stacks.picture import StackPicture
 from triage.analysis.placement.topology import Placement
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import judge_health
 from triage.analysis.progress.pace import format_seconds
 from triage.analysis.waiting.case import Case, describe_waiting, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind

@@ -18,7 +18,7 @@ from triage.analysis.joining.wording import (
     summarize_claims,
 )
 from triage.analysis.placement.topology import Placement
-from triage.analysis.progress import judge_health
+from triage.analysis.progress.job import judge_health
 from triage.analysis.waiting.case import Case, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind

@@ -40,7 +40,12 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
 
     A line without any prefix in the file of one rank is that rank's.
     """
-    rows = _with_nodes_of_files(evidence, fleet)
+    known = {*fleet.nodes, *fleet.seated}
+    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
+    homes = NamesInPaths(fleet.seated)
+    speaking = _collect_speaking_nodes(rows, fleet)
+    rows = [_place_by_file(row, fleet, homes) for row in rows]
+    rows = [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
     launchers = _map_node_labels(rows, fleet, NamesInPaths(fleet.nodes))
     rows = [_replace_label(row, launchers) for row in rows]
     names = collect_gpu_names(
@@ -60,20 +65,6 @@ def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidenc
         else row
         for row in rows
     ]
-
-
-def _with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
-    """Rows of files that a node of the job gave its name to, as that node's.
-
-    A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
-    another node than the one that prints it stays with the node it speaks of.
-    """
-    known = {*fleet.nodes, *fleet.seated}
-    rows = [_place_by_first_word(_of_a_known_host(row, fleet), fleet, known) for row in evidence]
-    homes = NamesInPaths(fleet.seated)
-    speaking = _collect_speaking_nodes(rows, fleet)
-    rows = [_place_by_file(row, fleet, homes) for row in rows]
-    return [_with_node_of_file(row, fleet, homes.of(row.artifact), speaking) for row in rows]
 
 
 def _of_a_known_host(row: Evidence, fleet: JobPlacement) -> Evidence:
@@ -133,7 +124,8 @@ def _with_node_of_file(
     row: Evidence, fleet: JobPlacement, home: str | None, speaking: Mapping[str, set[str]]
 ) -> Evidence:
     """A row with the node whose name its file bears, where nobody of another node speaks in it;
-    without that node where somebody does, unless a kernel says it.
+    without that node where somebody does, unless a kernel says it. A line that speaks of another
+    node than the one that prints it stays with the node it speaks of.
     """
     if is_about_another(row):
         return row
@@ -196,7 +188,8 @@ def _map_node_labels(
             if row.rank is not None and row.rank != task:
                 of_nodes.add(row.artifact)
     by_artifact: dict[str, dict[int, str]] = {}
-    nodes = _order_nodes(fleet)
+    # By their lowest rank, as a launcher numbers them.
+    nodes = list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
     for artifact in sorted(agents | of_nodes):
         if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
@@ -232,11 +225,6 @@ def _map_labels_in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dic
         if all(numbered.get(task) == node for task, node in labels.items()):
             return numbered
     return dict(labels)
-
-
-def _order_nodes(fleet: JobPlacement) -> list[str]:
-    """Nodes by their lowest rank, as a launcher numbers them."""
-    return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
 
 
 def _replace_label(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
@@ -382,10 +370,18 @@ def _attribute_row(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, st
     if rank is None and node is not None:
         rank = _rank_at(row, node, gpu, fleet)
     row = replace(row, rank=rank, gpu=gpu) if (rank, gpu) != (row.rank, row.gpu) else row
-    if rank is not None and (node is None or _is_of_a_writer(row, node, fleet)):
-        return _place_at_node(row, fleet.node_of(rank) or node)
     home = fleet.node_of(rank) if rank is not None else None
-    if home not in (None, node) and not is_about_another(row) and has_printed_host(row):
+    printed = has_printed_host(row)
+    if rank is not None and (
+        node is None
+        or (
+            # It carries the name of who wrote or gathered it.
+            home not in (None, node)
+            and not (is_about_another(row) or printed or row.kind is Kind.THERMAL)
+        )
+    ):
+        return _place_at_node(row, home or node)
+    if home not in (None, node) and not is_about_another(row) and printed:
         # A number of another program, or of an earlier start: the host is what it is.
         own = _rank_at(row, node or "", gpu, fleet)
         rank = own if own is not None and fleet.node_of(own) == node else None
@@ -414,13 +410,6 @@ def _place_at_only_node(row: Evidence, fleet: JobPlacement) -> Evidence:
     if rank is None and row.local_rank is not None:
         rank = fleet.rank_of_local(fleet.only_node, row.local_rank)
     return replace(row, node=fleet.only_node, rank=rank)
-
-
-def _is_of_a_writer(row: Evidence, node: str, fleet: JobPlacement) -> bool:
-    """Whether a row of a rank that sits elsewhere carries the name of who wrote or gathered it."""
-    if is_about_another(row) or has_printed_host(row) or row.kind is Kind.THERMAL:
-        return False
-    return fleet.node_of(row.rank or 0) not in (None, node)
 
 
 def _place_at_node(row: Evidence, node: str | None) -> Evidence:

@@ -6,13 +6,14 @@ other node of the job.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
 from triage.analysis.placement.host_names import name_in, parse_full_host, parse_plain_host
+from triage.domain.counts import list_some
 from triage.domain.evidence import (
     BY_FILE,
     HOST,
@@ -102,9 +103,7 @@ def drop_copies(logs: LogSet) -> tuple[LogSet, list[str]]:
         for file in logs.files
         if file.artifact not in first_of
     ]
-    gone = sorted(first_of)
-    shown = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
-    notes = [f"copies of another log, read once: {shown}"]
+    notes = [f"copies of another log, read once: {list_some(sorted(first_of), 3)}"]
     if nobodys:
         notes.append(
             "the same log lies in the folders of several nodes, which tell of no line whose it is"
@@ -273,36 +272,3 @@ def _is_labelled(row: Evidence, most: int) -> bool:
     if BY_FILE not in row.fields or OWN_RANK in row.fields or row.rank is None:
         return False
     return row.fields.get("task") == str(row.rank) and int(row.fields.get(LABELS, "0")) <= most
-
-
-@dataclass(frozen=True, slots=True)
-class RanksByFile:
-    """Which ranks speak in one file below the name of one node."""
-
-    artifact: str
-    node: str
-    rows: Sequence[Evidence]
-
-    @property
-    def ranks(self) -> frozenset[int]:
-        """The ranks that its lines carry."""
-        return frozenset(row.rank for row in self.rows if row.rank is not None)
-
-    def is_gathered(
-        self, node_by_rank: Mapping[int, str], whole: Collection[int], per_node: int | None
-    ) -> bool:
-        """Whether ranks of several nodes speak in it: by where they are known to sit, by more of
-        them than a node has, or as all ranks of the ``whole`` job of several nodes are there.
-        """
-        homes = {node_by_rank[rank] for rank in self.ranks if rank in node_by_rank}
-        too_many = per_node is not None and len(self.ranks) > per_node
-        return len(homes) > 1 or too_many or (len(whole) > 1 and self.ranks >= set(whole))
-
-
-def select_ranks_by_file(rows: Iterable[Evidence]) -> list[RanksByFile]:
-    """The rows whose rank and whose node do not stand in one prefix of the process itself."""
-    found: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
-    for row in rows:
-        if row.rank is not None and row.node is not None:
-            found[row.artifact, row.node].append(row)
-    return [RanksByFile(artifact, node, rows) for (artifact, node), rows in sorted(found.items())]

@@ -5,8 +5,11 @@ where they must be (a UUID's number in one list, its address in another); a name
 two addresses is nobody's.
 """
 
+import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from triage.domain.evidence import Evidence
@@ -82,3 +85,35 @@ def collect_gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
         if len(told) > 1:
             found.add(node, told)
     return found
+
+
+# CUDA and nvidia-smi number equal GPUs in the order of their PCI addresses, so an address is a
+# local rank as soon as all addresses of a node are known: from the logs of all its sister nodes
+# together, or because the machine is of a type that is built only one way.
+
+
+def _parse_addresses(text: str) -> tuple[str, ...]:
+    return tuple(one if ":" in one else f"0000:{one}:00" for one in text.split())
+
+
+@cache
+def _load_layouts() -> list[tuple[str, ...]]:
+    """The layouts of ``gpu_layouts.toml``."""
+    rows = tomllib.loads(files(__package__).joinpath("gpu_layouts.toml").read_text("utf-8"))
+    return [_parse_addresses(text) for text in rows.values()]
+
+
+def infer_layout(seen: Collection[str], per_node: int) -> tuple[str, ...]:
+    """The addresses of a node's GPUs by index; empty where they are not known for certain.
+
+    ``seen`` are the addresses of GPUs on nodes of one type, ``per_node`` how many a node has.
+    """
+    if not seen or per_node < 1:
+        return ()
+    if len(seen) == per_node:
+        return tuple(sorted(seen))
+    fitting = [
+        layout for layout in _load_layouts() if len(layout) == per_node and set(seen) <= set(layout)
+    ]
+    # One address may be that of many a machine that is not in the table.
+    return fitting[0] if len(fitting) == 1 and len(seen) > 1 else ()

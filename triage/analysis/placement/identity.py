@@ -10,13 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from triage.analysis.placement.files_of_nodes import (
-    USUAL_RANKS,
-    gathered_by_their_lines,
-    select_ranks_by_file,
-)
-from triage.analysis.placement.gpu_layouts import infer_layout
-from triage.analysis.placement.gpu_names import JOINED
+from triage.analysis.placement.files_of_nodes import USUAL_RANKS, gathered_by_their_lines
+from triage.analysis.placement.gpu_names import JOINED, infer_layout
 from triage.analysis.placement.host_names import (
     map_canonical_names,
     name_in,
@@ -192,18 +187,35 @@ class _SeatClaims:
         """What files and the hosts that a writer put before their lines say of the ranks in them;
         the files in which ranks of several nodes speak, of which nothing is believed.
         """
-        told = [row for row in rows if _is_of_one_rank(row, world) and not has_printed_host(row)]
+        # The global rank of who prints it, in no line of NCCL or a launcher.
+        told = [
+            row
+            for row in rows
+            if row.rank is not None
+            and row.node is not None
+            and row.count < 1_000_000
+            and row.signature != JOINED
+            and row.kind is not Kind.ELASTIC
+            and (world is None or row.rank < world)
+            and not (is_about_another(row) or has_printed_host(row))
+        ]
         nodes = {self.own_name(row.node) for row in rows if row.node is not None} | {*job.nodes}
         whole = range(world) if world is not None and len(nodes) > 1 else ()
         known = dict(self.nodes.value)
         gathered = gathered_by_their_lines(rows, self.own_name, job)
-        told = [row for row in told if row.artifact not in gathered]
-        for group in select_ranks_by_file(told):
-            per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
-            if group.is_gathered(known, whole, per_node):
-                gathered.add(group.artifact)
+        speaking: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
+        for row in told:
+            if row.artifact not in gathered:
+                speaking[row.artifact, row.node or ""].append(row)
+        per_node = job.gpus_per_node or (_MOST_ON_A_NODE if world is None else None)
+        for artifact, node in sorted(speaking):
+            ranks = {row.rank or 0 for row in speaking[artifact, node]}
+            homes = {known[rank] for rank in ranks if rank in known}
+            too_many = per_node is not None and len(ranks) > per_node
+            if len(homes) > 1 or too_many or (len(whole) > 1 and ranks >= set(whole)):
+                gathered.add(artifact)
                 continue
-            for row in group.rows:
+            for row in speaking[artifact, node]:
                 by_file = BY_FILE in row.fields
                 source = "the folders of logs" if by_file else "the lines' own prefixes"
                 self.add_row(source, row, row.rank or 0)
@@ -278,8 +290,20 @@ def resolve(
     node_by_rank = claims.nodes.value
     fill_by_order(node_by_rank, job, world)
     claims.add_looks(looks, world)
-    notes = fill_by_names(node_by_rank, job, world, _find_speakers(rows, names))
-    claims.gpus.value = _drop_shared_addresses(claims.gpus.value, node_by_rank)
+    # A node that others speak of may be any machine.
+    speakers = {
+        name_in(names, row.node) or row.node
+        for row in rows
+        if row.node is not None and "said_of" not in row.fields
+    }
+    notes = fill_by_names(node_by_rank, job, world, speakers)
+    # What lost a part of the addresses gives one to several ranks of a node, and maps nobody.
+    gpus = claims.gpus.value
+    taken = Counter((node_by_rank.get(rank), gpu) for rank, gpu in gpus.items())
+    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
+    claims.gpus.value = {
+        rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared
+    }
     per_node = find_ranks_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
@@ -337,15 +361,6 @@ def _order_claims_by_trust(
         elif row.rank is not None and row.count < 1_000_000 and has_printed_host(row):
             by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
-
-
-def _is_of_one_rank(row: Evidence, world: int | None) -> bool:
-    """Whether a line carries the global rank of who prints it, in no line of NCCL or a launcher."""
-    if row.rank is None or row.node is None or row.count >= 1_000_000:
-        return False
-    if row.signature == JOINED or row.kind is Kind.ELASTIC or is_about_another(row):
-        return False
-    return world is None or row.rank < world
 
 
 def is_about_another(row: Evidence) -> bool:
@@ -415,26 +430,6 @@ def find_world_size(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | Non
     ]
     largest = max(sizes, default=None)
     return largest if largest is not None and largest > max(dumps, default=-1) else None
-
-
-def _find_speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
-    """The nodes that print lines themselves; a node that others speak of may be any machine."""
-    return {
-        name_in(names, row.node) or row.node
-        for row in rows
-        if row.node is not None and "said_of" not in row.fields
-    }
-
-
-def _drop_shared_addresses(
-    gpus: Mapping[int, str], node_by_rank: Mapping[int, str]
-) -> dict[int, str]:
-    """``gpus`` without those of nodes where one address is given to several ranks: what lost a
-    part of the addresses maps nobody.
-    """
-    taken = Counter((node_by_rank.get(rank), gpu) for rank, gpu in gpus.items())
-    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
-    return {rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared}
 
 
 def _find_common_layout(

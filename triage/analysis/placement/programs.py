@@ -13,6 +13,7 @@ from typing import Final
 
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.identity import JobPlacement, has_printed_host
+from triage.domain.counts import list_some
 from triage.domain.evidence import ACTOR, BY_FILE, OF_A_PROGRAM, Evidence, Kind
 from triage.domain.patterns import compile_re
 
@@ -99,10 +100,9 @@ def with_numbers_of_the_job(
         kept.append(row)
     if not taken:
         return kept, []
-    shown = ", ".join([*taken][:_SHOWN])
-    more = f" and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else ""
-    return kept, [f"which rank of the job it is is not known, so its number names no node: "
-                  f"{shown}{more}"]  # fmt: skip
+    shown = list_some([*taken], _SHOWN)
+    why = "which rank of the job it is is not known, so its number names no node"
+    return kept, [f"{why}: {shown}"]
 
 
 def _find_gathered_logs(rows: Iterable[Evidence], fleet: JobPlacement) -> frozenset[str]:

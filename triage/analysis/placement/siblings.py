@@ -6,13 +6,17 @@ kind issued there, and by what it issued itself before.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from triage.analysis.snapshots.groups import Group
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import WaitPlace
+from triage.domain.arrays import I64
 from triage.domain.patterns import compile_re
 from triage.domain.rank_digest import FINISHED, P2P, OpDescription
 
@@ -57,7 +61,6 @@ def find_sibling_signature(case: Case, place: WaitPlace, witness: int | None = N
 
     ``witness``: the rank whose past they are held against, the first that waits by default.
     """
-    group = case.snapshot.groups[place.group]
     # Numbers of another stage of a pipeline mean other operations: only groups that
     # did the same right before are compared.
     past = list_signatures_before(
@@ -66,11 +69,7 @@ def find_sibling_signature(case: Case, place: WaitPlace, witness: int | None = N
     if past.count(None) > _PAST // 2:
         return None
     seen: Counter[int] = Counter()
-    for other in case.snapshot.groups:
-        if other.index == group.index or other.desc != group.desc or not group.desc:
-            continue
-        if len(other.ranks) != len(group.ranks):
-            continue
+    for other in list_siblings(case, place.group):
         for rank in other.ranks[:2]:
             sig = case.snapshot.signature(rank, other.index, place.seq)
             if (
@@ -80,10 +79,13 @@ def find_sibling_signature(case: Case, place: WaitPlace, witness: int | None = N
                 seen[sig] += 1
         if seen.total() >= _MAX_SIBLINGS:
             break
-    if not seen:
-        return None
-    usual, count = seen.most_common(1)[0]
-    return usual if 2 * count > seen.total() else None
+    return find_majority(seen)
+
+
+def find_majority(counts: Counter[int]) -> int | None:
+    """What more than half of all are; None without such a majority."""
+    usual = max(counts, key=lambda value: counts[value], default=None)
+    return usual if usual is not None and 2 * counts[usual] > counts.total() else None
 
 
 def list_signatures_before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
@@ -91,13 +93,13 @@ def list_signatures_before(case: Case, rank: int, group: int, seq: int) -> tuple
     return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, _PAST + 1))
 
 
-def has_siblings(case: Case, number: int) -> bool:
-    """Whether there are other groups of this kind and size: pipelines side by side."""
+def list_siblings(case: Case, number: int) -> Iterator[Group]:
+    """The other groups of this kind and size: pipelines side by side."""
     group = case.snapshot.groups[number]
-    return bool(group.desc) and any(
-        other.index != number and other.desc == group.desc and len(other.ranks) == len(group.ranks)
-        for other in case.snapshot.groups
-    )
+    for other in case.snapshot.groups if group.desc else ():
+        alike = other.desc == group.desc and len(other.ranks) == len(group.ranks)
+        if alike and other.index != number:
+            yield other
 
 
 def is_unlike_siblings(case: Case, rank: int, number: int) -> bool:
@@ -112,23 +114,18 @@ def is_unlike_siblings(case: Case, rank: int, number: int) -> bool:
         return False
     if _has_unlike_count(case, rank, number, member):
         return True
-    mine = _find_newest_blocks(case, rank, number)
+    seqs, sigs, _ = _read_blocks(case, rank, number)
+    mine = dict(zip(seqs[-_NEWEST:].tolist(), sigs[-_NEWEST:].tolist(), strict=True))
     for seq in sorted(mine):
         theirs: Counter[int] = Counter()
-        for other in snapshot.groups:
-            if other.index == number or other.desc != group.desc:
-                continue
-            if len(other.ranks) != len(group.ranks):
-                continue
-            block = _block_at(case, other.ranks[member], other.index, seq)
-            if block is not None:
-                theirs[block] += 1
+        for other in list_siblings(case, number):
+            if other.ranks[member] in snapshot.index_of:
+                seqs, sigs, _ = _read_blocks(case, other.ranks[member], other.index)
+                theirs.update(sigs[seqs == seq][:1].tolist())
             if theirs.total() >= _MAX_STAGES:
                 break
-        if theirs:
-            usual, count = theirs.most_common(1)[0]
-            if usual != mine[seq] and 2 * count > theirs.total():
-                return True
+        if find_majority(theirs) not in (None, mine[seq]):
+            return True
     return False
 
 
@@ -139,14 +136,9 @@ def _has_unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
     stuck = case.snapshot.stuck_of(rank)
     if stuck is None or stuck.p2p:
         return False
-    group = case.snapshot.groups[number]
     place = (case.snapshot.groups[stuck.group].desc, stuck.seq)
     counts: Counter[int] = Counter()
-    for other in case.snapshot.groups:
-        if other.index == number or other.desc != group.desc:
-            continue
-        if len(other.ranks) != len(group.ranks):
-            continue
+    for other in list_siblings(case, number):
         sibling = case.snapshot.stuck_of(other.ranks[member])
         if sibling is None or sibling.p2p:
             continue
@@ -154,41 +146,25 @@ def _has_unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
             counts[_last_finished(case, other.ranks[member], other.index)] += 1
         if counts.total() >= _MAX_STAGES:
             break
-    if not counts:
-        return False
-    usual, count = counts.most_common(1)[0]
-    return 2 * count > counts.total() and usual != _last_finished(case, rank, number)
+    usual = find_majority(counts)
+    return usual is not None and usual != _last_finished(case, rank, number)
 
 
 def _last_finished(case: Case, rank: int, number: int) -> int:
     """The number of a rank's last finished send/recv: all before the one it is stuck in."""
-    past = case.snapshot.digests[case.snapshot.index_of[rank]].history.read()
-    streams = case.snapshot.group_streams(case.snapshot.index_of[rank], number)
-    done = P2P | FINISHED
-    ours = np.isin(past.stream, streams) & ((past.flags & done) == done)
-    return int(past.seq[ours].max(initial=-1))
+    seqs, _, flags = _read_blocks(case, rank, number)
+    return int(seqs[(flags & FINISHED) != 0].max(initial=-1))
 
 
-def _find_newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
-    """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
+def _read_blocks(
+    case: Case, rank: int, number: int
+) -> tuple[NDArray[np.int32], I64, NDArray[np.uint8]]:
+    """Numbers, signatures and flags of the send/recvs of a rank in one group, oldest first."""
     index = case.snapshot.index_of[rank]
     past = case.snapshot.digests[index].history.read()
     streams = case.snapshot.group_streams(index, number)
     ours = np.isin(past.stream, streams) & ((past.flags & P2P) != 0)
-    seqs, sigs = past.seq[ours][-_NEWEST:], past.sig[ours][-_NEWEST:]
-    return dict(zip(seqs.tolist(), sigs.tolist(), strict=True))
-
-
-def _block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
-    """Signature of a rank's send/recv with this p2p sequence number."""
-    index = case.snapshot.index_of.get(rank)
-    if index is None:
-        return None
-    past = case.snapshot.digests[index].history.read()
-    streams = case.snapshot.group_streams(index, number)
-    hit = np.isin(past.stream, streams) & (past.seq == seq)
-    hit &= (past.flags & P2P) != 0
-    return int(past.sig[np.argmax(hit)]) if hit.any() else None
+    return past.seq[ours], past.sig[ours], past.flags[ours]
 
 
 def is_novel_block(case: Case, rank: int) -> bool:

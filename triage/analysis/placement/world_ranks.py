@@ -5,10 +5,9 @@ job, and only where its order is that of the job: what else is known of hosts an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 
@@ -25,6 +24,10 @@ def process_key(process: Process) -> ProcessKey | None:
         return None
     gpu = process.gpu if process.gpu is not None else process.nvml_gpu
     return process.host, process.pid, gpu
+
+
+# Where more members sit elsewhere than logs say, the order is not that of the job.
+_MAX_CONTRADICTED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +89,16 @@ def find_world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -
     ranks: dict[ProcessKey, set[int]] = defaultdict(set)
     processes: dict[int, set[ProcessKey]] = defaultdict(set)
     refused = set()
-    for communicator in _list_world_communicators(looks, world):
+    ras = (look for look in looks if look.tool is Tool.RAS)
+    for communicator in (one for look in ras for one in look.communicators if one.size == world):
         named = [one for one in communicator.ranks if process_key(one.process) is not None]
-        if _is_contradicted(named, agrees):
+        # What else is known of hosts and pids may speak against the order of ranks.
+        answers = Counter(
+            agrees(one.rank, one.process.host, one.process.pid)
+            for one in named
+            if one.process.host is not None and one.process.pid is not None
+        )
+        if answers[False] > _MAX_CONTRADICTED * (answers[True] + answers[False]):
             refused.add(communicator.hash)
             continue
         for member in named:
@@ -104,24 +114,3 @@ def find_world_ranks(looks: Sequence[Look], world: int | None, agrees: Agrees) -
     return WorldRanks(
         {rank: members[rank] for rank in sorted(members) if rank not in doubtful}, len(refused)
     )
-
-
-def _list_world_communicators(looks: Iterable[Look], world: int) -> Iterator[Communicator]:
-    for look in looks:
-        for communicator in look.communicators:
-            if communicator.size == world and look.tool is Tool.RAS:
-                yield communicator
-
-
-# Where more members sit elsewhere than logs say, the order is not that of the job.
-_MAX_CONTRADICTED = 0.1
-
-
-def _is_contradicted(members: Sequence[CommunicatorRank], agrees: Agrees) -> bool:
-    """Whether what else is known of hosts and pids speaks against the order of ranks."""
-    answers: Counter[bool | None] = Counter()
-    for member in members:
-        host, pid = member.process.host, member.process.pid
-        if host is not None and pid is not None:
-            answers[agrees(member.rank, host, pid)] += 1
-    return answers[False] > _MAX_CONTRADICTED * (answers[True] + answers[False])

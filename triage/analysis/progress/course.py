@@ -90,17 +90,18 @@ def read_course(file: LogFile) -> Course | None:
         counted = [line for line in others if Quantity.COMPUTE_S not in line.values]
         at = np.array([float(one.index) for one in counted])
         return Course(file, counted, others, at, _get_times(counted)) if counted else None
-    best = max(groups, key=lambda key: _rank_lines(groups[key], key))
+
+    def weigh_lines(key: tuple[str, float]) -> tuple[int, float]:
+        """How likely lines are the training: by what they measure, then by how many they are."""
+        lines = groups[key]
+        measured = sum(len(line.values) for line in lines[:16]) / min(16, len(lines))
+        return int(len(lines) * min(measured, 6)), key[1]
+
+    best = max(groups, key=weigh_lines)
     rest = [one for key in groups if key != best for one in groups[key]]
     merged = sorted([*others, *rest], key=lambda line: line.place.order)
     counted = groups[best]
     return Course(file, counted, merged, _count_steps(counted), _get_times(counted))
-
-
-def _rank_lines(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
-    """How likely some lines are the training: by what they measure, then by how many they are."""
-    measured = sum(len(line.values) for line in lines[:16]) / min(16, len(lines))
-    return int(len(lines) * min(measured, 6)), key[1]
 
 
 def _count_steps(lines: list[Step]) -> F64:

@@ -12,10 +12,20 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.progress.course import Course, StepTimes, make_progress_point, read_course
+from triage.analysis.progress.course import (
+    SECOND,
+    Course,
+    StepTimes,
+    make_progress_point,
+    read_course,
+)
 from triage.analysis.progress.divergence import find_divergences
 from triage.analysis.progress.levels import LEAST_CHANGE, estimate_noise
-from triage.analysis.progress.movement import Movement, judge_movement
+from triage.analysis.progress.movement import (
+    find_reach_ns,
+    is_off_by_a_zone,
+    judge_movement,
+)
 from triage.analysis.progress.pace import (
     describe_step,
     estimate_step_s,
@@ -23,7 +33,15 @@ from triage.analysis.progress.pace import (
     format_seconds,
     step_times,
 )
-from triage.domain.progress import Change, Curve, Health, JobProgress, SlowRank
+from triage.domain.progress import (
+    Change,
+    ChangeKind,
+    Curve,
+    Health,
+    IdleGpus,
+    JobProgress,
+    SlowRank,
+)
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
@@ -44,14 +62,6 @@ def measure_progress(files: Iterable[LogFile], until_ns: int | None = None) -> J
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
-    progress = _measure_course(files, until_ns)
-    if progress is None:
-        return None
-    health, said = judge_health(progress)
-    return replace(progress, health=health, said=said)
-
-
-def _measure_course(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda file: file.artifact)
     ordered = [file for file in every if file.of_a_job]
     nodes = [file for file in every if file.kind in _TEXTS and not file.of_a_job]
@@ -61,11 +71,29 @@ def _measure_course(files: Iterable[LogFile], until_ns: int | None) -> JobProgre
     course = max(courses, key=_rank_courses)
     times = step_times(course)
     moved = judge_movement(course, ordered, nodes, course.total, until_ns)
-    changes = [*find_pace_changes(course, times), *find_divergences(course)]
-    if moved.stop is not None:
-        changes.append(moved.stop)
+    changes = [*find_pace_changes(course, times), *find_divergences(course), *moved.changes]
     changes.sort(key=lambda change: (change.since.line, str(change.kind)))
-    return _make_progress(course, times, moved, changes, ordered)
+    last, error = course.counted[-1].place.line, course.file.error_at_end
+    apart = np.diff([line.place.line for line in course.counted])
+    indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
+    return add_health(
+        replace(
+            moved,
+            step_s=estimate_step_s(course, times),
+            lines_after=max(0, course.file.lines - last),
+            lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
+            error_at_end=error if error is not None and error[0] > last else None,
+            changes=tuple(changes),
+            slow_ranks=_find_slow_ranks(ordered),
+            curve=_make_curve(course, times),
+        )
+    )
+
+
+def add_health(progress: JobProgress) -> JobProgress:
+    """``progress`` with the health and the sentence that are its own."""
+    health, said = judge_health(progress)
+    return replace(progress, health=health, said=said)
 
 
 def _rank_courses(course: Course) -> tuple[int, int, str]:
@@ -79,46 +107,6 @@ def _rank_courses(course: Course) -> tuple[int, int, str]:
     )
 
 
-def _make_progress(
-    course: Course,
-    times: StepTimes | None,
-    moved: Movement,
-    changes: Sequence[Change],
-    files: Sequence[LogFile],
-) -> JobProgress:
-    first, last = course.counted[0], course.counted[-1]
-    apart = np.diff([line.place.line for line in course.counted])
-    indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
-    return JobProgress(
-        first=make_progress_point(course.file, first.place, course.at[0]),
-        last=make_progress_point(course.file, last.place, course.at[-1]),
-        total=course.total,
-        ended=moved.ended,
-        ended_how=moved.ended_how,
-        until_ns=moved.until_ns,
-        step_s=estimate_step_s(course, times),
-        gap_s=moved.gap_s,
-        silent_s=moved.silent_s,
-        pause_s=moved.pause_s,
-        left_s=moved.left_s,
-        lines_after=max(0, course.file.lines - last.place.line),
-        lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
-        doing=moved.doing,
-        doing_since=moved.doing_since,
-        traceback=moved.traceback,
-        error_at_end=_find_error_after(course),
-        changes=tuple(changes),
-        slow_ranks=_find_slow_ranks(files),
-        curve=_make_curve(course, times),
-    )
-
-
-def _find_error_after(course: Course) -> tuple[int, str] | None:
-    """The error behind the last step that nobody knows, as its log tells it."""
-    found = course.file.error_at_end
-    return found if found is not None and found[0] > course.counted[-1].place.line else None
-
-
 def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
     """A job that says that it begins, or ends, and prints no step."""
     begun, ended, how = None, None, None
@@ -130,18 +118,11 @@ def _make_begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgr
                 ended, how = make_progress_point(file, mark.places[-1]), mark.text
     if begun is None and ended is None:
         return None
-    reach = max(
-        (ns for ns in (*(file.last_at_ns for file in files), until_ns) if ns is not None),
-        default=None,
-    )
-    return JobProgress(
-        first=None,
-        last=None,
-        ended=ended,
-        ended_how=how,
-        until_ns=reach,
-        doing=None if begun is None else "begin",
-        doing_since=begun,
+    reach, doing = find_reach_ns(files, until_ns), None if begun is None else "begin"
+    return add_health(
+        JobProgress(
+            None, None, ended=ended, ended_how=how, until_ns=reach, doing=doing, doing_since=begun
+        )
     )
 
 
@@ -187,10 +168,12 @@ def judge_health(progress: JobProgress | None) -> tuple[Health, str]:
             return health, _compose_sentence(change.text)
     if progress.ended is not None and progress.failed_behind:
         return Health.UNKNOWN, f"Its last step was done ({progress.ended_how}), and then it failed."
-    if progress.ended is not None and _is_behind_the_end(progress):
-        how, error = progress.ended_how, (progress.error_at_end or (0, ""))[1]
-        return Health.UNKNOWN, f'Its last step was done ({how}); then its log ends with "{error}".'
     if progress.ended is not None:
+        error, end, last = progress.error_at_end, progress.ended, progress.last
+        same = last is not None and end.artifact == last.artifact
+        if error is not None and same and error[0] > end.line:
+            said = f'({progress.ended_how}); then its log ends with "{error[1]}".'
+            return Health.UNKNOWN, f"Its last step was done {said}"
         return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
     if progress.last is None:
         return Health.UNKNOWN, "The job began and no step of it was ever printed."
@@ -206,14 +189,6 @@ def judge_health(progress: JobProgress | None) -> tuple[Health, str]:
         f"The job moved up to the end of its log: {step}, a line of progress every"
         f" {format_seconds(progress.gap_s)}."
     )
-
-
-def _is_behind_the_end(progress: JobProgress) -> bool:
-    """Whether an error stands behind the line that says that the job ended, in its log."""
-    end, error = progress.ended, progress.error_at_end
-    if end is None or error is None or progress.last is None:
-        return False
-    return end.artifact == progress.last.artifact and error[0] > end.line
 
 
 def _explain_unknown(progress: JobProgress, step: str) -> str | None:
@@ -305,9 +280,7 @@ def _find_seat(file: LogFile, line: Step) -> _Seat | None:
     node = line.node or file.node
     if line.rank is not None:
         return node, line.rank, None
-    return (
-        (node, None, line.local_rank) if node is not None and line.local_rank is not None else None
-    )
+    return None if None in (node, line.local_rank) else (node, None, line.local_rank)
 
 
 def _find_slow_among(
@@ -358,3 +331,53 @@ def _is_slow_by_design(slow: list[_Seat], placement: list[_Seat]) -> bool:
     if gaps == {1}:
         return ranks[0] == min(every) or ranks[-1] == max(every)
     return len(ranks) > 2
+
+
+# GPUs that idle long behind the last step: the job does not run, whatever its log looks like. A log
+# that moves up to its own end says nothing of the time behind it.
+
+
+def beside_idle_gpus(progress: JobProgress | None, idle: IdleGpus | None) -> JobProgress | None:
+    """``progress`` as stopped where the log moves to its end without saying that the job is done,
+    and its GPUs idle from there on, for longer than any pause of it.
+    """
+    last = progress.last if progress is not None else None
+    if progress is None or idle is None or last is None:
+        return progress
+    troubled = progress.traceback or progress.error_at_end is not None
+    if progress.health is Health.UNKNOWN:
+        if progress.ended is not None or troubled:
+            return progress
+    elif progress.health is not Health.MOVING_TO_THE_END:
+        return progress
+    since_ns = idle.since_ns if last.at_ns is None else max(idle.since_ns, last.at_ns)
+    idle_s = (idle.until_ns - since_ns) / SECOND
+    pause_s = progress.pause_s or 0.0
+    if idle_s < max(_LEAST_IDLE_S, pause_s) or not _is_on_its_clock(progress, idle):
+        return progress
+    step = describe_step(last.step, last.line - 1)
+    text = (
+        f"the job stopped moving after {step}: its {idle.gpus} GPUs idle for"
+        f" {format_seconds(idle_s)}"
+    )
+    stop = Change(ChangeKind.STOPPED, text, last, progress.gap_s, idle_s)
+    return add_health(replace(progress, changes=(*progress.changes, stop)))
+
+
+def _is_on_its_clock(progress: JobProgress, idle: IdleGpus) -> bool:
+    """Whether GPUs idle behind the last step by the clock of the log: they work until then, or
+    never where they were measured, which an unknown zone of the log does not explain.
+    """
+    last_ns = progress.last.at_ns if progress.last is not None else None
+    if last_ns is None:
+        return idle.busy_until_ns is not None  # it ran, and no log tells of a later time
+    if idle.busy_until_ns is None:
+        return not is_off_by_a_zone((idle.until_ns - last_ns) / SECOND)
+    apart_s = (idle.busy_until_ns - last_ns) / SECOND
+    return abs(apart_s) <= max(progress.pause_s or 0.0, _NEAR_S)
+
+
+# GPUs of a job that runs idle for minutes, while it writes a checkpoint.
+_LEAST_IDLE_S: Final = 900.0
+# A sample stands for half a minute, and what was begun behind the last line goes on for a while.
+_NEAR_S: Final = 300.0

@@ -48,13 +48,13 @@ def estimate_noise(values: F64) -> float:
     return float(1.4826 * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
 
 
-def find_levels(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
+def find_levels(values: F64) -> list[Level]:
     """The levels of a series of positive numbers, in order; one where nothing changed."""
     cuts = [0, *sorted(_find_cuts(values, 0, len(values), _DEEPEST)), len(values)]
     levels = [_make_level(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
     # A cut is taken back where its sides are not apart; the two that are most alike go first.
     while len(levels) > 1:
-        apart = [_measure_distance(one, other, least_change) for one, other in pairwise(levels)]
+        apart = [_measure_distance(one, other) for one, other in pairwise(levels)]
         at = int(np.argmin(apart))
         if apart[at] >= 1:
             break
@@ -74,13 +74,13 @@ def _make_level(values: F64, start: int, stop: int) -> Level:
     return Level(start, stop, float(np.median(part)), estimate_noise(part))
 
 
-def _measure_distance(level: Level, other: Level, least_change: float) -> float:
+def _measure_distance(level: Level, other: Level) -> float:
     """How far two levels are apart, in what is needed at the least."""
     noise = (level.noise * level.points + other.noise * other.points) / (
         level.points + other.points
     )
     sigmas = _FEW_SIGMAS if min(level.points, other.points) < _FEW else _LEAST_SIGMAS
-    needed = max(least_change * min(level.middle, other.middle), sigmas * noise)
+    needed = max(LEAST_CHANGE * min(level.middle, other.middle), sigmas * noise)
     return abs(level.middle - other.middle) / needed if needed > 0 else np.inf
 
 
@@ -113,18 +113,13 @@ def _find_best_cut(values: F64) -> int | None:
     if size < 2 * _LEAST_POINTS:
         return None
     left = np.arange(1, size)
-    excess = np.cumsum(_rank_values(values))[:-1] - left * (size + 1) / 2
+    # Ranks from 1; equal values share the middle of theirs.
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = ((2 * np.cumsum(counts) - counts + 1) / 2)[inverse]
+    excess = np.cumsum(ranks)[:-1] - left * (size + 1) / 2
     spread = np.sqrt(left * (size - left) * (size + 1) / 12)
     z = np.abs(excess) / spread
     z[: _LEAST_POINTS - 1] = 0
     z[size - _LEAST_POINTS :] = 0
     cut = int(np.argmax(z)) + 1
     return cut if z[cut - 1] >= _LEAST_Z else None
-
-
-def _rank_values(values: F64) -> F64:
-    """Ranks from 1; equal values share the middle of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: F64 = ((last - counts + 1 + last) / 2)[inverse]
-    return ranks

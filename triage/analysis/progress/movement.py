@@ -5,14 +5,13 @@ job was ever silent between two steps. A heartbeat is a sign of the clock, and o
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from triage.analysis.progress.course import SECOND, Course, make_progress_point
 from triage.analysis.progress.pace import describe_step, format_seconds, print_gap_s
-from triage.domain.progress import Change, ChangeKind, ProgressPoint
+from triage.domain.progress import Change, ChangeKind, JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Mark, MarkKind, Place
 
@@ -38,41 +37,24 @@ _BREAKS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Movement:
-    """How the steps ended. ``stop`` is None where nothing proves one."""
-
-    ended: ProgressPoint | None
-    ended_how: str | None
-    until_ns: int | None
-    gap_s: float | None
-    silent_s: float | None
-    doing: str | None
-    doing_since: ProgressPoint | None
-    stop: Change | None
-    pause_s: float | None
-    """The longest silence that the pace of the job explains."""
-    left_s: float | None
-    """How much longer other logs of the nodes are, which say nothing of the job."""
-    traceback: bool
-    """A traceback stands behind the last step, perhaps without its end."""
-
-
 def judge_movement(
     course: Course,
     files: Sequence[LogFile],
     nodes: Sequence[LogFile],
     total: int | None,
     until_ns: int | None,
-) -> Movement:
+) -> JobProgress:
     """How the steps of ``course`` ended, among all logs of the job; ``nodes`` are those of nodes.
 
-    ``until_ns`` is a moment at which the job is known to have been there still.
+    ``until_ns`` is a moment at which the job is known to have been there still. The changes are
+    the stop, and nothing where nothing proves one.
     """
     step = float(course.at[-1])
+    begun = make_progress_point(course.file, course.counted[0].place, course.at[0])
+    last = make_progress_point(course.file, course.counted[-1].place, step)
     gap_s, longest_s = print_gap_s(course)
     ended, how = _find_orderly_end(course, files, total)
-    reach = _find_reach_ns(files, until_ns)
+    reach = find_reach_ns(files, until_ns)
     silent_s, least_s = _measure_silence(course, files, reach)
     doing = _find_begun_after(course)
     pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, _LONGEST_GAPS * longest_s)
@@ -80,12 +62,20 @@ def judge_movement(
     if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
         allowed_s = max(pause_s, least_s if doing is None else max(least_s, _LEAST_BREAK_S))
         if silent_s > allowed_s:
-            stop = _make_standstill(
-                course, doing[0] if doing is not None else None, gap_s, silent_s
+            within = f" in its {doing[0].kind}" if doing is not None else ""
+            text = (
+                f"the job stopped moving{within} after"
+                f" {describe_step(last.step, len(course.counted) - 1)}: its log goes on for"
+                f" {format_seconds(silent_s)}, and a line of progress came every"
+                f" {format_seconds(gap_s)}"
             )
+            stop = Change(ChangeKind.STOPPED, text, last, gap_s, silent_s)
     if stop is None and ended is None:
         stop = _find_no_headway(course)
-    return Movement(
+    return JobProgress(
+        first=begun,
+        last=last,
+        total=total,
         ended=ended,
         ended_how=how,
         until_ns=reach,
@@ -93,7 +83,7 @@ def judge_movement(
         silent_s=silent_s,
         doing=None if doing is None else str(doing[0].kind),
         doing_since=None if doing is None else make_progress_point(course.file, doing[1], step),
-        stop=stop,
+        changes=(stop,) if stop is not None else (),
         pause_s=pause_s,
         left_s=_measure_left_over(reach, nodes, gap_s),
         traceback=_find_begun_after(course, (MarkKind.TRACEBACK,)) is not None,
@@ -107,23 +97,10 @@ def _measure_silence(
     if reach is None or course.counted[-1].place.at_ns is None:
         return None, _LEAST_SILENT_BESIDE_S
     newest = _find_latest_step_ns(course, files)
-    own = _find_reach_ns([file for file in files if file.progress is not None], None)
+    own = find_reach_ns([file for file in files if file.progress is not None], None)
     goes_on = own is not None and (own - newest) / SECOND > _LEAST_SILENT_S
     least_s = _LEAST_SILENT_S if goes_on else _LEAST_SILENT_BESIDE_S
     return max(0.0, (reach - newest) / SECOND), least_s
-
-
-def _make_standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
-    """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
-    where = make_progress_point(course.file, course.counted[-1].place, float(course.at[-1]))
-    within = f" in its {doing.kind}" if doing else ""
-    what = describe_step(where.step, len(course.counted) - 1)
-    text = (
-        f"the job stopped moving{within} after {what}:"
-        f" its log goes on for {format_seconds(silent_s)}, and a line of progress came every"
-        f" {format_seconds(gap_s)}"
-    )
-    return Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
 
 
 def _measure_left_over(
@@ -165,7 +142,7 @@ def _find_no_headway(course: Course) -> Change | None:
     return Change(ChangeKind.STOPPED, text, where)
 
 
-def _find_reach_ns(files: Sequence[LogFile], until_ns: int | None) -> int | None:
+def find_reach_ns(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
     ends = [file.last_at_ns for file in files if file.of_a_job]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)

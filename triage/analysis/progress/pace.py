@@ -42,7 +42,10 @@ def step_times(course: Course) -> StepTimes | None:
     """The time of a step at the lines that tell it; None where nothing does."""
     lines, values = course.get(Quantity.STEP_S)
     if len(lines) >= 3 and not _is_running_total(values):
-        return _select_usable(course, lines, values * _batch_factor(lines), in_seconds=True)
+        batch = np.array([line.values.get(Quantity.BATCH, np.nan) for line in lines])
+        if np.isfinite(batch).all() and (batch > 0).all():
+            values = values * (batch[-1] / batch)  # as for the last one
+        return _select_usable(course, lines, values, in_seconds=True)
     for quantity in _RATES:
         lines, values = course.get(quantity)
         if len(lines) >= 3 and (values > 0).sum() * 2 > len(values):
@@ -70,15 +73,6 @@ def _is_running_total(values: F64) -> bool:
     return bool((grown >= 0).mean() > 0.95 and values[-1] > 3 * max(values[0], 1e-9))
 
 
-def _batch_factor(lines: Sequence[Step]) -> F64:
-    """What makes the step times of different batches those of the last one."""
-    batch = np.array([line.values.get(Quantity.BATCH, np.nan) for line in lines])
-    if not np.isfinite(batch).all() or (batch <= 0).any():
-        return np.ones(len(lines))
-    factor: F64 = batch[-1] / batch
-    return factor
-
-
 def _select_usable(
     course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool
 ) -> StepTimes:
@@ -96,15 +90,11 @@ def estimate_step_s(course: Course, times: StepTimes | None) -> float | None:
     """The usual time of a step, in seconds."""
     if times is not None and times.in_seconds and len(times.values):
         return float(np.median(times.values[-256:]))
-    slopes = _measure_slopes(course)
-    return float(np.median(slopes)) if len(slopes) else None
-
-
-def _measure_slopes(course: Course) -> F64:
     known = np.isfinite(course.ns)
     steps, ns = np.diff(course.at[known]), np.diff(course.ns[known])
-    slopes: F64 = (ns / SECOND / np.where(steps > 0, steps, np.nan))[steps > 0]
-    return slopes[slopes >= 0]
+    slopes = ns[steps > 0] / SECOND / steps[steps > 0]
+    slopes = slopes[slopes >= 0]
+    return float(np.median(slopes)) if len(slopes) else None
 
 
 def print_gap_s(course: Course) -> tuple[float | None, float]:

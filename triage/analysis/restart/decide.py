@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
+from triage.analysis.joining.join import Ranking
 from triage.analysis.restart.policy import UNKNOWN_CAUSE, Policy, choose_policy
 from triage.domain.category import HARDWARE, OF_THE_NODE, Category, Role, VerdictKind
+from triage.domain.counts import list_some
 from triage.domain.hosts import is_host_name
 from triage.domain.report import Suspect, Verdict
 from triage.domain.restart import NO_STARTS, EarlierEnd, EarlierStarts, Restart, RestartDecision
@@ -58,7 +60,10 @@ def decide_restart(
     if verdict.kind is VerdictKind.HEALTHY:
         return None
     if VerdictKind.STRAGGLER in (verdict.kind, verdict.category):
-        return _restart_of_slow_job([one for one in suspects if one.node not in cause.by_number])
+        named = (one for one in suspects if one.node not in cause.by_number)
+        slow = _list_nodes(one for one in named if one.role is Role.CULPRIT)
+        why = f"The job goes on, held up by {list_some(slow, 4)}: start without, from a checkpoint."
+        return Restart(_WITHOUT, slow, 1, why) if slow else None
     policy = UNKNOWN_CAUSE
     if verdict.kind is not VerdictKind.INCONCLUSIVE:
         policy = choose_policy(verdict.category, cause.signatures, outside=cause.outside)
@@ -70,20 +75,16 @@ def decide_restart(
     elif policy.decision is _WITHOUT:
         policy, exclude = _choose_exclusions(policy, verdict.category, suspects, num_nodes, cause)
     elif policy.decision is _RESTART:
-        exclude = _list_repeat_offenders(
-            (one for one in suspects if one.node not in cause.by_number), repeats
+        # Convicted nodes that ended a start before this one by the same cause.
+        before = {node for end in repeats.ends for node in end.nodes} - cause.by_number
+        convicted = _list_nodes(
+            one for one in suspects if one.role is Role.CULPRIT and one.category in OF_THE_NODE
         )
+        exclude = tuple(node for node in convicted if node in before)
         if exclude:
-            policy = Policy(
-                _WITHOUT, policy.retries, f"{_join_names(exclude)} ended it before, too"
-            )
+            why = f"{list_some(exclude, 4)} ended it before, too"
+            policy = Policy(_WITHOUT, policy.retries, why)
     return _apply_record(policy, exclude, verdict.category, starts, repeats)
-
-
-def _restart_of_slow_job(suspects: Iterable[Suspect]) -> Restart | None:
-    exclude = _list_nodes(one for one in suspects if one.role is Role.CULPRIT)
-    why = f"The job goes on, held up by {_join_names(exclude)}: start without, from a checkpoint."
-    return Restart(_WITHOUT, exclude, 1, why) if exclude else None
 
 
 def _choose_exclusions(
@@ -111,9 +112,8 @@ def _choose_exclusions(
     if 0 < len(possible) <= _MAX_POSSIBLE and _is_cheap(len(possible), num_nodes):
         either = "It may be" if len(possible) == 1 else "It is one of them, or their connection, of"
         cheap = "leaving out costs less than another stop"
-        return Policy(
-            _WITHOUT, policy.retries, f"{either} {_join_names(possible)}; {cheap}"
-        ), possible
+        why = f"{either} {list_some(possible, 4)}; {cheap}"
+        return Policy(_WITHOUT, policy.retries, why), possible
     if possible:
         many = f"any of {len(possible)} nodes" if len(possible) > 1 else possible[0]
         why = f"It may be {many}, too much of the job to leave out: test it first"
@@ -166,17 +166,11 @@ def _count_repeats(category: Category, starts: EarlierStarts) -> _Repeats:
     within = f" within {_format_duration(max(known))}" if len(known) == len(lengths) else ""
     what = "This cause has" if category not in _NO_CAUSE else "Stops without a known cause have"
     soon = bool(within) and max(known) <= _AT_ONCE_S
-    return _Repeats(
-        tuple(ends),
-        at_once=soon and len(lengths) >= _LEAST_AT_ONCE,
-        sentence=f"{what} ended {_count_restarts(len(ends), len(starts.ends))}{within}",
-    )
-
-
-def _count_restarts(num: int, num_restarts: int) -> str:
-    if num == num_restarts:
-        return f"{num} of {num} restart{'s' * (num != 1)}"
-    return f"the last {num} of {num_restarts} restarts"
+    num, num_all = len(ends), len(starts.ends)
+    of_all = f"{num} of {num} restart{'s' * (num != 1)}"
+    which = of_all if num == num_all else f"the last {num} of {num_all} restarts"
+    at_once = soon and len(lengths) >= _LEAST_AT_ONCE
+    return _Repeats(tuple(ends), at_once, f"{what} ended {which}{within}")
 
 
 def _format_duration(seconds: float) -> str:
@@ -190,24 +184,10 @@ def _format_duration(seconds: float) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def _list_repeat_offenders(suspects: Iterable[Suspect], repeats: _Repeats) -> tuple[str, ...]:
-    """Convicted nodes that ended a start before this one by the same cause."""
-    before = {node for end in repeats.ends for node in end.nodes}
-    convicted = _list_nodes(
-        one for one in suspects if one.role is Role.CULPRIT and one.category in OF_THE_NODE
-    )
-    return tuple(node for node in convicted if node in before)
-
-
 def _list_nodes(suspects: Iterable[Suspect]) -> tuple[str, ...]:
     """Their nodes, as far as a scheduler can have them; others are of nobody's nodes."""
     names = (one.node for one in suspects if one.node is not None)
     return tuple(dict.fromkeys(name for name in names if is_host_name(name)))
-
-
-def _join_names(nodes: Sequence[str]) -> str:
-    more = f" and {len(nodes) - 4} more" if len(nodes) > 4 else ""
-    return ", ".join(nodes[:4]) + more
 
 
 def _apply_record(
@@ -235,7 +215,7 @@ def _apply_record(
     )
     if still:
         was = "was in each of them: leave it out"
-        why = _compose_sentences(policy.why, told, f"{_join_names(still)} {was}")
+        why = _compose_sentences(policy.why, told, f"{list_some(still, 4)} {was}")
         return Restart(_WITHOUT, exclude, policy.retries, why)
     if category is Category.HOST_MAINTENANCE:
         why = _compose_sentences(policy.why, told, "Wait until whoever takes it down is done")
@@ -247,3 +227,19 @@ def _apply_record(
 
 def _compose_sentences(*parts: str) -> str:
     return " ".join(f"{part}." for part in parts if part)
+
+
+# Lines of one cause; those about the stop come first.
+_MAX_ROWS: Final = 8
+
+
+def stop_cause(ranking: Ranking) -> StopCause:
+    """The lines of the best belief in the verdict's category; none where there is no such one."""
+    category = ranking.decision.verdict.category
+    causes = (belief.hypothesis for belief in ranking.beliefs)
+    cause = next((one for one in causes if one.category is category), None)
+    by_number = ranking.decision.by_number
+    if cause is None:
+        return StopCause(by_number=by_number)
+    signatures = tuple(dict.fromkeys(row.signature for row in cause.rows[:_MAX_ROWS]))
+    return StopCause(signatures, cause.in_no_node, by_number)

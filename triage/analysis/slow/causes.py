@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import group_median
+from triage.analysis.clocks.rank_clocks import group_median
 from triage.analysis.progress.levels import LEAST_CHANGE, find_levels
 from triage.analysis.slow.own_time import OwnTime
 from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
@@ -48,26 +48,23 @@ class Pace:
     since_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Transfers:
-    """Per collective with all its members: its group, place in the program, stage, and how long
-    it took behind its last member.
+def _measure_transfers(rows: FinishedOperations, good: I64) -> tuple[I64, F64]:
+    """For the ``good`` rows, a number for each collective, and of each how long it took: its
+    shortest kernel is of the member who came last, and waited for none.
     """
-
-    group: I64
-    place: I64
-    took: F64
-
-
-def _measure_transfers(rows: FinishedOperations, times: OwnTime) -> _Transfers:
-    """The shortest kernel of a collective is of the member who came last, and waited for none."""
-    good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted))
-    if not len(good):
-        none = np.empty(0, np.int64)
-        return _Transfers(none, none, np.empty(0))
     key = number_pairs(rows.group[good], rows.seq[good])
     took = np.full(int(key.max()) + 1, np.inf)
     np.minimum.at(took, key, rows.lasted[good])
+    return key, took
+
+
+def find_slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
+    """Groups that transfer more slowly than the others of their kind, the dearest first."""
+    good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted))
+    if not len(good):
+        return []
+    # Per collective with all its members: its group, its place in the program and its stage.
+    key, took = _measure_transfers(rows, good)
     members = np.bincount(key)
     one = np.zeros(len(took), np.int64)
     one[key] = good
@@ -76,25 +73,17 @@ def _measure_transfers(rows: FinishedOperations, times: OwnTime) -> _Transfers:
     np.maximum.at(size, group, members)
     whole = members == size[group]
     kind = number_pairs(rows.desc[one], times.stage[rows.digest[one]])
-    return _Transfers(group[whole], number_pairs(kind, rows.seq[one])[whole], took[whole])
-
-
-def find_slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup]:
-    """Groups that transfer more slowly than the others of their kind, the dearest first."""
-    found = _measure_transfers(rows, times)
-    if not len(found.group):
-        return []
-    siblings = np.bincount(found.place)[found.place]
-    usual = np.where(siblings >= _LEAST_SIBLINGS, group_median(found.place, found.took), np.nan)
-    ahead = found.took - usual
-    compared = ~np.isnan(ahead)
-    count = int(found.group.max()) + 1
-    number = np.bincount(found.group[compared], minlength=count)
-    lost = np.bincount(found.group[compared], ahead[compared], count) / times.num_steps
-    steady = np.bincount(found.group[compared], ahead[compared] > 0, count) / np.maximum(number, 1)
-    took = np.bincount(found.group[compared], found.took[compared], count)
-    base = np.bincount(found.group[compared], usual[compared], count)
-    ratio = took / np.maximum(base, 1.0)
+    place = number_pairs(kind, rows.seq[one])[whole]
+    group, took = group[whole], took[whole]
+    siblings = np.bincount(place)[place]
+    usual = np.where(siblings >= _LEAST_SIBLINGS, group_median(place, took), np.nan)
+    compared = ~np.isnan(usual)
+    count = int(group.max()) + 1
+    group, took, usual = group[compared], took[compared], usual[compared]
+    number = np.bincount(group, minlength=count)
+    lost = np.bincount(group, took - usual, count) / times.num_steps
+    steady = np.bincount(group, took > usual, count) / np.maximum(number, 1)
+    ratio = np.bincount(group, took, count) / np.maximum(np.bincount(group, usual, count), 1.0)
     known = number > 0
     if not known.any():
         return []
@@ -106,8 +95,8 @@ def find_slow_groups(rows: FinishedOperations, times: OwnTime) -> list[SlowGroup
         & (ratio >= _LEAST_TIMES)
     )
     groups = [
-        SlowGroup(group, float(lost[group]), float(ratio[group]))
-        for group in np.flatnonzero(odd).tolist()
+        SlowGroup(slow, float(lost[slow]), float(ratio[slow]))
+        for slow in np.flatnonzero(odd).tolist()
     ]
     return sorted(groups, key=lambda one: (-one.lost_ns, one.group))
 
@@ -120,9 +109,7 @@ def measure_common_wait(rows: FinishedOperations, times: OwnTime, joins_stages: 
     good = np.flatnonzero(~rows.p2p & ~np.isnan(rows.lasted) & ~joins_stages[rows.group])
     if not len(good):
         return 0.0
-    key = number_pairs(rows.group[good], rows.seq[good])
-    took = np.full(int(key.max()) + 1, np.inf)
-    np.minimum.at(took, key, rows.lasted[good])
+    key, took = _measure_transfers(rows, good)
     waited = float((rows.lasted[good] - took[key]).sum())
     return waited / len(np.unique(rows.digest)) / times.num_steps
 
@@ -155,17 +142,12 @@ def measure_data_wait(rows: FinishedOperations, times: OwnTime) -> float | None:
     longest = np.full(int(key.max()) + 1, -np.inf)
     np.maximum.at(longest, key, pause)
     each = float(np.median(longest))
-    alike = _is_wait_alike(rows, at, times)
-    return (
-        each if alike and each >= max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS) else None
-    )
-
-
-def _is_wait_alike(rows: FinishedOperations, at: I64, times: OwnTime) -> bool:
-    """Whether the ranks pause alike: where some pause alone, the others wait in an operation."""
+    # Where some pause alone, the others wait in an operation.
     start = times.start[np.isfinite(times.start)]
-    pause = float(np.median(rows.created[at + 1] - rows.created[at]))
-    return not len(start) or float(np.percentile(start, 99)) < 0.5 * max(pause, 1.0)
+    stretch = float(np.median(rows.created[at + 1] - rows.created[at]))
+    alike = not len(start) or float(np.percentile(start, 99)) < 0.5 * max(stretch, 1.0)
+    least = max(_LEAST_DATA_SHARE * times.step_ns, _LEAST_DATA_NS)
+    return each if alike and each >= least else None
 
 
 def find_pace_change(rows: FinishedOperations, ends: Flags) -> Pace | None:

@@ -60,7 +60,8 @@ def find_odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddO
     ``host_late_ns`` is, per digest, by how much it issues operations late by its own doing;
     ``group_of`` is which digests compute together (a node), -1 for unknown.
     """
-    usual = _get_usual_own(times)
+    values = times.own[np.isfinite(times.own) & (times.own > 0)]
+    usual = float(np.median(values)) if len(values) else 0.0
     if usual <= 0:
         return []
     own = _find_lone_ones(times, host_late_ns, usual)
@@ -69,12 +70,6 @@ def find_odd_ones(times: OwnTime, host_late_ns: F64, group_of: I64) -> list[OddO
     named = {digest for one in own for digest in one.digests}
     together = [] if named else _find_slow_groups(times, group_of, usual)
     return sorted([*own, *together], key=lambda one: -one.late_ns)
-
-
-def _get_usual_own(times: OwnTime) -> float:
-    """The own time of a step in the middle of the ranks, ns."""
-    values = times.own[np.isfinite(times.own) & (times.own > 0)]
-    return float(np.median(values)) if len(values) else 0.0
 
 
 def _estimate_sigma(values: F64) -> float:

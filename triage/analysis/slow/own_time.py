@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import group_median
+from triage.analysis.clocks.rank_clocks import group_median
 from triage.analysis.snapshots.finished import FinishedOperations, number_pairs
 from triage.domain.arrays import F64, I64, Flags
 
@@ -69,7 +69,11 @@ def measure_own_time(rows: FinishedOperations, count: int) -> OwnTime | None:
     steps = _find_stretches(rows, boundary, spent, stretch)
     if len(steps.digest) < 2:
         return None
-    step_ns = _measure_step_ns(rows, boundary, stretch)
+    # By the ranks' own clocks.
+    at = np.flatnonzero(boundary)
+    same = (np.diff(rows.digest[at]) == 0) & (np.diff(stretch[at]) == 0)
+    gaps = np.diff(rows.created[at])[same]
+    step_ns = float(np.median(gaps)) if len(gaps) else 0.0
     num_steps = int(np.median(np.bincount(steps.digest, minlength=count)))
     if num_steps < _LEAST_STEPS or step_ns <= 0:
         return None
@@ -141,8 +145,13 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
         pause = np.diff(rows.created[own], append=np.nan)
         for kind in range(len(kinds)):
             at = collective[which == kind]
-            period = _measure_regularity(at) if len(at) >= _LEAST_STEPS else 0.0
-            if period > 1:
+            if len(at) < _LEAST_STEPS:
+                continue
+            # How many operations lie between two of these, nearly always the same.
+            gaps = np.diff(at)
+            period = float(np.median(gaps))
+            is_regular = (np.abs(gaps - period) <= 0.02 * period).mean() >= _REGULAR
+            if is_regular and period > 1:
                 key = int(rows.desc[at[0]]), int(kinds[kind])
                 behind = float(np.nan_to_num(np.nanmedian(pause[at[:-1] - begin])))
                 found.setdefault(key, []).append((period, behind, float(len(at))))
@@ -160,21 +169,6 @@ def step_ends(rows: FinishedOperations) -> Flags | None:
         return None
     ends: Flags = (rows.desc == desc) & (rows.sig == sig) & ~rows.p2p
     return ends
-
-
-def _measure_regularity(at: I64) -> float:
-    """How many operations lie between two of these; 0 where that is not nearly always the same."""
-    gaps = np.diff(at)
-    middle = float(np.median(gaps))
-    return middle if (np.abs(gaps - middle) <= 0.02 * middle).mean() >= _REGULAR else 0.0
-
-
-def _measure_step_ns(rows: FinishedOperations, boundary: Flags, stretch: I64) -> float:
-    """How long a step takes by the ranks' own clocks, ns."""
-    at = np.flatnonzero(boundary)
-    same = (np.diff(rows.digest[at]) == 0) & (np.diff(stretch[at]) == 0)
-    gaps = np.diff(rows.created[at])[same]
-    return float(np.median(gaps)) if len(gaps) else 0.0
 
 
 def _select_nearest(rows: FinishedOperations, count: int) -> Flags:

@@ -1,6 +1,5 @@
 """One answer for a job that moves: what makes it slow, dearest first, and what that costs."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -21,7 +20,7 @@ from triage.analysis.slow.own_time import OwnTime, measure_own_time
 from triage.analysis.snapshots.finished import FinishedOperations, collect_finished_operations
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.lateness import measure
-from triage.domain.arrays import F64, I64, Flags
+from triage.domain.arrays import I64
 from triage.domain.slow import SlowCause, SlowJob, SlowPart, compute_gpu_hours_per_day
 
 _MAX_PARTS: Final = 8
@@ -43,7 +42,12 @@ def explain_slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     stage = find_slow_stage(times, piped=piped)
     groups = find_slow_groups(rows, times)
     pause = measure_data_wait(rows, times)
-    waited = measure_common_wait(rows, times, _flag_groups_over_stages(rows, times, piped=piped))
+    # Groups that reach over several pipeline stages.
+    lowest = np.full(int(rows.group.max()) + 1, 1 << 40)
+    highest = np.full(len(lowest), -1)
+    np.minimum.at(lowest, rows.group, times.stage[rows.digest])
+    np.maximum.at(highest, rows.group, times.stage[rows.digest])
+    waited = measure_common_wait(rows, times, (highest > lowest) & piped)
     # Ranks wait for a slow one, also where that is not seen; links and data cost more beside it.
     lost = max([waited, *(odd.late_ns for odd in found.odd)]) + (stage[1] if stage else 0.0)
     lost += sum(group.lost_ns for group in groups[:1]) + (pause or 0.0)
@@ -52,26 +56,21 @@ def explain_slow_job(snapshot: Snapshot, num_gpus: int) -> SlowJob | None:
     parts = [teller.of_rank(odd) for odd in found.odd]
     parts += [teller.of_group(group) for group in groups]
     if stage is not None:
-        parts.append(teller.of_stage(times, *stage))
+        ranks = tuple(sorted(snapshot.ranks[times.stage == stage[0]].tolist()))
+        what = f"the pipeline stage of rank {ranks[0]} has more to do than the others"
+        parts.append(teller.part(SlowCause.SLOW_STAGE, stage[1], what, ranks))
     if pause is not None:
         parts.append(teller.part(SlowCause.INPUT_BOUND, pause, "all ranks wait for their hosts"))
-    parts += teller.of_pace(found)
+    pace = find_pace_change(rows, times.ends)
+    if pace is not None:
+        what = f"steps take {pace.after_ns / pace.before_ns - 1:.1%} longer than at first"
+        more_ns = pace.after_ns - pace.before_ns
+        parts.append(teller.part(SlowCause.SLOW_SINCE, more_ns, what, since_ns=pace.since_ns))
     if not parts:
         return None
     parts.sort(key=lambda part: (-part.ms_per_step, part.cause, part.ranks))
     slowdown = times.step_ns / ideal_ns
     return SlowJob(times.step_ns / 1e6, slowdown, teller.num_gpus, tuple(parts[:_MAX_PARTS]))
-
-
-def _flag_groups_over_stages(rows: FinishedOperations, times: OwnTime, *, piped: bool) -> Flags:
-    """Which groups reach over several pipeline stages."""
-    lowest = np.full(int(rows.group.max()) + 1, 1 << 40)
-    highest = np.full(len(lowest), -1)
-    stage = times.stage[rows.digest]
-    np.minimum.at(lowest, rows.group, stage)
-    np.maximum.at(highest, rows.group, stage)
-    wide: Flags = (highest > lowest) & piped
-    return wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +106,11 @@ def _compare_ranks(snapshot: Snapshot) -> SlowRanks | None:
     times = measure_own_time(rows, len(snapshot.digests))
     if times is None:
         return None
-    odd = find_odd_ones(times, _measure_issue_lateness_ns(snapshot), _number_nodes(snapshot))
-    return SlowRanks(rows, times, tuple(odd))
-
-
-def _measure_issue_lateness_ns(snapshot: Snapshot) -> F64:
-    """Per digest, how late a step its host issues by its own doing."""
     late = measure(snapshot)
-    return np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
+    # Per digest, how late a step its host issues by its own doing.
+    late_ns = np.zeros(len(snapshot.digests)) if late is None else late.delay_ms * 1e6
+    odd = find_odd_ones(times, late_ns, _number_nodes(snapshot))
+    return SlowRanks(rows, times, tuple(odd))
 
 
 def _number_nodes(snapshot: Snapshot) -> I64:
@@ -169,15 +165,3 @@ class _Teller:
         )
         ranks = tuple(sorted(group.ranks))
         return self.part(SlowCause.SLOW_LINK, slow.lost_ns, what, ranks, one_of=True)
-
-    def of_stage(self, times: OwnTime, stage: int, lost_ns: float) -> SlowPart:
-        ranks = tuple(sorted(self.snapshot.ranks[times.stage == stage].tolist()))
-        what = f"the pipeline stage of rank {ranks[0]} has more to do than the others"
-        return self.part(SlowCause.SLOW_STAGE, lost_ns, what, ranks)
-
-    def of_pace(self, found: SlowRanks) -> Iterator[SlowPart]:
-        pace = find_pace_change(found.rows, found.times.ends)
-        if pace is not None:
-            what = f"steps take {pace.after_ns / pace.before_ns - 1:.1%} longer than at first"
-            lost = pace.after_ns - pace.before_ns
-            yield self.part(SlowCause.SLOW_SINCE, lost, what, since_ns=pace.since_ns)

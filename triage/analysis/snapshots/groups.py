@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from triage.domain.arrays import I64
-from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest, Stream
+from triage.domain.rank_digest import MISSING, P2P, RETIRED_BIT, S_FINISHED, RankDigest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,28 +242,35 @@ def _assign_streams_to_groups(
 ) -> tuple[int, ...]:
     """The group of each stream of a dump; -1 where it cannot be told, or is over."""
     groups: list[int] = []
-    shared = _find_shared_names(digest)
-    over = set(_list_ended_streams(digest, renewed))
+    # Names that two groups of a rank share: their numbers are not one group's.
+    descs: dict[str | None, set[str]] = defaultdict(set)
+    for name, desc in digest.stream_names:
+        descs[name].add(desc or "")
+    # Streams of groups that were set up anew since, by this process or by its peers.
+    over: set[int] = set()
+    for group, streams in _streams_by_group(digest).items():
+        over.update(streams[:-1])
+        if group in renewed and len(streams) == 1:
+            created = _created_in(digest, streams[0])
+            if len(created) and int(created.max()) < renewed[group]:
+                over.add(streams[0])
     for k, (name, desc) in enumerate(digest.stream_names):
         key = _stream_key(digest, k, name, desc)
         index = _get_nth_group(listed, int(digest.streams.pg_id[k])) if name == "" else -1
         if index < 0:
             index = listed.get(key[0], inferred.get(key, -1))
-        if name in shared and index >= 0 and desc != builder.groups[index].desc:
+        is_shared = name is not None and len(descs[name]) > 1
+        if is_shared and index >= 0 and desc != builder.groups[index].desc:
             index = builder.twin(index, desc or "")
         groups.append(-1 if k in over else index)
     rows = list(digest.streams)
     for k, index in enumerate(groups):
         # Two recorders of one group count apart; the one that tells no ends stands beside.
-        if index >= 0 and groups.count(index) > 1 and _is_issued_alone(rows[k]):
+        told = MISSING if index < 0 else rows[k].last
+        ends = rows[k].finished != MISSING or rows[k].pending != MISSING
+        if told != MISSING and not ends and groups.count(index) > 1:
             groups[k] = builder.twin(index, f"{builder.groups[index].desc} (as dispatched)")
     return tuple(groups)
-
-
-def _is_issued_alone(stream: Stream) -> bool:
-    """Whether of a stream's collectives nothing tells whether they ended."""
-    known = stream.finished != MISSING or stream.pending != MISSING
-    return stream.last != MISSING and not known
 
 
 def _get_nth_group(listed: Mapping[str, int], pg_id: int) -> int:
@@ -336,25 +343,6 @@ def _find_renamed_groups(digest: RankDigest) -> Iterator[tuple[int, int]]:
             alike = members.get(name) in (None, members.get(other or ""))
             if alike and ends[new] != MISSING and begun.min() > own.max():
                 yield new, old
-
-
-def _list_ended_streams(digest: RankDigest, renewed: Mapping[str, int]) -> Iterator[int]:
-    """Streams of groups that were set up anew since, by this process or by its peers."""
-    for key, streams in _streams_by_group(digest).items():
-        yield from streams[:-1]
-        if key in renewed and len(streams) == 1:
-            created = _created_in(digest, streams[0])
-            if len(created) and int(created.max()) < renewed[key]:
-                yield streams[0]
-
-
-def _find_shared_names(digest: RankDigest) -> set[str]:
-    """Names that two groups of a rank share: their numbers are not one group's."""
-    descs: dict[str, set[str]] = {}
-    for name, desc in digest.stream_names:
-        if name is not None:
-            descs.setdefault(name, set()).add(desc or "")
-    return {name for name, kinds in descs.items() if len(kinds) > 1}
 
 
 def _stream_key(

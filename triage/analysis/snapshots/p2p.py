@@ -27,10 +27,10 @@ class Channel:
     peer: int
     group: int
     send: bool
-    matched: bool
-    later: bool
     peer_has_dump: bool
-    same_size: bool | None
+    matched: bool = False
+    later: bool = False
+    same_size: bool | None = None
     any_source: bool = False
     """Whether the peer is one of all that may send."""
 
@@ -67,7 +67,11 @@ def list_channels(snapshot: Snapshot) -> list[Channel]:
             order[end.send, end.peer] += 1
             theirs = ends.get(end.peer)
             if theirs is None:
-                theirs = ends[end.peer] = _list_ends_elsewhere(snapshot, end.peer, stuck.group)
+                # Not stuck in p2p, it may have issued some behind.
+                known = snapshot.digest_of(end.peer) is not None
+                index = snapshot.index_of.get(end.peer, -1)
+                found = _list_ends(snapshot, index, stuck.group) if known else ()
+                theirs = ends[end.peer] = list(found)
             pairs.append(_match(snapshot, rank, stuck, end, place, theirs))
     return pairs
 
@@ -91,27 +95,10 @@ def _name_sources(snapshot: Snapshot, ends: dict[int, list[_End]]) -> None:
 def _may_send(snapshot: Snapshot, rank: int, stuck: Stuck) -> list[Channel]:
     """A receive from any source, of which nobody stands in the send: any member may be it."""
     return [
-        Channel(
-            rank=rank,
-            peer=peer,
-            group=stuck.group,
-            send=False,
-            matched=False,
-            later=False,
-            peer_has_dump=peer in snapshot.index_of,
-            same_size=None,
-            any_source=True,
-        )
+        Channel(rank, peer, stuck.group, False, peer in snapshot.index_of, any_source=True)
         for peer in snapshot.groups[stuck.group].ranks[:_MAX_SOURCES]
         if peer != rank
     ]
-
-
-def _list_ends_elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[_End]:
-    """Ends of a rank that is not stuck in p2p, but may have issued some behind."""
-    if snapshot.digest_of(rank) is None:
-        return []
-    return list(_list_ends(snapshot, snapshot.index_of[rank], group))
 
 
 def _list_ends(snapshot: Snapshot, index: int, number: int) -> Iterator[_End]:

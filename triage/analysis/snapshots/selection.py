@@ -54,9 +54,13 @@ def select(digests: Sequence[RankDigest]) -> Selection:
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
-            if _is_same_dump(best, other):
+            # The same entries (a pickle and its JSON form), and the same dump twice, as the digest
+            # of a node and then the dump itself.
+            is_alike = _get_record(best) == _get_record(other)
+            twice = ("partial", "counters", "streams", "pending")
+            if is_alike and all(getattr(best, n) == getattr(other, n) for n in twice):
                 continue
-            if not _is_same_record(best, other):
+            if not is_alike:
                 why = f"a second dump of rank {rank}; {best.artifact} is used"
                 result.set_aside.append(Refused(other.artifact, why))
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
@@ -80,24 +84,9 @@ def _get_preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     )
 
 
-def _is_same_record(digest: RankDigest, other: RankDigest) -> bool:
-    """Whether two dumps hold the same entries (a pickle and its JSON form)."""
-    return (
-        digest.num_entries == other.num_entries
-        and digest.first_created_ns == other.first_created_ns
-        and digest.last_created_ns == other.last_created_ns
-    )
-
-
-def _is_same_dump(digest: RankDigest, other: RankDigest) -> bool:
-    """Whether it is the same dump twice, as the digest of a node and then the dump itself."""
-    return (
-        _is_same_record(digest, other)
-        and digest.partial == other.partial
-        and digest.counters == other.counters
-        and digest.streams == other.streams
-        and digest.pending == other.pending
-    )
+def _get_record(digest: RankDigest) -> tuple[int, int | None, int | None]:
+    """How many entries a dump holds, and of when."""
+    return digest.num_entries, digest.first_created_ns, digest.last_created_ns
 
 
 def _select_same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:

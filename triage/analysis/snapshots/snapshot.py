@@ -16,11 +16,7 @@ import numpy as np
 from triage.analysis.snapshots.groups import Group, Membership
 from triage.domain.arrays import I64, Flags
 from triage.domain.job import Job
-from triage.domain.rank_digest import (
-    P2P,
-    OpDescription,
-    RankDigest,
-)
+from triage.domain.rank_digest import P2P, OpDescription, RankDigest
 
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"
@@ -105,6 +101,14 @@ class Snapshot:
     def group_streams(self, index: int, group: int) -> list[int]:
         """The streams of digest ``index`` that are this group."""
         return [k for k, g in enumerate(self.membership.stream_groups[index]) if g == group]
+
+    def last_place(self, index: int) -> tuple[str, int] | None:
+        """Kind of group and number of the last operation of digest ``index``."""
+        last = self.digests[index].last_unit
+        if last is None:
+            return None
+        group = self.membership.stream_groups[index][last.stream]
+        return (self.groups[group].desc if group >= 0 else "", last.seq)
 
     def signature(self, rank: int, group: int, seq: int) -> int | None:
         """Signature of collective ``seq`` of a group on one rank, while its record holds it."""

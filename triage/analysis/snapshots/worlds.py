@@ -35,7 +35,12 @@ def split_by_world(digests: Sequence[RankDigest]) -> list[list[RankDigest]]:
     if len(worlds) < 2:
         return [list(digests)]
     for digest in rest:
-        beside = [world for world in worlds if _is_in_one_folder(world, digest)]
+        folder = digest.artifact.rpartition("/")[0]
+        beside = [
+            world
+            for world in worlds
+            if any(one.artifact.rpartition("/")[0] == folder for one in world)
+        ]
         max(beside or worlds, key=len).append(digest)
     return worlds
 
@@ -87,23 +92,14 @@ def _has_doubled_rank(dumps: Iterable[RankDigest]) -> bool:
     first: dict[int, RankDigest] = {}
     for digest in dumps:
         other = first.setdefault(digest.rank, digest)
-        if other is not digest and not _is_same_process(other, digest):
+        if other is digest:
+            continue
+        # Two dumps of one process hold an operation that was issued at the same nanosecond; a
+        # record that holds nothing may be anybody's.
+        mine, theirs = digest.history.read().created, other.history.read().created
+        if len(mine) and len(theirs) and not np.isin(mine, theirs).any():
             return True
     return False
-
-
-def _is_same_process(digest: RankDigest, other: RankDigest) -> bool:
-    """Whether two dumps hold an operation that was issued at the same nanosecond.
-
-    A record that holds nothing may be anybody's.
-    """
-    mine, theirs = digest.history.read().created, other.history.read().created
-    return not len(mine) or not len(theirs) or bool(np.isin(mine, theirs).any())
-
-
-def _is_in_one_folder(world: Iterable[RankDigest], digest: RankDigest) -> bool:
-    folder = digest.artifact.rpartition("/")[0]
-    return any(one.artifact.rpartition("/")[0] == folder for one in world)
 
 
 # attempt_0/, restart-1/: folders in which launchers keep what each attempt left.

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.analysis.waiting.live import Live, judge_live
+from triage.analysis.waiting.live import Live
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, count_issued_before
 from triage.domain.category import Category
 from triage.domain.finding import Finding
-from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
 
 # Missing ranks that one place may be looked at for, each as the end of its waits.
@@ -27,11 +26,6 @@ def make_timestamp(ns: int | None) -> datetime | None:
 def describe_waiting(count: int) -> str:
     """``1 rank waits``, ``7 ranks wait``."""
     return f"{count} rank waits" if count == 1 else f"{count} ranks wait"
-
-
-def _list_bits(number: int) -> list[int]:
-    """The places of the ones in a number, ascending."""
-    return [place for place in range(number.bit_length()) if number >> place & 1]
 
 
 @dataclass(slots=True)
@@ -80,7 +74,8 @@ class Case:
             }
             # A circle holds itself, whatever else its ranks wait for on the way.
             if len(members) > 1:
-                ends = _list_bits(self.graph.reach[number])
+                bits = self.graph.reach[number]
+                ends = [end for end in range(bits.bit_length()) if bits >> end & 1]
                 if all(gone[end] for end in ends):
                     for end in ends[: None if len(ends) <= _MAX_BEYOND else 1]:
                         yield end, places
@@ -101,16 +96,13 @@ class Case:
             return places[0].waiting
         if len(places) > 1 or places[0].kind is not PlaceKind.COLLECTIVE:
             return []
-        return [rank for rank in places[0].waiting if self.is_cut_before(rank, places[0])]
-
-    def is_cut_before(self, rank: int, place: WaitPlace) -> bool:
-        """Whether a rank's record was cut, and says nothing of the operation of a place."""
-        digest = self.snapshot.digest_of(rank)
-        return (
-            digest is not None
+        return [
+            rank
+            for rank in places[0].waiting
+            if (digest := self.snapshot.digest_of(rank)) is not None
             and digest.partial is not None
-            and self.snapshot.signature(rank, place.group, place.seq) is None
-        )
+            and self.snapshot.signature(rank, places[0].group, places[0].seq) is None
+        ]
 
     def waiters(self, place: WaitPlace) -> list[WaitPlace]:
         """The places that wait directly for this one."""
@@ -131,12 +123,8 @@ class Case:
 
     def group_text(self, group: int) -> str:
         """``mesh_tp (pg 3)``."""
-        process_group = self.snapshot.groups[group]
-        return (
-            f"{process_group.desc} (pg {process_group.name})"
-            if process_group.desc
-            else f"pg {process_group.name}"
-        )
+        named = self.snapshot.groups[group]
+        return f"{named.desc} (pg {named.name})" if named.desc else f"pg {named.name}"
 
     def place_text(self, place: WaitPlace) -> str:
         """``all_reduce 87 of mesh_tp (pg 3)``."""
@@ -146,38 +134,25 @@ class Case:
 
     def op_name(self, place: WaitPlace) -> str:
         """The operation that ranks wait in; "collective" where no entry says it."""
-        described = self.op(place, place.waiting[:8])
-        return described.op if described else "collective"
-
-    def op(self, place: WaitPlace, ranks: Iterable[int]) -> OpDescription | None:
-        """The operation of a collective place as the first of ``ranks`` knows it."""
-        for rank in ranks:
-            described = self.snapshot.describe(
-                self.snapshot.signature(rank, place.group, place.seq)
-            )
+        for rank in place.waiting[:8]:
+            signature = self.snapshot.signature(rank, place.group, place.seq)
+            described = self.snapshot.describe(signature)
             if described is not None:
-                return described
-        return None
+                return described.op
+        return "collective"
 
     def artifact(self, rank: int) -> str | None:
         """The file of a rank's dump."""
         index = self.snapshot.index_of.get(rank)
         return None if index is None else self.snapshot.digests[index].artifact
 
-    def stack_text(self, rank: int, limit: int = 4) -> str | None:
+    def stack_text(self, rank: int) -> str | None:
         """The innermost lines of user code of a rank's stuck or last operation."""
         digest = self.snapshot.digest_of(rank)
         if digest is None or not digest.stack:
             return None
         frames = [f for f in digest.stack if "/torch/" not in f.filename] or list(digest.stack)
-        return " < ".join(str(frame) for frame in frames[:limit])
-
-    def last_entry_text(self, rank: int) -> str | None:
-        """Which entry a rank issued last."""
-        digest = self.snapshot.digest_of(rank)
-        if digest is None or digest.last_unit is None:
-            return None
-        return f"entry {digest.last_unit.entry}, sequence number {digest.last_unit.seq}"
+        return " < ".join(str(frame) for frame in frames[:4])
 
     def stopped_at(self, rank: int) -> datetime | None:
         """When a rank issued its last operation, by its own clock."""
@@ -229,11 +204,6 @@ class Case:
             return [group.index for group in self.snapshot.groups if rank in group.ranks]
         listed = set(self.snapshot.membership.listed[index].values())
         return sorted(listed | set(self.snapshot.membership.stream_groups[index]) - {-1})
-
-
-def build_case(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Case:
-    """Decide whether the unfinished operations are stuck or in flight."""
-    return Case(snapshot, graph, moving, judge_live(snapshot, graph, moving=moving))
 
 
 class Detector:

@@ -16,8 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from triage.analysis.clocks.dump_clocks import group_median
-from triage.analysis.clocks.rank_clocks import POLL_NS, measure_clock_offsets
+from triage.analysis.clocks.rank_clocks import POLL_NS, group_median, measure_clock_offsets
 from triage.analysis.snapshots.finished import (
     FinishedOperations,
     collect_finished_operations,
@@ -74,11 +73,22 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     if count < 2 or len(rows.digest) < 40:
         return None
     created = rows.created - rows.created.min()
-    place = _number_places(rows)
+    # Where in the program a row stands, over all ranks: kind of group and number; for send/recv,
+    # whose numbers are local, the operation before it.
+    place = number_pairs(rows.desc, rows.seq)
+    behind = np.flatnonzero(rows.p2p & ~rows.first)
+    fresh = int(place.max()) + 1
+    place[rows.p2p] = fresh
+    place[behind] = fresh + 1 + place[behind - 1]
     offsets = measure_clock_offsets(snapshot, rows, created, snapshot.node_of, told_from)
     created = created - offsets[rows.digest]
     key = number_collectives(rows)
     latest, second, size = _last_two(key, created)
+    # How long a stretch the rows of a rank span, in the middle of the ranks.
+    begin, end = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(begin, rows.digest, created)
+    np.maximum.at(end, rows.digest, created)
+    span_ms = float(np.median((end - begin)[np.isfinite(begin)])) / 1e6
     ended = rows.completed - rows.created.min() - offsets[rows.digest]
     freed = find_release_times(rows, created, ended)
     excess = _own_excess(rows, created, latest, freed, place)
@@ -89,28 +99,25 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     steps = _count_steps(paces)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
-    step = _number_steps(rows, paces)
+    rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
+    begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
+    begins |= np.diff(rows.digest, prepend=-1) != 0
+    step = np.cumsum(begins) - 1
     in_step = np.bincount(step, delay)
     held_up = (delay > 0) & (in_step[step] > _NOTICED * total[rows.digest] / max(steps, 1))
-    held = _count_held_steps(rows, step, held_up, count)
+    # In how many steps of each digest a row is held up: one pause holds up several operations.
+    _, at = np.unique(step[held_up], return_index=True)
+    held = np.bincount(rows.digest[held_up][at], minlength=count)
     return Lateness(
         delay_ms=total / max(steps, 1) / 1e6,
         matched=matched,
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
-        step_ms=_measure_span_ms(rows, created, count) / max(steps, 1),
+        step_ms=span_ms / max(steps, 1),
         since_ns=_find_first_of_digest(rows, held_up, count),
-        from_ns=_find_first_of_digest(rows, np.ones(len(delay), np.bool_), count),
+        from_ns=_find_first_of_digest(rows, held_up | True, count),
     )
-
-
-def _measure_span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
-    """How long a stretch the rows of a rank span, in the middle of the ranks."""
-    first, last = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(first, rows.digest, created)
-    np.maximum.at(last, rows.digest, created)
-    return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
 def _find_first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
@@ -119,18 +126,6 @@ def _find_first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -
     digest = rows.digest[wanted][::-1]
     found[digest] = rows.created[wanted][::-1].astype(np.int64)
     return found
-
-
-def _number_places(rows: FinishedOperations) -> I64:
-    """Where in the program a row stands, over all ranks: kind of group and number; for
-    send/recv, whose numbers are local, the operation before it.
-    """
-    place = number_pairs(rows.desc, rows.seq)
-    at = np.flatnonzero(rows.p2p & ~rows.first)
-    fresh = int(place.max()) + 1
-    place[rows.p2p] = fresh
-    place[at] = fresh + 1 + place[at - 1]
-    return place
 
 
 def find_release_times(rows: FinishedOperations, created: F64, ended: F64) -> F64:
@@ -206,17 +201,3 @@ def _count_steps(paces: I64) -> int:
     lowest = np.where(paces > 0, paces, _NEVER).min(axis=1)
     lowest = lowest[lowest < _NEVER]
     return int(np.median(lowest)) if len(lowest) else 0
-
-
-def _number_steps(rows: FinishedOperations, paces: I64) -> I64:
-    """A number for each step of each digest: which rows share one."""
-    rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
-    begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
-    begins |= np.diff(rows.digest, prepend=-1) != 0
-    return np.cumsum(begins) - 1
-
-
-def _count_held_steps(rows: FinishedOperations, step: I64, held_up: Flags, count: int) -> I64:
-    """In how many steps of each digest a row is held up: one pause holds up several operations."""
-    _, at = np.unique(step[held_up], return_index=True)
-    return np.bincount(rows.digest[held_up][at], minlength=count)

@@ -32,7 +32,8 @@ from triage.analysis.waiting.running_ends import (
     is_not_begun,
     list_far_behind,
 )
-from triage.analysis.waiting.waits import WaitGraph, WaitPlace
+from triage.analysis.waiting.waits import WaitGraph
+from triage.domain.counts import list_some
 
 # From here on the dumps prove that the job moved ...
 _PROVED: Final = 0.9
@@ -77,8 +78,15 @@ class Live:
 
 def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     """Judge the dumps; ``moving``: many of them contradict each other."""
-    if stop := _find_given_up(snapshot):
-        return stop
+    given_up = [
+        int(rank)
+        for rank, digest in zip(snapshot.ranks, snapshot.digests, strict=True)
+        if int(rank) not in snapshot.apart and has_retired_unfinished(digest)
+    ]
+    if given_up:
+        # The job had stopped, or ended so.
+        who = format_ranks(given_up)
+        return Live(0.0, (f"the watchdog of {who} had given up what is unfinished",))
     ends = find_ends(snapshot, graph)
     # What stands there is stuck, and no operation in flight.
     behind = find_left_behind(snapshot, graph, ends)
@@ -102,18 +110,6 @@ def judge_live(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     return Live(signs[0].belief, reasons, by_age=all(sign.by_age for sign in signs))
 
 
-def _find_given_up(snapshot: Snapshot) -> Live | None:
-    """What the watchdog has retired unfinished it gave up: the job had stopped, or ended so."""
-    ranks = [
-        int(rank)
-        for rank, digest in zip(snapshot.ranks, snapshot.digests, strict=True)
-        if int(rank) not in snapshot.apart and has_retired_unfinished(digest)
-    ]
-    if not ranks:
-        return None
-    return Live(0.0, (f"the watchdog of {format_ranks(ranks)} had given up what is unfinished",))
-
-
 def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
     """What the dumps say whose moment is known."""
     pulls = []
@@ -133,25 +129,18 @@ def _judge_dated(snapshot: Snapshot) -> Iterator[Live]:
     pause = pauses[len(pauses) // 2] if pauses else 0
     long = [pull for pull in pulls if pull.waits_long(pause)]
     # A clock that was set while a rank waits makes one wait long, and not most of them.
-    if long and 2 * len(long) >= sum(not pull.ended for pull in pulls):
+    ended = [pull.rank for pull in pulls if pull.ended]
+    if long and 2 * len(long) >= len(pulls) - len(ended):
         most = max(pull.quiet_ns for pull in long) / 1e9
-        yield Live(
-            0.02, (f"{format_ranks(digest.rank for digest in long)} had waited for {most:.1f} s",)
-        )
+        who = format_ranks(pull.rank for pull in long)
+        yield Live(0.02, (f"{who} had waited for {most:.1f} s",))
+    elif ended:
+        who = format_ranks(ended)
+        yield Live(0.97, (f"{who} had finished an operation right before the dump",))
     elif pulls:
-        ended = [pull.rank for pull in pulls if pull.ended]
-        if ended:
-            yield Live(
-                0.97, (f"{format_ranks(ended)} had finished an operation right before the dump",)
-            )
-        else:
-            why = "what is unfinished was issued just before the dumps"
-            yield Live(0.97, (why,), by_age=True)
+        yield Live(0.97, ("what is unfinished was issued just before the dumps",), by_age=True)
     elif behind:
-        yield Live(
-            0.9,
-            (f"what {format_ranks(behind)} had finished was not counted yet",),
-        )
+        yield Live(0.9, (f"what {format_ranks(behind)} had finished was not counted yet",))
 
 
 def _judge_contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
@@ -196,10 +185,14 @@ def _judge_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
     count = len(running) + len(ends.idle)
     if not running or count < 2:
         return
-    where = [_find_nodes(snapshot, place) for place in (*running, *ends.idle)]
     # One node may have a part in all of them: its link or its power holds them up.
-    if frozenset.intersection(*where) and all(
-        _is_across_nodes(snapshot, place) for place in running
+    homes = [
+        frozenset(find_home(snapshot, rank) for rank in place.waiting)
+        for place in (*running, *ends.idle)
+    ]
+    members = [snapshot.groups[place.group].ranks for place in running]
+    if frozenset.intersection(*homes) and all(
+        len({find_home(snapshot, rank) for rank in ranks}) > 1 for ranks in members
     ):
         return
     yield Live(
@@ -209,18 +202,6 @@ def _judge_shape(snapshot: Snapshot, ends: EndsInFlight) -> Iterator[Live]:
             " that all members have entered are among them",
         ),
     )
-
-
-def _find_nodes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
-    """The nodes whose failure can hold up a place: those of who has not finished it."""
-    return frozenset(find_home(snapshot, rank) for rank in place.waiting)
-
-
-def _is_across_nodes(snapshot: Snapshot, place: WaitPlace) -> bool:
-    """Whether the group of a place has members on several nodes."""
-    ranks = snapshot.groups[place.group].ranks
-    first = find_home(snapshot, ranks[0])
-    return any(find_home(snapshot, rank) != first for rank in ranks)
 
 
 def _judge_free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
@@ -250,7 +231,5 @@ def _judge_free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
 
 def format_ranks(ranks: Iterable[int]) -> str:
     """``rank 3``, ``ranks 1, 2, 3 and 4 more``."""
-    listed = sorted(ranks)
-    shown = ", ".join(map(str, listed[:4]))
-    more = f" and {len(listed) - 4} more" if len(listed) > 4 else ""
-    return f"rank{'s' if len(listed) > 1 else ''} {shown}{more}"
+    listed = [str(rank) for rank in sorted(ranks)]
+    return f"rank{'s' if len(listed) > 1 else ''} {list_some(listed, 4)}"

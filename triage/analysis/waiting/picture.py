@@ -59,7 +59,9 @@ def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
                 )
                 if len(place.waiting) > 1:
                     arrows[key, inner] = len(place.waiting) - 1
-    shown = sorted(boxes.values(), key=lambda one: (_rank_of_kind(one), -len(one.ranks), one.key))
+    shown = sorted(
+        boxes.values(), key=lambda one: (one.kind == "collective", -len(one.ranks), one.key)
+    )
     kept = {one.key for one in shown[:_MAX_BOXES]}
     edges = tuple(
         WaitEdge(source, target, count)
@@ -67,10 +69,6 @@ def condense_graph(case: Case, claims: Sequence[Finding]) -> Waits:
         if source in kept and target in kept
     )
     return Waits(tuple(shown[:_MAX_BOXES]), edges, max(0, len(shown) - _MAX_BOXES))
-
-
-def _rank_of_kind(node: WaitNode) -> int:
-    return 1 if node.kind == "collective" else 0
 
 
 def _make_box(
@@ -84,7 +82,10 @@ def _make_box(
         )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
-        detail = f"{_count_noun(len(ranks), 'rank')}, {_count_noun(len(places), 'group')}"
+        detail = ", ".join(
+            f"{number} {noun}{'s' * (number != 1)}"
+            for number, noun in ((len(ranks), "rank"), (len(places), "group"))
+        )
         return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
@@ -94,10 +95,6 @@ def _make_box(
     }[first.kind]
     label = f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
     return WaitNode(key, role, label, detail, ranks)
-
-
-def _count_noun(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _assign_roles(claims: Iterable[Finding]) -> dict[int, str]:
@@ -167,23 +164,18 @@ def list_frontier_collectives(
         size = len(place.waiting)
         first = place.waiting[:1]
         order = (not names_a_suspect, -size, group.desc, group.name, place.seq, first)
-        rows.append((order, _make_frontier_row(case, place, missing, mismatched)))
+        is_p2p = place.kind is PlaceKind.P2P
+        row = CollectiveAtFrontier(
+            pg=group.name,
+            desc=group.desc,
+            seq_id=place.seq,
+            op=_name_p2p(case, place) if is_p2p else case.op_name(place),
+            waiting=tuple(sorted(place.waiting)),
+            missing=tuple(missing),
+            mismatched=tuple(mismatched),
+        )
+        rows.append((order, row))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:_MAX_ROWS])
-
-
-def _make_frontier_row(
-    case: Case, place: WaitPlace, missing: Iterable[int], mismatched: Iterable[int]
-) -> CollectiveAtFrontier:
-    group = case.snapshot.groups[place.group]
-    return CollectiveAtFrontier(
-        pg=group.name,
-        desc=group.desc,
-        seq_id=place.seq,
-        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else _name_p2p(case, place),
-        waiting=tuple(sorted(place.waiting)),
-        missing=tuple(missing),
-        mismatched=tuple(mismatched),
-    )
 
 
 def _name_p2p(case: Case, place: WaitPlace) -> str:

@@ -17,14 +17,7 @@ import numpy as np
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot
 from triage.analysis.waiting.dump_moment import dump_moment, is_counter_behind
 from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
-from triage.domain.rank_digest import (
-    FINISHED,
-    MISSING,
-    P2P,
-    ROOTED_BIT,
-    STARTED_BIT,
-    RankDigest,
-)
+from triage.domain.rank_digest import FINISHED, MISSING, P2P, ROOTED_BIT, STARTED_BIT, RankDigest
 
 # A device that stopped may leave this many finished operations unreported.
 _UNREPORTED: Final = 2
@@ -127,7 +120,17 @@ def find_left_behind(snapshot: Snapshot, graph: WaitGraph, ends: EndsInFlight) -
     ranks = {rank for place in behind for rank in place.waiting}
     if 2 * len(ranks) >= len(snapshot.digests) or _is_whole_node(snapshot, ranks):
         return []
-    still = all(_is_standing_still(snapshot, rank) for rank in ranks)
+    # Their own entries show what they wait in, and no sign that they moved when they were dumped.
+    still = all(
+        stuck is not None
+        and stuck.row is not None
+        and not is_not_begun(snapshot, rank)
+        and dump_moment(snapshot.digests[index], rank, waits=True) is None
+        and not is_counter_behind(snapshot, index)
+        for rank in ranks
+        for index in [snapshot.index_of[rank]]
+        for stuck in [snapshot.stuck[index]]
+    )
     return behind if still or all(has_stood_since(snapshot, place) for place in behind) else []
 
 
@@ -136,17 +139,6 @@ def _is_whole_node(snapshot: Snapshot, ranks: Set[int]) -> bool:
     nodes = {find_home(snapshot, rank) for rank in ranks}
     there = {rank for rank in snapshot.world if find_home(snapshot, rank) in nodes}
     return len(there) > len(nodes) and there <= ranks
-
-
-def _is_standing_still(snapshot: Snapshot, rank: int) -> bool:
-    """Whether a rank's own entries show what it waits in, and no sign that it moved when it was
-    dumped.
-    """
-    index = snapshot.index_of[rank]
-    digest, stuck = snapshot.digests[index], snapshot.stuck[index]
-    if stuck is None or stuck.row is None or is_not_begun(snapshot, rank):
-        return False
-    return dump_moment(digest, rank, waits=True) is None and not is_counter_behind(snapshot, index)
 
 
 def is_not_begun(snapshot: Snapshot, rank: int) -> bool:

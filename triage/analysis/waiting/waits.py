@@ -149,7 +149,9 @@ def _find_edges(
         if rank in place_of:
             return place_of[rank]
         if rank not in sinks:
-            sinks[rank] = _add(places, _sink_kind(snapshot, rank), -1, 0)
+            kind = PlaceKind.IDLE if rank in snapshot.index_of else PlaceKind.NO_DUMP
+            kind = PlaceKind.APART if rank in snapshot.apart else kind
+            sinks[rank] = _add(places, kind, -1, 0)
             places[sinks[rank]].waiting.append(rank)
             edges.append({})
         return sinks[rank]
@@ -175,12 +177,6 @@ def _find_edges(
 def _add(places: list[WaitPlace], kind: PlaceKind, group: int, seq: int) -> int:
     places.append(WaitPlace(len(places), kind, group, seq))
     return len(places) - 1
-
-
-def _sink_kind(snapshot: Snapshot, rank: int) -> PlaceKind:
-    if rank in snapshot.apart:
-        return PlaceKind.APART
-    return PlaceKind.IDLE if rank in snapshot.index_of else PlaceKind.NO_DUMP
 
 
 def _sort_members(snapshot: Snapshot, place: WaitPlace) -> None:

@@ -81,20 +81,12 @@ def _make_mismatch(
     )
     others = f", {most} of {len(keys)} in {_describe_operation(peers[0])}" if decided else ""
     reasons = [
-        _make_because(
-            OTHER_OPERATION,
-            positions[rank],
-            f"it waits in {_describe_operation(positions[rank])}{others}",
-        )
-        for rank in odd
+        _make_because(OTHER_OPERATION, one, f"it waits in {_describe_operation(one)}{others}")
+        for one in (positions[rank] for rank in odd)
     ]
     if decided:
-        reasons.insert(
-            1,
-            _make_because(
-                OTHER_OPERATION, peers[0], f"a peer waits in {_describe_operation(peers[0])}"
-            ),
-        )
+        text = f"a peer waits in {_describe_operation(peers[0])}"
+        reasons.insert(1, _make_because(OTHER_OPERATION, peers[0], text))
     strength = _MAJORITY if group.numbers_agree else _BY_COUNTERS
     return _make_disagreement(group, odd, summary, reasons, strength if decided else _TIE)
 
@@ -126,17 +118,11 @@ def _find_gone_on(group: GroupPositions) -> Iterator[Finding]:
         else f"wait for different numbers of {_name(group)}: what one of them still waits for,"
         " the other has finished"
     )
-    reasons = [
-        _make_because(
-            OTHER_OPERATION, at, f"it waits in {_describe_operation(at)} (number {first})"
-        ),
-        *(
-            _make_because(
-                OTHER_OPERATION, one, f"it has finished number {_get_last_finished(one)} already"
-            )
-            for one in ahead.values()
-        ),
+    told = [(at, f"it waits in {_describe_operation(at)} (number {first})")]
+    told += [
+        (one, f"it has finished number {_get_last_finished(one)} already") for one in ahead.values()
     ]
+    reasons = [_make_because(OTHER_OPERATION, one, text) for one, text in told]
     yield _make_disagreement(group, ranks, summary, reasons, _BY_COUNTERS if decided else _TIE)
 
 
@@ -168,27 +154,15 @@ def _find_absent(group: GroupPositions, stuck: set[int]) -> Iterator[Finding]:
         yield _make_disagreement(group, ranks, summary, reasons, _TIE)
         return
     convicted = len(late) < len(waiting) and len(late) <= _MAX_CULPRITS
+    where = _describe_operation(waiting[0])
     for one in late:
-        yield Finding(
-            detector=NEVER_CAME,
-            explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
-            kind=VerdictKind.HANG,
-            category=Category.HOST_STALL,
-            ranks=(one.rank,),
-            strength=_BY_COUNTERS if convicted else _TIE,
-            role=Role.CULPRIT if convicted else Role.POSSIBLE,
-            summary=f"never issued number {number} of {_name(group)}, for which its peers wait",
-            because=(
-                _make_because(
-                    NEVER_CAME,
-                    one,
-                    f"it issued up to {one.enqueued} and finished it; {len(waiting)} of its peers"
-                    f" wait in {_describe_operation(waiting[0])} (number {number})",
-                ),
-                _make_because(
-                    NEVER_CAME, waiting[0], f"a peer waits in {_describe_operation(waiting[0])}"
-                ),
-            ),
+        yield _make_absence(
+            one,
+            f"never issued number {number} of {_name(group)}, for which its peers wait",
+            f"it issued up to {one.enqueued} and finished it; {len(waiting)} of its peers"
+            f" wait in {where} (number {number})",
+            _make_because(NEVER_CAME, waiting[0], f"a peer waits in {where}"),
+            convicted=convicted,
         )
 
 
@@ -206,20 +180,30 @@ def _behind_alone(group: GroupPositions) -> Iterator[Finding]:
         return
     one = group.of[odd[0]]
     peer = next(other for rank, other in group.of.items() if rank != one.rank)
-    yield Finding(
+    yield _make_absence(
+        one,
+        f"issued up to number {one.enqueued} of {_name(group)}, and all of its peers up"
+        f" to {peer.enqueued}",
+        f"it issued up to number {one.enqueued}",
+        _make_because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
+        convicted=False,
+    )
+
+
+def _make_absence(
+    one: GroupPosition, summary: str, text: str, of_a_peer: Because, *, convicted: bool
+) -> Finding:
+    """A claim on a rank that did not come so far as its peers."""
+    return Finding(
         detector=NEVER_CAME,
         explained_by=ANY_CAUSE - {Category.COLLECTIVE_MISMATCH},
         kind=VerdictKind.HANG,
         category=Category.HOST_STALL,
         ranks=(one.rank,),
-        strength=_TIE,
-        role=Role.POSSIBLE,
-        summary=f"issued up to number {one.enqueued} of {_name(group)}, and all of its peers up"
-        f" to {peer.enqueued}",
-        because=(
-            _make_because(NEVER_CAME, one, f"it issued up to number {one.enqueued}"),
-            _make_because(NEVER_CAME, peer, f"a peer issued up to number {peer.enqueued}"),
-        ),
+        strength=_BY_COUNTERS if convicted else _TIE,
+        role=Role.CULPRIT if convicted else Role.POSSIBLE,
+        summary=summary,
+        because=(_make_because(NEVER_CAME, one, text), of_a_peer),
     )
 
 
@@ -294,12 +278,9 @@ def list_watchdog_collectives(
                     ),
                 )
             )
-    return tuple(
-        sorted(
-            rows,
-            key=lambda one: (
-                named.isdisjoint({*one.waiting, *one.missing}), -len(one.waiting), one.pg,
-                one.seq_id,
-            ),
-        )[:64]
-    )  # fmt: skip
+
+    def order(one: CollectiveAtFrontier) -> tuple[bool, int, str, int]:
+        unnamed = named.isdisjoint({*one.waiting, *one.missing})
+        return unnamed, -len(one.waiting), one.pg, one.seq_id
+
+    return tuple(sorted(rows, key=order)[:64])

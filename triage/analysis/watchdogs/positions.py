@@ -81,9 +81,13 @@ class _WatchdogLine:
 
 def find_positions(rows: Iterable[Evidence], world_size: int | None) -> list[GroupPositions]:
     """The groups in which ranks say where they stand; those alone whose lines fit each other."""
-    telling = _select_last_hang(
-        [row for row in rows if row.signature in _WATCHDOG and Trait.OUTLIVED not in row.traits]
-    )
+    telling = [
+        row for row in rows if row.signature in _WATCHDOG and Trait.OUTLIVED not in row.traits
+    ]
+    # In the order of time, without those of an earlier stop in the same log.
+    newest = max((row.at_ns for row in telling if row.at_ns is not None), default=0)
+    telling = [row for row in telling if row.at_ns is None or row.at_ns >= newest - _ONE_HANG_NS]
+    telling.sort(key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
     told = all(row.rank is not None for row in telling)
     lines = [one for row in telling if (one := _parse_watchdog_line(row, world_size)) is not None]
     if not told and not _do_most_ranks_speak(lines, world_size):
@@ -97,7 +101,7 @@ def find_positions(rows: Iterable[Evidence], world_size: int | None) -> list[Gro
     return [
         GroupPositions(
             name,
-            _describe_group(its),
+            next((one.row.fields["pg_desc"] for one in its if "pg_desc" in one.row.fields), ""),
             _collect_positions(its),
             name != _UNNAMED,
             told,
@@ -118,13 +122,6 @@ def _is_whole(lines: Iterable[_WatchdogLine], world_size: int | None) -> bool:
             return False
         numbers[one.rank] |= set() if one.number is None else {one.number}
     return len(numbers) == world_size and all(len(its) < 2 for its in numbers.values())
-
-
-def _select_last_hang(rows: Sequence[Evidence]) -> list[Evidence]:
-    """Rows in the order of time, without those of an earlier stop in the same log."""
-    newest = max((row.at_ns for row in rows if row.at_ns is not None), default=0)
-    kept = [row for row in rows if row.at_ns is None or row.at_ns >= newest - _ONE_HANG_NS]
-    return sorted(kept, key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
 
 
 def _parse_watchdog_line(row: Evidence, world_size: int | None) -> _WatchdogLine | None:
@@ -219,18 +216,18 @@ def _is_one_group(name: str, lines: Sequence[_WatchdogLine]) -> bool:
     return one_each and not (whole and any(seats[seat] != {seat} for seat in seats))
 
 
-def _describe_group(lines: Iterable[_WatchdogLine]) -> str:
-    """What the group is called."""
-    return next((one.row.fields["pg_desc"] for one in lines if "pg_desc" in one.row.fields), "")
-
-
 def _collect_positions(lines: Sequence[_WatchdogLine]) -> dict[int, GroupPosition]:
     """The last word of each rank of a group; what it waits in is the oldest that it gave up."""
     found: dict[int, GroupPosition] = {}
     for one in lines:
         before = found.get(one.rank, GroupPosition(one.rank, one.row))
         found[one.rank] = _apply_line(before, one)
-    return {rank: _infer_wait(found[rank]) for rank in sorted(found)}
+    for rank, last in found.items():
+        issued, done = last.enqueued, last.completed
+        if last.waits is None and issued is not None and done is not None and issued > done:
+            # It waits in the next one, though no watchdog says so.
+            found[rank] = replace(last, waits=done + 1)
+    return {rank: found[rank] for rank in sorted(found)}
 
 
 def _apply_line(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
@@ -242,8 +239,11 @@ def _apply_line(before: GroupPosition, one: _WatchdogLine) -> GroupPosition:
     older = one.number is not None and (before.waits is None or one.number <= before.waits)
     if not older or (one.number == before.waits and before.op is not None):
         return now
-    op = fields.get("op")
-    return replace(now, row=one.row, waits=one.number, op=op, size=_get_sizes(op, fields))
+    op, size = fields.get("op"), None
+    if op in _SAME_SIZES and "numel_in" in fields:
+        # All members must agree on it.
+        size = f"{fields['numel_in']} -> {fields.get('numel_out', '?')} elements"
+    return replace(now, row=one.row, waits=one.number, op=op, size=size)
 
 
 def _parse_counter(text: str | None, otherwise: int | None) -> int | None:
@@ -252,17 +252,3 @@ def _parse_counter(text: str | None, otherwise: int | None) -> int | None:
         return 0
     number = parse_small_number(text or "")
     return otherwise if number is None else number
-
-
-def _get_sizes(op: str | None, fields: Mapping[str, str]) -> str | None:
-    """The sizes that all members must agree on."""
-    if op not in _SAME_SIZES or "numel_in" not in fields:
-        return None
-    return f"{fields['numel_in']} -> {fields.get('numel_out', '?')} elements"
-
-
-def _infer_wait(one: GroupPosition) -> GroupPosition:
-    """Who issued more than it finished waits in the next one, though no watchdog says so."""
-    if one.waits is not None or one.enqueued is None or one.completed is None:
-        return one
-    return replace(one, waits=one.completed + 1) if one.enqueued > one.completed else one
