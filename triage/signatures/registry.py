@@ -1,7 +1,7 @@
 """All signatures, in the order in which they are tried: the specific before the general.
 
 To add a signature: one entry in its family's TOML file. To add a family: such a file, and
-one line here; a function in ``readers.py`` of its folder where a line needs code.
+one line in ``order.toml``; a function in ``readers.py`` of its folder where a line needs code.
 """
 
 import re
@@ -10,65 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from triage.domain.toml_tables import read_toml
 from triage.signatures.load import load
 from triage.signatures.signature import Reading, Signature
 
-_FILES: Final = (
-    # what kernels print
-    "gpu/error_codes",
-    "gpu/nvidia_driver",
-    "host/pcie",
-    "gpu/amdgpu",
-    "gpu/gpu_monitor",
-    "gpu/habanalabs",
-    "gpu/gpu_thermal",
-    "host/disks",
-    "host/network_storage",
-    "host/decoded_checks",
-    "host/memory_cpu",
-    "network/switches",
-    "network/nic",
-    "host/oom",
-    "host/lockup",
-    "host/ipmi_sel",
-    "host/vendor_agents",
-    "host/power",
-    "host/boot",
-    "host/segfault",
-    "host/node_lifecycle",
-    "scheduler/slurm_controller",
-    "scheduler/kubernetes",
-    "scheduler/batch_systems",
-    "host/host_daemons",
-    "host/boot_chatter",
-    "host/daily_chatter",
-    # what jobs print
-    "program/advice",
-    "program/recorder_analyzer",
-    "network/nccl_identity",
-    "gpu/gpu_tools",
-    "program/silent_corruption",
-    "host/health_agents",
-    "gpu/cuda",
-    "program/crash_reports",
-    "network/c10d",
-    "program/coordination",
-    "network/gloo",
-    "network/nccl",
-    "network/fabric_libraries",
-    "program/environment",
-    "scheduler/torchelastic",
-    "scheduler/launchers",
-    "program/engines",
-    "scheduler/scheduler",
-    "program/storage",
-    "program/data_loading",
-    "program/numerics",
-    "program/python_errors",
-    "program/progress",
-    "gpu/gpu_names",
-    "host/hardware_names",
-)
+_ORDER: Final = read_toml("triage.signatures", "order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +28,7 @@ class Match:
 
 def load_families() -> tuple[tuple[Signature, ...], ...]:
     """The signatures of each file."""
-    return tuple(load(file) for file in _FILES)
+    return tuple(load(file) for files in _ORDER.values() for file in files)
 
 
 @cache
