@@ -99,6 +99,8 @@ class Dispatcher:
             # So many of a kind that stands first in line leave no row for another: all of it
             # is being done then, and the next look is at the others.
             kinds = list_due(session, read_utc_now(), list(free), sum(free.values()))
+        if kinds and self.sweeper is None and time.monotonic() >= self.busy_until:
+            log.warning("no message told of work that is due: done from the table")
         if kinds:
             self.busy_until = time.monotonic() + _BUSY_FOR_S
         for kind, number in Counter(kinds).items():

@@ -65,7 +65,6 @@ class _Worker:
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
         self.liveness = Liveness(self.ctx, "worker")
         self.ticked_at = self.received_at = time.monotonic()
-        self.without_messages = False
         self.dispatcher = Dispatcher(
             self.runner, self.concurrency, self.beat, kinds=self.kinds, is_wanted=self.is_quiet
         )
@@ -116,11 +115,7 @@ class _Worker:
 
     def is_quiet(self) -> bool:
         """Whether no message has come for so long that work is to be looked for."""
-        is_quiet = time.monotonic() - self.received_at >= _QUIET_S and not state.active_requests
-        if is_quiet != self.without_messages:
-            self.without_messages = is_quiet
-            log.info("looking for work without messages" if is_quiet else "messages come again")
-        return is_quiet
+        return time.monotonic() - self.received_at >= _QUIET_S and not state.active_requests
 
     def begin_stop(self, **_: object) -> None:
         """Celery waits for what is being done, without end; this is the end."""

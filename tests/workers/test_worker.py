@@ -149,7 +149,7 @@ def test_a_worker_goes_on_while_its_broker_is_away(
         first = announce(address, "4711", expected_artifacts=8)
         assert [upload(address, "4711", rank) for rank in range(8)] == [201] * 8
         assert first_suspect(address, first) == ("ready", "n1")
-        running(log, "looking for work without messages")
+        running(log, "done from the table")
 
         broker.set(Fault.NONE)
         second = announce(address, "4712", expected_artifacts=8)
