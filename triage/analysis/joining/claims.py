@@ -105,10 +105,11 @@ class _Joining:
             for k in (*self.at[place], *self.at.get(AtRank(rank), ()))
             if _can_hold_up(self.causes[k], claim, rank, self.placement, self.stop)
         ]
-        # Of what failed on the node of one rank that is gone, what names that rank is why.
-        named = [k for k in holding if rank in self.causes[k].ranks and len(claim.ranks) == 1]
-        for k in named or holding:
-            self.causes[k] = _with_claim(self.causes[k], claim, rank)
+        is_named = any(rank in self.causes[k].ranks for k in holding) and len(claim.ranks) == 1
+        for k in holding:
+            # What names other ranks of the node is not why this one is gone, where anything is.
+            if not is_named or rank in self.causes[k].ranks or not self.causes[k].ranks:
+                self.causes[k] = _with_claim(self.causes[k], claim, rank)
         self.add_from_elsewhere(claim, place)
         self.add_at_its_own(claim, place, rank)
 
