@@ -288,7 +288,7 @@ def _list() -> None:
     """All that can be simulated."""
     from simulator import KINDS
     from simulator.incidents.scenarios import SCENARIOS
-    from triage.render.terminal.wrap import wrap
+    from triage.render.terminal.text import wrap
 
     print("kinds of fault, dumps alone:")
     for kind in KINDS.values():
