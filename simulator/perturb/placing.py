@@ -14,7 +14,8 @@ from typing import Final
 
 from simulator.perturb.stamps import SECOND_NS, moved
 from triage.domain.evidence import Stamp
-from triage.parsers.logs.envelope import Envelope, read_envelope
+from triage.parsers.logs.envelope import read_envelope
+from triage.parsers.logs.state import Envelope
 
 _DAY_NS: Final = 86_400 * SECOND_NS
 _EPOCH: Final = re.compile(r"audit\((\d{10})\.(\d{3}):")
