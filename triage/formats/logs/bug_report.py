@@ -188,7 +188,7 @@ def _keep_only_parts(lines: Sequence[str], parts: Sequence[Part], *, kernel: boo
 def _replace_text(text: bytes, stream: LogStream) -> LogStream:
     """``text`` in the place of what a stream holds; the layout is told by its first lines."""
     blank = len(text) - len(text.lstrip(b"\r\n"))
-    return LogStream.of(stream.artifact, text, blank + HEAD_BYTES)
+    return LogStream.make(stream.artifact, text, blank + HEAD_BYTES)
 
 
 def _deduplicate_messages(rows: Sequence[Evidence]) -> list[Evidence]:

@@ -53,7 +53,7 @@ class DocumentFormat:
 def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> LogStream:
     """The records of ``stream`` as lines; its own lines where it is too large or has none."""
     whole = stream.read_up_to(_MAX_BYTES + 1)
-    rest = LogStream.of(stream.artifact, whole)
+    rest = LogStream.make(stream.artifact, whole)
     rest.notes, rest.total = stream.notes, stream.total
     if len(whole) > _MAX_BYTES:
         rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
@@ -64,7 +64,7 @@ def _convert_stream_to_lines(stream: LogStream, document: DocumentFormat) -> Log
         return rest
     if not lines.strip():
         rest.notes.append(NO_RECORD)
-    found = LogStream.of(stream.artifact, lines.encode("utf-8", "replace"))
+    found = LogStream.make(stream.artifact, lines.encode("utf-8", "replace"))
     found.notes = rest.notes
     return found
 

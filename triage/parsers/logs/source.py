@@ -52,7 +52,7 @@ class LogStream:
         self.ahead = self.head
 
     @classmethod
-    def of(cls, artifact: str, data: bytes, head_bytes: int = HEAD_BYTES) -> "LogStream":
+    def make(cls, artifact: str, data: bytes, head_bytes: int = HEAD_BYTES) -> "LogStream":
         """A stream of these bytes."""
         return cls(artifact, data[:head_bytes], io.BytesIO(data[head_bytes:]).read)
 
