@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import Final
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from triage.analysis.telemetry.panels import (
     SECOND,
@@ -49,9 +48,15 @@ class _Meaning:
     severity: str = ""
 
 
-WATCHED: Final = TypeAdapter(tuple[_Meaning, ...]).validate_python(
-    tomllib.loads(files(__package__).joinpath("growth.toml").read_text("utf-8"))["counter"]
-)
+def _load_watched() -> Iterator[_Meaning]:
+    text = files(__package__).joinpath("growth.toml").read_text("utf-8")
+    for row in tomllib.loads(text)["counter"]:
+        metric, kind, part = Metric(row["metric"]), Kind(row["kind"]), Category(row["category"])
+        also = tuple(map(Category, row.get("also", ())))
+        yield _Meaning(**{**row, "metric": metric, "kind": kind, "category": part, "also": also})
+
+
+WATCHED: Final = tuple(_load_watched())
 
 
 def find_growth(panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:

@@ -7,12 +7,10 @@ rows that lacks a part of the round before it is cut.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple
-
-from pydantic import TypeAdapter
+from typing import Any, Final, NamedTuple
 
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import EvidenceRole
@@ -50,7 +48,7 @@ class _Field:
     growth: Outcome = PASS
     many: int = 0
     meaning: str = ""
-    bad: Mapping[str, tuple[Outcome, str]] = field(default_factory=dict)
+    bad: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def of_value(self, number: int) -> Judgement:
         """What a value says alone; states that are not listed are good."""
@@ -58,7 +56,7 @@ class _Field:
             return _MEANINGS[self.meaning](number)
         if self.bad:
             outcome, state = self.bad.get(str(number), (PASS, f"state {number}"))
-            return Judgement(outcome, f"{self.words}: {state}", self.category)
+            return Judgement(Outcome(outcome), f"{self.words}: {state}", self.category)
         outcome = self.value if number else PASS
         return Judgement(outcome, f"{self.words}: {number:,}", self.category)
 
@@ -120,9 +118,12 @@ _MEANINGS: Final[Mapping[str, Callable[[int], Judgement]]] = {
 LINKS: Final = compile_re(r"(\w+)\.\.(\d+)")
 
 
-def _expand_fields(table: Mapping[str, _Field]) -> Iterator[tuple[str, _Field]]:
+def _expand_fields(table: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, _Field]]:
     """The fields by tag; ``NFEL..18`` is NFEL0 to NFEL17, with ``#`` in its words the number."""
-    for tag, row in table.items():
+    for tag, raw in table.items():
+        named = {"value": PASS, "growth": PASS, **raw}
+        outcomes = {name: Outcome(named[name]) for name in ("value", "growth")}
+        row = _Field(**{**raw, **outcomes, "category": Category(raw["category"])})
         many = LINKS.fullmatch(tag)
         if many is None:
             yield tag, row
@@ -132,9 +133,8 @@ def _expand_fields(table: Mapping[str, _Field]) -> Iterator[tuple[str, _Field]]:
             yield f"{many[1]}{number}", replace(row, words=words)
 
 
-_ROWS: Final = TypeAdapter(dict[str, _Field])
 FIELDS: Final[Mapping[str, _Field]] = dict(
-    _expand_fields(_ROWS.validate_python(load_data("triage.formats.health.dcgm")["field"]))
+    _expand_fields(load_data("triage.formats.health.dcgm")["field"])
 )
 # Columns stand in any order.
 _ORDER: Final = {tag: place for place, tag in enumerate(FIELDS)}
