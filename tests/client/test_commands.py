@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,8 +16,8 @@ from tests.api.service import context_at, serving
 from tests.client.conftest import JOB
 from tests.services.whole_jobs import GPU_LOST
 from tests.workers.running import ROOT, environment
+from triage.cli import watch as watching
 from triage.cli.main import main
-from triage.cli.watch import Changes
 from triage.render.terminal import text
 
 
@@ -180,13 +181,19 @@ def test_watch_ends_with_the_answer(run, client, monkeypatch):
     opened = client.job_failed({**JOB, "job_id": "watched"})
     shown = threading.Event()
 
-    show = Changes.show
+    open_screen = watching._open_screen
 
-    def noted(changes, lines):
-        show(changes, lines)
-        shown.set()
+    @contextmanager
+    def noted():
+        with open_screen() as show:
 
-    monkeypatch.setattr(Changes, "show", noted)
+            def tell(lines):
+                show(lines)
+                shown.set()
+
+            yield tell
+
+    monkeypatch.setattr(watching, "_open_screen", noted)
 
     def send():
         assert shown.wait(120)
