@@ -28,10 +28,8 @@ from benchmarks.fleet_year_rows import Year, tables
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base, Outage, Run
-from triage.actions.services.acts import ActingOnNodes
 from triage.fleet.report.report import fleet_report
 from triage.fleet.services.exposure.imports import import_exposure
-from triage.fleet.services.hooks import RecordedFleet
 from triage.fleet.services.record.record import read_fleet_record
 from triage.fleet.standings.standing import fleet_standings
 from triage.queue.wakeups import NoWakeups
@@ -169,8 +167,6 @@ def import_times(
         NoWakeups(),
         GroupCommit(database),
         quotas,
-        RecordedFleet(),
-        ActingOnNodes(),
     )
     found = []
     for step in (f"{name}, new", f"{name}, again"):

@@ -37,8 +37,6 @@ import numpy as np
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base
-from triage.actions.services.acts import ActingOnNodes
-from triage.fleet.services.hooks import RecordedFleet
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.fleet.services.telemetry.rollups import (
     average_cluster_hours,
@@ -159,8 +157,6 @@ def context(database: Any) -> Context:  # noqa: ANN401
         NoWakeups(),
         GroupCommit(database),
         quotas,
-        RecordedFleet(),
-        ActingOnNodes(),
     )
 
 

@@ -38,7 +38,7 @@ from triage.domain.wire import Count, Share, WireForm
 from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.message import Event, Kind, Target, derive_message_id
 from triage.notify.registry import Notice, render_notice
-from triage.services.context import Context, ShownActs
+from triage.services.context import ActingHooks, Context, ShownActs
 from triage.services.notifications.outbox import write_message
 from triage.settings import Settings
 from triage.store.access import audit
@@ -364,7 +364,7 @@ def open_writer(ctx: Context) -> Iterator[ActWriter]:
         yield ActWriter(session, ctx.settings)
 
 
-class ActingOnNodes:
+class ActingOnNodes(ActingHooks):
     """What acting on nodes does beside an incident, by the rows of acts."""
 
     def answered(

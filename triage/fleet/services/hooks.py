@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from triage.domain.job import make_job
 from triage.domain.probation import Probation
 from triage.domain.standing import FleetStandings, Prior
-from triage.services.context import Context
+from triage.services.context import Context, FleetHooks
 from triage.settings import Settings
 from triage.store.uploads.evidence import Reading
 
@@ -38,7 +38,7 @@ def select_priors(found: FleetStandings, nodes: set[str]) -> dict[str, Prior]:
     return priors
 
 
-class RecordedFleet:
+class RecordedFleet(FleetHooks):
     """Over the record in the database."""
 
     def job_failed(
