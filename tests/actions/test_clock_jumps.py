@@ -107,7 +107,7 @@ def test_two_hours_in_which_nothing_ran_are_no_jump(
     do_acts(runner)
     real = clock.read_steady_s
     set_clock(2 * HOUR)
-    for module in ("triage.clock", "triage.queue.sweeper"):
+    for module in ("triage.clock", "triage.queue.runner"):
         monkeypatch.setattr(f"{module}.read_steady_s", lambda: real() + 7200)
     sweeper.watch_at = 0.0
     sweeper.sweep()

@@ -193,7 +193,7 @@ def test_a_node_that_cannot_confine_the_maker_says_so_once(real, monkeypatch, tm
     """As on a machine whose system calls have no numbers that we know."""
     (tmp_path / "sitecustomize.py").write_text(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from triage.sandbox.confinement import kernel; kernel.MACHINE = None\n"
+        "from triage.sandbox.confinement import seccomp; seccomp.MACHINE = None\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with service(accepted()) as there:

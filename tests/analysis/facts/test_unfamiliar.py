@@ -184,7 +184,7 @@ def test_a_whole_node_is_heard_where_its_parts_fail_after_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("category", "score", "nodes", "told"),
+    ("category", "score", "nodes", "expected"),
     [
         (Category.STORAGE, "0.95", ["n4", "n5"], ["n4", "n5"]),
         (Category.STORAGE, "0.85", ["n4", "n5"], []),
@@ -194,11 +194,11 @@ def test_a_whole_node_is_heard_where_its_parts_fail_after_it() -> None:
     ids=["surely", "not surely", "by one node", "of a part of a node"],
 )
 def test_what_nodes_tell_together_is_heard_whomever_dumps_accuse(
-    category: Category, score: str, nodes: list[str], told: list[str]
+    category: Category, score: str, nodes: list[str], expected: list[str]
 ) -> None:
     """Rank 29, on n3, stopped issuing work while other nodes lose the file server."""
     rows = [replace(read(one, category=category), fields={"score": score}) for one in nodes]
-    assert heard(*rows, claims=(claim(29),)) == told
+    assert heard(*rows, claims=(claim(29),)) == expected
 
 
 def test_a_part_that_a_signature_leaves_open_is_heard() -> None:

@@ -75,9 +75,9 @@ def select_unfamiliar(
         for node in dict.fromkeys(_list_nodes(claim, fleet)):
             claims_on[node].append(claim)
     accused = set(claims_on)
-    told = [*_select_of_whole_nodes(rows, firm, stop), *_select_left_open(rows, firm, stop)]
+    selected = [*_select_of_whole_nodes(rows, firm, stop), *_select_left_open(rows, firm, stop)]
     if None in hinted or (firm and not accused):
-        return told
+        return selected
     found: dict[str | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         when = stop.of(row)
@@ -88,7 +88,7 @@ def select_unfamiliar(
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if firm else {*accused, None} if accused else set(found)
     if not firm:
-        told += _select_told_together(rows, accusing, stop)
+        selected += _select_told_together(rows, accusing, stop)
 
     def is_heard_beside(row: Evidence, node: str | None) -> bool:
         known_of = firm if is_sure_reading(row) else hinted
@@ -105,7 +105,7 @@ def select_unfamiliar(
             (row for row in of_node if is_heard_beside(row, node)), key=get_score, reverse=True
         )[:_MOST_OF_A_NODE]
     ]
-    return list({id(row): row for row in (*told, *chosen)}.values())
+    return list({id(row): row for row in (*selected, *chosen)}.values())
 
 
 def _select_of_whole_nodes(

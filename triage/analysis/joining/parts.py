@@ -52,9 +52,9 @@ def _lift_lost_gpus_to_node(
         return cause
     is_all = count >= max(_ALL_GPUS, len(placement.ranks_on(cause.node or "")))
     category = Category.CHASSIS if count >= _CHASSIS_GPUS or is_all else Category.IO_BOARD
-    told = {row.category for row in rows if stop.of(row) in ABOUT_THE_STOP} & _OF_ALL_PARTS
-    if told:
-        category = Category.POWER if Category.POWER in told else Category.CHASSIS
+    whole = {row.category for row in rows if stop.of(row) in ABOUT_THE_STOP} & _OF_ALL_PARTS
+    if whole:
+        category = Category.POWER if Category.POWER in whole else Category.CHASSIS
     also = {Category.CHASSIS, Category.POWER, Category.IO_BOARD, Category.GPU} - {category}
     return replace(cause, category=category, also=cause.also | also)
 

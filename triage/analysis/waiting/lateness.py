@@ -99,15 +99,10 @@ def measure_anew(snapshot: Snapshot, told_from: float | None) -> Lateness | None
     steps = _count_steps(paces)
     total = np.bincount(rows.digest, delay, count)
     matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
-    rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
-    begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
-    begins |= np.diff(rows.digest, prepend=-1) != 0
-    step = np.cumsum(begins) - 1
+    step = _number_steps(rows, paces)
     in_step = np.bincount(step, delay)
     held_up = (delay > 0) & (in_step[step] > _NOTICED * total[rows.digest] / max(steps, 1))
-    # In how many steps of each digest a row is held up: one pause holds up several operations.
-    _, at = np.unique(step[held_up], return_index=True)
-    held = np.bincount(rows.digest[held_up][at], minlength=count)
+    held = _count_held_steps(rows, step, held_up, count)
     return Lateness(
         delay_ms=total / max(steps, 1) / 1e6,
         matched=matched,
@@ -201,3 +196,17 @@ def _count_steps(paces: I64) -> int:
     lowest = np.where(paces > 0, paces, _NEVER).min(axis=1)
     lowest = lowest[lowest < _NEVER]
     return int(np.median(lowest)) if len(lowest) else 0
+
+
+def _number_steps(rows: FinishedOperations, paces: I64) -> I64:
+    """A number for each step of each digest: which rows share one."""
+    rarest = np.where(paces > 0, paces, _NEVER).argmin(axis=1)
+    begins = ~rows.p2p & (rows.desc == rarest[rows.digest])
+    begins |= np.diff(rows.digest, prepend=-1) != 0
+    return np.cumsum(begins) - 1
+
+
+def _count_held_steps(rows: FinishedOperations, step: I64, held_up: Flags, count: int) -> I64:
+    """In how many steps of each digest a row is held up: one pause holds up several operations."""
+    _, at = np.unique(step[held_up], return_index=True)
+    return np.bincount(rows.digest[held_up][at], minlength=count)
