@@ -57,20 +57,20 @@ def _unpack_output(output: Output) -> Checks:
     """What the child answers: what is known of the report, then a result a line."""
     lines = output.lines()
     try:
-        told = json.loads(next(lines, b""))
-        told["not_understood"] = tuple(NotUnderstood(**one) for one in told["not_understood"])
-        return Checks(**told, results=tuple(_unpack_result(json.loads(line)) for line in lines))
+        packed = json.loads(next(lines, b""))
+        packed["not_understood"] = tuple(NotUnderstood(**one) for one in packed["not_understood"])
+        return Checks(**packed, results=tuple(_unpack_result(json.loads(line)) for line in lines))
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(_DIED) from error
 
 
-def _unpack_result(told: dict[str, Any]) -> CheckResult:
+def _unpack_result(packed: dict[str, Any]) -> CheckResult:
     """A result as JSON held it."""
-    at, category, bandwidth = told["at"], told["category"], told["bandwidth"]
+    at, category, bandwidth = packed["at"], packed["category"], packed["bandwidth"]
     return CheckResult(
-        **told
+        **packed
         | {
-            "outcome": Outcome(told["outcome"]),
+            "outcome": Outcome(packed["outcome"]),
             "at": None if at is None else datetime.fromisoformat(at),
             "category": None if category is None else Category(category),
             "bandwidth": None if bandwidth is None else Bandwidth(**bandwidth),
