@@ -97,6 +97,9 @@ HARDWARE = GPU_PARTS | {
 }
 """The causes that can put a node out of service."""
 
+OF_THE_WHOLE_NODE = frozenset({Category.CHASSIS, Category.POWER})
+"""What takes every part and every rank of a node with it."""
+
 ANY_CAUSE = frozenset(Category) - {Category.NONE, Category.STRAGGLER}
 """What can stop a job at all."""
 

@@ -239,3 +239,4 @@ def test_a_column_of_a_list_of_events_dates_its_line() -> None:
     one = replace(read("n3", None), text=f"SramThreshold node/n3 {at} GPU:2 3 errors")
     assert heard(one) == ["n3"]
     assert heard(replace(one, text=f"{one.text}, first at 2026-01-01T00:00:00Z")) == []
+    assert heard(replace(one, text="SramThreshold node/n3 2026-13-40T09:41:49Z GPU:2")) == []

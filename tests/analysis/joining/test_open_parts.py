@@ -30,7 +30,8 @@ from triage.analysis.joining.place import AtNode, Outside, Unplaced
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.snapshots.p2p import Channel
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import Evidence, Kind, Trait
+from triage.report import read_rows
 
 GSP = of(Category.GPU_GSP, Kind.XID)
 DIED = of(Category.GPU, Kind.CUDA, text="CUDA error: unknown error", rank=29)
@@ -203,7 +204,9 @@ def test_the_rank_whose_ends_do_not_go_round_is_the_odd_one(
     assert odd_of(ends) == odd
 
 
-def test_a_heap_error_alone_convicts_nobody() -> None:
-    weak = of(Category.SOFTWARE_FRAMEWORK, Kind.PYTHON, "n5", None, weak=True, rank=44,
-              text="free(): invalid pointer", role=EvidenceRole.ROOT, blame=Blame.SELF)  # fmt: skip
-    assert culprits(answer(weak)) == []
+def test_a_heap_error_alone_convicts_nobody(tmp_path: Any) -> None:
+    lines = [*steps(deepspeed, 400, 40, 0), "[rank3]: free(): invalid pointer"]
+    told = answer_log(tmp_path, lines)
+    assert not culprits(told), told.verdict.summary  # type: ignore[arg-type]
+    (row_read,) = (one for one in read_rows(tmp_path) if one["signature"] == "python.heap")
+    assert row_read["weak"]

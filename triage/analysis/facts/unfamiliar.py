@@ -8,7 +8,6 @@ signature tells a cause there.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from triage.analysis.facts.on_one_clock import DatedEvidence
@@ -16,13 +15,13 @@ from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open
 from triage.analysis.joining.hypothesis import get_score, is_sure_reading
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, Category
 from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
+from triage.parsers.logs.stamps import read_time
 
 _NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
-_DOTS_OF_AN_ADDRESS: Final = 3
 _RANK: Final = compile_re(r"\brank[ =:]{1,2}(\d{1,7})\b")
 # What more nodes than this say about one stop follows from it.
 _FEW_NODES: Final = 2
@@ -30,8 +29,7 @@ _SHARE_OF_NODES: Final = 0.1
 _OF_NO_NODE: Final = frozenset(
     {Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE}
 )
-# What takes all parts of a node with it, which then fail in words that signatures know, in seconds.
-_OF_ALL_PARTS: Final = frozenset({Category.CHASSIS, Category.POWER})
+# What takes a whole node with it comes before its parts fail in known words, by this.
 _PARTS_FAIL_NS: Final = 5 * SECOND
 # A node prints few lines that nobody knows about one fault; of more none is special.
 _MOST_OF_A_NODE: Final = 8
@@ -122,7 +120,7 @@ def _select_of_whole_nodes(
     return [
         row
         for row in rows
-        if row.category in _OF_ALL_PARTS
+        if row.category in OF_THE_WHOLE_NODE
         and row.node in firsts
         and row.at_ns is not None
         and row.at_ns <= firsts[row.node] + _PARTS_FAIL_NS
@@ -216,10 +214,10 @@ _UTC: Final = compile_re(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 def _date_by_text(row: Evidence) -> Evidence:
     """A row that no clock dates, at the one time in UTC that its text tells."""
     times = _UTC.findall(row.text) if row.at_ns is None else []
-    if len(times) != 1:
+    stamp = read_time(times[0]) if len(times) == 1 else None
+    if stamp is None or stamp.wall_ns is None:
         return row
-    at = datetime.fromisoformat(times[0])
-    return replace(row, at_ns=int(at.timestamp()) * SECOND, error_ns=SECOND)
+    return replace(row, at_ns=stamp.wall_ns, error_ns=stamp.error_ns)
 
 
 def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evidence:
@@ -232,10 +230,7 @@ def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evide
     named = {
         node
         for word in _NAMES.findall(row.text)
-        # A bare number is a count, or a device.
-        if (any(map(str.isalpha, word)) or word.count(".") == _DOTS_OF_AN_ADDRESS)
-        and (node := fleet.node_of_address(word)) in nodes
-        and node is not None
+        if (node := fleet.find_named_node(word)) in nodes and node is not None
     }
     ranks = {int(rank) for rank in _RANK.findall(row.text)}
     if not named and len(ranks) == 1 and row.node not in nodes:

@@ -6,13 +6,12 @@ What a machine or a tool says of the same GPU, or that one rank alone has it, cl
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, is_by_process
 from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, is_seen_at_stop
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind, Trait
 
 
@@ -58,15 +57,11 @@ def tell_unnamed_ones(
         )
 
 
-# What takes every part of a node with it.
-_WHOLE: Final = (Category.CHASSIS, Category.POWER)
-
-
 def tell_whole_node(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
     """Parts of a node that fail at the stop in known words fail with the whole node, where its
     controller tells of that in words that no signature knows.
     """
-    whole = [name for name in _WHOLE if name in grouped]
+    whole = sorted(OF_THE_WHOLE_NODE & grouped.keys())
     if len(whole) != 1 or not all(Trait.UNFAMILIAR in row.traits for row in grouped[whole[0]]):
         return
     parts = [name for name in grouped if name in HARDWARE and name is not whole[0]]

@@ -13,7 +13,7 @@ from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.placement.topology import Placement
-from triage.domain.category import SOFTWARE, Category
+from triage.domain.category import OF_THE_WHOLE_NODE, SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
 _LOST_TOGETHER_NS: Final = 10 * SECOND
@@ -21,7 +21,6 @@ _LOST_TOGETHER_NS: Final = 10 * SECOND
 # its boards.
 _CHASSIS_GPUS: Final = 6
 _ALL_GPUS: Final = 4
-_OF_ALL_PARTS: Final = frozenset({Category.CHASSIS, Category.POWER})
 # Beside the GPU that repeats itself another one may have a fault of its own.
 _MOST_AT_ONCE: Final = 2
 # As often as this the same place of a chip is no accident.
@@ -52,7 +51,7 @@ def _lift_lost_gpus_to_node(
         return cause
     is_all = count >= max(_ALL_GPUS, len(placement.ranks_on(cause.node or "")))
     category = Category.CHASSIS if count >= _CHASSIS_GPUS or is_all else Category.IO_BOARD
-    whole = {row.category for row in rows if stop.of(row) in ABOUT_THE_STOP} & _OF_ALL_PARTS
+    whole = {row.category for row in rows if stop.of(row) in ABOUT_THE_STOP} & OF_THE_WHOLE_NODE
     if whole:
         category = Category.POWER if Category.POWER in whole else Category.CHASSIS
     also = {Category.CHASSIS, Category.POWER, Category.IO_BOARD, Category.GPU} - {category}

@@ -145,13 +145,13 @@ def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
         words: cause.place
         for cause in causes
         if cause.category in SOFTWARE and isinstance(cause.place, Outside)
-        for words in _collect_wording(cause)
+        for words in sorted(_collect_wording(cause))
     }
     causes = [
         replace(cause, place=place)
         if cause.category in SOFTWARE
         and cause.node is not None
-        and (place := next(filter(None, map(outside.get, _collect_wording(cause))), None))
+        and (place := next(filter(None, map(outside.get, sorted(_collect_wording(cause)))), None))
         else cause
         for cause in causes
     ]

@@ -21,7 +21,15 @@ from triage.analysis.placement.topology import Placement
 from triage.analysis.progress.job import judge_health
 from triage.analysis.waiting.case import Case, make_timestamp
 from triage.analysis.waiting.waits import PlaceKind
-from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
+from triage.domain.category import (
+    HARDWARE,
+    OF_THE_WHOLE_NODE,
+    SOFTWARE,
+    Action,
+    Category,
+    Role,
+    VerdictKind,
+)
 from triage.domain.evidence import BY_RANK, Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.hosts import is_host_name
@@ -199,13 +207,9 @@ def _list_ranks(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(rank for _, _, rank in sorted(ranked)))
 
 
-# What takes every rank of a node with it.
-_OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
-
-
 def _list_all_ranks(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
-    whole = cause.category in _OF_ALL_RANKS and cause.node is not None
+    whole = cause.category in OF_THE_WHOLE_NODE and cause.node is not None
     return tuple(placement.ranks_on(cause.node or "")) if whole else ()
 
 

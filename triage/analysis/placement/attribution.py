@@ -102,7 +102,7 @@ def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) ->
     found, tag = _FIRST_NAME.match(row.text), _TAG.match(row.text)
     words = [*found.group("name", "host")] if found is not None else []
     words += tag["words"].split() if tag is not None else []
-    names = (fleet.node_of_address(word) for word in words)
+    names = (fleet.find_named_node(word) for word in words)
     node = next((one for one in names if one in known), None)
     return row if node is None else replace(_drop_file_node(row), node=node)
 

@@ -42,6 +42,9 @@ _OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 _MAPPED = compile_re(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
 
+_DOTS_OF_AN_ADDRESS: Final = 3
+
+
 @dataclass(slots=True)
 class JobPlacement:
     """Seats of a job. Methods give None where nothing says it."""
@@ -97,6 +100,11 @@ class JobPlacement:
     def node_of_address(self, text: str) -> str | None:
         """The node that a host name, an alias or an address with or without port means."""
         return name_in(self.aliases, text)
+
+    def find_named_node(self, word: str) -> str | None:
+        """The node that a word of a line names; a bare number there is a count, or a device."""
+        is_name = any(map(str.isalpha, word)) or word.count(".") == _DOTS_OF_AN_ADDRESS
+        return self.node_of_address(word) if is_name else None
 
 
 class _Claims:
