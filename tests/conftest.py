@@ -27,10 +27,15 @@ gc.disable()
 
 # Files with a test that takes tens of seconds, the longest first.
 LONG_FILES = (
-    "hostile/test_hostile.py", "workers/test_worker.py", "ops/test_compose.py",
-    "api/test_schemathesis.py", "system/test_disk.py", "test_release.py",
-    "workers/test_lost_database.py", "sandbox/test_pool.py", "system/test_kills.py",
-    "sandbox/confinement/test_readers.py",
+    "system/test_kills.py", "system/test_whole_path.py", "ops/test_backup.py",
+    "workers/test_worker.py", "net/test_goldens.py", "net/test_many_jobs.py",
+    "examples/test_notebooks.py", "workers/test_embedded.py", "workers/test_beat.py",
+    "actions/test_life_of_an_act.py", "models/test_upgrade.py", "benchmarks/test_faults.py",
+    "agents/test_over_stdio.py", "actions/test_budget.py", "system/test_secrets.py",
+    "system/test_hostile_http.py", "system/test_words.py", "system/test_hostile_content.py",
+    "sandbox/confinement/test_readers.py", "sandbox/test_pool.py", "ops/test_compose.py",
+    "system/test_disk.py", "test_release.py", "workers/test_lost_database.py",
+    "hostile/test_hostile.py", "api/test_schemathesis.py",
 )  # fmt: skip
 
 
