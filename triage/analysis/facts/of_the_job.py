@@ -190,7 +190,8 @@ def find_strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str]
     if not listed and fleet.world_size and len(fleet.node_by_rank) == fleet.world_size:
         listed = set(fleet.node_by_rank.values())
         who = "no rank of the job sits on"
-    named = {row.node for row in dated.evidence if row.node is not None}
+    said = (*dated.evidence, *dated.unfamiliar)
+    named = {row.node for row in said if row.node is not None}
     seen = named | {file.node for file in dated.logs.files if file.node is not None}
     if not listed or 2 * len(listed & seen) < len(listed):
         return frozenset(), []

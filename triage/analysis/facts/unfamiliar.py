@@ -21,8 +21,9 @@ from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
 from triage.parsers.logs.stamps import read_time
 
-_NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
-_RANK: Final = compile_re(r"\brank[ =:]{1,2}(\d{1,7})\b")
+_RANK: Final = compile_re(r"\b[Rr]ank[ =:]{1,2}(\d{1,7})\b")
+# What one process finds by comparing those of all, and says of another.
+_COMPARED: Final = frozenset({Category.SDC, Category.COLLECTIVE_MISMATCH})
 # What more nodes than this say about one stop follows from it.
 _FEW_NODES: Final = 2
 _SHARE_OF_NODES: Final = 0.1
@@ -52,14 +53,14 @@ def select_unfamiliar(
     if not dated.unfamiliar or not stop.trouble:
         return []
     fleet, known = dated.fleet, dated.evidence
-    nodes = {*fleet.nodes, *fleet.seated}
+    nodes = fleet.seated or frozenset(fleet.nodes)
     rows = [
-        _date_by_text(_place_by_name(row, fleet, nodes))
+        placed
         for row in dated.unfamiliar
         if row.role is EvidenceRole.ROOT
         and row.category is not None
         and Trait.OUTLIVED not in row.traits
-        and row.node not in strange
+        and (placed := _date_by_text(_place_by_name(row, fleet, nodes))).node not in strange
     ]
     telling = [row for row in known if _tells_a_cause(row, stop)]
     firm: dict[str | None, list[Evidence]] = defaultdict(list)
@@ -224,20 +225,15 @@ def _place_by_name(row: Evidence, fleet: JobPlacement, nodes: Set[str]) -> Evide
     """A row at the one node of the job that its text names, or the rank that it names: one of no
     node of the job, or a process that compares the results of all.
     """
-    compares = row.category is Category.SDC
+    compares = row.category in _COMPARED
     if row.node in nodes and BY_FILE not in row.fields and not compares:
         return row
-    named = {
-        node
-        for word in _NAMES.findall(row.text)
-        if (node := fleet.find_named_node(word)) in nodes and node is not None
-    }
+    node, rank = fleet.find_only_named_node(row.text), None
     ranks = {int(rank) for rank in _RANK.findall(row.text)}
-    if not named and len(ranks) == 1 and row.node not in nodes:
-        named = {node for rank in ranks if (node := fleet.node_of(rank)) in nodes and node}
-    else:
-        ranks = set()
-    if len(named) != 1 or (row.node in nodes and row.node not in named and not compares):
+    if node is None and len(ranks) == 1 and (compares or row.node not in nodes):
+        (rank,) = ranks
+        node = fleet.node_of(rank)
+    if node not in nodes or (row.node in nodes and row.node != node and not compares):
         return row
     fields = {name: value for name, value in row.fields.items() if name != BY_FILE}
-    return replace(row, node=named.pop(), rank=next(iter(ranks), None), fields=fields)
+    return replace(row, node=node, rank=rank, fields=fields)

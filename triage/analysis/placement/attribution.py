@@ -27,6 +27,7 @@ from triage.domain.evidence import (
     KERNEL_KINDS,
     OF_A_PROGRAM,
     OWN_RANK,
+    Blame,
     Evidence,
     Kind,
 )
@@ -94,7 +95,8 @@ _TAG: Final = compile_re(r"[\d. ]{0,40}\[(?P<words>[\w. -]{1,300})\]")
 
 def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) -> Evidence:
     """A line of a process, or one that nothing else places, that begins with the name of a node of
-    the job, one of ``known``, as that node's, whatever prints the names and in whichever file.
+    the job, one of ``known``, as that node's, whatever prints the names and in whichever file; what
+    no process says and nothing else places, at the one node that it names.
     """
     placed = row.node is not None and (BY_FILE not in row.fields or row.kind not in _OF_PROCESSES)
     if placed or is_about_another(row) or row.rank is not None:
@@ -104,6 +106,9 @@ def _place_by_first_word(row: Evidence, fleet: JobPlacement, known: Set[str]) ->
     words += tag["words"].split() if tag is not None else []
     names = (fleet.find_named_node(word) for word in words)
     node = next((one for one in names if one in known), None)
+    if node is None and row.node is None and row.blame is Blame.SELF and row.peer is None:
+        node = fleet.find_only_named_node(row.text) if row.kind not in _OF_PROCESSES else None
+        node = node if node in known else None
     return row if node is None else replace(_drop_file_node(row), node=node)
 
 

@@ -47,9 +47,19 @@ def parse_plain_host(text: str) -> str:
         return full.partition(".")[0]
 
 
+# "gpu-17-ilo", "bmc-gpu-17": a controller is called after the node that it watches.
+_CONTROLLER: Final = compile_re(
+    r"[-.](?:ilo|xcc|i?drac|bmc|ipmi|oob|imm|cimc|ilom|mgmt|mgt|lom)\d?$"
+    r"|^(?:ilo|xcc|i?drac|bmc|ipmi|oob|imm|cimc|ilom|mgmt|mgt)[-.]"
+)
+
+
 def name_in(names: Mapping[str, str], text: str) -> str | None:
-    """The node that ``text`` names: its full name first, hosts of two domains may share one."""
-    return names.get(parse_full_host(text)) or names.get(parse_plain_host(text)) or None
+    """The node that ``text`` names: its full name first, hosts of two domains may share one; else
+    the one that its controller is called after.
+    """
+    named = names.get(parse_full_host(text)) or names.get(parse_plain_host(text))
+    return named or names.get(_CONTROLLER.sub("", parse_plain_host(text))) or None
 
 
 def map_canonical_names(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:

@@ -42,6 +42,7 @@ _OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 _MAPPED = compile_re(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
 
+_NAMES: Final = compile_re(r"[A-Za-z0-9](?:[\w.-]{0,251}\w)?")
 _DOTS_OF_AN_ADDRESS: Final = 3
 
 
@@ -105,6 +106,11 @@ class JobPlacement:
         """The node that a word of a line names; a bare number there is a count, or a device."""
         is_name = any(map(str.isalpha, word)) or word.count(".") == _DOTS_OF_AN_ADDRESS
         return self.node_of_address(word) if is_name else None
+
+    def find_only_named_node(self, text: str) -> str | None:
+        """The node of the job that a text names, where it names one."""
+        named = {self.find_named_node(word) for word in _NAMES.findall(text)} - {None}
+        return named.pop() if len(named) == 1 else None
 
 
 class _Claims:

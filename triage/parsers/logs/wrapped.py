@@ -21,6 +21,8 @@ _MESSAGES: Final = (
     # What stands around the record that a store of logs gives back.
     "_source", "result", "attributes",
 )  # fmt: skip
+# Of an object that lies in another.
+_WORDS: Final = ("message", "Message", "msg", "MESSAGE", "description")
 _TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
     "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
@@ -40,6 +42,9 @@ _PROGRAMS: Final = (
 )  # fmt: skip
 _HAS_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
+)
+_HAS_TIME: Final = compile_re(
+    r'"[@\w]{0,24}(?:[tT]ime(?:[sS]tamp)?|[tT]imestamp|date|ts|@t|at|when)"\s{0,8}:'
 )
 _CUT_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
@@ -95,26 +100,32 @@ def parse_json_time(value: Any) -> Stamp | None:
 def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     """Take the message out of an object, and beside it whatever says when and where."""
     line = envelope.text
-    if _HAS_MESSAGE.search(line, envelope.pos) is None:
+    has_message = _HAS_MESSAGE.search(line, envelope.pos) is not None
+    if not has_message and _HAS_TIME.search(line, envelope.pos) is None:
         return False
     try:
         value, end = _DECODER.raw_decode(line, envelope.pos)
     except (ValueError, RecursionError):
-        return _cut_json(envelope)
+        return has_message and _cut_json(envelope)
     if not isinstance(value, dict) or line[end:].strip(" \t\r\n,]"):
         return False
-    text = None
+    if not has_message:
+        _take_object_fields(envelope, value)  # its other fields are its words
+        return False
+    text, whole = None, value
     for _ in range(3):
         text = next((value[key] for key in _MESSAGES if value.get(key) is not None), None)
         _take_object_fields(envelope, value)
         if not isinstance(text, dict):
             break
         value = text
-    plain = get_text(text)
+    within = _list_inner_messages(whole)
+    plain = get_text(text) or next(iter(within), None)
     if plain is None:
         return False
     gpu = _describe_gpu(line[envelope.pos : end], plain)
-    text = _describe_object(value) + plain + gpu + _get_exception(value)
+    inner = "".join(f"\n{one}" for one in within if one not in plain)
+    text = _describe_object(value) + plain + gpu + _get_exception(value, plain) + inner
     _replace(envelope, "" if value.get("isHealthy") is True else text)
     return True
 
@@ -126,15 +137,43 @@ _EXCEPTIONS: Final = (
 )  # fmt: skip
 
 
-def _get_exception(value: dict[str, Any]) -> str:
-    """The traceback of an object behind a line end, empty where it has none."""
+def _get_exception(value: dict[str, Any], said: str) -> str:
+    """The traceback or the error of an object behind a line end, empty where it has none but what
+    is ``said``.
+    """
     for key in _EXCEPTIONS:
         found = value.get(key)
         if isinstance(found, dict):
             found = found.get("stack_trace") or found.get("stack") or found.get("message")
-        if isinstance(found, str) and "\n" in found:
+        if isinstance(found, str) and ("\n" in found or " " in found) and found not in said:
             return f"\n{found}"
     return ""
+
+
+# Events that an agent wraps into a record of its own lie no deeper, and are no more.
+_MOST_DEPTH: Final = 3
+_MOST_INNER: Final = 8
+_NO_EVENTS: Final = frozenset((*_EXCEPTIONS, *_PLACES))
+
+
+def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
+    """The messages of the objects that lie in an object, such as events that it forwards, each with
+    the node that it is of.
+    """
+    if depth > _MOST_DEPTH:
+        return []
+    if isinstance(value, dict):
+        value = [one for key, one in value.items() if key not in _NO_EVENTS]
+    found = []
+    for one in value:
+        if isinstance(one, dict):
+            said = next((one[key] for key in _WORDS if isinstance(one.get(key), str)), None)
+            node = next((one[key] for key in _HOSTS if isinstance(one.get(key), str)), None)
+            of = "" if node is None else f" (node {node})"
+            found += [] if said is None else [said + of]
+        if isinstance(one, dict | list) and len(found) < _MOST_INNER:
+            found += _list_inner_messages(one, depth + 1)
+    return found[:_MOST_INNER]
 
 
 _LABEL: Final = compile_re(r'"?([\w./-]{1,80})"?\s{0,4}[:=]\s{0,4}"([^"]{0,300})"')
@@ -181,7 +220,9 @@ def _describe_object(value: dict[str, Any]) -> str:
     sensor = value.get("SensorType")  # of an entry of a Redfish log
     if isinstance(sensor, str) and 0 < len(sensor) <= 80:
         return f"{sensor}: "
-    kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
+    about = value.get("involvedObject")
+    named = about if isinstance(about, dict) else value
+    kind, name, reason = named.get("kind"), named.get("name"), value.get("reason")
     if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
         return ""
     known = kind.lower() in ("pod", "node") and name and " " not in name
@@ -197,10 +238,7 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
         )
         if up is not None:
             envelope.clock(Stamp(uptime_ns=up * 1000, error_ns=1000))
-    for key in _TIMES:
-        if key in value:
-            envelope.clock(parse_json_time(value[key]))
-            break
+    envelope.clock(_read_object_time(value))
     _take_writer(envelope, value)
     for key in _PLACES:
         inner = value.get(key)
@@ -220,6 +258,19 @@ def _take_object_fields(envelope: Envelope, value: dict[str, Any]) -> None:
         found = next((n for n in (_number(value.get(key)) for key in keys) if n is not None), None)
         if found is not None and getattr(envelope, name) is None:
             setattr(envelope, name, found)
+
+
+# "@t", "lastTimestamp", "detected_at": how programs call a time that is none of :data:`_TIMES`.
+_ANY_TIME: Final = compile_re(r"@?t|\w{0,24}(?:[tT]ime(?:[sS]tamp)?|_ts|_at|At|when)")
+
+
+def _read_object_time(value: dict[str, Any]) -> Stamp | None:
+    """When an object was written: by the names that are in use, else by the first that looks so."""
+    for key in _TIMES:
+        if key in value:
+            return parse_json_time(value[key])
+    told = (one for key, one in value.items() if _ANY_TIME.fullmatch(key) is not None)
+    return next((stamp for one in told if (stamp := parse_json_time(one)) is not None), None)
 
 
 def _take_writer(envelope: Envelope, value: dict[str, Any]) -> None:

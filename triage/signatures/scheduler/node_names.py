@@ -47,17 +47,25 @@ _EVENT: Final = compile_re(
     rf"(?P<kind>node|pod)/(?P<name>{HOST})"
 )
 _ON_NODE: Final = compile_re(rf"\bon node (?P<node>{HOST})")
+# "Node gpu-17(10.2.0.17) has", "(node gpu-17)", "host=gpu-17": whom a line in a log of all nodes is
+# about. A word without a figure is none of their names, and a number alone counts something.
+_NAMED_NODE: Final = compile_re(
+    r"\b(?:node|host|hostname)[ /=:]\"?(?P<node>(?!rank|gpu\d|node\d)[A-Za-z](?=[\w.-]*\d)"
+    r"(?=[\w.-]*[-.\d])[\w.-]{2,126}\w)",
+    re.IGNORECASE,
+)
 
 
 def collect_event_fields(text: str) -> Mapping[str, str]:
     """The fields of the node that an event of Kubernetes is about, else of the one that it names
-    for a pod; nothing for any other line.
+    for a pod; else of the one node that a line calls so; nothing for any other line.
     """
     match = _EVENT.search(text) if "node/" in text or "pod/" in text else None
-    if match is None:
-        return {}
-    on = match if match["kind"] == "node" else _ON_NODE.search(text, match.end())
-    if on is None:
-        return {}
-    name = on["name" if on is match else "node"].rstrip(".,:;")
-    return {"node": name, "said_of": name}
+    name = None
+    if match is not None:
+        on = match if match["kind"] == "node" else _ON_NODE.search(text, match.end())
+        name = on["name" if on is match else "node"].rstrip(".,:;") if on is not None else None
+    if name is None:
+        named = set(_NAMED_NODE.findall(text))
+        name = named.pop() if len(named) == 1 else None
+    return {} if name is None else {"node": name, "said_of": name}
