@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from triage.domain.category import SOFTWARE, Category
-from triage.domain.evidence import LEARNED, UNREAD, Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import (
+    LEARNED,
+    SURE_READING,
+    UNREAD,
+    Blame,
+    Evidence,
+    EvidenceRole,
+    Kind,
+    Trait,
+)
 from triage.domain.patterns import compile_re
 from triage.errors import UnreadableModel
 from triage.reader.corpus import CAUSES, HARMLESS, LABELS
@@ -81,10 +90,15 @@ class LineReading:
     harmless: float = 0.0
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it is as good as a signature that needs another source."""
+        return self.category is not None and self.score >= SURE_READING
+
+    @property
     def is_telling(self) -> bool:
         """Whether it is likely enough to correct a pattern that takes any words for software's."""
         is_other = self.category is not None and self.category not in SOFTWARE
-        return is_other and self.score >= _LEAST_TELLING
+        return self.is_sure or (is_other and self.score >= _LEAST_TELLING)
 
     @property
     def is_harmless(self) -> bool:

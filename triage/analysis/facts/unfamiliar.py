@@ -15,7 +15,7 @@ from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.claims import is_accusing, leaves_part_open
 from triage.analysis.joining.hypothesis import get_score, is_sure_reading
 from triage.analysis.placement.identity import JobPlacement
-from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, Category
+from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
 from triage.domain.evidence import BY_FILE, UNREAD, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.patterns import compile_re
@@ -82,7 +82,9 @@ def select_unfamiliar(
         when = stop.of(row)
         # Of a stop that lines alone tell, the beginning is the last sign of progress.
         is_late = when is When.AFTER and (row.node in accused or not accusing)
-        if _may_explain(row, accusing, claims_on) and (when is When.AT or is_late):
+        # Of its own log a process that is accused says at its end why, whatever the clocks say.
+        is_own = when is When.UNDATED and row.rank is not None and row.node in accused
+        if _may_explain(row, accusing, claims_on) and (when is When.AT or is_late or is_own):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if firm else {*accused, None} if accused else set(found)
@@ -139,7 +141,7 @@ def _select_left_open(
         for row in rows
         if row.node in firm
         and all(row.category in known.also for known in firm[row.node])
-        and stop.of(row) in (When.AT, When.AFTER)
+        and stop.of(row) in (When.AT, When.AFTER, When.TEARDOWN)
         and is_sure_reading(row)
     ]
 
@@ -147,7 +149,9 @@ def _select_left_open(
 def _select_told_together(
     rows: Iterable[Evidence], accusing: Sequence[Finding], stop: Stop
 ) -> list[Evidence]:
-    """What several nodes surely tell of one thing outside of them, which may explain a claim."""
+    """What several nodes tell of one thing outside of them, which may explain a claim: surely, or
+    many of them.
+    """
     by_category: dict[Category | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         category = row.category
@@ -155,11 +159,16 @@ def _select_told_together(
             category in _OF_NO_NODE
             and row.node is not None
             and stop.of(row) is When.AT
-            and is_sure_reading(row)
             and any(claim.can_be_due_to(category) for claim in accusing)
         ):
             by_category[category].append(row)
-    return [row for same in by_category.values() if len({r.node for r in same}) > 1 for row in same]
+    return [
+        row
+        for same in by_category.values()
+        if len({r.node for r in same if is_sure_reading(r)}) > 1
+        or len({r.node for r in same}) > _FEW_NODES
+        for row in same
+    ]
 
 
 def select_unread(unfamiliar: Iterable[Evidence], stop: Stop) -> list[Evidence]:
@@ -187,10 +196,33 @@ def _may_explain(
         return row.category is not None
     if row.node in claims_on:
         return any(
-            claim.can_be_due_to(row.category) and leaves_part_open(claim, row.category)
+            claim.can_be_due_to(row.category)
+            and leaves_part_open(claim, row.category)
+            and (claim.category is not Category.HOST_STALL or _tells_of_stall(row, claim))
             for claim in claims_on[row.node]
         )
     return any(claim.can_be_due_to(row.category) for claim in accusing)
+
+
+# What ends a process, or its node holds it up with.
+_ENDS_A_PROCESS: Final = SOFTWARE | {
+    Category.GPU_OOM,
+    Category.HOST_OOM,
+    Category.NUMERICAL,
+    Category.DEPENDENCY,
+}
+_HOLDS_A_PROCESS: Final = frozenset(
+    {Category.HOST_OOM, Category.HOST_MEMORY, Category.CPU, Category.SSD, Category.STORAGE}
+)
+_LEAST_OF_A_NODE: Final = 0.75
+
+
+def _tells_of_stall(row: Evidence, claim: Finding) -> bool:
+    """Whether the process itself that issues nothing says why it ends, or its node rather surely
+    what holds it up.
+    """
+    own = row.rank in claim.ranks and row.category in _ENDS_A_PROCESS
+    return own or (row.category in _HOLDS_A_PROCESS and get_score(row) >= _LEAST_OF_A_NODE)
 
 
 def _tells_a_cause(row: Evidence, stop: Stop) -> bool:

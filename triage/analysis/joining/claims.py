@@ -18,7 +18,7 @@ from triage.analysis.facts.stop import (
     is_at_own_stop,
     is_by_process,
 )
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_sure_reading
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import GPU_CHIP, GPU_PARTS, HARDWARE, SOFTWARE, Category, Role
@@ -46,10 +46,12 @@ def is_proven_by_records(claim: Finding) -> bool:
 def leaves_part_open(claim: Finding, category: Category) -> bool:
     """Whether a claim proves a place and leaves its part open for ``category``, or says the same.
 
-    A device that stands may be any part of a GPU, and a rank that is gone anything.
+    A device that stands may be any part of a GPU, a rank that is gone anything, and one that issues
+    nothing whatever can be the reason of that.
     """
     is_open = claim.category is Category.GPU and category in GPU_PARTS
-    return claim.category in (category, Category.NCCL_TIMEOUT) or is_open
+    waits = claim.category is Category.HOST_STALL and claim.can_be_due_to(category)
+    return claim.category in (category, Category.NCCL_TIMEOUT) or is_open or waits
 
 
 def join_claims(
@@ -295,6 +297,7 @@ def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
         (row.is_firm and stop.of(row) is When.UNDATED)
         or (_is_echo_of_a_machine(row) and (stop.of(row) is When.AT or is_at_end_of_boot_log(row)))
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
+        or (is_sure_reading(row) and stop.of(row) in ABOUT_THE_STOP)
         for row in cause.rows
     )
 

@@ -7,8 +7,13 @@ What a machine or a tool says of the same GPU, or that one rank alone has it, cl
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, is_by_process
-from triage.analysis.joining.hypothesis import Hypothesis, get_time_key, is_seen_at_stop
+from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When, is_by_process
+from triage.analysis.joining.hypothesis import (
+    Hypothesis,
+    get_time_key,
+    is_seen_at_stop,
+    is_sure_reading,
+)
 from triage.analysis.joining.place import AtNode, Place
 from triage.analysis.placement.topology import Placement
 from triage.domain.category import HARDWARE, OF_THE_WHOLE_NODE, SOFTWARE, Category
@@ -78,7 +83,9 @@ def _has_named_part(row: Evidence, stop: Stop) -> bool:
     machine = row.kind in KERNEL_KINDS or not is_by_process(row)
     # A process that crashes may be anybody's; a GPU that faults is of the job's.
     machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)
-    return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
+    # What is found after the stop names no place, but the part of a place that failed.
+    found_late = is_sure_reading(row) and stop.of(row) is When.TEARDOWN
+    return machine and not row.is_generic and (found_late or stop.of(row) in ABOUT_THE_STOP)
 
 
 def with_gpus_of_unnamed_errors(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.domain.category import HARDWARE
+from triage.domain.category import GPU_PARTS, HARDWARE, Category
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
 from triage.domain.patterns import compile_re
 from triage.parsers.live.stacks.in_log import ABOVE, HEAD_SIGNATURE, DumpsInLog
@@ -45,6 +45,8 @@ _LAST_BYTES: Final = 1024
 # The last lines of a log, of which one should have a time.
 _TAIL_BYTES: Final = 4096
 _LAST_LINES: Final = 8
+# A traceback and what follows it say no time.
+_STAMPED_LINES: Final = 100
 _SHOWN_CHARACTERS: Final = 200
 # How loggers and people name what went wrong, in whatever words it is told.
 _ERROR_WORDS: Final = compile_re(
@@ -328,19 +330,27 @@ class LogReader:
         return row
 
     def reread(self, row: Evidence, envelope: Envelope) -> Evidence:
-        """An error in any words as what the reader takes them for, where it is sure enough."""
-        if Trait.ANY_WORDS not in row.traits or self.reader is None:
+        """An error in any words as what the reader takes them for, where it is sure enough; and one
+        of a GPU whose part a pattern leaves open, as of the part that it is sure of.
+        """
+        any_words, is_open = Trait.ANY_WORDS in row.traits, row.category is Category.GPU
+        if self.reader is None or not (any_words or is_open):
             return row
         (said,) = self.reader.read([_join_program(envelope)])
-        return reread_row(row, said) if said.is_telling else row
+        names_part = is_open and said.is_sure and said.category in GPU_PARTS
+        return reread_row(row, said) if names_part or (any_words and said.is_telling) else row
 
     def doubt(self, row: Evidence, envelope: Envelope) -> Evidence:
-        """A process's words of a failed part as weak where the reader takes them for talk."""
+        """A process's words of a failed part as weak where the reader takes them for talk, and as
+        what it is sure that they tell where that is no part.
+        """
         reports = row.role is EvidenceRole.ROOT and row.category in HARDWARE and not row.weak
-        if reports and self.reader is not None:
-            (said,) = self.reader.read([_join_program(envelope)])
-            return replace(row, weak=True) if said.is_harmless else row
-        return row
+        if not reports or self.reader is None:
+            return row
+        (said,) = self.reader.read([_join_program(envelope)])
+        if said.is_sure and said.category not in HARDWARE:
+            return reread_row(row, said)
+        return replace(row, weak=True) if said.is_harmless else row
 
     def lines_behind(self, end: int) -> Iterator[Envelope]:
         """The lines behind the one that ends at ``end``, without empty ones."""
@@ -353,7 +363,7 @@ class LogReader:
         """The time of the last lines. So much of them is in the buffer wherever it was cut."""
         behind = min(_TAIL_BYTES, self.bounds.context)
         tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
-        for raw in reversed(_LINE_ENDS.split(tail)[-8:]):
+        for raw in reversed(_LINE_ENDS.split(tail)[-_STAMPED_LINES:]):
             stamp = read_envelope(clean(raw), label=self.layout.label).stamp
             if stamp != NO_STAMP:
                 self.last_stamp = stamp

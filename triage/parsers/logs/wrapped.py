@@ -124,7 +124,7 @@ def take_json(envelope: Envelope, _match: "re.Match[str]") -> bool:
     if plain is None:
         return False
     gpu = _describe_gpu(line[envelope.pos : end], plain)
-    inner = "".join(f"\n{one}" for one in within if one not in plain)
+    inner = "".join(f"\n{one}" for one in within if one.partition(_NODE_OF)[0] not in plain)
     text = _describe_object(value) + plain + gpu + _get_exception(value, plain) + inner
     _replace(envelope, "" if value.get("isHealthy") is True else text)
     return True
@@ -153,6 +153,7 @@ def _get_exception(value: dict[str, Any], said: str) -> str:
 # Events that an agent wraps into a record of its own lie no deeper, and are no more.
 _MOST_DEPTH: Final = 3
 _MOST_INNER: Final = 8
+_NODE_OF: Final = " (node "
 _NO_EVENTS: Final = frozenset((*_EXCEPTIONS, *_PLACES))
 
 
@@ -169,7 +170,7 @@ def _list_inner_messages(value: Any, depth: int = 0) -> list[str]:
         if isinstance(one, dict):
             said = next((one[key] for key in _WORDS if isinstance(one.get(key), str)), None)
             node = next((one[key] for key in _HOSTS if isinstance(one.get(key), str)), None)
-            of = "" if node is None else f" (node {node})"
+            of = "" if node is None else f"{_NODE_OF}{node})"
             found += [] if said is None else [said + of]
         if isinstance(one, dict | list) and len(found) < _MOST_INNER:
             found += _list_inner_messages(one, depth + 1)
