@@ -84,7 +84,10 @@ def select_unfamiliar(
         is_late = when is When.AFTER and (row.node in accused or not accusing)
         # Of its own log a process that is accused says at its end why, whatever the clocks say.
         is_own = when is When.UNDATED and row.rank is not None and row.node in accused
-        if _may_explain(row, accusing, claims_on) and (when is When.AT or is_late or is_own):
+        # An alert that somebody put beside the logs is about the node that it names.
+        names_node = when is When.UNDATED and fleet.find_only_named_node(row.text) in {row.node}
+        is_near = when is When.AT or is_late or is_own or (names_node and row.node in nodes)
+        if is_near and _may_explain(row, accusing, claims_on):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
     heard = accused if firm else {*accused, None} if accused else set(found)

@@ -275,8 +275,10 @@ def _claim_alone(
         default=0.0,
     )
     probability = strength * (1 - accounted)
-    if accounted >= NAMES_A_PART and _names_no_part(hypothesis):
-        # That a file is missing, or a process, says nothing of the part: whatever names one does.
+    says_who = hypothesis.names_somebody or hypothesis.category is not Category.NCCL_TIMEOUT
+    if accounted >= NAMES_A_PART and (_names_no_part(hypothesis) or not says_who):
+        # That a file is missing, a process is gone or all wait says nothing of the part: whatever
+        # names one does.
         probability = min(probability, 0.9 * accounted)
     proven = any(is_proven_by_records(claim) for claim in hypothesis.claims)
     explained = any(

@@ -121,6 +121,11 @@ def _is_hit_without_complaint(beliefs: Iterable[Belief], sources: Sources, stop:
     """
     if stop.ended_well:
         return False
+    if any(
+        belief.hypothesis.category is Category.STRAGGLER and belief.probability >= NAMES_A_PART
+        for belief in beliefs
+    ):
+        return True  # who reports a straggler speaks of a job that goes on
     health, _ = judge_health(sources.progress)
     behind_ns = 0
     if health is Health.MOVING_TO_THE_END:
