@@ -13,6 +13,11 @@ from triage.formats.gather import gather
     [
         ("RuntimeError: the object store answered 503 Slow Down, giving up", Category.STORAGE),
         ("RuntimeError: the schedule has no micro-batches left", Category.SOFTWARE_USER),
+        (
+            "RuntimeError: c10/core/impl/VirtualGuard.cpp:41 INTERNAL ASSERT FAILED, please report"
+            " a bug to PyTorch",
+            Category.SOFTWARE_FRAMEWORK,
+        ),
     ],
 )
 def test_the_words_of_an_error_tell_its_cause(
@@ -25,3 +30,23 @@ def test_the_words_of_an_error_tell_its_cause(
     if category is Category.STORAGE:
         assert Category.SOFTWARE_USER in row.also
         assert row.fields["like"]
+
+
+@pytest.mark.parametrize(
+    ("line", "category", "weak"),
+    [
+        (
+            "guard: rerun of step 90 on every rank: gradient norm is NaN again, loss diverges",
+            Category.NUMERICAL,
+            False,
+        ),
+        ("rerun of batch 7 on rank 3 differs: checksum 0x1f is not 0x2e", Category.SDC, False),
+    ],
+)
+def test_what_a_pattern_takes_for_a_part_yields_to_a_sure_reading(
+    tmp_path: Path, line: str, category: Category, *, weak: bool
+) -> None:
+    (tmp_path / "train.log").write_text(f"step 120 done\n{line}\n")
+    _, _, logs, _, _ = gather([tmp_path], None, None)
+    (row,) = (one for one in logs.evidence if one.text == line)
+    assert (row.category, row.weak) == (category, weak)

@@ -19,6 +19,11 @@ from triage.signatures.scheduler.node_names import collect_event_fields
         ("reads node/gpu-17 again", None),
         ("node/gpu-17 is well", None),
         ("3m12s  Warning  Unhealthy  service/gpu-17  Readiness probe failed", None),
+        ("The node was low on resource: memory. (node gpu-17)", "gpu-17"),
+        ("Node gpu-17(10.2.0.17) has a scheduled event", "gpu-17"),
+        ('alert host="gpu-17" severity=critical', "gpu-17"),
+        ("Node gpu-17 and node gpu-18 lost their peer", None),
+        ("node was low, node condition unknown, node 7 of 8, node rank3", None),
     ],
 )
 def test_an_event_is_of_the_node_that_it_is_about(line: str, node: str | None) -> None:

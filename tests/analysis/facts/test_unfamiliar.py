@@ -10,6 +10,7 @@ from tests.support.weighing import STOP, T, claim, of, row
 from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import SECOND
 from triage.analysis.facts.unfamiliar import select_unfamiliar, select_unread
+from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.identity import JobPlacement
 from triage.domain.category import Category
 from triage.domain.evidence import BY_FILE, LEARNED, UNREAD, Evidence, EvidenceRole, Kind, Trait
@@ -139,6 +140,22 @@ def test_a_line_is_of_the_one_node_that_it_names(
     assert heard(replace(read(node), text=text)) == [place]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "node"),
+    [
+        ("oob=n6-xcc sev=CRITICAL power supply 2 failed", Kind.POWER, "n6"),
+        ("power supply 2 of n6 failed, n7 feeds it", Kind.POWER, None),
+        ("power supply 2 failed", Kind.POWER, None),
+        ("lost the connection to n6", Kind.NCCL, None),
+    ],
+)
+def test_what_no_process_says_is_of_the_one_node_that_it_names(
+    text: str, kind: Kind, node: str | None
+) -> None:
+    told = replace(of(Category.POWER, kind, None), text=text)
+    assert [one.node for one in attribute([told], FLEET)] == [node]
+
+
 def test_in_a_folder_of_a_node_its_name_counts() -> None:
     one = replace(read("n3"), text="ask n6", fields={"score": "0.8", BY_FILE: "1"})
     assert heard(one) == ["n3"]
@@ -188,10 +205,11 @@ def test_a_whole_node_is_heard_where_its_parts_fail_after_it() -> None:
     [
         (Category.STORAGE, "0.95", ["n4", "n5"], ["n4", "n5"]),
         (Category.STORAGE, "0.85", ["n4", "n5"], []),
+        (Category.STORAGE, "0.55", ["n4", "n5", "n6"], ["n4", "n5", "n6"]),
         (Category.STORAGE, "0.95", ["n4"], []),
         (Category.NIC, "0.95", ["n4", "n5"], []),
     ],
-    ids=["surely", "not surely", "by one node", "of a part of a node"],
+    ids=["surely", "not surely", "by many nodes", "by one node", "of a part of a node"],
 )
 def test_what_nodes_tell_together_is_heard_whomever_dumps_accuse(
     category: Category, score: str, nodes: list[str], expected: list[str]
@@ -240,3 +258,37 @@ def test_a_column_of_a_list_of_events_dates_its_line() -> None:
     assert heard(one) == ["n3"]
     assert heard(replace(one, text=f"{one.text}, first at 2026-01-01T00:00:00Z")) == []
     assert heard(replace(one, text="SramThreshold node/n3 2026-13-40T09:41:49Z GPU:2")) == []
+
+
+@pytest.mark.parametrize(
+    ("rank", "category", "score", "nodes"),
+    [
+        (29, Category.SOFTWARE_USER, "0.55", ["n3"]),
+        (28, Category.SOFTWARE_USER, "0.55", []),
+        (None, Category.HOST_OOM, "0.80", ["n3"]),
+        (None, Category.HOST_OOM, "0.70", []),
+        (None, Category.NIC, "0.95", []),
+    ],
+    ids=["its own error", "of another rank", "of its host", "perhaps", "of no process"],
+)
+def test_who_issues_nothing_says_why(
+    rank: int | None, category: Category, score: str, nodes: list[str]
+) -> None:
+    stands = claim(29, "fr.host_stall", Category.HOST_STALL)
+    stands = replace(stands, explained_by=frozenset({*Category}))
+    told = replace(read("n3", category=category), rank=rank, fields={"score": score})
+    assert heard(told, claims=(stands,)) == nodes
+    undated = replace(told, at_ns=None, last_at_ns=None)
+    assert heard(undated, claims=(stands,)) == (nodes if rank == 29 else [])
+
+
+def test_an_alert_without_a_time_is_of_the_node_that_it_names() -> None:
+    assert heard(replace(read(None, None), text="the card of n6 is out of its wits")) == ["n6"]
+    assert heard(replace(read(None, None), text="the card is out of its wits")) == []
+
+
+def test_the_part_of_a_place_may_be_found_after_the_stop() -> None:
+    ecc = of(Category.GPU_HBM, Kind.CUDA, also=(Category.GPU_SRAM,))
+    told = replace(read("n3", 640.0, Category.GPU_SRAM), fields={"score": "0.95"})
+    assert heard(told, known=(ecc,)) == ["n3"]
+    assert heard(told) == []

@@ -18,6 +18,8 @@ SPELLINGS = [
     ("gpu-17-mgmt.cluster.local", "gpu-17"),
     ("gpu-17-bmc", "gpu-17"),
     ("gpu-17-ipmi", "gpu-17"),
+    ("gpu-17-xcc", "gpu-17"),
+    ("gpu-17-nvme", None),
     ("gpu-17:29500", "gpu-17"),
     ("gpu-1", None),
     ("gpu-171", None),

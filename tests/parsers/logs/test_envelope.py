@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.spent import spent_s
-from triage.domain.evidence import Clock
+from triage.domain.evidence import NO_STAMP, Clock
 from triage.parsers.logs.envelope import compute_relative_stamps, read_envelope
 from triage.parsers.logs.prefixes import NUMBER_LABEL
 from triage.parsers.logs.stamps import SECOND_NS, read_time
@@ -439,3 +439,54 @@ def test_the_time_of_web_servers_is_a_time(line: str, wall: str | None, text: st
     found = read_envelope(line)
     assert found.text.endswith(text)
     assert found.stamp.wall_ns == (None if wall is None else at(wall))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            '{"msg":"event","details":{"reason":"R","message":"row remap failed"}}',
+            "event\nrow remap failed",
+        ),
+        (
+            '{"msg":"events","events":[{"node":"n7","message":"link is down"}]}',
+            "events\nlink is down (node n7)",
+        ),
+        ('{"events":[{"message":"link is down"}]}', "link is down"),
+        ('{"msg":"step failed","error":"no memory is left"}', "step failed\nno memory is left"),
+        ('{"msg":"no memory is left","error":"no memory is left"}', "no memory is left"),
+        ('{"msg":"died","kubernetes":{"message":"labels are no words"}}', "died"),
+        ('{"msg":"died","a":{"b":{"c":{"d":{"e":{"message":"too deep"}}}}}}', "died"),
+    ],
+)
+def test_an_event_inside_a_record_is_read(line: str, text: str) -> None:
+    assert read_envelope(line).text == text
+
+
+@pytest.mark.parametrize(
+    "key", ["@t", "lastTimestamp", "detected_at", "eventTime", "t", "when", "time"]
+)
+def test_a_record_without_a_message_has_its_time_and_its_place(key: str) -> None:
+    line = '{"%s":"2026-05-02T03:04:05Z","finding":"slow","rank":7,"node":"n7"}' % key
+    found = read_envelope(line)
+    assert (found.text, found.rank, found.node) == (line, 7, "n7")
+    assert found.stamp.wall_ns == 1_777_691_045_000_000_000
+
+
+def test_words_that_look_like_times_are_none() -> None:
+    for one in ('{"at":"step 12","finding":"slow"}', '{"when":7,"finding":"slow"}', '{"t":}'):
+        assert read_envelope(one).stamp == NO_STAMP
+
+
+@pytest.mark.parametrize(
+    ("line", "dated"),
+    [
+        ("700,Error,System,2026-05-02T03:04:05,FQX01: Fan 5 failed", True),
+        ("Critical;Power;2026-05-02 03:04:05;PSU 2 lost its input", True),
+        ("saved a;b;c as of 2026-05-02 03:04:05", False),
+        ("700,Error,System,2026-95-02T03:04:05,FQX01: Fan 5 failed", False),
+    ],
+)
+def test_the_time_of_a_list_stands_in_a_column(line: str, dated: bool) -> None:
+    found = read_envelope(line)
+    assert (found.text, found.stamp != NO_STAMP) == (line, dated)

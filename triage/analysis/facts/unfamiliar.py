@@ -84,9 +84,8 @@ def select_unfamiliar(
         is_late = when is When.AFTER and (row.node in accused or not accusing)
         # Of its own log a process that is accused says at its end why, whatever the clocks say.
         is_own = when is When.UNDATED and row.rank is not None and row.node in accused
-        # An alert that somebody put beside the logs is about the node that it names.
-        names_node = when is When.UNDATED and fleet.find_only_named_node(row.text) in {row.node}
-        is_near = when is When.AT or is_late or is_own or (names_node and row.node in nodes)
+        is_alert = when is When.UNDATED and row.node in nodes and _is_alert(row, fleet)
+        is_near = when is When.AT or is_late or is_own or is_alert
         if is_near and _may_explain(row, accusing, claims_on):
             found[row.node].append(row)
     everywhere = _find_everywhere(found, len(nodes))
@@ -245,6 +244,13 @@ def _find_everywhere(
 
 # A column of a list of events: "SramThreshold node/n7 2026-05-29T09:41:49Z GPU:2 ...".
 _UTC: Final = compile_re(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+
+
+def _is_alert(row: Evidence, fleet: JobPlacement) -> bool:
+    """Whether a row names its node and no time: an alert that somebody put beside the logs is about
+    this stop.
+    """
+    return not _UTC.search(row.text) and fleet.find_only_named_node(row.text) == row.node
 
 
 def _date_by_text(row: Evidence) -> Evidence:

@@ -369,6 +369,8 @@ def _classify_kind_of_rows(top: Belief, sources: Sources, stop: Stop) -> Verdict
     goes. A part that may have failed beside a job that is well has stopped nothing.
     """
     health, _ = judge_health(sources.progress)
+    if top.hypothesis.category is Category.STRAGGLER:
+        return VerdictKind.STRAGGLER
     if stop.job_seen and not stop.trouble and not top.hypothesis.claims:
         if health in _KIND_OF_COURSE:
             return _KIND_OF_COURSE[health]

@@ -15,10 +15,10 @@ from typing import Final
 from triage.domain.evidence import Evidence
 from triage.domain.patterns import compile_re
 
-# Interfaces and services that host names carry: n3-ib0, n3.ipoib, n3-mgmt
+# Interfaces, services and controllers that host names carry: n3-ib0, n3.ipoib, n3-mgmt, n3-xcc
 _SUFFIX: Final = compile_re(
-    r"[-.](?:ib\d{0,2}|ipoib\d?|eth\d|mgmt|mgt|bmc|ipmi|idrac|ilo|oob|roce\d?"
-    r"|hsn\d?|rdma\d?)(?=$|[.])",
+    r"[-.](?:ib\d{0,2}|ipoib\d?|eth\d|mgmt|mgt|bmc|ipmi|i?drac\d?|ilo\d?|ilom|xcc|imm|cimc|oob"
+    r"|roce\d?|hsn\d?|rdma\d?)(?=$|[.])",
     re.IGNORECASE,
 )
 _PORT: Final = compile_re(r"(?:<\d{1,5}>|:\d{1,5})$")
@@ -47,19 +47,9 @@ def parse_plain_host(text: str) -> str:
         return full.partition(".")[0]
 
 
-# "gpu-17-ilo", "bmc-gpu-17": a controller is called after the node that it watches.
-_CONTROLLER: Final = compile_re(
-    r"[-.](?:ilo|xcc|i?drac|bmc|ipmi|oob|imm|cimc|ilom|mgmt|mgt|lom)\d?$"
-    r"|^(?:ilo|xcc|i?drac|bmc|ipmi|oob|imm|cimc|ilom|mgmt|mgt)[-.]"
-)
-
-
 def name_in(names: Mapping[str, str], text: str) -> str | None:
-    """The node that ``text`` names: its full name first, hosts of two domains may share one; else
-    the one that its controller is called after.
-    """
-    named = names.get(parse_full_host(text)) or names.get(parse_plain_host(text))
-    return named or names.get(_CONTROLLER.sub("", parse_plain_host(text))) or None
+    """The node that ``text`` names: its full name first, hosts of two domains may share one."""
+    return names.get(parse_full_host(text)) or names.get(parse_plain_host(text)) or None
 
 
 def map_canonical_names(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:

@@ -44,7 +44,7 @@ _HAS_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
 )
 _HAS_TIME: Final = compile_re(
-    r'"[@\w]{0,24}(?:[tT]ime(?:[sS]tamp)?|[tT]imestamp|date|ts|@t|at|when)"\s{0,8}:'
+    r'"[@\w]{0,24}(?:[tT]ime(?:[sS]tamp)?|[tT]imestamp|date|ts|at|when)"\s{0,8}:|"@?t"\s{0,8}:'
 )
 _CUT_MESSAGE: Final = compile_re(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
