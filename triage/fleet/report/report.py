@@ -279,7 +279,10 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         limits=limit_rows(figures, reference, options),
         gaps=_summarize_gaps(seen),
         silent_days=quiet,
-        silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
+        silent_dates=tuple(
+            _convert_moment(record.since_ns + int(edges[day] * HOUR_NS)).date().isoformat()
+            for day in quiet.days
+        ),
         notes=(*record.notes, *iterate_record_notes(record, seen)),
     )
 
@@ -333,7 +336,3 @@ def _estimate_fleet_size(record: FleetRecord, reference: int | None) -> int:
 
 def _convert_moment(ns: int) -> datetime:
     return datetime.fromtimestamp(ns / 1e9, UTC)
-
-
-def _date(record: FleetRecord, hours: float) -> str:
-    return _convert_moment(record.since_ns + int(hours * HOUR_NS)).date().isoformat()
