@@ -180,6 +180,12 @@ class Outages(Columns):
     action: tuple[RepairAction | None, ...]
     planned: Flags
 
+    def rows(self) -> list[OutageStretch]:
+        """One stretch for each of them, in their order."""
+        times = (self.node.tolist(), self.start_ns.tolist(), self.end_ns.tolist())
+        told = (self.reason, self.cause, self.action, self.planned.tolist())
+        return [OutageStretch(*row) for row in zip(*times, *told, strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class RepairNotes(Columns):
