@@ -223,6 +223,8 @@ _ELSEWHERE: Final = {
     OutageCause.COOLING: 0.15,
 }
 _OF_ALL: Final = 0.33
+# By cause: how much more often it came back in a public record, as a logarithm.
+_PUBLIC_RATIOS: Final = np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 _YEAR: Final = 365.0
 _USUAL_DAYS, _MOST_DAYS = 28.0, 112.0
 _TOGETHER_DAYS: Final = 0.1
@@ -256,7 +258,7 @@ def compute_features(returns: Returns) -> Features:
         "fleet_now": np.clip(np.log(now), -1.1, 1.1),
         "node": np.clip(np.log(compute_node_ratios(returns, expected, 56.0, 1.0)), -1.0, 1.1),
         "soon": np.clip(-np.log((gap + 0.5) / _USUAL_DAYS), -1.4, 3.0),
-        "cause_elsewhere": load_public_ratios()[returns.cause],
+        "cause_elsewhere": _PUBLIC_RATIOS[returns.cause],
         "cause": np.log(compute_group_ratios(returns, returns.cause, expected, _YEAR, 20.0)),
         "action": np.clip(np.log(action), -1.6, 1.1),
         "together": np.minimum(np.log1p(_count_others_back(returns.day)), 2.5),
@@ -267,11 +269,6 @@ def compute_features(returns: Returns) -> Features:
         early=np.column_stack([of_early[one.name] for one in FEATURES]),
         late=np.column_stack([of_late[one.name] for one in LATE_FEATURES]),
     )
-
-
-def load_public_ratios() -> Floats:
-    """By cause: how much more often it came back in a public record, as a logarithm."""
-    return np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 
 
 def _log_odds(expected: Floats) -> Floats:

@@ -88,18 +88,16 @@ def _iterate_parts(
         for told in row.get("parts") or ():
             kind = str(told.get("kind"))
             named = told.get("node") or row.get("node") or node
-            if kind not in _KINDS or not named or not _may_tell_of(str(named), node):
+            if kind not in _KINDS or not named:
+                continue
+            # Of itself alone a node may tell, where it is known who sent the file.
+            if node is not None and str(named).partition(".")[0] != node.partition(".")[0]:
                 continue
             part = make_part_identity(
                 HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
             )
             if part is not None:
                 yield str(named), part, at
-
-
-def _may_tell_of(named: str, sender: str | None) -> bool:
-    """Whether the node that sent a file may tell of this one: of itself, where it is known."""
-    return sender is None or named.partition(".")[0] == sender.partition(".")[0]
 
 
 def _group_by_node(parts: Sequence[_Seen]) -> list[list[_Seen]]:
