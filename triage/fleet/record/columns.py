@@ -29,6 +29,11 @@ def convert_to_epoch_ns(at: datetime) -> int:
     return (at - EPOCH) // _MICROSECOND * 1000
 
 
+def convert_from_epoch_ns(ns: int) -> datetime:
+    """The time that lies so many nanoseconds after the epoch."""
+    return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
 _DTYPES: Final = {Ints: np.int64, Small: np.int32, Flags: np.bool_, Floats: np.float64}
 
 

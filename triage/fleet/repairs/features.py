@@ -16,6 +16,7 @@ import numpy as np
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, NO_ACTION, Returns
+from triage.statistics.away.steps import sum_time_since
 
 # The curve of faults after a return: high in the first hour, falling over a month.
 #
@@ -124,8 +125,8 @@ def _accumulate_hazard_until(
 ) -> Floats:
     """At each day, the usual hazard that all returns before it have run through, weighted.
 
-    The sum is piecewise linear in time: each return adds a slope at the begin of an interval of
-    its curve, and takes it away at its end or at its next fault.
+    Each return adds a slope at the begin of an interval of its curve, and takes it away at its end
+    or at its next fault.
     """
     times, slopes = [np.zeros(0)], [np.zeros(0)]
     for low, high, rate in zip(EDGES[:-1], EDGES[1:], USUAL, strict=True):
@@ -135,13 +136,8 @@ def _accumulate_hazard_until(
         open_ = end > begin
         times += [begin[open_], end[open_]]
         slopes += [rate * weight[open_], -rate * weight[open_]]
-    at, slope = np.concatenate(times), np.concatenate(slopes)
-    order = np.argsort(at, kind="stable")
-    at, slope = at[order], slope[order]
-    rise = np.concatenate([[0.0], np.cumsum(slope)])
-    base = np.concatenate([[0.0], np.cumsum(-slope * at)])
-    place = np.searchsorted(at, day, side="right")
-    return np.asarray(np.maximum(rise[place] * day + base[place], 0.0), np.float64)
+    hazard = sum_time_since(np.concatenate(times), day, np.concatenate(slopes))
+    return np.maximum(hazard, 0.0)
 
 
 def compute_group_ratios(

@@ -167,6 +167,8 @@ def spares_for(
     ``repair_days`` is what the outages of the record took on average where None, else a week;
     ``confidence`` is 99 %. Raises UsageError for a confidence that is none.
     """
+    from scipy.stats import poisson
+
     confidence = _CONFIDENCE if confidence is None else confidence
     if not 0 < confidence < 1:
         raise UsageError(f"a confidence lies between 0 and 1, not at {confidence:g}")
@@ -181,10 +183,16 @@ def spares_for(
         notes.append("no node is known: say for how many nodes")
         return SparesAnswer(nodes, days, confidence, (), measured, (), tuple(notes))
     own = [] if repair_days is not None else _own_spares(report, nodes, confidence)
+    per_rate = nodes * days / 1e3
     rows = (
         *own,
         *(
-            _compute_spares_by(basis, rate, nodes * days / 1e3, confidence)
+            SparesBy(
+                basis,
+                rate,
+                None if rate.value is None else per_rate * rate.value,
+                rate.growing(lambda one: float(poisson.ppf(confidence, per_rate * one)), "nodes"),
+            )
             for basis, rate in _list_node_rates(report)
             if rate.high is not None
         ),
@@ -230,13 +238,6 @@ def _get_outage_rate(report: FleetReport) -> Estimate:
     return replace(plain, low=low, high=high, notes=said.notes)
 
 
-def _compute_spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
-    """``per_rate`` turns a rate into the mean number of nodes that are away."""
-    spares = rate.growing(lambda one: _compute_quantile(per_rate * one, confidence), "nodes")
-    down = None if rate.value is None else per_rate * rate.value
-    return SparesBy(basis, rate, down, spares)
-
-
 def project_size(report: FleetReport, num_gpus: int) -> Projection | None:
     """A job of this size; None where the record knows no rate."""
     seen = report.exposure
@@ -264,12 +265,6 @@ def _list_node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
     if report.repairs.outages:
         rows.append(("outages", _get_outage_rate(report)))
     return rows
-
-
-def _compute_quantile(mean: float, confidence: float) -> float:
-    from scipy.stats import poisson
-
-    return float(poisson.ppf(confidence, mean))
 
 
 def _make_unknown(unit: str) -> Estimate:
