@@ -47,7 +47,7 @@ from triage.fleet.services.answers import (
     look_at_fleet,
     make_fleet_report,
 )
-from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
+from triage.fleet.services.health.due_list import STATES, iterate_check_rows, open_checks
 from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.telemetry.rollups import sum_node_telemetry
@@ -281,7 +281,7 @@ def fleet_checks(
         if node is None and state is None:
             rows = open_checks(session, now, cluster=cluster)
         else:
-            rows = list_check_rows(session, now, cluster=cluster, node=node, state=state)
+            rows = list(iterate_check_rows(session, now, cluster=cluster, node=node, state=state))
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
         request,
@@ -311,7 +311,7 @@ def node_history(request: Request, node: PathName) -> Response:
     cluster = get_caller(request).cluster
     with get_state(request).context.database.reading() as session:
         found = node_store.read_history(session, name, cluster=cluster)
-        checks = [] if found is None else list_check_rows(session, now, cluster=cluster, node=name)
+        checks = list(iterate_check_rows(session, now, cluster=cluster, node=name))
         measured = sum_node_telemetry(session, now, cluster=cluster, node=name).get(name)
     if found is None:
         raise NotFound(

@@ -193,18 +193,6 @@ class CheckRow(TypedDict):
     history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
 
 
-def list_check_rows(
-    session: Session,
-    now: datetime,
-    *,
-    cluster: str | None = None,
-    node: str | None = None,
-    state: str | None = None,
-) -> list[CheckRow]:
-    """All rows at once; see :func:`iterate_check_rows`."""
-    return list(iterate_check_rows(session, now, cluster=cluster, node=node, state=state))
-
-
 def iterate_check_rows(
     session: Session,
     now: datetime,
@@ -274,7 +262,7 @@ def open_checks(session: Session, now: datetime, *, cluster: str | None = None) 
     return [
         row
         for state in ("failing", "due")
-        for row in list_check_rows(session, now, cluster=cluster, state=state)
+        for row in iterate_check_rows(session, now, cluster=cluster, state=state)
     ]
 
 
