@@ -246,16 +246,15 @@ class Guard:
         names: set[str] = set()
         networks: list[IPv4Network | IPv6Network] = []
         for entry in filter(None, (text.strip().lower().removesuffix(".") for text in allow)):
-            network = _parse_network(entry)
-            if network is not None:
-                networks.append(network)
-            elif _NAME.fullmatch(entry):
+            try:
+                networks.append(ip_network(entry.removeprefix("[").removesuffix("]"), strict=False))
+            except ValueError:
+                if not _NAME.fullmatch(entry):
+                    raise UsageError(
+                        f"{setting}: {entry!r} is neither a host name nor an address"
+                        " nor a CIDR; give it without scheme, port and path"
+                    ) from None
                 names.add(entry)
-            else:
-                raise UsageError(
-                    f"{setting}: {entry!r} is neither a host name nor an address"
-                    " nor a CIDR; give it without scheme, port and path"
-                )
         self._names = frozenset(names)
         self._networks = tuple(networks)
 
@@ -331,13 +330,6 @@ def resolve_by_system(host: str, port: int) -> tuple[str, ...]:
     if isinstance(answer, OSError):
         raise answer
     return answer
-
-
-def _parse_network(entry: str) -> IPv4Network | IPv6Network | None:
-    try:
-        return ip_network(entry.removeprefix("[").removesuffix("]"), strict=False)
-    except ValueError:
-        return None
 
 
 def _make_refusal(where: str, why: str) -> Unprocessable:
