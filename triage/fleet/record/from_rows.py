@@ -186,7 +186,9 @@ class _Rows:
             self.runs[of] = max(self.runs.get(of, row), row, key=_rank_fullness)
         elif isinstance(row, Outage):
             key = row.node, row.from_at.replace(microsecond=0)
-            same = self.outages.get(key, row)
+            same = self.outages.setdefault(key, row)
+            if same is row:
+                return
             if is_contradiction(same, row):
                 self.contradictions.add(key)
             first, last = sorted((same, row), key=lambda one: (*order_reports(one), one.from_at))
