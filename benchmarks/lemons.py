@@ -66,7 +66,7 @@ def main() -> int:
         return _like_real(options)
     factor = lemon_factor()
     print(f"{machine()}; {options.nodes} nodes, {options.days:g} days, {options.seeds} seeds,"
-          f" lemons {options.share:.1%}, false-discovery rate {options.rate:.0%}\n")  # fmt: skip
+          f" lemons {options.share:.1%}\n")  # fmt: skip
     print("How bad a lemon is: jobs of 512+ GPUs failed in 14 % before and 4 % after, so their"
           f" hazard fell to 1 in {_hazard_ratio():.2f};\nwith {options.share:.1%} of the nodes"
           f" removed a lemon fails {factor:.0f} times as often as others (an upper bound)."

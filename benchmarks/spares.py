@@ -26,7 +26,7 @@ import pandas as pd
 
 from benchmarks.table import aligned, machine, write_json
 from tests.support.planted_outages import KINDS, planted_outages
-from triage.fleet.record.from_frames import record_from_frames
+from triage.fleet.record.from_rows import record_from_frames
 from triage.fleet.report.report import fleet_report
 from triage.statistics.away.forecast import forecast_spares
 from triage.statistics.away.steps import Away, cut_outages, cut_period

@@ -29,7 +29,7 @@ from simulator.fleet.fleet import simulate_fleet
 from simulator.fleet.wish import FleetWish
 from triage.domain.standing import Grade
 from triage.fleet.record.columns import Flags, FleetRecord, Floats
-from triage.fleet.record.from_frames import record_from_frames
+from triage.fleet.record.from_rows import record_from_frames
 from triage.fleet.standings.forecast import HORIZON_DAYS, count_later_faults
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.standings.strikes import (

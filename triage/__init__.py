@@ -14,17 +14,15 @@ from triage.version import __version__
 
 if TYPE_CHECKING:
     from triage.client import Client
-    from triage.render.comparison import compare
     from triage.report import Report, analyze
     from triage.services.open_store import open_store
 
-__all__ = ["Client", "Report", "__version__", "analyze", "compare", "open_store"]
+__all__ = ["Client", "Report", "__version__", "analyze", "open_store"]
 
 _HOME = {
     "Client": "triage.client",
     "Report": "triage.report",
     "analyze": "triage.report",
-    "compare": "triage.render.comparison",
     "open_store": "triage.services.open_store",
 }
 

@@ -62,5 +62,6 @@ def test_wrong_usage_is_one_sentence_that_names_the_option(
 ) -> None:
     assert main(["fleet", command, *wrong]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"triage: {wrong[0]}")
+    assert error.startswith("triage: ")
+    assert wrong[0] in error
     assert error.count("\n") == 1

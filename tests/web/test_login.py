@@ -41,7 +41,7 @@ def test_the_routes_are_those_that_are_meant() -> None:
     assert len(GETS) == 22, GETS
     assert POSTS == [
         "/incidents/{id}/resolution", "/login", "/logout",
-        "/queue/deliveries/{id}/resend", "/upload", "/upload/bundle",
+        "/queue/deliveries/{id}/resend", "/upload/bundle",
     ]  # fmt: skip
 
 

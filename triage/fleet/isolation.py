@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
+from triage.domain.batched import split_into_batches
 from triage.domain.hosts import MAX_HOSTS, expand, format_host_list, is_host_name
 from triage.errors import UsageError
 
@@ -176,8 +177,7 @@ def compute_posterior(
     bad /= bad + good
     parts = list(_iterate_connected([members for members, failed in tests if failed]))
     for part in parts:
-        for start in range(0, len(part), TOGETHER):
-            together = part[start : start + TOGETHER]
+        for together in split_into_batches(part, TOGETHER):
             nodes = np.unique(np.concatenate(together))
             inside = np.stack([np.isin(nodes, members) for members in together], axis=1)
             log_sum, bad[nodes] = _sum_failures(bad[nodes], inside, recall, false_alarm)
@@ -195,14 +195,14 @@ def compute_prior_probabilities(weights: F64) -> F64:
 
     At most half of the nodes that have a weight above 0 are expected to be bad.
     """
-    odds = weights / weights.max()
-    wanted = min(EXPECTED, np.count_nonzero(odds) / 2)
-    low, high = -60.0, 60.0  # log of the factor of all odds
-    for _ in range(200):
-        scaled = np.exp((low + high) / 2) * odds
-        too_low = (scaled / (1 + scaled)).sum() < wanted
-        low, high = ((low + high) / 2, high) if too_low else (low, (low + high) / 2)
-    return np.asarray(scaled / (1 + scaled))
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(weights / weights.max())
+    wanted = min(EXPECTED, np.count_nonzero(weights) / 2)
+    log_factor = brentq(lambda one: expit(one + log_odds).sum() - wanted, -60.0, 60.0)
+    return np.asarray(expit(log_factor + log_odds))
 
 
 def _iterate_connected(tests: Sequence[I64]) -> Iterator[list[I64]]:
@@ -420,19 +420,15 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     bad = plan.posterior.bad
     is_even = bool(np.ptp(bad) < 1e-9) and len(bad) > _LISTED
     likely = np.argsort(-np.round(bad, _DIGITS), kind="stable").tolist()
-    suspects = [
-        node for node in likely if bad[node] >= _WORTH_NAMING and node not in plan.bad_nodes
-    ]
-    suspects = [] if is_even else suspects
+    worth = [] if is_even else [node for node in likely if bad[node] >= _WORTH_NAMING]
+    suspects = [node for node in worth if node not in plan.bad_nodes]
     decided = ("bad" if plan.bad_nodes else "clean") if plan.is_decided else "undecided"
 
     def names(nodes: Iterable[int]) -> str:
         return format_host_list(plan.nodes[node] for node in nodes)
 
     def rows(nodes: Iterable[int]) -> list[dict[str, Any]]:
-        return [
-            {"node": plan.nodes[one], "probability": round(float(bad[one]), 4)} for one in nodes
-        ]
+        return [{"node": plan.nodes[at], "probability": round(float(bad[at]), 4)} for at in nodes]
 
     of_weight: dict[float, list[int]] = {}
     for node, weight in enumerate(plan.weights):

@@ -58,15 +58,11 @@ def build_notice_alert(target: Target, summary: str, at: datetime, url: str) -> 
     return _make_request(target, [_build_alert(labels, notes, at, at + timedelta(hours=1), url)])
 
 
-def build_alerts_url(url: str) -> str:
-    """``url`` with the path of the v2 API behind it, unless it is there already."""
-    parts = urlsplit(url)
-    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
-    return urlunsplit(parts._replace(path=path))
-
-
 def _make_request(target: Target, alerts: Sequence[Mapping[str, object]]) -> Request:
-    return Request("POST", build_alerts_url(target.url), JSON, orjson.dumps(alerts))
+    parts = urlsplit(target.url)
+    # The path of the v2 API stands behind it, unless it is there already.
+    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
+    return Request("POST", urlunsplit(parts._replace(path=path)), JSON, orjson.dumps(alerts))
 
 
 def _build_alerts(

@@ -68,9 +68,8 @@ def render(message: Message, target: Target) -> Request | None:
     ]
     if not events:
         return None
-    if len(events) == 1:
-        return _request(target, STRUCTURED, events[0])
-    return _request(target, BATCH, events)
+    media, body = (STRUCTURED, events[0]) if len(events) == 1 else (BATCH, events)
+    return Request("POST", target.url, {"content-type": media}, orjson.dumps(body))
 
 
 def _map_convicted_nodes(
@@ -147,7 +146,3 @@ def _choose_recommended_action(message: Message, one: Suspect) -> str:
     if verdict is not None and verdict.category == one.category and verdict.action in _OF_ACTION:
         return _OF_ACTION[verdict.action]
     return RECOMMENDED[one.category]
-
-
-def _request(target: Target, media: str, body: object) -> Request:
-    return Request("POST", target.url, {"content-type": media}, orjson.dumps(body))

@@ -64,78 +64,70 @@ class WebUrl:
         return host if self.explicit_port is None else f"{host}:{self.port}"
 
 
-def parse_url(url: str, *, where: str = "body/url") -> WebUrl:
-    """The parts of ``url``.
+class _BadAddress(Exception):
+    """Why an address cannot be used; it does not repeat the address, whose path may be a secret."""
 
-    Raises :class:`Unprocessable` with ``where`` as its place. The message does not repeat
-    the address: its path may be a secret.
-    """
+
+def parse_url(url: str, *, where: str = "body/url") -> WebUrl:
+    """The parts of ``url``. Raises :class:`Unprocessable` with ``where`` as its place."""
+    try:
+        return _parse_parts(url)
+    except _BadAddress as error:
+        raise Unprocessable(
+            f"the address cannot be used: {error}",
+            hint="give an address such as https://hooks.example.com/triage",
+            places=(Place(where, str(error)),),
+        ) from None
+
+
+def _parse_parts(url: str) -> WebUrl:
     if len(url) > _MAX_CHARS:
-        raise _make_address_refusal(where, f"longer than {_MAX_CHARS:,} characters")
+        raise _BadAddress(f"longer than {_MAX_CHARS:,} characters")
     if any(char.isspace() or not char.isprintable() or char == "\\" for char in url):
-        raise _make_address_refusal(where, "holds a blank, a control character or a backslash")
+        raise _BadAddress("holds a blank, a control character or a backslash")
     if "#" in url:
-        raise _make_address_refusal(where, "holds a fragment (#), which is never sent")
+        raise _BadAddress("holds a fragment (#), which is never sent")
     parts = _PARTS.fullmatch(url)
     if parts is None:
-        raise _make_address_refusal(where, "not of the form https://host[:port]/path")
+        raise _BadAddress("not of the form https://host[:port]/path")
     target = f"{parts['path'] or '/'}{parts['query'] or ''}"
     if not _TARGET.fullmatch(target):
-        raise _make_address_refusal(
-            where, "its path or query holds a character that has to be written %XX"
-        )
+        raise _BadAddress("its path or query holds a character that has to be written %XX")
     scheme = parts["scheme"].lower()
     if "@" in parts["authority"]:
-        raise _make_address_refusal(where, "holds a user name or password")
+        raise _BadAddress("holds a user name or password")
     authority = _AUTHORITY.fullmatch(parts["authority"])
     if authority is None:
-        raise _make_address_refusal(where, "its host or port cannot be read")
+        raise _BadAddress("its host or port cannot be read")
     port = int(authority["port"] or _PORTS[scheme])
     if not 0 < port < 65_536:
-        raise _make_address_refusal(where, "its port is not 1 to 65535")
-    return WebUrl(scheme, _parse_host(authority["host"], where), port, target)
+        raise _BadAddress("its port is not 1 to 65535")
+    return WebUrl(scheme, _parse_host(authority["host"]), port, target)
 
 
-def _parse_host(text: str, where: str) -> Host:
+def _parse_host(text: str) -> Host:
     if text.startswith("["):
         try:
             address = ipaddress.IPv6Address(text[1:-1])
         except ValueError:
-            raise _make_address_refusal(
-                where, "the host in brackets is not an IPv6 address"
-            ) from None
+            raise _BadAddress("the host in brackets is not an IPv6 address") from None
         if address.scope_id is not None:
-            raise _make_address_refusal(where, "the address names a network interface")
+            raise _BadAddress("the address names a network interface")
         return address
-    name = _encode_ascii_host(text, where).removesuffix(".")
+    try:
+        name = text if text.isascii() else idna.encode(text, uts46=True).decode("ascii")
+    except (idna.IDNAError, UnicodeError):
+        raise _BadAddress("the host is not an international host name") from None
+    name = name.lower().removesuffix(".")
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return ipaddress.IPv4Address(name)
         except ValueError:
-            raise _make_address_refusal(
-                where, "an IPv4 address is written 192.0.2.1 and no other way"
-            ) from None
+            raise _BadAddress("an IPv4 address is written 192.0.2.1 and no other way") from None
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise _make_address_refusal(where, "the host is not a host name")
+        raise _BadAddress("the host is not a host name")
     return name
-
-
-def _encode_ascii_host(text: str, where: str) -> str:
-    if text.isascii():
-        return text.lower()
-    try:
-        return idna.encode(text, uts46=True).decode("ascii").lower()
-    except (idna.IDNAError, UnicodeError):
-        raise _make_address_refusal(where, "the host is not an international host name") from None
-
-
-def _make_address_refusal(where: str, why: str) -> Unprocessable:
-    return Unprocessable(
-        f"the address cannot be used: {why}",
-        hint="give an address such as https://hooks.example.com/triage",
-        places=(Place(where, why),),
-    )
 
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -254,16 +246,15 @@ class Guard:
         names: set[str] = set()
         networks: list[IPv4Network | IPv6Network] = []
         for entry in filter(None, (text.strip().lower().removesuffix(".") for text in allow)):
-            network = _parse_network(entry)
-            if network is not None:
-                networks.append(network)
-            elif _NAME.fullmatch(entry):
+            try:
+                networks.append(ip_network(entry.removeprefix("[").removesuffix("]"), strict=False))
+            except ValueError:
+                if not _NAME.fullmatch(entry):
+                    raise UsageError(
+                        f"{setting}: {entry!r} is neither a host name nor an address"
+                        " nor a CIDR; give it without scheme, port and path"
+                    ) from None
                 names.add(entry)
-            else:
-                raise UsageError(
-                    f"{setting}: {entry!r} is neither a host name nor an address"
-                    " nor a CIDR; give it without scheme, port and path"
-                )
         self._names = frozenset(names)
         self._networks = tuple(networks)
 
@@ -339,13 +330,6 @@ def resolve_by_system(host: str, port: int) -> tuple[str, ...]:
     if isinstance(answer, OSError):
         raise answer
     return answer
-
-
-def _parse_network(entry: str) -> IPv4Network | IPv6Network | None:
-    try:
-        return ip_network(entry.removeprefix("[").removesuffix("]"), strict=False)
-    except ValueError:
-        return None
 
 
 def _make_refusal(where: str, why: str) -> Unprocessable:

@@ -5,8 +5,7 @@
 All of them are pure functions over counts and exposure.
 """
 
-from triage.fleet.record.from_frames import record_from_frames
-from triage.fleet.record.from_rows import record_from_exports
+from triage.fleet.record.from_rows import record_from_exports, record_from_frames
 from triage.fleet.repairs.answer import fleet_repairs
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report

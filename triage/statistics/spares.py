@@ -42,19 +42,10 @@ def estimate_spares_in_repair(num_nodes: int, per_node_day: float, repair_days: 
 def solve_spares_for_availability(num_nodes: int, availability: float) -> int | None:
     """The fewest spares with which ``num_nodes`` are up at 99 %.
 
-    None where not even ten times the nodes are enough.
+    None where not even ten times the nodes are enough. How many are down by the time that enough
+    are up is negative binomial.
     """
-    from scipy.stats import binom
+    from scipy.stats import nbinom
 
-    low, high = -1, 1
-    while float(binom.cdf(high, num_nodes + high, 1 - availability)) < _CONFIDENCE:
-        low, high = high, high * 2
-        if high > 10 * num_nodes:
-            return None
-    if float(binom.cdf(0, num_nodes, 1 - availability)) >= _CONFIDENCE:
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = float(binom.cdf(middle, num_nodes + middle, 1 - availability)) >= _CONFIDENCE
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    spares = float(nbinom.ppf(_CONFIDENCE, num_nodes, availability))
+    return int(spares) if spares <= 10 * num_nodes else None

@@ -139,12 +139,6 @@ def encode_kept_filters(filters: Mapping[str, str], **more: str) -> str:
     return urlencode({name: value for name, value in {**filters, **more}.items() if value})
 
 
-def _shorten_file_name(artifact: str) -> str:
-    """The last part of a file's name, with the node's folder where it says one."""
-    parts = PurePosixPath(artifact).parts
-    return "/".join(parts[-2:])
-
-
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "when": _format_when,
     "timed": format_timed,
@@ -152,7 +146,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "clock": _format_clock,
     "size": _format_size,
     "age": _format_age,
-    "short_name": _shorten_file_name,
+    # The last part of a file's name, with the node's folder where it says one.
+    "short_name": lambda artifact: "/".join(PurePosixPath(artifact).parts[-2:]),
     "raw_line": _format_raw_line,
     "marked": _mark_found,
     "family": get_category_family,

@@ -126,15 +126,11 @@ def render_refusal(request: Request, refusal: Refusal) -> Response:
         headers={} if wait_s is None else {"Retry-After": str(wait_s)},
         title=refusal.title,
         detail=refusal.detail,
-        hint=_get_page_hint(refusal),
+        # People on a page do not know the paths of the API.
+        hint="the list of incidents names those that there are"
+        if isinstance(refusal, NotFound) and "/v1/" in refusal.hint
+        else refusal.hint,
     )
-
-
-def _get_page_hint(refusal: Refusal) -> str:
-    """The hint, without the paths of the API that people on a page do not know."""
-    if isinstance(refusal, NotFound) and "/v1/" in refusal.hint:
-        return "the list of incidents names those that there are"
-    return refusal.hint
 
 
 def _redirect_to_login(request: Request) -> Response:

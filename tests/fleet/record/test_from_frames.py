@@ -1,13 +1,10 @@
 """A record out of a notebook's own tables: the same answers, and what cannot be is refused."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.fleet.records import one_job
-from triage.domain.category import Category
-from triage.errors import UsageError
-from triage.fleet.standings.standing import fleet_standings
+from triage.errors import UnknownFormat, UsageError
 from triage.reliability import fleet_report, record_from_frames
 
 DAY = pd.Timestamp("2026-03-02", tz="UTC")
@@ -43,39 +40,6 @@ def test_the_order_of_rows_does_not_matter():
     mixed = frame.sample(frac=1, random_state=3)
 
     assert fleet_report(record_from_frames(mixed)) == fleet_report(record_from_frames(frame))
-
-
-def test_interruptions_of_a_table_join_the_runs_of_their_jobs():
-    stops = pd.DataFrame(
-        {
-            "at": [DAY + pd.Timedelta(hours=one) for one in (30.001, 55, 99)],
-            "job_id": ["j0", "j1", "another"],
-            "cause": ["gpu_hbm", None, "network"],
-            "node": ["n3", "n3", None],
-        }
-    )
-    record = record_from_frames(table(), stops)
-
-    assert record.interruptions.run.tolist() == [0, 1, -1]
-    assert record.interruptions.cause == (Category.GPU_HBM, None, Category.NETWORK)
-    assert record.accusations.interruption.tolist() == [0, 1]
-    assert fleet_report(record).stops.without_run == 1
-
-
-def test_who_is_blamed_again_and_again_stands_out():
-    hours = np.linspace(5, 1400, 60)
-    stops = pd.DataFrame(
-        {
-            "at": [DAY + pd.Timedelta(hours=one) for one in hours],
-            "job_id": [f"j{k}" for k in range(60)],
-            "cause": "gpu",
-            "node": ["n3" if k % 4 == 0 else f"n{k % 64}" for k in range(60)],
-        }
-    )
-    record = record_from_frames(table(hours, 1440, nodes="n[0-63]", num_gpus=512), stops)
-
-    assert fleet_standings(record).nodes[0].node == "n3"
-    assert str(fleet_standings(record).nodes[0].grade) == "lemon"
 
 
 def test_a_planned_end_is_in_no_rate():
@@ -134,24 +98,42 @@ def test_an_empty_table_is_an_empty_record():
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"ended_at": DAY - pd.Timedelta(hours=1)}, "runs, row 0: it ends before it begins"),
-        ({"started_at": "soon"}, "runs, row 0: started_at: 'soon' is no time"),
-        ({"started_at": pd.NaT}, "runs, row 0: started_at is missing"),
-        ({"num_gpus": -1}, "runs, row 0: num_gpus cannot be -1"),
-        ({"num_gpus": "many"}, "runs, row 0: num_gpus 'many' is no number"),
-        ({"cause": "gremlins"}, "runs, row 0: cause 'gremlins' is none of"),
-        ({"nodes": "n[0-"}, "runs, row 0: nodes: the host list"),
+        ({"ended_at": DAY - pd.Timedelta(hours=1)}, "line 2: ended_at '2026-03-01T23:00:00"),
+        ({"started_at": "soon"}, "line 2: started_at 'soon' is no time"),
+        ({"num_gpus": -1}, "line 2: num_gpus '-1' is no whole number"),
+        ({"num_gpus": "many"}, "line 2: num_gpus 'many' is no whole number"),
+        ({"cause": "gremlins"}, "line 2: cause 'gremlins' is no category"),
+        ({"nodes": "n[0-"}, "line 2: nodes: the host list"),
     ],
 )
-def test_what_cannot_be_is_said_with_its_row(columns, said):
+def test_a_table_of_which_no_row_can_be_is_refused_with_the_first(columns, said):
     with pytest.raises(UsageError) as refused:
         record_from_frames(table(**columns))
 
     assert said in str(refused.value)
 
 
+def test_a_row_that_cannot_be_is_counted_and_stops_no_other():
+    frame = table()
+    frame.loc[1, "cause"] = "gremlins"
+    record = record_from_frames(frame)
+
+    assert len(record.runs.start_ns) == 3
+    assert record.notes == ("rows that could not be read left out: 1",)
+
+
+def test_runs_without_names_of_jobs_are_each_a_run():
+    assert record_from_frames(table().drop(columns="job_id")).runs.interrupted.sum() == 3
+
+
+def test_a_run_that_never_started_is_left_out():
+    record = record_from_frames(table(started_at=pd.NaT))
+
+    assert record.notes == ("jobs that never started left out: 4",)
+
+
 def test_a_column_that_is_needed_is_named():
-    with pytest.raises(UsageError, match="no column started_at"):
+    with pytest.raises(UnknownFormat, match="job_id and started_at"):
         record_from_frames(table().drop(columns="started_at"))
 
 

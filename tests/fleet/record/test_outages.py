@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.record.test_node_exposure import runs_of
 from triage.fleet.record.faults import NEVER_NS, faults_of, find_next_runs
-from triage.fleet.record.from_frames import record_from_frames
+from triage.fleet.record.from_rows import record_from_frames
 from triage.fleet.record.node_exposure import NS_PER_DAY
 
 

@@ -1,9 +1,9 @@
 """Notes of repairs: joined to the outage that they are about, else visits."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.fleet.repairs.planted import record
@@ -11,7 +11,7 @@ from triage.fleet.domain.cause import RepairAction
 from triage.fleet.record.columns import FleetRecord, RepairNotes
 from triage.fleet.record.faults import faults_of
 from triage.fleet.repairs.answer import fleet_repairs, with_notes
-from triage.reliability import record_from_frames
+from triage.reliability import record_from_exports
 
 DAY_NS = 86_400 * 10**9
 OUT = (("a", 10.0, 12.0, "GPU"), ("b", 20.0, 21.0, "cable replaced"))
@@ -66,22 +66,19 @@ def test_of_several_notes_the_one_that_changes_most_counts():
     assert faults.action[0] is RepairAction.SWAP_GPU
 
 
-def test_notes_come_as_a_table_too():
-    outages = pd.DataFrame({"node": ["a"], "from_day": [10.0], "to_day": [12.0], "cause": ["GPU"]})
-    notes = pd.DataFrame(
-        {
-            "node": ["a", "b", None],
-            "at": ["2000-01-12", "2000-01-20", "2000-01-21"],
-            "text": ["GPU 3 replaced", "looked at it", "nobody"],
-        }
+def test_notes_come_as_tickets_too():
+    outages = b"node,from_day,to_day,cause\na,10,12,GPU\n"
+    notes = (
+        b"title,host,created,action\n"
+        b"ECC,a,2000-01-12 00:00,GPU 3 replaced\n"
+        b"slow,b,2000-01-20 00:00,cable reseated\n"
+        b"odd,,2000-01-21 00:00,cable reseated\n"
     )
-
-    got = fleet_repairs(
-        record_from_frames(outages=outages, repairs=notes, nodes=8, until="2000-03-01")
-    )
+    since, until = datetime(2000, 1, 1, tzinfo=UTC), datetime(2000, 3, 1, tzinfo=UTC)
+    got = fleet_repairs(record_from_exports(outages, notes, nodes=8, since=since, until=until))
 
     assert [(row.node, row.action) for row in got.returns] == [("a", "swap_gpu")]
-    assert got.num_visits == 1
+    assert "tickets that name no node left out: 1" in got.notes
 
 
 def test_visits_are_listed_and_counted():

@@ -149,7 +149,6 @@ HOSTILE = {
         "1 time (8 outages)",
     ),
     "a week": (record(("a", 1, 2, "GPU"), ("b", 3, 4, "NIC"), days=7), None, "2 times"),
-    "ends before it begins": (record(("a", 9, 5, "GPU")), None, "no outage began"),
     "outages that overlap": (
         record(*(("a", 10 + k, 30, "GPU") for k in range(12))),
         None,

@@ -7,9 +7,9 @@ import pytest
 from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.domain.standing import Grade
 from triage.errors import Unprocessable, UsageError
-from triage.fleet.report.what_if import answer_checkpoint, answer_projection, answer_spares
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.what_if import checkpoints_for, projection_for, spares_for
 from triage.fleet.services.answers import (
-    build_fleet_options,
     determine_fleet_period,
     look_at_fleet,
     look_at_standings,
@@ -87,11 +87,11 @@ def test_the_wire_form_names_the_worst_and_counts_all(fleet: Context) -> None:
 
 def test_plans_rest_on_the_same_record(fleet: Context) -> None:
     report = make_fleet_report(fleet, since=END - 60 * DAY, until=END)
-    projection = answer_projection(report, 512, None)
+    projection = projection_for(report, 512)
 
-    assert projection["mtti"]["value"] == pytest.approx(60 * 24 / 50, rel=1e-4)
-    assert answer_checkpoint(report, 512, None, None)["mtti"] == projection["mtti"]
-    assert answer_spares(report, None, None, None)["num_nodes"] == len(NODES)
+    assert projection.mtti.value == pytest.approx(60 * 24 / 50, rel=1e-4)
+    assert checkpoints_for(report, 512).mtti == projection.mtti
+    assert spares_for(report).num_nodes == len(NODES)
 
 
 def test_the_default_is_the_last_thirty_days() -> None:
@@ -113,4 +113,4 @@ def test_a_period_that_is_none_is_refused_with_its_place(since, until) -> None:
 
 def test_a_number_that_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="checkpoint_cost_s"):
-        build_fleet_options(cost_s=-1.0)
+        FleetOptions(checkpoint_cost_s=-1.0)

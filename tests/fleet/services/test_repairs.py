@@ -12,7 +12,7 @@ from triage.domain.health import CheckResult, Outcome
 from triage.fleet.render.sentences import list_headlines, list_weekly_sentences
 from triage.fleet.render.terminal import format_standing_lines, repair_lines
 from triage.fleet.services.answers import look_at_fleet, look_at_standings
-from triage.fleet.services.health.due_list import list_check_rows
+from triage.fleet.services.health.due_list import iterate_check_rows
 from triage.fleet.services.hooks import select_priors
 from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.store import checks
@@ -133,12 +133,12 @@ def test_the_check_of_its_cause_is_due_until_it_ran(ctx):
     keep_fleet(ctx)
 
     def due(session) -> list[tuple[str, str]]:
-        rows = list_check_rows(session, NOW, node="n007", state="due")
+        rows = list(iterate_check_rows(session, NOW, node="n007", state="due"))
         return [(row["check"], row["because"]) for row in rows]
 
     with ctx.database.reading() as session:
         [(check, because)] = due(session)
-        assert list_check_rows(session, NOW, node="n100", state="due") == []
+        assert list(iterate_check_rows(session, NOW, node="n100", state="due")) == []
     assert check == "ib.counters"
     assert because.startswith("asked for by probation since its return at 2026-11-19T00:00:00")
 

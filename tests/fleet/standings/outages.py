@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.record.from_frames import record_from_frames
+from triage.fleet.record.from_rows import record_from_frames
 
 START = pd.Timestamp("2026-01-01", tz="UTC")
 

@@ -32,18 +32,19 @@ from triage.fleet.api.values import (
     Until,
 )
 from triage.fleet.repairs.answer import FleetRepairs
+from triage.fleet.report.options import COST_S, RESTART_S, FleetOptions
 from triage.fleet.report.report import FleetReport
 from triage.fleet.report.what_if import (
     CheckpointAnswer,
     PlanHead,
     ProjectionAnswer,
     SparesAnswer,
-    answer_checkpoint,
-    answer_projection,
-    answer_spares,
+    answer_plan,
+    checkpoints_for,
+    projection_for,
+    spares_for,
 )
 from triage.fleet.services.answers import (
-    build_fleet_options,
     determine_fleet_period,
     look_at_fleet,
     look_at_standings,
@@ -163,11 +164,11 @@ def fleet_report(
         since=since,
         until=until,
         cluster=cluster,
-        options=build_fleet_options(
-            gpus=gpus,
-            cost_s=cost_s,
-            restart_s=restart_s,
-            compare_days=compare_days,
+        options=FleetOptions(
+            checkpoint_cost_s=cost_s or COST_S,
+            restart_s=restart_s or RESTART_S,
+            reference_gpus=gpus,
+            compare_last_days=compare_days,
         ),
     )
     clusters = tuple(filter(get_caller(request).sees, answer.clusters))
@@ -276,7 +277,8 @@ def fleet_projection(
 
     Read `warnings`: beyond four times the sizes seen, it is a guess.
     """
-    return make_json_answer(request, answer_projection(report, gpus, hours))
+    found = projection_for(report, gpus, () if hours is None else (hours,))
+    return make_json_answer(request, answer_plan(report, found))
 
 
 @routes.get(
@@ -294,7 +296,8 @@ def fleet_checkpoint(
     restart_s: Restart = None,
 ) -> Response:
     """Young's and Daly's intervals for a job of `gpus` (the usual one where not given)."""
-    return make_json_answer(request, answer_checkpoint(report, gpus, cost_s, restart_s))
+    found = checkpoints_for(report, gpus, cost_s=cost_s, restart_s=restart_s)
+    return make_json_answer(request, answer_plan(report, found))
 
 
 @routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True, refuses=(404,))
@@ -311,4 +314,5 @@ def fleet_spares(
 
     `costs` weighs node-days of spares against what is short without them.
     """
-    return make_json_answer(request, answer_spares(report, nodes, repair_days, confidence))
+    found = spares_for(report, nodes, repair_days=repair_days, confidence=confidence)
+    return make_json_answer(request, answer_plan(report, found))

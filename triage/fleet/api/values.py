@@ -1,5 +1,6 @@
 """The numbers that questions about a fleet hold: each with its bounds, refused beyond them."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Query, Request
@@ -28,6 +29,12 @@ def _bound(
     shown: Any = {} if example is None else {"usual": {"value": example}}
     query = Query(ge=least, le=most, description=description, openapi_examples=shown)
     return query, WrapValidator(check)
+
+
+def _choose_among(known: Iterable[str], description: str) -> tuple[Any, ...]:
+    """One of the ``known`` words."""
+    names = [*known]
+    return check_choice(*names), make_choice_schema(*names), Query(description=description)
 
 
 From = Annotated[Since | None, Query(description="Begin; 30 days before the end by default.")]
@@ -74,28 +81,11 @@ CompareDays = Annotated[
     *_bound(0.01, 3_660, "Compare the last days with all before; by default the later half.", 7),
 ]
 Top = Annotated[int, *_bound(1, MAX_TOP, "Name at most so many nodes and checks.")]
-EndingName = Annotated[
-    str | None,
-    check_choice(*Ending),
-    make_choice_schema(*Ending),
-    Query(description="How it ended."),
-]
-StandingName = Annotated[
-    str | None,
-    check_choice(*Grade),
-    make_choice_schema(*Grade),
-    Query(description="Only nodes that stand so."),
-]
-
-
+EndingName = Annotated[str | None, *_choose_among(Ending, "How it ended.")]
+StandingName = Annotated[str | None, *_choose_among(Grade, "Only nodes that stand so.")]
 NodeName = Annotated[Name | None, Query(description="Whose they are, where they name none.")]
 OfCluster = Annotated[Name | None, Query(description="The cluster that the nodes belong to.")]
-CheckState = Annotated[
-    str | None,
-    check_choice(*STATES),
-    make_choice_schema(*STATES),
-    Query(description="Only those that stand so."),
-]
+CheckState = Annotated[str | None, *_choose_among(STATES, "Only those that stand so.")]
 BusBandwidth = Annotated[
     float | None,
     *_bound(

@@ -11,6 +11,7 @@ import typer
 
 from triage.cli.ask import CaFile, TokenFile, open_client
 from triage.cli.extras import open_service_context, require_service_packages
+from triage.cli.options import take
 from triage.errors import Refusal, UsageError
 from triage.fleet.cli.source import FleetUrl
 from triage.render.words.clean import format_one_line
@@ -40,15 +41,9 @@ Take = Callable[[str], Mapping[str, Any]]
 
 def import_files(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Exports; - is stdin.")],
-    zone: Annotated[
-        str, typer.Option("--zone", metavar="NAME", help="Of times that name none.")
-    ] = "UTC",
-    cluster: Annotated[
-        str, typer.Option("--cluster", metavar="NAME", help="Of rows that name none.")
-    ] = "",
-    day_zero: Annotated[
-        str, typer.Option("--day-zero", metavar="DATE", help="Of tables that count days.")
-    ] = "2000-01-01",
+    zone: Annotated[str, take("NAME", "Of times that name none.")] = "UTC",
+    cluster: Annotated[str, take("NAME", "Of rows that name none.")] = "",
+    day_zero: Annotated[str, take("DATE", "Of tables that count days.")] = "2000-01-01",
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,

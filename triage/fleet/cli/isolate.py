@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
-
-from triage.cli.options import TextOrJson
+from triage.cli.options import TextOrJson, take
 from triage.cli.output import check_folder, emit, get_output_columns, print_lines
 from triage.domain.hosts import expand, format_host_list
 from triage.domain.patterns import compile_re
@@ -32,34 +30,19 @@ _RESULT: Final = compile_re(r"([^=\s]{1,4096})=(pass|fail|not_run)")
 _MAX_BYTES: Final = 64 << 20
 
 
-def _make_option(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
-    return typer.Option(name, metavar=metavar, help=text)
-
-
 def isolate(
-    nodes: Annotated[str, _make_option("--nodes", "HOSTLIST", "Candidates: n[001-128],m7.")] = "",
-    good: Annotated[str, _make_option("--good", "HOSTLIST", "Partners known to be good.")] = "",
-    recall: Annotated[
-        float | None, _make_option("--recall", "P", "How often a bad node fails a test [0.95].")
-    ] = None,
-    false_alarm: Annotated[
-        float | None, _make_option("--false-alarm", "P", "How often good nodes fail one [0].")
-    ] = None,
+    nodes: Annotated[str, take("HOSTLIST", "Candidates: n[001-128],m7.")] = "",
+    good: Annotated[str, take("HOSTLIST", "Partners known to be good.")] = "",
+    recall: Annotated[float | None, take("P", "How often a bad node fails a test [0.95].")] = None,
+    false_alarm: Annotated[float | None, take("P", "How often good nodes fail one [0].")] = None,
     group_size: Annotated[
-        int | None,
-        _make_option("--group-size", "N", "Least nodes of a group [2]; 1: run on a node alone."),
+        int | None, take("N", "Least nodes of a group [2]; 1: run on a node alone.")
     ] = None,
-    state: Annotated[
-        Path | None, _make_option("--state", "FILE", "Keeps the plan from round to round.")
-    ] = None,
-    result: Annotated[
-        list[str] | None, _make_option("--result", "GROUP=RESULT", "Can be given several times.")
-    ] = None,
-    test: Annotated[
-        str, _make_option("--test", "COMMAND", "What srun is to run, as printed.")
-    ] = "TEST",
+    state: Annotated[Path | None, take("FILE", "Keeps the plan from round to round.")] = None,
+    result: Annotated[list[str] | None, take("GROUP=RESULT", "Can be given several times.")] = None,
+    test: Annotated[str, take("COMMAND", "What srun is to run, as printed.")] = "TEST",
     format_: Annotated[
-        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+        TextOrJson, take(None, "text for people, or json.", "--format", "-f")
     ] = TextOrJson.TEXT,
 ) -> None:
     """Print the next round or the answer; the help stands in ``HELP``."""

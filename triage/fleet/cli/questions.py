@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson
+from triage.cli.options import Format, Output, ReportFormat, Rows, TextOrJson, take
 from triage.cli.output import (
     emit,
     encode_output,
@@ -40,20 +40,12 @@ Examples:
 `triage fleet import` takes in what a rate rests on: who ran where, how long.
 """
 
-_Gpus = Annotated[
-    int | None,
-    typer.Option("--gpus", metavar="N", help="GPUs of the job to plan for; else the usual one."),
-]
-_Cost = Annotated[
-    float | None, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
-]
-_Restart = Annotated[
-    float | None,
-    typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
-]
+_Gpus = Annotated[int | None, take("N", "GPUs of the job to plan for; else the usual one.")]
+_Cost = Annotated[float | None, take("S", "Seconds a checkpoint stops the job.")]
+_Restart = Annotated[float | None, take("S", "Seconds from a stop to the next step.")]
 
 _RowsFormat = Annotated[
-    Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+    Rows, take(None, "text for people, or one JSON object a line.", "--format", "-f")
 ]
 
 
@@ -67,16 +59,12 @@ def report(
     restart_s: _Restart = None,
     format_: ReportFormat = Format.TEXT,
     output: Output = None,
-    top: Annotated[
-        int, typer.Option("--top", metavar="N", help="Name at most so many nodes.")
-    ] = 20,
+    top: Annotated[int, take("N", "Name at most so many nodes.", min=1, max=2_000)] = 20,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
     """Print the report; the help stands in ``REPORT_HELP``."""
-    if not 1 <= top <= 2_000:
-        raise UsageError(f"--top {top}: give 1 to 2,000")
     asked = parse_period(since, until, days, cluster)
     with open_source(url, token_file, ca_file) as client:
         fleet = asked.asked(client, top=top, gpus=gpus, cost_s=cost_s, restart_s=restart_s)
@@ -146,20 +134,17 @@ class Standing(StrEnum):
 
 def nodes(
     standing: Annotated[
-        Standing | None,
-        typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
+        Standing | None, take("NAME", "golden, normal, watch, lemon or unknown.")
     ] = None,
     until: AsOf = None,
     cluster: Cluster = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
+    limit: Annotated[int, take("N", "At most so many.", min=1)] = 50,
     format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
     """List the standings; the help stands in ``NODES_HELP``."""
-    if limit < 1:
-        raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
     wanted = None if standing is None else str(standing)
     with open_source(url, token_file, ca_file) as client:
@@ -192,9 +177,7 @@ def parts(
         str | None,
         typer.Argument(metavar="[IDENTITY]", help="UUID, serial number or GUID of a part."),
     ] = None,
-    node: Annotated[
-        str | None, typer.Option("--node", metavar="NAME", help="All parts of this node.")
-    ] = None,
+    node: Annotated[str | None, take("NAME", "All parts of this node.")] = None,
     cluster: Cluster = None,
     format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
@@ -228,42 +211,24 @@ Examples:
 
 
 def plan(
-    gpus: Annotated[
-        int,
-        typer.Option("--gpus", min=1, max=10_000_000, metavar="N", help="GPUs of the job."),
-    ],
+    gpus: Annotated[int, take("N", "GPUs of the job.", min=1, max=10_000_000)],
     nodes: Annotated[
         int | None,
-        typer.Option(
-            "--nodes",
-            min=1,
-            max=1_000_000,
-            metavar="N",
-            help="Nodes to keep spares for; else all of the record.",
-        ),
+        take("N", "Nodes to keep spares for; else all of the record.", min=1, max=1_000_000),
     ] = None,
-    hours: Annotated[
-        float | None,
-        typer.Option("--hours", metavar="H", help="Also how likely it runs H hours unbroken."),
-    ] = None,
+    hours: Annotated[float | None, take("H", "Also how likely it runs H hours unbroken.")] = None,
     cost_s: _Cost = None,
     restart_s: _Restart = None,
     repair_days: Annotated[
-        float | None,
-        typer.Option(
-            "--repair-days", metavar="D", help="Days a node is away for repair; else as measured."
-        ),
+        float | None, take("D", "Days a node is away for repair; else as measured.")
     ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", metavar="P", help="How surely the spares are to suffice."),
-    ] = 0.99,
+    confidence: Annotated[float, take("P", "How surely the spares are to suffice.")] = 0.99,
     since: Since = None,
     until: Until = None,
     days: Days = 30,
     cluster: Cluster = None,
     format_: Annotated[
-        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+        TextOrJson, take(None, "text for people, or json.", "--format", "-f")
     ] = TextOrJson.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
@@ -308,15 +273,13 @@ fail first. Outages and notes of the last two years count.
 def repairs(
     until: AsOf = None,
     cluster: Cluster = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many nodes.")] = 50,
+    limit: Annotated[int, take("N", "At most so many nodes.", min=1)] = 50,
     format_: _RowsFormat = Rows.TEXT,
     url: FleetUrl = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
     """Print the answer; the help stands in ``REPAIRS_HELP``."""
-    if limit < 1:
-        raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = FleetQuery.as_of(until, cluster)
     with open_source(url, token_file, ca_file) as client:
         found = asked.asked(client).repair_facts()

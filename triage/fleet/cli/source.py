@@ -7,39 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triage.cli.ask import open_client
 from triage.cli.extras import open_service_context
-from triage.cli.options import parse_since_time
+from triage.cli.options import parse_since_time, take
 from triage.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
     from triage.client import Client, Fleet
 
 FleetUrl = Annotated[
-    str,
-    typer.Option(
-        "--url", metavar="URL", help="Ask this service [TRIAGE_URL], not the configured database."
-    ),
+    str, take("URL", "Ask this service [TRIAGE_URL], not the configured database.")
 ]
-Since = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="Begin of the period: 90d, 6h or RFC 3339."),
-]
-Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Its end; now if left out.")
-]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--until", metavar="TIME", help="As they stood then; now if left out."),
-]
-Days = Annotated[
-    float, typer.Option("--days", metavar="N", help="Days before the end, without --since.")
-]
-Cluster = Annotated[
-    str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
-]
+Since = Annotated[str | None, take("TIME", "Begin of the period: 90d, 6h or RFC 3339.")]
+Until = Annotated[str | None, take("TIME", "Its end; now if left out.")]
+AsOf = Annotated[str | None, take("TIME", "As they stood then; now if left out.")]
+Days = Annotated[float, take("N", "Days before the end, without --since.")]
+Cluster = Annotated[str | None, take("NAME", "Only this cluster.")]
 _MAX_DAYS = 3_660.0
 # The service answers without tokens under a loopback name alone.
 _HERE = "http://localhost"

@@ -7,7 +7,7 @@ attempt of a job on one set of nodes, from its start to its end.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,6 +17,13 @@ from triage.domain.hardware import PartIdentity
 from triage.domain.patterns import compile_re
 from triage.fleet.domain.cause import OutageCause, RepairAction, load_words, rank_vagueness
 
+FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""Nobody trained on GPUs before; Slurm prints 1970 for a job that never started."""
+AHEAD: Final = timedelta(days=1)
+"""A clock that is ahead of ours by more is wrong, and so is what it says."""
+MAX_GPUS: Final = 10_000_000
+MOST_GPUS_OF_NODE: Final = 72
+"""NVIDIA's largest node has 16 GPUs, a rack that is one system 72."""
 FACTS: Final = ("generation", "rack", "leaf_switch", "batch", "cage", "slot", "role")
 """What an inventory may say of a node, as its columns are named."""
 

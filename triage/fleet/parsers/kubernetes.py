@@ -36,10 +36,9 @@ import orjson
 
 from triage.domain.category import Category
 from triage.errors import Corrupt, Forbidden
-from triage.fleet.domain.exposure import Ending, JobState, NodeFacts, Run, parse_job_state
+from triage.fleet.domain.exposure import MAX_GPUS, Ending, JobState, NodeFacts, Run, parse_job_state
 from triage.fleet.parsers.node_changes import NodeChange, StateChange, join_changes
 from triage.fleet.parsers.rows import (
-    MAX_GPUS,
     MAX_REASON,
     Options,
     Passed,

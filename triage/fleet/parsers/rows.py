@@ -13,16 +13,13 @@ from typing import Annotated, ClassVar, Final
 
 from triage.domain.hosts import expand
 from triage.domain.patterns import compile_re
-from triage.fleet.domain.exposure import Ending, ExposureRow, JobState
+from triage.fleet.domain.exposure import FIRST, Ending, ExposureRow, JobState
 
 _MAX_NAME: Final = 256
 MAX_REASON: Final = 500
 _MAX_NODES: Final = 1_000_000
-MAX_GPUS: Final = 10_000_000
-# Nobody trained on GPUs before; Slurm prints 1970 for a job that never started.
-_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 # No table that counts days from its own first one says when that was.
-DAY_ZERO: Final = _FIRST
+DAY_ZERO: Final = FIRST
 # Beyond, a number of days is none.
 _MOST_DAYS: Final = 36_525
 _CONTROL: Final = compile_re("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -135,8 +132,8 @@ def parse_row_time(
         raise RowError(
             f"{what} {shorten_foreign_text(text)} is no time such as 2026-11-21T03:14:15"
         ) from error
-    if at < _FIRST:
-        raise RowError(f"{what} {shorten_foreign_text(text)} is before {_FIRST:%Y}")
+    if at < FIRST:
+        raise RowError(f"{what} {shorten_foreign_text(text)} is before {FIRST:%Y}")
     if options.last is not None and at > options.last:
         raise RowError(f"{what} {shorten_foreign_text(text)} is in the future")
     return at

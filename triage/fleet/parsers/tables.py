@@ -82,6 +82,7 @@ from triage.fleet.domain.cause import (
 )
 from triage.fleet.domain.exposure import (
     FACTS,
+    MAX_GPUS,
     Ending,
     JobState,
     NodeFacts,
@@ -92,7 +93,6 @@ from triage.fleet.domain.exposure import (
     parse_job_state,
 )
 from triage.fleet.parsers.rows import (
-    MAX_GPUS,
     MAX_REASON,
     NOTHING,
     Columns,

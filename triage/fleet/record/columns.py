@@ -29,6 +29,11 @@ def convert_to_epoch_ns(at: datetime) -> int:
     return (at - EPOCH) // _MICROSECOND * 1000
 
 
+def convert_from_epoch_ns(ns: int) -> datetime:
+    """The time that lies so many nanoseconds after the epoch."""
+    return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
 _DTYPES: Final = {Ints: np.int64, Small: np.int32, Flags: np.bool_, Floats: np.float64}
 
 
@@ -179,6 +184,12 @@ class Outages(Columns):
     cause: tuple[OutageCause, ...]
     action: tuple[RepairAction | None, ...]
     planned: Flags
+
+    def rows(self) -> list[OutageStretch]:
+        """One stretch for each of them, in their order."""
+        times = (self.node.tolist(), self.start_ns.tolist(), self.end_ns.tolist())
+        told = (self.reason, self.cause, self.action, self.planned.tolist())
+        return [OutageStretch(*row) for row in zip(*times, *told, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,75 +123,40 @@ class Faults:
 
 def faults_of(record: FleetRecord) -> Faults:
     """The faults of a record."""
-    outages = record.outages
-    length = record.until_ns - record.since_ns
-    inside = (outages.start_ns < record.until_ns) & (outages.end_ns >= record.since_ns)
-    rows = np.flatnonzero(~outages.planned & inside)
-    order = rows[np.lexsort((outages.end_ns[rows], outages.start_ns[rows], outages.node[rows]))]
-    in_service = _compute_in_service_ns(outages, order)
-    first = _find_fault_starts(outages, order, in_service)
-    start = np.maximum(outages.start_ns[order] - record.since_ns, 0)
-    end = np.clip(outages.end_ns[order] - record.since_ns, start, length)
-    back = np.clip(in_service - record.since_ns, end, length)
-    last = np.append(first[1:], len(order)) - 1 if len(first) else first
-    ends, backs = (
-        np.maximum.reduceat(one, first) if len(first) else one[:0] for one in (end, back)
-    )
-    pairs = [slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    causes = [_find_first_cause(outages, order[pair]) for pair in pairs]
-    actions = [_last_action(outages, order[pair]) for pair in pairs]
-    by_start = np.lexsort((outages.node[order[first]], start[first])) if len(first) else first
-    earliest = outages.start_ns[order[first]][by_start]
+    since_ns, length = record.since_ns, record.until_ns - record.since_ns
+    rows = sorted(record.outages.rows(), key=lambda row: (row.node, row.start_ns, row.end_ns))
+    upkeep: dict[int, list[OutageStretch]] = {}
+    for row in rows:
+        if row.planned:
+            upkeep.setdefault(row.node, []).append(row)
+    found: list[tuple[OutageStretch, int]] = []
+    for row in rows:
+        if row.planned or row.start_ns >= record.until_ns or row.end_ns < since_ns:
+            continue
+        back_ns = row.end_ns
+        # Maintenance that goes on at the end of an outage, or begins with it, keeps the node out.
+        for span in upkeep.get(row.node, ()):
+            if span.start_ns <= back_ns < span.end_ns:
+                back_ns = span.end_ns
+        if found and found[-1][0].node == row.node and row.start_ns <= found[-1][1]:
+            last, until_ns = found.pop()
+            row, back_ns = last.joined(row), max(until_ns, back_ns)
+        found.append((row, back_ns))
+    found.sort(key=lambda one: (max(one[0].start_ns, since_ns), one[0].node))
+    merged = [row for row, _ in found]
+    began = np.array([row.start_ns for row in merged], np.int64) - since_ns
+    start = np.maximum(began, 0)
+    end = np.clip(np.array([row.end_ns for row in merged], np.int64) - since_ns, start, length)
+    back = np.clip(np.array([back_ns for _, back_ns in found], np.int64) - since_ns, end, length)
     return Faults(
-        node=outages.node[order[first]][by_start],
-        start_day=start[first][by_start] / NS_PER_DAY,
-        end_day=ends[by_start] / NS_PER_DAY,
-        back_day=backs[by_start] / NS_PER_DAY,
-        begun=earliest > record.since_ns,
-        back=backs[by_start] < length,
-        cause=tuple(causes[row] for row in by_start.tolist()),
-        action=tuple(actions[row] for row in by_start.tolist()),
+        node=np.array([row.node for row in merged], np.int32),
+        start_day=start / NS_PER_DAY,
+        end_day=end / NS_PER_DAY,
+        back_day=back / NS_PER_DAY,
+        begun=began > 0,
+        back=back < length,
+        cause=tuple(row.cause for row in merged),
+        action=tuple(row.action for row in merged),
         num_nodes=len(record.nodes),
         days=length / NS_PER_DAY,
     )
-
-
-def _compute_in_service_ns(outages: Outages, order: Ints) -> Ints:
-    """When the node of each of these rows was in service again, as far as planned outages tell.
-
-    Maintenance that goes on at the end of an outage, or begins with it, keeps the node out.
-    """
-    back = outages.end_ns[order]
-    planned = np.flatnonzero(outages.planned)
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for row in planned[np.argsort(outages.start_ns[planned], kind="stable")].tolist():
-        span = int(outages.start_ns[row]), int(outages.end_ns[row])
-        spans.setdefault(int(outages.node[row]), []).append(span)
-    for place, node in enumerate(outages.node[order].tolist()) if spans else ():
-        for start, end in spans.get(node, ()):
-            if start <= back[place] < end:
-                back[place] = end
-    return back
-
-
-def _find_fault_starts(outages: Outages, order: Ints, in_service: Ints) -> Small:
-    """The places in ``order`` at which another fault begins."""
-    first, reach, of = [], 0, -1
-    nodes, starts = outages.node[order].tolist(), outages.start_ns[order].tolist()
-    for place, end in enumerate(in_service.tolist()):
-        if nodes[place] != of or starts[place] > reach:
-            first.append(place)
-            of, reach = nodes[place], end
-        else:
-            reach = max(reach, end)
-    return np.array(first, np.int32)
-
-
-def _find_first_cause(outages: Outages, rows: Ints) -> OutageCause:
-    causes = (outages.cause[row] for row in rows.tolist())
-    return next((one for one in causes if one is not OutageCause.UNKNOWN), OutageCause.UNKNOWN)
-
-
-def _last_action(outages: Outages, rows: Ints) -> RepairAction | None:
-    actions = (outages.action[row] for row in reversed(rows.tolist()))
-    return next((one for one in actions if one is not None), None)

@@ -61,7 +61,9 @@ def load_environment(*, markup: bool = True) -> Environment:
     made = make_environment(_FOLDER, autoescape=markup)
     made.filters |= FORMATS | {kind: partial(find_word, kind) for kind in load_tables()["words"]}
     made.filters |= {
-        "accused_leaves": _list_accused_leaves,
+        "accused_leaves": lambda standings: [
+            part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"
+        ],
         "best_founded": _choose_best_founded,
         "cause_count": lambda row: f"{row['row']} {row['count']:,}",
         "cause_rows": select_cause_rows,
@@ -76,7 +78,9 @@ def load_environment(*, markup: bool = True) -> Environment:
         "percent": lambda share: f"{share:.0%}",
         "plainly": lambda number: f"{float(f'{number:.3g}'):g}",
         "round_number": lambda value: f"{value:,.0f}",
-        "spare_nodes": _format_spares,
+        "spare_nodes": lambda estimate, more=0: with_interval(
+            estimate, lambda value: count(value + more, "spare")
+        ),
         "tenths": lambda value: f"{value:.1f}",
         "trend_ratio": lambda one: FORMATS["unit"](one["ratio"]) if one["ratio"]["value"] else "",
         "trend_way": lambda one: "more" if (one["ratio"]["value"] or 2) > 1 else "less",
@@ -118,10 +122,6 @@ def join_names(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _list_accused_leaves(standings: Wire) -> list[str]:
-    return [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
-
-
 def _list_probations(standings: Wire) -> list[Wire]:
     """Who came back from a repair lately, the likeliest to fail first."""
     rows = [row["probation"] for row in standings["nodes"] if row.get("probation")]
@@ -132,10 +132,6 @@ def _choose_best_founded(rows: Sequence[Wire]) -> Wire | None:
     """Of the rows of spares the forecast, or that by the outages on record; else the first."""
     bases = {row["basis"]: row for row in rows}
     return bases.get("forecast") or bases.get("outages") or (rows[0] if rows else None)
-
-
-def _format_spares(estimate: Wire, more: int = 0) -> str:
-    return with_interval(estimate, lambda value: count(value + more, "spare"))
 
 
 def _format_twice(estimate: Wire) -> str:

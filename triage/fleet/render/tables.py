@@ -134,15 +134,15 @@ def tabulate(
 
 def tabulate_spares(name: str, report: Wire) -> Table | None:
     """Spares by what takes nodes out and how long they are away, as the table of this name."""
-    rows = [{**row, "away": _describe_away(row)} for row in report["spares"]]
+    # Days asked for as given, measured ones with the digits that they bear.
+    measured = {"forecast", "record", "outages"}
+    rows = [
+        {**row, "away": (format_hours if row["basis"] in measured else mark)(days * 24)}
+        for row in report["spares"]
+        for days in (row["repair_days"],)
+    ]
     nodes = count(rows[0]["spares"]["num_nodes"], "node") if rows else ""
     return tabulate(name, rows, nodes=nodes)
-
-
-def _describe_away(row: Wire) -> str:
-    """How long a node is away: days asked for as given, measured ones with the digits they bear."""
-    measured = row["basis"] in ("forecast", "record", "outages")
-    return (format_hours if measured else mark)(row["repair_days"] * 24)
 
 
 def tabulate_checkpoints(report: Wire) -> Table | None:

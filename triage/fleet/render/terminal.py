@@ -44,6 +44,7 @@ _GAP = 2
 _INDENT = 2
 _LEAST = 8
 _MOST_ASIDE: Final = 20
+_NO_NODE: Final = "No node is known: triage fleet import takes in runs."
 _COLOUR: Final = {"lemon": "1;31", "watch": "33", "golden": "1;32"}
 
 
@@ -209,7 +210,8 @@ def format_standing_lines(
     if len(shown) > most:
         lines.append(Line(f"and {count(len(shown) - most, 'more node')} (--limit N)"))
     if not shown:
-        lines.append(Line(_describe_empty(rows, wanted)))
+        none = "No node stands out." if rows else _NO_NODE
+        lines.append(Line(f"no node stands as {wanted}" if wanted else none))
     if wanted:
         return lines
     for row in [row for row in rows if row.get("special")][:_MOST_ASIDE]:
@@ -233,12 +235,6 @@ def _format_node(row: Wire, width: int) -> list[Line]:
     reasons = [*([f"on probation: {probation['text']}"] if probation else ()), *row["reasons"]]
     lines = [line for text in reasons for line in _wrap_text(text, width, "  - ")]
     return [Line(cut(head, width), _COLOUR.get(row["grade"], "")), *lines]
-
-
-def _describe_empty(rows: Sequence[Wire], wanted: str | None) -> str:
-    if wanted:
-        return f"no node stands as {wanted}"
-    return "No node stands out." if rows else "No node is known: triage fleet import takes in runs."
 
 
 def repair_lines(repairs: Wire, width: int = _WIDTH, most: int = 50) -> list[Line]:

@@ -154,38 +154,10 @@ def _strip_unit(text: str) -> str:
     return number if number and not any(map(str.isdigit, unit)) else text
 
 
-def format_whole(estimate: Estimate | None) -> str:
-    """An estimate of nodes or events: ``12 (9 to 17)``."""
-    return with_interval(estimate, lambda value: f"{value:,.0f}")
-
-
-def _format_gpus(value: float) -> str:
-    return f"{value / 1e6:.2g} M" if value >= 1e6 else f"{float(f'{value:.2g}'):,.0f}"
-
-
 def _format_bounds(estimate: Estimate) -> str:
     """The bounds of a share in percent, without its figure; empty where there are none."""
     low, high = estimate["low"], estimate["high"]
     return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
-
-
-def _format_told_share(estimate: Estimate) -> str:
-    """A share with its interval; of too few returns nothing is told but that."""
-    return "cannot tell" if estimate["value"] is None else with_interval(estimate, format_share)
-
-
-def _name_repair_cause(name: str) -> str:
-    """``a cable fault``; a name of another release as it is."""
-    return describe_repair_cause(OutageCause(name)) if name in set(OutageCause) else name
-
-
-def _name_repair_action(name: str) -> str:
-    """``a cable swap``; a name of another release as it is."""
-    return describe_repair_action(RepairAction(name)) if name in set(RepairAction) else name
-
-
-def _spell_hours(hours: float) -> str:
-    return format_hours(hours) if hours >= _MINUTE_H else "none"
 
 
 def format_node_rate(row: Wire, unit: str = "") -> str:
@@ -211,22 +183,33 @@ FORMATS: Final[dict[str, Callable[..., str]]] = {
     "hours": format_hours,
     "interval": with_interval,
     "interval3": lambda estimate: with_interval(estimate, lambda one: format_figure(one, 3)),
-    "interval_gpus": lambda estimate: with_interval(estimate, _format_gpus),
+    "interval_gpus": lambda estimate: with_interval(
+        estimate,
+        lambda gpus: f"{gpus / 1e6:.2g} M" if gpus >= 1e6 else f"{float(f'{gpus:.2g}'):,.0f}",
+    ),
     "interval_share": lambda estimate: with_interval(estimate, format_share),
     "mark": mark,
     "mark_d": lambda days: mark(days * _DAY_H),
     "mark_s": lambda seconds: mark(seconds / 3600),
     "of_100": lambda share: f"{100 * share:.0f}",
     "per_cent": format_per_cent,
-    "repair_action": _name_repair_action,
-    "repair_cause": _name_repair_cause,
+    # A name of another release stands as it is.
+    "repair_action": lambda name: (
+        describe_repair_action(RepairAction(name)) if name in set(RepairAction) else name
+    ),
+    "repair_cause": lambda name: (
+        describe_repair_cause(OutageCause(name)) if name in set(OutageCause) else name
+    ),
     "seconds": format_seconds,
     "share": format_share,
     "short_day": lambda at: format_utc_day(at, with_year=False),
-    "short_hours": _spell_hours,
+    "short_hours": lambda hours: format_hours(hours) if hours >= _MINUTE_H else "none",
     "some": lambda value: format_figure(value) if value else "",
-    "told_share": _format_told_share,
+    # Of too few returns nothing is told but that.
+    "told_share": lambda share: (
+        "cannot tell" if share["value"] is None else with_interval(share, format_share)
+    ),
     "unit": format_by_unit,
-    "whole": format_whole,
+    "whole": lambda estimate: with_interval(estimate, lambda value: f"{value:,.0f}"),
 }
 """How a field is worded, by the names that tables and templates use."""

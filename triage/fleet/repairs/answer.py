@@ -13,7 +13,12 @@ from triage.domain.counts import count
 from triage.domain.probation import Probation
 from triage.domain.wire import Count, Share, WireForm, convert_to_wire
 from triage.fleet.domain.cause import RepairAction
-from triage.fleet.record.columns import FleetRecord, Floats, RepairNotes
+from triage.fleet.record.columns import (
+    FleetRecord,
+    Floats,
+    RepairNotes,
+    convert_from_epoch_ns,
+)
 from triage.fleet.record.faults import Faults, faults_of
 from triage.fleet.record.node_exposure import NS_PER_DAY
 from triage.fleet.repairs.actions import (
@@ -219,8 +224,8 @@ def fleet_repairs(record: FleetRecord) -> FleetRepairs:
     spans = (EARLY_DAYS, chances.within_7), (LATE_DAYS, chances.within_30)
     return FleetRepairs(
         cluster=record.cluster,
-        since=_convert_moment(record.since_ns),
-        until=_convert_moment(record.until_ns),
+        since=convert_from_epoch_ns(record.since_ns),
+        until=convert_from_epoch_ns(record.until_ns),
         num_faults=len(faults),
         num_returns=len(returns),
         num_out=returns.num_out,
@@ -254,7 +259,7 @@ def _describe_return(record: FleetRecord, returns: Returns, row: int) -> dict[st
     action, day = int(returns.action[row]), float(returns.day[row])
     return {
         "node": record.nodes[int(returns.node[row])],
-        "returned_at": _convert_moment(record.since_ns) + timedelta(days=day),
+        "returned_at": convert_from_epoch_ns(record.since_ns) + timedelta(days=day),
         "cause": str(CAUSES[returns.cause[row]]),
         "action": str(ACTIONS[action]) if action >= 0 else None,
     }
@@ -263,7 +268,7 @@ def _describe_return(record: FleetRecord, returns: Returns, row: int) -> dict[st
 def _list_rows(record: FleetRecord, returns: Returns, chances: Chances) -> list[ReturnRow]:
     """The newest returns first."""
     found = []
-    since = _convert_moment(record.since_ns)
+    since = convert_from_epoch_ns(record.since_ns)
     for row in reversed(range(max(0, len(returns) - _MOST_ROWS), len(returns))):
         gap = float(returns.next_day[row] - returns.day[row])
         found.append(
@@ -297,7 +302,3 @@ def _list_notes(returns: Returns, num_visits: int) -> list[str]:
     if unsaid := int(np.count_nonzero(returns.action < 0)):
         found.append(f"returns of which nobody said what was done: {unsaid:,} of {len(returns):,}")
     return found
-
-
-def _convert_moment(ns: int) -> datetime:
-    return datetime.fromtimestamp(ns / 1e9, UTC)

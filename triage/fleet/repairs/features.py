@@ -16,6 +16,7 @@ import numpy as np
 from triage.fleet.domain.cause import OutageCause
 from triage.fleet.record.columns import Flags, Floats, Ints
 from triage.fleet.repairs.returns import ACTIONS, CAUSES, NO_ACTION, Returns
+from triage.statistics.away.steps import sum_time_since
 
 # The curve of faults after a return: high in the first hour, falling over a month.
 #
@@ -124,8 +125,8 @@ def _accumulate_hazard_until(
 ) -> Floats:
     """At each day, the usual hazard that all returns before it have run through, weighted.
 
-    The sum is piecewise linear in time: each return adds a slope at the begin of an interval of
-    its curve, and takes it away at its end or at its next fault.
+    Each return adds a slope at the begin of an interval of its curve, and takes it away at its end
+    or at its next fault.
     """
     times, slopes = [np.zeros(0)], [np.zeros(0)]
     for low, high, rate in zip(EDGES[:-1], EDGES[1:], USUAL, strict=True):
@@ -135,13 +136,8 @@ def _accumulate_hazard_until(
         open_ = end > begin
         times += [begin[open_], end[open_]]
         slopes += [rate * weight[open_], -rate * weight[open_]]
-    at, slope = np.concatenate(times), np.concatenate(slopes)
-    order = np.argsort(at, kind="stable")
-    at, slope = at[order], slope[order]
-    rise = np.concatenate([[0.0], np.cumsum(slope)])
-    base = np.concatenate([[0.0], np.cumsum(-slope * at)])
-    place = np.searchsorted(at, day, side="right")
-    return np.asarray(np.maximum(rise[place] * day + base[place], 0.0), np.float64)
+    hazard = sum_time_since(np.concatenate(times), day, np.concatenate(slopes))
+    return np.maximum(hazard, 0.0)
 
 
 def compute_group_ratios(
@@ -223,6 +219,8 @@ _ELSEWHERE: Final = {
     OutageCause.COOLING: 0.15,
 }
 _OF_ALL: Final = 0.33
+# By cause: how much more often it came back in a public record, as a logarithm.
+_PUBLIC_RATIOS: Final = np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 _YEAR: Final = 365.0
 _USUAL_DAYS, _MOST_DAYS = 28.0, 112.0
 _TOGETHER_DAYS: Final = 0.1
@@ -256,7 +254,7 @@ def compute_features(returns: Returns) -> Features:
         "fleet_now": np.clip(np.log(now), -1.1, 1.1),
         "node": np.clip(np.log(compute_node_ratios(returns, expected, 56.0, 1.0)), -1.0, 1.1),
         "soon": np.clip(-np.log((gap + 0.5) / _USUAL_DAYS), -1.4, 3.0),
-        "cause_elsewhere": load_public_ratios()[returns.cause],
+        "cause_elsewhere": _PUBLIC_RATIOS[returns.cause],
         "cause": np.log(compute_group_ratios(returns, returns.cause, expected, _YEAR, 20.0)),
         "action": np.clip(np.log(action), -1.6, 1.1),
         "together": np.minimum(np.log1p(_count_others_back(returns.day)), 2.5),
@@ -267,11 +265,6 @@ def compute_features(returns: Returns) -> Features:
         early=np.column_stack([of_early[one.name] for one in FEATURES]),
         late=np.column_stack([of_late[one.name] for one in LATE_FEATURES]),
     )
-
-
-def load_public_ratios() -> Floats:
-    """By cause: how much more often it came back in a public record, as a logarithm."""
-    return np.log([_ELSEWHERE.get(cause, _OF_ALL) / _OF_ALL for cause in CAUSES])
 
 
 def _log_odds(expected: Floats) -> Floats:

@@ -1,9 +1,14 @@
 """What a reader of the fleet report can turn: costs, sizes, periods."""
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from triage.errors import UsageError
 from triage.statistics.projection import SIZES
+
+COST_S: Final = 10.0
+RESTART_S: Final = 300.0
+REPAIR_DAYS: Final = (1.0, 7.0, 14.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +22,12 @@ class FleetOptions:
     where None).
     """
 
-    checkpoint_cost_s: float = 10.0
-    restart_s: float = 300.0
+    checkpoint_cost_s: float = COST_S
+    restart_s: float = RESTART_S
     wanted_ettr: float = 0.9
     reference_gpus: int | None = None
     compare_last_days: float | None = None
-    repair_days: tuple[float, ...] = (1.0, 7.0, 14.0)
+    repair_days: tuple[float, ...] = REPAIR_DAYS
     survival_hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
     checkpoint_costs_s: tuple[float, ...] = (2.5, 10.0, 20.0, 60.0)
     sizes: tuple[int, ...] = SIZES

@@ -29,8 +29,9 @@ from triage.statistics.projection import (
     solve_gpu_limit,
 )
 
-# The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
-_MIDDLE: Final = (0.05, 0.95)
+# The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours, and
+# the usual one.
+_MIDDLE: Final = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,9 @@ def find_usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
     weight = seen.hours * seen.gpus
     if not weight.sum():
         return None
-    order = np.argsort(seen.gpus, kind="stable")
-    reached = np.cumsum(weight[order]) / weight.sum()
-    low, middle, high = (
-        int(seen.gpus[order][np.searchsorted(reached, share)])
-        for share in (_MIDDLE[0], 0.5, _MIDDLE[1])
-    )
-    return max(1, middle), (max(1, low), max(1, high))
+    found = np.quantile(seen.gpus, _MIDDLE, method="inverted_cdf", weights=weight)
+    low, middle, high = np.maximum(found, 1).astype(int).tolist()
+    return middle, (low, high)
 
 
 def estimate_reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:

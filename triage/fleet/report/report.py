@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from triage.domain.wire import UNSENT, Count, SentAs, WireForm, convert_to_wire, format_iso_utc
-from triage.fleet.record.columns import FleetRecord
+from triage.fleet.record.columns import FleetRecord, convert_from_epoch_ns
 from triage.fleet.record.exposed import HOUR_NS, Exposed, clip_exposure
 from triage.fleet.report.away import (
     AvailabilitySpares,
@@ -249,8 +249,8 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
     )
     return FleetReport(
         cluster=record.cluster,
-        since=_convert_moment(record.since_ns),
-        until=_convert_moment(record.until_ns),
+        since=convert_from_epoch_ns(record.since_ns),
+        until=convert_from_epoch_ns(record.until_ns),
         options=options,
         exposure=exposure,
         stops=_summarize_stops(record, seen),
@@ -279,7 +279,10 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         limits=limit_rows(figures, reference, options),
         gaps=_summarize_gaps(seen),
         silent_days=quiet,
-        silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
+        silent_dates=tuple(
+            convert_from_epoch_ns(record.since_ns + int(edges[day] * HOUR_NS)).date().isoformat()
+            for day in quiet.days
+        ),
         notes=(*record.notes, *iterate_record_notes(record, seen)),
     )
 
@@ -329,11 +332,3 @@ def _estimate_fleet_size(record: FleetRecord, reference: int | None) -> int:
     if record.nodes or not reference or not record.gpus_per_node:
         return len(record.nodes)
     return max(1, reference // record.gpus_per_node)
-
-
-def _convert_moment(ns: int) -> datetime:
-    return datetime.fromtimestamp(ns / 1e9, UTC)
-
-
-def _date(record: FleetRecord, hours: float) -> str:
-    return _convert_moment(record.since_ns + int(hours * HOUR_NS)).date().isoformat()

@@ -5,6 +5,7 @@ interval too. Assumes that the nodes to come fail as those of the record did.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Final, TypedDict
 
@@ -24,8 +25,8 @@ from triage.statistics.ettr import CheckpointPlan, plan_checkpoints
 from triage.statistics.projection import Projection
 from triage.statistics.rates import estimate_rate
 
-DEFAULT_CONFIDENCE: Final = 0.99
-DEFAULT_REPAIR_DAYS: Final = 7.0
+_CONFIDENCE: Final = 0.99
+_REPAIR_DAYS: Final = 7.0
 _PER_NODE_DAY: Final = "per 1,000 node-days"
 
 
@@ -100,15 +101,25 @@ class SparesAnswer(WireForm):
     notes: tuple[str, ...]
 
 
+_NAMES: Final[Mapping[type[WireForm], str]] = {
+    ProjectionAnswer: "projection",
+    CheckpointAnswer: "checkpoint",
+    SparesAnswer: "spares",
+}
+
+
 def projection_for(
-    report: FleetReport, num_gpus: int, hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
+    report: FleetReport, num_gpus: int, hours: tuple[float, ...] = ()
 ) -> ProjectionAnswer:
-    """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none."""
+    """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none.
+
+    Its survival is told over ``hours``, those of the report where none are given.
+    """
     one = project_size(report, num_gpus)
     if one is None:
         warnings = ("no run says how many GPUs it had: nothing can be projected",)
         one = Projection(num_gpus, _make_unknown("h"), None, warnings)
-    options = replace(report.options, survival_hours=hours)
+    options = replace(report.options, survival_hours=hours or report.options.survival_hours)
     return ProjectionAnswer(
         num_gpus,
         one.mtti,
@@ -121,9 +132,15 @@ def projection_for(
 
 
 def checkpoints_for(
-    report: FleetReport, num_gpus: int | None, *, cost_s: float, restart_s: float
+    report: FleetReport,
+    num_gpus: int | None,
+    *,
+    cost_s: float | None = None,
+    restart_s: float | None = None,
 ) -> CheckpointAnswer:
     """Checkpoints of a job of ``num_gpus``; of the record's usual job where None."""
+    cost = report.options.checkpoint_cost_s if cost_s is None else cost_s
+    restart = report.options.restart_s if restart_s is None else restart_s
     size = num_gpus or report.exposure.reference_gpus
     one = None if size is None else project_size(report, size)
     if one is None:
@@ -133,7 +150,7 @@ def checkpoints_for(
         warnings: tuple[str, ...] = ("the size of the jobs is not known: it is for any of them",)
     else:
         mtti, warnings = one.mtti, one.warnings
-    plan = plan_checkpoints(cost_s, mtti, restart_s=restart_s)
+    plan = plan_checkpoints(cost, mtti, restart_s=restart)
     own = {one.name: getattr(plan, one.name) for one in fields(plan)}
     return CheckpointAnswer(**own, num_gpus=size, mtti=mtti, warnings=warnings)
 
@@ -143,13 +160,16 @@ def spares_for(
     num_nodes: int | None = None,
     *,
     repair_days: float | None = None,
-    confidence: float = DEFAULT_CONFIDENCE,
+    confidence: float | None = None,
 ) -> SparesAnswer:
     """Spares for ``num_nodes`` (those of the record where None).
 
-    ``repair_days`` is what the outages of the record took on average where None, else a week.
-    Raises UsageError for a confidence that is none.
+    ``repair_days`` is what the outages of the record took on average where None, else a week;
+    ``confidence`` is 99 %. Raises UsageError for a confidence that is none.
     """
+    from scipy.stats import poisson
+
+    confidence = _CONFIDENCE if confidence is None else confidence
     if not 0 < confidence < 1:
         raise UsageError(f"a confidence lies between 0 and 1, not at {confidence:g}")
     nodes = report.exposure.num_nodes if num_nodes is None else num_nodes
@@ -157,16 +177,22 @@ def spares_for(
     notes = []
     days = repair_days if repair_days is not None else measured.value
     if days is None:
-        days = DEFAULT_REPAIR_DAYS
+        days = _REPAIR_DAYS
         notes.append("no outage has ended in the record: a repair is taken to be 7 days")
     if nodes < 1:
         notes.append("no node is known: say for how many nodes")
         return SparesAnswer(nodes, days, confidence, (), measured, (), tuple(notes))
     own = [] if repair_days is not None else _own_spares(report, nodes, confidence)
+    per_rate = nodes * days / 1e3
     rows = (
         *own,
         *(
-            _compute_spares_by(basis, rate, nodes * days / 1e3, confidence)
+            SparesBy(
+                basis,
+                rate,
+                None if rate.value is None else per_rate * rate.value,
+                rate.growing(lambda one: float(poisson.ppf(confidence, per_rate * one)), "nodes"),
+            )
             for basis, rate in _list_node_rates(report)
             if rate.high is not None
         ),
@@ -212,13 +238,6 @@ def _get_outage_rate(report: FleetReport) -> Estimate:
     return replace(plain, low=low, high=high, notes=said.notes)
 
 
-def _compute_spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
-    """``per_rate`` turns a rate into the mean number of nodes that are away."""
-    spares = rate.growing(lambda one: _compute_quantile(per_rate * one, confidence), "nodes")
-    down = None if rate.value is None else per_rate * rate.value
-    return SparesBy(basis, rate, down, spares)
-
-
 def project_size(report: FleetReport, num_gpus: int) -> Projection | None:
     """A job of this size; None where the record knows no rate."""
     seen = report.exposure
@@ -248,20 +267,8 @@ def _list_node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
     return rows
 
 
-def _compute_quantile(mean: float, confidence: float) -> float:
-    from scipy.stats import poisson
-
-    return float(poisson.ppf(confidence, mean))
-
-
 def _make_unknown(unit: str) -> Estimate:
     return Estimate(None, None, None, 0, unit, notes=(NO_EXPOSURE,))
-
-
-# Plans for a larger job, for checkpoints and for spares, from the record of one period.
-
-COST_S: Final = 10.0
-RESTART_S: Final = 300.0
 
 
 class PlanHead(TypedDict):
@@ -273,34 +280,12 @@ class PlanHead(TypedDict):
     cluster: str | None
 
 
-def answer_projection(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
-    """``GET /v1/fleet/projection``."""
-    given = () if hours is None else ((hours,),)
-    return _answer_plan(report, "projection", projection_for(report, gpus, *given))
-
-
-def answer_checkpoint(
-    report: FleetReport, gpus: int | None, cost_s: float | None, restart_s: float | None
+def answer_plan(
+    report: FleetReport, found: ProjectionAnswer | CheckpointAnswer | SparesAnswer
 ) -> dict[str, Any]:
-    """``GET /v1/fleet/checkpoint``."""
-    cost = COST_S if cost_s is None else cost_s
-    restart = RESTART_S if restart_s is None else restart_s
-    found = checkpoints_for(report, gpus, cost_s=cost, restart_s=restart)
-    return _answer_plan(report, "checkpoint", found)
-
-
-def answer_spares(
-    report: FleetReport, nodes: int | None, repair_days: float | None, confidence: float | None
-) -> dict[str, Any]:
-    """``GET /v1/fleet/spares``."""
-    sure = DEFAULT_CONFIDENCE if confidence is None else confidence
-    found = spares_for(report, nodes, repair_days=repair_days, confidence=sure)
-    return _answer_plan(report, "spares", found)
-
-
-def _answer_plan(report: FleetReport, name: str, found: WireForm) -> dict[str, Any]:
+    """What ``GET /v1/fleet/projection``, ``checkpoint`` and ``spares`` answer."""
     head: PlanHead = {
-        "schema": f"triage.fleet.{name}/1",
+        "schema": f"triage.fleet.{_NAMES[type(found)]}/1",
         "since": format_iso_utc(report.since),
         "until": format_iso_utc(report.until),
         "cluster": report.cluster,

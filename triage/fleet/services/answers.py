@@ -218,24 +218,3 @@ def make_fleet_report(
     with ctx.database.reading() as session:
         record = read_fleet_record(session, since=period.since, until=period.until, cluster=cluster)
     return fleet_report(record, options=options)
-
-
-def build_fleet_options(
-    *,
-    gpus: int | None = None,
-    cost_s: float | None = None,
-    restart_s: float | None = None,
-    compare_days: float | None = None,
-) -> FleetOptions:
-    """The options of a report from the parameters that people give; what is None is usual.
-
-    Raises :class:`UsageError` for a number that cannot be.
-    """
-    given = {
-        "reference_gpus": gpus,
-        "checkpoint_cost_s": cost_s,
-        "restart_s": restart_s,
-        "compare_last_days": compare_days,
-    }
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return FleetOptions(**known)

@@ -7,7 +7,7 @@ out.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy.orm import Session
@@ -20,6 +20,7 @@ from triage.domain.hardware import (
 )
 from triage.domain.wire import WireForm
 from triage.errors import Place, Unprocessable
+from triage.fleet.domain.exposure import AHEAD, FIRST, MOST_GPUS_OF_NODE
 from triage.fleet.store.exposure import (
     PartStayView,
     keep_sightings,
@@ -31,12 +32,7 @@ from triage.services.context import Context
 from triage.store import jobs
 from triage.store.uploads.evidence import Reading
 
-# NVIDIA's largest node has 16 GPUs, a rack that is one system 72.
-_MOST_GPUS: Final = 72
 _MOST_PARTS: Final = 400
-# A clock that is ahead of ours by more is wrong, and so is what it says.
-_AHEAD: Final = timedelta(days=1)
-_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _KINDS: Final = frozenset(str(kind) for kind in HardwareKind)
 
 _Seen = tuple[str, PartIdentity, datetime]
@@ -88,18 +84,16 @@ def _iterate_parts(
         for told in row.get("parts") or ():
             kind = str(told.get("kind"))
             named = told.get("node") or row.get("node") or node
-            if kind not in _KINDS or not named or not _may_tell_of(str(named), node):
+            if kind not in _KINDS or not named:
+                continue
+            # Of itself alone a node may tell, where it is known who sent the file.
+            if node is not None and str(named).partition(".")[0] != node.partition(".")[0]:
                 continue
             part = make_part_identity(
                 HardwareKind(kind), str(told.get("identity")), str(told.get("slot") or "")
             )
             if part is not None:
                 yield str(named), part, at
-
-
-def _may_tell_of(named: str, sender: str | None) -> bool:
-    """Whether the node that sent a file may tell of this one: of itself, where it is known."""
-    return sender is None or named.partition(".")[0] == sender.partition(".")[0]
 
 
 def _group_by_node(parts: Sequence[_Seen]) -> list[list[_Seen]]:
@@ -111,7 +105,7 @@ def _group_by_node(parts: Sequence[_Seen]) -> list[list[_Seen]]:
     for mine in nodes.values():
         different = {(part.kind, part.identity) for _, part, _ in mine}
         gpus = {one for one in different if one[0] == HardwareKind.GPU}
-        if len(gpus) <= _MOST_GPUS and len(different) <= _MOST_PARTS:
+        if len(gpus) <= MOST_GPUS_OF_NODE and len(different) <= _MOST_PARTS:
             kept.append(mine)
     return kept
 
@@ -123,7 +117,7 @@ def _choose_time(row: Mapping[str, Any], now: datetime) -> datetime:
         at = datetime.fromisoformat(text).astimezone(UTC) if isinstance(text, str) else now
     except (ValueError, OverflowError):
         at = now
-    return (at if _FIRST <= at <= now + _AHEAD else now).replace(microsecond=0)
+    return (at if FIRST <= at <= now + AHEAD else now).replace(microsecond=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,10 @@ def measure_record(record: FleetRecord) -> Measures:
     own, beside = map_outlying_places(record, places)
     of_rest = np.where(ordinary, days, 0.0)
     excess = find_outliers(blame, of_rest * beside)
-    calls = _make_calls(history, ordinary, beside, basis)
+    calls = None
+    if history.days >= FIRST_DAYS and len(history) and ordinary.any():
+        # That repairs do not take is known of outages. Interruptions have to show it first.
+        calls = decide_calls(history, ordinary, beside, CallRule(bursts=basis != OUTAGES))
     fading = USUAL if calls is None else calls.now.fading
     age_days = (until_ns - strikes.at_ns) / NS_PER_DAY
 
@@ -154,6 +157,9 @@ def measure_record(record: FleetRecord) -> Measures:
     weights = fading.weigh(lambda half_life: np.exp2(-age_days / half_life))
     decayed = sum_by_member(strikes.node, strikes.blame * weights, num_nodes)
     rate = excess.rate * beside
+    # The rate of each node: its blame, drawn towards the rate of its place.
+    weight = fading.shape + decayed
+    mean = weight / (fading.shape / np.maximum(rate, _TINY) + weighed_days)
     return Measures(
         strikes=strikes,
         leaves=leaves,
@@ -167,7 +173,7 @@ def measure_record(record: FleetRecord) -> Measures:
         own=own,
         rate=rate,
         fading=fading,
-        shrunk=shrink_rates(fading.shape, rate, decayed, weighed_days) if blame.any() else None,
+        shrunk=(mean, *compute_gamma_interval(mean, weight)) if blame.any() else None,
         signs=collect_signs(record, from_ns, drains=basis != OUTAGES),
         num_tested=int(np.count_nonzero(of_rest > 0)),
         basis=basis,
@@ -177,14 +183,6 @@ def measure_record(record: FleetRecord) -> Measures:
         num_left_out=every_strike.num_left_out,
         places=places,
     )
-
-
-def shrink_rates(
-    shape: float, rate: Floats, blame: Floats, exposure: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """(mean, low, high) of each node's rate: its blame, drawn towards the ``rate`` of its place."""
-    mean = (shape + blame) / (shape / np.maximum(rate, _TINY) + exposure)
-    return mean, *compute_gamma_interval(mean, shape + blame)
 
 
 def _choose_basis(record: FleetRecord) -> str | None:
@@ -256,18 +254,3 @@ def _convert_outages_to_strikes(
         blame=history.share[kept],
         fabric=np.zeros(num, dtype=bool),
     )
-
-
-def _make_calls(
-    history: FaultHistory,
-    ordinary: Flags,
-    beside: Floats,
-    basis: str | None,
-) -> Calls | None:
-    """The calls; None where the record is too short to forecast from.
-
-    That repairs do not take is known of outages. Interruptions have to show it first.
-    """
-    if history.days < FIRST_DAYS or not len(history) or not ordinary.any():
-        return None
-    return decide_calls(history, ordinary, beside, CallRule(bursts=basis != OUTAGES))

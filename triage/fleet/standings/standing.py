@@ -158,13 +158,16 @@ def _iterate_standings(
                 name, Grade.UNKNOWN, (special or why,), leaf_switch=leaf, rack=rack, special=special
             )
             continue
+        # Whose rate it is held against, in words; None where there is only the fleet's.
+        place = seen.own.get(node)
+        whose = None if place is None else f"its {place[0].replace('_', ' ')} ({place[1]})"
         words = Words(
             _PER * float(seen.rate[node]),
             seen.signs.get(name, ()),
             parts.get(node, ()),
             seen.leaves.behind(record, node),
             find_passed_stress_check(record, name, _STRESS_DAYS),
-            _describe_base_rate(seen, node),
+            whose,
             seen.basis == OUTAGES,
             decided,
             seen.calls is not None and bool(seen.calls.called[node]),
@@ -176,14 +179,6 @@ def _iterate_standings(
         yield Standing(
             name, grade, reasons, **figures._asdict(), part=part, leaf_switch=leaf, rack=rack
         )
-
-
-def _describe_base_rate(seen: Measures, node: int) -> str | None:
-    """Whose rate a node is held against, in words; None where there is only the fleet's."""
-    if node not in seen.own:
-        return None
-    kind, name = seen.own[node]
-    return f"its {kind.replace('_', ' ')} ({name})"
 
 
 def _iterate_figures(seen: Measures) -> Iterator[Figures]:

@@ -7,12 +7,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Text, delete, func, select, type_coerce, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from models import HealthCheck, Outage, PartSighting, Run, TelemetryDay, TelemetryPack
+from models import HealthCheck, Outage, PartSighting, Run, TelemetryDay
 from models.base import Base
 from triage.fleet.store.checks import BROUGHT_BY, Entry, build_check_row
+from triage.fleet.store.telemetry import drop_days
 
 _DAY_S: Final = 86_400
-_AT_ONCE: Final = 400
 _KEY: Final = "key_id"
 
 
@@ -80,10 +80,6 @@ def withdraw(session: Session, key_id: str, since: datetime | None) -> dict[str,
             session.execute(delete(HealthCheck).where(HealthCheck.id == row.id))
     for kind in ("runs", "outages", "parts"):
         session.execute(delete(_KINDS[kind][0]).where(_build_condition(kind, key_id, since)))
-    days = select(TelemetryDay.id).where(_build_condition("telemetry_days", key_id, since))
-    ids = session.scalars(days).all()
-    for start in range(0, len(ids), _AT_ONCE):
-        part = ids[start : start + _AT_ONCE]
-        session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))
-        session.execute(delete(TelemetryDay).where(TelemetryDay.id.in_(part)))
+    condition = _build_condition("telemetry_days", key_id, since)
+    drop_days(session, select(TelemetryDay.id).where(condition))
     return found

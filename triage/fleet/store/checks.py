@@ -42,36 +42,30 @@ class Sighting(NamedTuple):
     at: datetime
 
 
-def list_xid_sightings(
+def list_sightings(
     session: Session,
     codes: Collection[int],
-    since: datetime,
-    *,
-    cluster: str | None = None,
-    node: str | None = None,
-) -> list[Sighting]:
-    """Xids of these codes in logs of incidents since then."""
-    wanted = (Evidence.role.in_(_ERRORS), Evidence.kind == Kind.XID, Evidence.code.in_(codes))
-    return _list_newest_lines(session, Evidence.code, since, cluster, node, *wanted)
-
-
-def list_error_sightings(
-    session: Session,
     categories: Collection[Category],
     since: datetime,
     *,
     cluster: str | None = None,
     node: str | None = None,
 ) -> list[Sighting]:
-    """Roots of these categories that machines printed since then."""
-    wanted = (
+    """Xids of these codes in logs of incidents since then, and roots of these categories that
+    machines printed.
+    """
+    xids = (Evidence.role.in_(_ERRORS), Evidence.kind == Kind.XID, Evidence.code.in_(codes))
+    roots = (
         Evidence.role == EvidenceRole.ROOT,
         Evidence.kind.in_(_OF_MACHINES),
         Evidence.category.in_(categories),
         # A check that failed asks for no check.
         Evidence.signature.not_like("check.%"),
     )
-    return _list_newest_lines(session, Evidence.category, since, cluster, node, *wanted)
+    return [
+        *_list_newest_lines(session, Evidence.code, since, cluster, node, *xids),
+        *_list_newest_lines(session, Evidence.category, since, cluster, node, *roots),
+    ]
 
 
 def _list_newest_lines(
@@ -359,10 +353,19 @@ def list_newest_checks(
     ]
 
 
+class Ran(NamedTuple):
+    """When a check of a node last ran on any part, whatever it found."""
+
+    cluster: str
+    node: str
+    check: str
+    at: datetime
+
+
 def last_runs(
     session: Session, *, cluster: str | None = None, nodes: Collection[str] | None = None
-) -> list[tuple[str, str, str, datetime]]:
-    """(cluster, node, check, when it last ran on any part); one that was left out did not run."""
+) -> list[Ran]:
+    """Those of these nodes, where they are named; a check that was left out did not run."""
     row = HealthCheck
     query = (
         select(Cluster.name, row.node, row.check, func.max(row.at))
@@ -370,8 +373,7 @@ def last_runs(
         .where(row.outcome != Outcome.SKIPPED, *_iterate_conditions(row.node, cluster, nodes))
         .group_by(Cluster.name, row.node, row.check)
     )
-    rows = session.execute(query)
-    return [(name, node, check, at) for name, node, check, at in rows]
+    return [Ran._make(row) for row in session.execute(query)]
 
 
 def map_checks_in_use(
@@ -401,13 +403,14 @@ def list_nodes_after(
     Those with a newest result that is one of ``outcomes``; without it, all nodes that are known.
     """
     row = HealthCheck
-    results = select(row.node.label("name")).where(*_iterate_name_conditions(row.node, first))
+    begin = "" if first is None else first
+    results = select(row.node.label("name")).where(row.node >= begin)
     results = filter_by_cluster(results, row.cluster_id, cluster)
     if outcomes is not None:
         wanted = results.where(row.outcome.in_(outcomes)).distinct()
         return list(session.scalars(wanted.order_by(row.node).limit(limit)))
     # Both in the order of their index, so that no more is read than is wanted.
-    known = select(Node.name.label("name")).where(*_iterate_name_conditions(Node.name, first))
+    known = select(Node.name.label("name")).where(Node.name >= begin)
     known = filter_by_cluster(known, Node.cluster_id, cluster)
     halves = (
         select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
@@ -427,13 +430,6 @@ def list_nodes_seen_since(
         .where(Node.last_seen_at >= since, *_iterate_conditions(Node.name, cluster, nodes))
     )
     return [(name, node) for name, node in session.execute(query)]
-
-
-def _iterate_name_conditions(
-    column: InstrumentedAttribute[str], first: str | None
-) -> Iterator[ColumnElement[bool]]:
-    if first is not None:
-        yield column >= first
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Base, Cluster, Node, NodeSet, Outage, PartSighting, Repair, Run, Upload
+from triage.domain.batched import split_into_batches
 from triage.domain.hardware import HardwareKind
 from triage.domain.wire import SentAs, WireForm
 from triage.fleet.domain.exposure import (
@@ -134,10 +135,9 @@ def keep_sightings(session: Session, seen: Iterable[Columns]) -> Tally:
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
     """Facts of nodes by key: the last report of each stands, an empty one removes none."""
     changes: list[dict[str, Any]] = []
-    keys = sorted(facts)
     query = select(Node.id, *(getattr(Node, name) for name in FACTS))
-    for start in range(0, len(keys), _CHUNK):
-        rows = session.execute(query.where(Node.id.in_(keys[start : start + _CHUNK])))
+    for keys in split_into_batches(sorted(facts), _CHUNK):
+        rows = session.execute(query.where(Node.id.in_(keys)))
         for key, *before in rows:
             now = dict(zip(FACTS, before, strict=True))
             after = now | {name: text for name, text in facts[key].items() if text}
@@ -145,7 +145,7 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
                 changes.append({"id": key, **after})
     if changes:
         session.execute(update(Node), changes)
-    return Tally(0, len(changes), len(keys) - len(changes))
+    return Tally(0, len(changes), len(facts) - len(changes))
 
 
 def read_columns(row: Base) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def _keep_merged(
         among = tuple_(*(getattr(model, name) for name in key))
         query = select(model).order_by(model.__table__.c.id)
         found: dict[tuple[Any, ...], M] = {}
-        for start in range(0, len(keys), _CHUNK):
-            for row in lock_rows(session, query.where(among.in_(keys[start : start + _CHUNK]))):
+        for some in split_into_batches(keys, _CHUNK):
+            for row in lock_rows(session, query.where(among.in_(some))):
                 found.setdefault(tuple(getattr(row, name) for name in key), row)
         return found
 
@@ -244,9 +244,8 @@ def keep_node_sets(session: Session, sets: Iterable[bytes]) -> dict[bytes, int]:
 
 def _load_known_sets(session: Session, hashes: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for start in range(0, len(hashes), _CHUNK):
-        some = NodeSet.sha256.in_(hashes[start : start + _CHUNK])
-        rows = session.execute(select(NodeSet.sha256, NodeSet.id).where(some))
+    for some in split_into_batches(hashes, _CHUNK):
+        rows = session.execute(select(NodeSet.sha256, NodeSet.id).where(NodeSet.sha256.in_(some)))
         found |= {row.sha256: row.id for row in rows}
     return found
 
@@ -261,13 +260,12 @@ def list_reading_origins(
     that are gone are left out.
     """
     wanted = {one.artifact_id: one for one in readings}
-    ids = sorted(wanted)
     found: list[tuple[str | None, str | None, datetime, Reading]] = []
-    for start in range(0, len(ids), _CHUNK):
+    for ids in split_into_batches(sorted(wanted), _CHUNK):
         rows = session.execute(
             select(Artifact.id, Artifact.node, Upload.key_id, Artifact.created_at)
             .join(Upload, Artifact.upload_id == Upload.id)
-            .where(Artifact.id.in_(ids[start : start + _CHUNK]))
+            .where(Artifact.id.in_(ids))
         )
         found += [(node, key, at, wanted[name]) for name, node, key, at in rows]
     return found

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Node, TelemetryDay, TelemetryPack
 from models.base import normalize_stored_name
+from triage.domain.batched import split_into_batches
 from triage.fleet.store.record import filter_by_cluster
 from triage.store.database.upsert import insert_missing, lock_rows
 
 # Node and day: a node's name, and days since the epoch.
 NodeDay = tuple[str, int]
 _KEYS_AT_ONCE: Final = 400
+_MOST_DROPPED: Final = 5_000
 
 
 _COUNTERS: Final = (
@@ -88,9 +90,7 @@ def _iterate_conditions(
     that keeps their rows.
     """
     given = {(normalize_stored_name(node), day): (node, day) for node, day in wanted}
-    keys = sorted(given)
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        some = keys[start : start + _KEYS_AT_ONCE]
+    for some in split_into_batches(sorted(given), _KEYS_AT_ONCE):
         among = tuple_(TelemetryDay.node, TelemetryDay.day).in_(some)
         yield {key: given[key] for key in some}, (TelemetryDay.cluster_id == cluster_id) & among
 
@@ -198,13 +198,16 @@ def list_hours_since(
     return [(number, data) for number, data in rows if data is not None]
 
 
-def drop_before(session: Session, at: datetime, limit: int = 5_000) -> int:
-    """Remove days that ended before ``at``, at most ``limit``; how many were removed."""
-    day = int(at.timestamp() // 86_400)
-    old = select(TelemetryDay.id).where(TelemetryDay.day < day).limit(limit)
-    ids = session.scalars(old).all()
-    for start in range(0, len(ids), _KEYS_AT_ONCE):
-        part = ids[start : start + _KEYS_AT_ONCE]
+def drop_before(session: Session, at: datetime) -> int:
+    """Remove days that ended before ``at``, some thousand at most; how many were removed."""
+    condition = TelemetryDay.day < int(at.timestamp() // 86_400)
+    return drop_days(session, select(TelemetryDay.id).where(condition).limit(_MOST_DROPPED))
+
+
+def drop_days(session: Session, wanted: Select[int]) -> int:
+    """Remove the days of these ids; how many were removed."""
+    ids = session.scalars(wanted).all()
+    for part in split_into_batches(ids, _KEYS_AT_ONCE):
         session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))
         session.execute(delete(TelemetryDay).where(TelemetryDay.id.in_(part)))
     return len(ids)

@@ -5,7 +5,7 @@ People say whole days, the last one included; times are in UTC. Without days it 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
@@ -38,17 +38,16 @@ from triage.fleet.render.sentences import (
     plan_answers,
     write_sentences,
 )
-from triage.fleet.report.options import FleetOptions
-from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
+from triage.fleet.report.options import COST_S, REPAIR_DAYS, RESTART_S, FleetOptions
+from triage.fleet.report.what_if import spares_for
 from triage.fleet.services.answers import (
     DEFAULT_DAYS,
     MAX_DAYS,
-    build_fleet_options,
     determine_fleet_period,
     look_at_fleet,
     make_fleet_report,
 )
-from triage.fleet.services.health.due_list import STATES, list_check_rows, open_checks
+from triage.fleet.services.health.due_list import STATES, iterate_check_rows, open_checks
 from triage.fleet.services.record.record import answer_repairs
 from triage.fleet.services.standings import get_kept_standings
 from triage.fleet.services.telemetry.rollups import sum_node_telemetry
@@ -139,7 +138,6 @@ _ROWS: Final = 50
 _MAX_HOT: Final = 50
 _MAX_CHECKS: Final = 200
 _KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
-_USUAL_REPAIR_DAYS: Final = 7.0
 
 
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=10_000)]
@@ -245,7 +243,7 @@ def fleet_plans(
         found,
         nodes or (-(-gpus // each) if gpus and each else None),
         repair_days=repair_days,
-        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+        confidence=confidence,
     ).to_dict()
     report = found.to_dict()
     nothing = is_empty(report)
@@ -283,7 +281,7 @@ def fleet_checks(
         if node is None and state is None:
             rows = open_checks(session, now, cluster=cluster)
         else:
-            rows = list_check_rows(session, now, cluster=cluster, node=node, state=state)
+            rows = list(iterate_check_rows(session, now, cluster=cluster, node=node, state=state))
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
         request,
@@ -313,7 +311,7 @@ def node_history(request: Request, node: PathName) -> Response:
     cluster = get_caller(request).cluster
     with get_state(request).context.database.reading() as session:
         found = node_store.read_history(session, name, cluster=cluster)
-        checks = [] if found is None else list_check_rows(session, now, cluster=cluster, node=name)
+        checks = list(iterate_check_rows(session, now, cluster=cluster, node=name))
         measured = sum_node_telemetry(session, now, cluster=cluster, node=name).get(name)
     if found is None:
         raise NotFound(
@@ -338,13 +336,13 @@ def _plan_options(
     gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
 ) -> FleetOptions:
     """The options of a report, with the size that is asked for among those of its curve."""
-    options = build_fleet_options(gpus=gpus, cost_s=cost_s, restart_s=restart_s)
-    if gpus is not None:
-        options = replace(options, sizes=tuple(sorted({*SIZES, gpus})))
-    if repair_days is not None:
-        days = {repair_days, 1.0, _USUAL_REPAIR_DAYS}
-        options = replace(options, repair_days=tuple(sorted(days)))
-    return options
+    return FleetOptions(
+        checkpoint_cost_s=cost_s or COST_S,
+        restart_s=restart_s or RESTART_S,
+        reference_gpus=gpus,
+        repair_days=tuple(sorted({repair_days, 1.0, 7.0})) if repair_days else REPAIR_DAYS,
+        sizes=tuple(sorted({*SIZES, gpus})) if gpus else SIZES,
+    )
 
 
 def _collect_head(

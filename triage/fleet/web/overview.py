@@ -32,6 +32,7 @@ from triage.web.requests import drop_blanks
 router = page_router("/overview", admit(Scope.READ))
 _ROWS: Final = 12
 _MOST_READ: Final = 200
+_QUEUED: Final = (WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED)
 # An answered incident of which nobody said what it was counts as open for so long.
 _RECENT: Final = timedelta(hours=24)
 EVERY_S: Final = 10
@@ -79,7 +80,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
     with ctx.database.reading() as session:
         opened = open_incidents(session, now, cluster)
         first = revisions.list_first_suspects(session, [one.id for one in opened[:_ROWS]])
-        queue = None if get_caller(request).cluster else _count_queue(session)
+        queue = None if get_caller(request).cluster else backlog.count_by_state(session)
         acts = ctx.acting.list_shown(session, ctx.settings, cluster)
     standings = get_kept_standings(ctx, cluster)
     checks = get_kept_open_checks(ctx, cluster)
@@ -90,7 +91,7 @@ def _load_board(request: Request, cluster: str | None) -> _Board:
         checks[:_ROWS],
         len(checks),
         acts,
-        queue,
+        None if queue is None else {str(state): queue.get(state, 0) for state in _QUEUED},
     )
 
 
@@ -107,10 +108,3 @@ def open_incidents(session: Session, now: datetime, cluster: str | None) -> list
         if one.resolution is None and (one.verdict or {}).get("kind") != "healthy":
             found[one.id] = one
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
-
-
-def _count_queue(session: Session) -> dict[str, int]:
-    numbers = backlog.count_by_state(session)
-    return {str(state): numbers.get(state, 0) for state in (
-        WorkState.WAITING, WorkState.RUNNING, WorkState.QUARANTINED,
-    )}  # fmt: skip

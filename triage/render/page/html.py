@@ -4,7 +4,6 @@ The page loads nothing: no address of another place stands in it, and its policy
 only its own style sheet and its own script. Without the script it loses a hover line.
 """
 
-from collections.abc import Iterator
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Final
@@ -25,11 +24,10 @@ from triage.render.words.next_step import (
     list_inspection_commands,
 )
 from triage.render.words.ranges import condense, condense_names
-from triage.render.words.stacks import StackTree, order_odd_first, stack_tree
+from triage.render.words.stacks import order_odd_first
 
 _DEFAULT_TOP: Final = 50
 _LIST_CHARS: Final = 400
-_INDENT: Final = "| "
 _DRAW: Final = SimpleNamespace(
     timeline=partial(draw, "timeline"),
     progress=progress.as_svg,
@@ -55,7 +53,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
     Order: verdict, next step, what was seen first, suspects with their reasons, coverage, then the
     pictures, the time line first. ``top`` is the number of suspects shown (50 when None).
     """
-    job, moments, places = answer.job, build_timeline_rows(answer), order_odd_first(answer)
+    job, moments = answer.job, build_timeline_rows(answer)
     sizes = ((job.world_size, "rank"), (job.num_nodes, "node"))
     text = _load_template().render(
         answer=answer,
@@ -73,28 +71,9 @@ def render(answer: Answer, *, top: int | None = None) -> str:
         coverage=list(list_coverage_facts(answer.coverage, max_chars=_LIST_CHARS)),
         moments=moments,
         days=list_days(moments),
-        places=places,
-        tree=list(_iterate_tree_lines(stack_tree(places))),
+        places=order_odd_first(answer),
     )
     return f"{text}\n"
-
-
-def _iterate_tree_lines(root: StackTree) -> Iterator[str]:
-    """``8 x main (train.py:37)``: how many ranks pass through a call, calls below it to the right.
-
-    A call below which nothing branches stands at the same depth.
-    """
-    waiting = [(tree, 0) for tree in _order_by_size(root)]
-    while waiting:
-        tree, depth = waiting.pop(0)
-        yield f"{_INDENT * depth}{tree.ranks:,} x {tree.call}"
-        below = _order_by_size(tree)
-        deeper = depth + (len(below) > 1 or any(one.ranks < tree.ranks for one in below))
-        waiting = [(one, deeper) for one in below] + waiting
-
-
-def _order_by_size(tree: StackTree) -> list[StackTree]:
-    return sorted(tree.calls.values(), key=lambda one: (-one.ranks, one.call))
 
 
 # The fragment that a saved notebook still shows: no script and no style sheet, as viewers of

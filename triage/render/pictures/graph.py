@@ -4,7 +4,6 @@ Boxes are ranks that wait at the same place; arrows mean "waits for". A culprit 
 corners, a thick border and its word, so that it stands out without colours too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from triage.domain.report import WaitEdge, WaitNode, Waits
@@ -54,17 +53,14 @@ def as_list(waits: Waits) -> Html:
     """Every box and arrow of the picture as text."""
     nodes, _ = select_boxes(waits)
     names = {node.key: _name(node) for node in nodes}
-    lines = list(_describe_waiting(waits.edges, names))
+    lines = [
+        f"{names[edge.source]}: {_format_num_ranks(edge)} for {names[edge.target]}"
+        for edge in waits.edges
+        if edge.source in names and edge.target in names
+    ]
     sources = {edge.source for edge in waits.edges if edge.target in names}
     lines += [f"{names[n.key]}: waits for nobody" for n in nodes if n.key not in sources]
     return draw("twin", lines)
-
-
-def _describe_waiting(edges: Sequence[WaitEdge], names: Mapping[str, str]) -> Iterator[str]:
-    for edge in edges:
-        if edge.source in names and edge.target in names:
-            count = _format_num_ranks(edge)
-            yield f"{names[edge.source]}: {count} for {names[edge.target]}"
 
 
 def _format_num_ranks(edge: WaitEdge) -> str:

@@ -192,7 +192,8 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
     if grid is None:
         return Html()
     # A ring around a small square at the edge needs room.
-    edge = 1 if grid.size >= _SIGN_SIZE else 12
+    size = grid.size
+    edge = 1 if size >= _SIGN_SIZE else 12
     order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
     by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
     for cell in grid.cells:
@@ -204,7 +205,10 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
         grid,
         edge,
         [
-            (name, Html(_draw_squares(cells, grid.size)))
+            (
+                name,
+                Html("".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in join_spans(cells, size))),
+            )
             for name, cells in reversed(by_state.items())
             if cells
         ],
@@ -232,10 +236,6 @@ def render_late_table(ranks: Sequence[RankState]) -> Html:
     late = [state for state in ranks if state.late_ms]
     late.sort(key=lambda state: (-(state.late_ms or 0.0), state.rank))
     return draw("late", late[:_MAX_LATE]) if late else Html()
-
-
-def _draw_squares(cells: Sequence[Cell], size: int) -> str:
-    return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in join_spans(cells, size))
 
 
 def _draw_lines(grid: Grid) -> str:

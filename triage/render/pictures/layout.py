@@ -59,7 +59,13 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
         for slot in layer
         if isinstance(slot, str)
     }
-    lanes = {link: _make_lane(link, layer_of) for link in links}
+    # An arrow that skips layers has a lane in each; arrows to one box share its lanes.
+    lanes = {
+        (source, target): tuple(
+            (layer, target) for layer in range(layer_of[source] - 1, layer_of[target], -1)
+        )
+        for source, target in links
+    }
     for keys_of_lane in lanes.values():
         for lane in keys_of_lane:
             number, _ = lane
@@ -73,12 +79,6 @@ def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
     slim = max((len(stack) for stack in stacks), default=0) <= _SLIM
     back = [link for link in links if layer_of[link[0]] <= layer_of[link[1]]]
     return _place_corners(stacks, lanes, upward=len(stacks) > _LONG and slim, detour=bool(back))
-
-
-def _make_lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[_Lane, ...]:
-    """The lanes of an arrow that skips layers. Arrows to one box share its lanes."""
-    source, target = link
-    return tuple((layer, target) for layer in range(layer_of[source] - 1, layer_of[target], -1))
 
 
 def _assign_layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[_Slot]]:
@@ -134,14 +134,8 @@ def _sort_by_neighbours(
     layer: list[_Slot], before: Sequence[_Slot], beside: Mapping[_Slot, Sequence[_Slot]]
 ) -> None:
     at = {key: index / max(1, len(before) - 1) for index, key in enumerate(before)}
-    middle = {
-        key: _compute_middle([at[other] for other in beside[key] if other in at]) for key in layer
-    }
-    layer.sort(key=middle.__getitem__)
-
-
-def _compute_middle(places: Sequence[float]) -> float:
-    return sum(places) / len(places) if places else 0.5
+    places = {key: [at[other] for other in beside[key] if other in at] for key in layer}
+    layer.sort(key=lambda key: sum(places[key]) / len(places[key]) if places[key] else 0.5)
 
 
 def _cut(layer: Sequence[_Slot]) -> list[Sequence[_Slot]]:

@@ -148,16 +148,18 @@ def _group_outcomes(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]
 
 def _format_trials(explanation: Explanation, width: int) -> list[Line]:
     trials = explanation.trials
-    found = ((_describe_instead(one, explanation), _format_source(one)) for one in trials)
+    found = (
+        (
+            _describe_instead(one, explanation),
+            "the dumps" if one.artifact is None else clean(one.artifact),
+        )
+        for one in trials
+    )
     lines = [Line("What would change it", BOLD)] if trials else []
     for outcome, sources in _group_outcomes(found).items():
         alone = sources[0] if len(sources) == 1 else f"any one of {', '.join(sources)}"
         lines += format_item(f"without {alone}: {outcome}", width)
     return lines
-
-
-def _format_source(trial: Trial) -> str:
-    return "the dumps" if trial.artifact is None else clean(trial.artifact)
 
 
 def _describe_instead(trial: Trial, explanation: Explanation) -> str:

@@ -70,13 +70,14 @@ def render(answer: Answer, *, colour: bool = False, width: int = 80, top: int | 
     sequences stand in the text only when ``colour`` is true, and then only ours.
     """
     width = max(width, 40)
+    victims = describe_victims(answer.victims, max_chars=_MAX_LIST_CHARS, clean=clean)
     sections = (
         _format_verdict(answer, width),
         _format_next_step(answer, width),
         _format_symptoms(answer.symptoms, width),
         _format_suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
         _format_timeline(answer, width),
-        _format_victims(answer, width),
+        [Line("Victims (they only wait)", BOLD), *format_item(victims, width)] if victims else [],
         _format_stacks(answer, width),
         _format_collectives(answer.collectives, width),
         _format_coverage(answer.coverage, width),
@@ -207,11 +208,6 @@ def _format_moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[
     indent = " " * count_cells(head)
     two_lines = cut(text, max(2 * (width - len(indent)) - 12, 12))
     yield from format_item(two_lines, width, DIM, first=indent)
-
-
-def _format_victims(answer: Answer, width: int) -> list[Line]:
-    victims = describe_victims(answer.victims, max_chars=_MAX_LIST_CHARS, clean=clean)
-    return [Line("Victims (they only wait)", BOLD), *format_item(victims, width)] if victims else []
 
 
 def _format_stacks(answer: Answer, width: int) -> list[Line]:

@@ -1,7 +1,6 @@
-"""Stacks in words: where the ranks of a job stand, the odd ones first, and their merged tree."""
+"""Stacks in words: where the ranks of a job stand, the odd ones first."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Final
 
 from triage.domain.report import Answer, StandingRanks
@@ -10,7 +9,6 @@ from triage.render.words.ranges import condense, condense_names
 # So many lines say where all ranks of a job stand, the one for the rest among them.
 MAX_PLACES: Final = 5
 _RANK_CHARS: Final = 60
-_MAX_BRANCHES: Final = 400
 _WORDS: Final[Mapping[str, str]] = {
     "collective": "waiting in a collective",
     "device": "waiting for the device",
@@ -77,32 +75,3 @@ def _describe_standing_ranks(one: StandingRanks) -> str:
         return f"rank {one.ranks[0]}{where}:"
     all_of = f" ({count:,} in all)" if count > 2 else ""
     return f"ranks {condense(one.ranks, max_chars=_RANK_CHARS)}{all_of}{where}:"
-
-
-@dataclass(slots=True)
-class StackTree:
-    """Calls that stacks have in common; ``ranks`` is how many pass through here."""
-
-    call: str
-    ranks: int = 0
-    calls: dict[str, "StackTree"] = field(default_factory=dict)
-
-
-def stack_tree(places: Sequence[StandingRanks]) -> StackTree:
-    """All stacks merged from the outside, as STAT does it; at most 400 branches."""
-    root = StackTree("")
-    branches = 0
-    for one in places:
-        weight = max(len(one.ranks), 1)
-        root.ranks += weight
-        node = root
-        for frame in one.frames:
-            below = node.calls.get(frame)
-            if below is None:
-                if branches >= _MAX_BRANCHES:
-                    break
-                branches += 1
-                below = node.calls[frame] = StackTree(frame)
-            below.ranks += weight
-            node = below
-    return root

@@ -46,6 +46,7 @@ _FEWEST_CLUSTERS: Final = 10
 
 HeldOut = Mapping[str, tuple[float, float]]
 """By method: the share of held-out time in which the spares sufficed, and the pinball loss."""
+_UNTRIED: Final = (None, None)
 
 
 def evaluate_held_out(outages: Away, confidence: float) -> HeldOut:
@@ -181,7 +182,10 @@ def forecast_spares(
         in_sample,
         replace(forecast, n=number, notes=(*why_not, *told)),
         method,
-        _forecast_by_method(laws, confidence, tried, num_nodes),
+        tuple(
+            SparesAt(name, min(one.quantile(confidence), num_nodes), *tried.get(name, _UNTRIED))
+            for name, one in laws.items()
+        ),
         trend,
         law,
         outages,
@@ -286,14 +290,4 @@ def _describe_doubts(tried: HeldOut, method: str) -> tuple[str, ...]:
     return (
         f"foretold from what was before, {covered:.0%} of this record's later time was covered:"
         " its worst times came without a sign",
-    )
-
-
-def _forecast_by_method(
-    laws: dict[str, Law], confidence: float, tried: HeldOut, num_nodes: int
-) -> tuple[SparesAt, ...]:
-    """Every method's answer on the whole record, side by side."""
-    return tuple(
-        SparesAt(name, min(law.quantile(confidence), num_nodes), *tried.get(name, (None, None)))
-        for name, law in laws.items()
     )

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, Query, Request
-from pydantic import BeforeValidator
 from starlette.responses import Response, StreamingResponse
 
 from triage.api.access import Scope
@@ -15,7 +14,7 @@ from triage.api.requests.cursors import (
     parse_id_cursor,
     parse_time_cursor,
 )
-from triage.api.requests.values import Cursor, FileName, Name, RowKind, check_query
+from triage.api.requests.values import Cursor, FileName, Name, RowKind, check_choice, check_query
 from triage.api.state import get_state
 from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
@@ -37,13 +36,7 @@ _UNSAFE = compile_re(r"[^A-Za-z0-9._-]+")
 _ANY = "any"
 
 
-def _parse_role_name(text: str) -> str:
-    if text not in {*Role, _ANY}:
-        raise ValueError(f"give one of {', '.join(Role)}, {_ANY}")
-    return text
-
-
-EvidenceRole = Annotated[str, Query(), BeforeValidator(_parse_role_name)]
+EvidenceRole = Annotated[str, Query(), check_choice(*Role, _ANY)]
 EvidenceKind = Annotated[RowKind | None, Query()]
 
 

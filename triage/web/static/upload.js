@@ -1,5 +1,5 @@
 // Uploading: what was dropped or chosen becomes one tar, made of the files themselves, so that a
-// gigabyte of dumps takes no memory here. Without this script the form sends the files one by one.
+// gigabyte of dumps takes no memory here.
 (() => {
   "use strict";
 
@@ -105,7 +105,7 @@
     }
     const request = new XMLHttpRequest();
     request.open("POST", names.size ? `/upload/bundle?${names}` : "/upload/bundle");
-    request.setRequestHeader("X-Triage-Word", form.dataset.word);
+    request.setRequestHeader("X-Triage-Word", form.word.value);
     request.setRequestHeader("Content-Type", "application/x-tar");
     request.upload.onprogress = (event) => { if (event.lengthComputable) progress.value = event.loaded / event.total; };
     request.onerror = () => refuse("The service did not answer. Nothing is lost: send it again.");
@@ -144,4 +144,5 @@
     await take(found);
   });
   drop.querySelector(".drop-hint").hidden = false;
+  form.querySelector("button").disabled = false;
 })();

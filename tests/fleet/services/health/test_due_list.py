@@ -14,7 +14,6 @@ from triage.fleet.services.health.due_list import (
     STATES,
     get_list_position,
     iterate_check_rows,
-    list_check_rows,
 )
 from triage.fleet.store import checks as health
 from triage.services.context import Context
@@ -70,7 +69,7 @@ def pages(ctx: Context, limit: int, **asked):
 def test_pages_hold_each_row_once_in_one_order(ctx: Context, asked) -> None:
     for state in (None, *STATES):
         with ctx.database.reading() as session:
-            whole = list_check_rows(session, NOW, state=state, **asked)
+            whole = list(iterate_check_rows(session, NOW, state=state, **asked))
         assert len({get_list_position(row) for row in whole}) == len(whole)
         for limit in (1, 7, 100):
             assert list(pages(ctx, limit, state=state, **asked)) == whole
@@ -80,8 +79,8 @@ def test_pages_hold_each_row_once_in_one_order(ctx: Context, asked) -> None:
 
 def test_states_share_the_rows_out(ctx: Context) -> None:
     with ctx.database.reading() as session:
-        whole = list_check_rows(session, NOW)
-        parts = [row for state in STATES for row in list_check_rows(session, NOW, state=state)]
+        whole = list(iterate_check_rows(session, NOW))
+        parts = [row for state in STATES for row in iterate_check_rows(session, NOW, state=state)]
 
     assert sorted(map(get_list_position, parts)) == sorted(map(get_list_position, whole))
     assert sum(row["state"] != "due" for row in whole) == 4 * (len(NAMES) + len(NAMES[::3]))
@@ -92,7 +91,7 @@ def test_rows_that_come_while_it_is_read_repeat_nothing(ctx: Context) -> None:
     reader = pages(ctx, 3)
     first = list(islice(reader, 30))
     with ctx.database.reading() as session:
-        rest = list_check_rows(session, NOW)[30:]
+        rest = list(iterate_check_rows(session, NOW))[30:]
     new = CheckResult(first[0]["node"], "gpu.aaa", Outcome.PASS, NOW)
     with ctx.database.writing() as session:
         key = jobs.cluster_key(session, "a")

@@ -4,14 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from triage.domain.wire import format_iso_utc
 from triage.fleet.services.health.due_list import (
     ASKS,
     EVERY,
     STRESS,
     CheckTrigger,
-    Ran,
     list_due_checks,
 )
+from triage.fleet.store.checks import Ran
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +38,8 @@ def asked(ask=MEMORY, days=2.0, node="n0"):
 
 def due(*given, asks=(), nodes=(("a", "n0"),)):
     return [
-        (one.node, one.check) for one in list_due_checks(given, asks, nodes, in_use(given), NOW)
+        (one["node"], one["check"])
+        for one in list_due_checks(given, asks, nodes, in_use(given), NOW)
     ]
 
 
@@ -83,8 +85,8 @@ def test_what_evidence_asks_for_is_due_until_it_was_run(given, wanted):
 def test_the_newest_reason_is_told():
     found = list_due_checks([], [asked(days=2), asked(days=5)], [("a", "n0")], {}, NOW)
 
-    assert [one.since for one in found] == [NOW - 2 * DAY]
-    assert "Xid 48" in found[0].because
+    assert [one["at"] for one in found] == [format_iso_utc(NOW - 2 * DAY)]
+    assert "Xid 48" in found[0]["because"]
 
 
 def test_a_conviction_asks_for_a_stress_test():

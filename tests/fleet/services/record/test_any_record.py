@@ -13,9 +13,14 @@ from tests.fleet.services.fleets import answered, at, failed, row, service_on, t
 from triage.domain.category import Category, Role
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.report.what_if import answer_checkpoint, answer_projection, answer_spares
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.what_if import (
+    answer_plan,
+    checkpoints_for,
+    projection_for,
+    spares_for,
+)
 from triage.fleet.services.answers import (
-    build_fleet_options,
     look_at_fleet,
     look_at_standings,
     make_fleet_report,
@@ -64,16 +69,26 @@ def answers(ctx: Context, chance: random.Random) -> Iterator[Any]:
     if until is not None:
         since = chance.choice([since, until - timedelta(microseconds=1), until - 3660 * DAY])
     asked = {"since": since, "until": until, "cluster": chance.choice([None, "nowhere", "a", ""])}
-    options = build_fleet_options(
-        gpus=chance.choice([None, 1, 10_000_000]), cost_s=chance.choice([None, 0.001, 86_400]),
-        restart_s=chance.choice([None, 0.001, 604_800]), compare_days=chance.choice([None, 0.01]),
-    )  # fmt: skip
+    options = FleetOptions(
+        reference_gpus=chance.choice([None, 1, 10_000_000]),
+        checkpoint_cost_s=chance.choice([10.0, 0.001, 86_400]),
+        restart_s=chance.choice([300.0, 0.001, 604_800]),
+        compare_last_days=chance.choice([None, 0.01]),
+    )
     yield look_at_fleet(ctx, **asked, options=options).to_dict(2000)
     yield look_at_standings(ctx, until=until, cluster=asked["cluster"]).to_dict()
     report = make_fleet_report(ctx, **asked)
-    yield answer_projection(report, chance.choice([1, 10_000_000]), chance.choice([None, 0.001]))
-    yield answer_checkpoint(report, chance.choice([None, 1]), chance.choice([None, 86_400.0]), None)
-    yield answer_spares(report, chance.choice([None, 1_000_000]), 0.001, chance.choice([None, 0.5]))
+    for plan in (
+        projection_for(report, chance.choice([1, 10_000_000]), chance.choice([(), (0.001,)])),
+        checkpoints_for(
+            report, chance.choice([None, 1]), cost_s=chance.choice([None, 86_400.0])
+        ),
+        spares_for(
+            report, chance.choice([None, 1_000_000]), repair_days=0.001,
+            confidence=chance.choice([None, 0.5]),
+        ),
+    ):  # fmt: skip
+        yield answer_plan(report, plan)
 
 
 def numbers_in(value: Any) -> Iterator[float]:

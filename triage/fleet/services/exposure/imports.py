@@ -7,11 +7,12 @@ are kept last: they were last seen to run at the latest time that the export hol
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from typing import Annotated, Final, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
 from triage.domain.body import Body
 from triage.domain.caller import Caller
 from triage.domain.wire import Keywords, WireForm
@@ -23,7 +24,7 @@ from triage.errors import (
     Unprocessable,
     UsageError,
 )
-from triage.fleet.domain.exposure import ExposureRow, Outage, Run, describe_contradictions
+from triage.fleet.domain.exposure import AHEAD, ExposureRow, Outage, Run, describe_contradictions
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import DAY_ZERO, Options, Passed, Row, Unread
@@ -66,8 +67,6 @@ _MOST_LISTED: Final = 100
 # Of one request: some kilobytes can hold ten million rows, which are minutes of work.
 MOST_ROWS: Final = 2_000_000
 _HEAD: Final = 512
-# A clock that is ahead of ours by more is wrong, and so is what it says.
-_AHEAD: Final = timedelta(days=1)
 _HINT: Final = "docs/fleet.md#importing says what is read"
 
 
@@ -149,7 +148,7 @@ def import_exposure(ctx: Context, source: Source, **how: Unpack[ImportKeywords])
     options = Options(
         zone=how.get("zone", UTC),
         cluster=cluster,
-        last=now + _AHEAD,
+        last=now + AHEAD,
         sparing=most_rows is not None,
         day_zero=how.get("day_zero", DAY_ZERO),
     )
@@ -258,9 +257,8 @@ class _ExposureKeeper:
 
     def _keep(self, rows: list[ExposureRow]) -> None:
         """Store rows and forget them."""
-        for start in range(0, len(rows), _BATCH):
+        for some in split_into_batches(rows, _BATCH):
             with self.ctx.database.writing() as session:
-                some = rows[start : start + _BATCH]
                 tally = self.writer.keep(session, some, self.latest or self.writer.now)
             self.tally = self.tally.plus(tally)
         rows.clear()

@@ -7,7 +7,7 @@ a job that was sent SIGTERM may have been cancelled or not, so nothing is said o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
@@ -16,7 +16,16 @@ from triage.clock import read_utc_now
 from triage.domain.caller import Caller
 from triage.domain.job import Job, make_job
 from triage.domain.wire import WireForm
-from triage.fleet.domain.exposure import Ending, JobState, NodeFacts, Run, parse_job_state
+from triage.fleet.domain.exposure import (
+    AHEAD,
+    FIRST,
+    MAX_GPUS,
+    Ending,
+    JobState,
+    NodeFacts,
+    Run,
+    parse_job_state,
+)
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store.record import end_open_run
 from triage.services.context import Context
@@ -41,10 +50,6 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 _SIGTERM: Final = 128 + 15
 _FAILED: Final = JobState(Ending.UNEXPECTED)
 _CLOCKS_APART: Final = timedelta(minutes=5)
-# A clock that is ahead of ours by more is wrong, and so is what it says.
-_AHEAD: Final = timedelta(days=1)
-_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_MAX_GPUS: Final = 10_000_000
 _NO_START: Final = (
     "nobody told when this job started, so it is no exposure: send started_at"
     " (SLURM_JOB_START_TIME), or import what the scheduler keeps"
@@ -155,7 +160,7 @@ def _make_run(
     state: JobState,
 ) -> Run | None:
     """The run; None where its start is not known, cannot be, or lies behind its end."""
-    if started_at is None or started_at < _FIRST or not state.started:
+    if started_at is None or started_at < FIRST or not state.started:
         return None
     if ended_at is not None and ended_at < started_at:
         if started_at - ended_at > _CLOCKS_APART:
@@ -168,7 +173,7 @@ def _make_run(
         ended_at=ended_at,
         ending=state.ending if ended_at is not None else Ending.RUNNING,
         num_nodes=len(nodes),
-        num_gpus=min(job.world_size or len(nodes) * (job.gpus_per_node or 0), _MAX_GPUS),
+        num_gpus=min(job.world_size or len(nodes) * (job.gpus_per_node or 0), MAX_GPUS),
         nodes=nodes,
         cluster=cluster,
         cause=state.cause,
@@ -196,7 +201,7 @@ def tell_failure(
     said = facts.get("state")
     state = (parse_job_state(said) if isinstance(said, str) else None) or _FAILED
     started_at = parse_moment(facts.get("started_at"))
-    if max(started_at or now, failed_at or now) > now + _AHEAD:
+    if max(started_at or now, failed_at or now) > now + AHEAD:
         return
     run = _make_run(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)
     if run is not None:

@@ -14,7 +14,7 @@ from triage.domain.wire import Keywords, SentAs, Time, format_iso_utc
 from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.record.record import list_probations_at
 from triage.fleet.store import checks as health
-from triage.fleet.store.checks import KeptCheck
+from triage.fleet.store.checks import KeptCheck, Ran
 from triage.services.context import Context
 
 # Which check of a node is due: by its age, or because evidence asks for it.
@@ -45,6 +45,8 @@ class Ask:
 
 
 _NO_XID: Final = frozenset[int]()
+_Key = tuple[str, str, str]
+"""Cluster, node and check, or family of checks."""
 _MEMORY_XIDS: Final = frozenset({48, 63, 64, 94, 95})
 _HEAT: Final = ("gpu.temperature", "gpu.throttle")
 ASKS: Final = (
@@ -66,16 +68,6 @@ STRESS: Final = Ask(
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """When a check of a node last ran, whatever it found; one that was left out did not run."""
-
-    cluster: str
-    node: str
-    check: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class CheckTrigger:
     """An error of a node at a time, and the check that it asks for; ``words`` name the error."""
 
@@ -86,42 +78,28 @@ class CheckTrigger:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A check, or a family of them, that is to be run on a node, since when, and why."""
-
-    cluster: str
-    node: str
-    check: str
-    since: datetime
-    because: str
-
-
 def list_due_checks(
     ran: Sequence[Ran],
     triggers: Iterable[CheckTrigger],
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
     now: datetime,
-) -> list[Due]:
+) -> "list[CheckRow]":
     """What is due on which node, by node and check.
 
     ``ran`` and ``triggers`` are of the ``nodes`` in question, as (cluster, node);
     ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
     """
-    found = {
-        (due.cluster, due.node, due.check): due
-        for due in _iterate_due_by_age(ran, nodes, in_use, now)
-    }
+    found: dict[_Key, CheckRow] = dict(_iterate_due_by_age(ran, nodes, in_use, now))
     newest: dict[tuple[str, str], list[Ran]] = {}
     for run in ran:
         newest.setdefault((run.cluster, run.node), []).append(run)
     for trigger in sorted(triggers, key=lambda trigger: (trigger.at, trigger.words)):
-        cluster, node, ask = trigger.cluster, trigger.node, trigger.ask
-        later = (run.check for run in newest.get((cluster, node), ()) if run.at >= trigger.at)
+        place, ask = (trigger.cluster, trigger.node), trigger.ask
+        later = (run.check for run in newest.get(place, ()) if run.at >= trigger.at)
         if not any(check.startswith(ask.answered_by) for check in later):
-            because = f"asked for by {trigger.words}"
-            found[cluster, node, ask.check] = Due(cluster, node, ask.check, trigger.at, because)
+            key = (*place, ask.check)
+            found[key] = _build_due_row(key, trigger.at, f"asked for by {trigger.words}")
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
 
 
@@ -130,9 +108,9 @@ def _iterate_due_by_age(
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
     now: datetime,
-) -> Iterable[Due]:
+) -> "Iterator[tuple[_Key, CheckRow]]":
     """Families of checks that are in use in a cluster, and too old or never run on a node."""
-    last: dict[tuple[str, str, str], datetime] = {}
+    last: dict[_Key, datetime] = {}
     for run in ran:
         key = (run.cluster, run.node, _get_family(run.check))
         last[key] = max(run.at, last.get(key, run.at))
@@ -145,15 +123,15 @@ def _iterate_due_by_age(
             used_at = used.get((cluster, family))
             if used_at is None or now - used_at > LOOK_BACK + every:
                 continue  # nobody runs it any more
-            ran_at = last.get((cluster, node, family))
+            key = (cluster, node, family)
+            ran_at = last.get(key)
             if ran_at is None:
                 because = f"never run here; other nodes have it every {format_days(every)}"
-                yield Due(cluster, node, family, used_at, because)
+                yield key, _build_due_row(key, used_at, because)
             elif now - ran_at > every:
-                because = (
-                    f"last run {format_days(now - ran_at)} ago; due every {format_days(every)}"
-                )
-                yield Due(cluster, node, family, ran_at + every, because)
+                ago = format_days(now - ran_at)
+                because = f"last run {ago} ago; due every {format_days(every)}"
+                yield key, _build_due_row(key, ran_at + every, because)
 
 
 def _get_family(check: str) -> str:
@@ -213,18 +191,6 @@ class CheckRow(TypedDict):
     category: Annotated[str | None, SentAs(Category | None)]
     because: Annotated[str, "Why it is due."]
     history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
-
-
-def list_check_rows(
-    session: Session,
-    now: datetime,
-    *,
-    cluster: str | None = None,
-    node: str | None = None,
-    state: str | None = None,
-) -> list[CheckRow]:
-    """All rows at once; see :func:`iterate_check_rows`."""
-    return list(iterate_check_rows(session, now, cluster=cluster, node=node, state=state))
 
 
 def iterate_check_rows(
@@ -296,7 +262,7 @@ def open_checks(session: Session, now: datetime, *, cluster: str | None = None) 
     return [
         row
         for state in ("failing", "due")
-        for row in list_check_rows(session, now, cluster=cluster, state=state)
+        for row in iterate_check_rows(session, now, cluster=cluster, state=state)
     ]
 
 
@@ -332,18 +298,20 @@ def _build_row(kept: KeptCheck) -> CheckRow:
     }
 
 
-def _build_due_row(due: Due) -> CheckRow:
+def _build_due_row(key: _Key, since: datetime, because: str) -> CheckRow:
+    """The row of a check, or a family of them, that is to be run since then."""
+    cluster, node, check = key
     return {
-        "cluster": due.cluster,
-        "node": due.node,
-        "check": due.check,
+        "cluster": cluster,
+        "node": node,
+        "check": check,
         "part": None,
         "state": _DUE,
         "outcome": None,
-        "at": format_iso_utc(due.since),
+        "at": format_iso_utc(since),
         "detail": "",
         "category": None,
-        "because": due.because,
+        "because": because,
         "history": [],
     }
 
@@ -362,70 +330,50 @@ class _DueChecks:
         self.cluster = cluster
         self.in_use = health.map_checks_in_use(session, cluster=cluster)
         self.triggers: dict[str, list[CheckTrigger]] = {}
-        asked = _list_triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node)
-        for trigger in [*asked, *_iterate_probation_triggers(session, now, cluster, node)]:
+        for trigger in _iterate_triggers(session, now, cluster, node):
             self.triggers.setdefault(trigger.node, []).append(trigger)
 
     def of(self, names: Sequence[str]) -> list[CheckRow]:
         """The rows of these nodes."""
-        last_runs = health.last_runs(self.session, cluster=self.cluster, nodes=names)
+        ran = health.last_runs(self.session, cluster=self.cluster, nodes=names)
         seen = health.list_nodes_seen_since(
             self.session, self.now - _SEEN_WITHIN, names, cluster=self.cluster
         )
         triggers = [trigger for name in names for trigger in self.triggers.get(name, ())]
-        ran = [Ran(*row) for row in last_runs]
-        return [
-            _build_due_row(due)
-            for due in list_due_checks(ran, triggers, seen, self.in_use, self.now)
-        ]
+        return list_due_checks(ran, triggers, seen, self.in_use, self.now)
 
 
-def _list_triggers_since(
-    session: Session, since: datetime, *, cluster: str | None, node: str | None
-) -> list[CheckTrigger]:
-    """The checks that evidence since then asks for."""
+def _iterate_triggers(
+    session: Session, now: datetime, cluster: str | None, node: str | None
+) -> Iterator[CheckTrigger]:
+    """The checks that evidence and returns of the last month ask for."""
+    since = now - LOOK_BACK
     codes = sorted({code for ask in ASKS for code in ask.xids})
     categories = sorted({category for ask in ASKS for category in ask.categories})
-    found: list[CheckTrigger] = []
-    for seen in health.list_xid_sightings(session, codes, since, cluster=cluster, node=node):
-        asks = (ask for ask in ASKS if seen.what in ask.xids)
-        found += _iterate_triggers(seen, asks, f"Xid {seen.what} at {format_iso_utc(seen.at)}")
-    for seen in health.list_error_sightings(session, categories, since, cluster=cluster, node=node):
-        asks = (ask for ask in ASKS if seen.what in ask.categories)
-        found += _iterate_triggers(seen, asks, f"{seen.what} at {format_iso_utc(seen.at)}")
-    repaired = health.map_last_repairs(session, since, cluster=cluster, node=node)
+    for seen in health.list_sightings(
+        session, codes, categories, since, cluster=cluster, node=node
+    ):
+        is_xid = isinstance(seen.what, int)
+        words = f"{'Xid ' if is_xid else ''}{seen.what} at {format_iso_utc(seen.at)}"
+        for ask in ASKS:
+            if seen.what in (ask.xids if is_xid else ask.categories):
+                yield CheckTrigger(seen.cluster, seen.node, ask, seen.at, words)
+    back = health.map_last_repairs(session, since, cluster=cluster, node=node)
     for seen in health.list_convictions(session, since, cluster=cluster, node=node):
-        back = repaired.get((seen.cluster, seen.node))
-        if back is None or back < seen.at:
+        repaired = back.get((seen.cluster, seen.node))
+        if repaired is None or repaired < seen.at:
             words = (
                 f"the conviction for {seen.what} at {format_iso_utc(seen.at)}, without a"
                 f" repair since"
             )
-            found += _iterate_triggers(seen, [STRESS], words)
-    return found
-
-
-def _iterate_probation_triggers(
-    session: Session, now: datetime, cluster: str | None, node: str | None
-) -> Iterator[CheckTrigger]:
-    """The check of its cause, for each node that came back lately and is likely to fail again."""
-    back = health.map_last_repairs(session, now - LOOK_BACK, cluster=cluster, node=node)
-    if not back:
-        return
+            yield CheckTrigger(seen.cluster, seen.node, STRESS, seen.at, words)
     # A name that several clusters have is printed with that of its cluster.
     names = {label: key for key in back for label in (key[1], f"{key[1]} ({key[0]})")}
-    for one in list_probations_at(session, now, cluster):
+    for one in list_probations_at(session, now, cluster) if back else ():
         if one.node in names:
             words = f"probation since its return at {format_iso_utc(one.returned_at)} ({one.cause})"
             ask = Ask(one.check, (one.check, *STRESS.answered_by))
             yield CheckTrigger(*names[one.node], ask, one.returned_at, words)
-
-
-def _iterate_triggers(
-    seen: health.Sighting, asks: Iterable[Ask], words: str
-) -> Iterator[CheckTrigger]:
-    for ask in asks:
-        yield CheckTrigger(seen.cluster, seen.node, ask, seen.at, words)
 
 
 _FRESH_S: Final = 30.0

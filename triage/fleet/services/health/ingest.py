@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
@@ -229,10 +230,8 @@ def _keep(
     """
     with ctx.database.writing() as session:
         cluster_id = jobs.cluster_key(session, cluster)
-    names = sorted(by_node)
     kept = health.KeptResults(0, 0, 0)
-    for start in range(0, len(names), _NODES_AT_ONCE):
-        part = names[start : start + _NODES_AT_ONCE]
+    for part in split_into_batches(sorted(by_node), _NODES_AT_ONCE):
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
             jobs.note_nodes_seen(session, cluster_id, part, now)

@@ -15,11 +15,12 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from triage.clock import read_utc_now
+from triage.domain.batched import split_into_batches
 from triage.domain.caller import Caller
 from triage.domain.hardware import HardwareKind, PartIdentity, make_part_identity
 from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
-from triage.fleet.domain.exposure import PartSeen
+from triage.fleet.domain.exposure import MOST_GPUS_OF_NODE, PartSeen
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.kept import KeptValues
 from triage.fleet.services.telemetry.cells import (
@@ -52,7 +53,6 @@ _Series = tuple[list[SeriesName], Cells]
 # Telemetry comes every minute and parts move within days: a node whose GPUs are what they were is
 # written once in so long.
 _AGAIN: Final = timedelta(hours=6)
-_MOST_GPUS: Final = 72
 _AT_ONCE: Final = 2_000
 _Gpus = frozenset[PartIdentity]
 # By cluster and name of a node: its GPUs, and until when they were seen.
@@ -222,8 +222,8 @@ def _write_days(ctx: Context, cluster_id: int, days: list[OneDay], key_id: str |
     token that brings them.
     """
     days.sort(key=itemgetter(0))
-    for start in range(0, len(days), _DAYS_AT_ONCE):
-        some = {key: (names, cells) for key, names, cells in days[start : start + _DAYS_AT_ONCE]}
+    for part in split_into_batches(days, _DAYS_AT_ONCE):
+        some = {key: (names, cells) for key, names, cells in part}
         with ctx.database.writing() as session:
             _write_some(session, cluster_id, some, key_id)
 
@@ -318,14 +318,14 @@ def _keep_gpus(
     rows: list[PartSeen] = []
     for node, gpus in _group_by_node(homes).items():
         known, at = _lately.find(ctx.database, (cluster, node), within_s=math.inf) or (None, now)
-        if len(gpus) <= _MOST_GPUS and (known != gpus or abs(last_at - at) >= _AGAIN):
+        if len(gpus) <= MOST_GPUS_OF_NODE and (known != gpus or abs(last_at - at) >= _AGAIN):
             _lately.keep(ctx.database, (cluster, node), (gpus, last_at))
             rows += [PartSeen(node, gpu, first_at, last_at, cluster) for gpu in gpus]
     rows.sort(key=lambda row: row.part.identity)
     writer = ExposureWriter(now, key_id)
-    for start in range(0, len(rows), _AT_ONCE):
+    for some in split_into_batches(rows, _AT_ONCE):
         with ctx.database.writing() as session:
-            writer.keep(session, rows[start : start + _AT_ONCE], now)
+            writer.keep(session, some, now)
 
 
 def _group_by_node(homes: GpuHomes) -> Mapping[str, _Gpus]:
