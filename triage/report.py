@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.report import Answer, Refused, Verdict
+from triage.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from triage.parsers.extract.extract import Extract
     from triage.parsers.flight_recorder.dump_set import DumpSet
     from triage.parsers.logs.logset import LogSet
+    from triage.render.data.perfetto import TraceFile
     from triage.render.pictures.alone import ReportPictures
     from triage.signatures.own.own_signatures import OwnSignatures
 
@@ -30,7 +32,7 @@ _ALLOCATIONS: Final = 200_000
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What a report was made from; the tables that go deeper rest on it."""
+    """What a report was made from; the tables and the trace that go deeper rest on it."""
 
     weighed: "Weighing"
     dumps: "DumpSet"
@@ -43,7 +45,7 @@ class Report:
 
     The tables are DataFrames: :mod:`triage.render.data.frames` and :mod:`triage.render.data.tables`
     say their columns. ``answer`` holds the plain values. A report without ``sources`` has no
-    evidence and no lateness of its own.
+    evidence, no lateness and no trace of its own.
     """
 
     def __init__(self, answer: Answer, sources: _Sources | None = None) -> None:
@@ -130,6 +132,30 @@ class Report:
         from triage.render.pictures.alone import ReportPictures
 
         return ReportPictures(self.answer)
+
+    def to_perfetto(
+        self,
+        path: str | Path,
+        *,
+        ranks: Iterable[int] | None = None,
+        last_s: float = 60.0,
+        limit: int = 200_000,
+    ) -> "TraceFile":
+        """Write the last operations as a trace that Perfetto and chrome://tracing open.
+
+        ``ranks`` are global (default: the suspects, and ranks that wait for them). Kept is
+        what was issued in the ``last_s`` seconds before the last issue, and what never
+        completed; of more than ``limit`` operations the newest. What comes back says what
+        was left out; the trace itself says it too. The file is gzip where its name ends in
+        ``.gz``. Raises :class:`UsageError` where there is nothing to write.
+        """
+        from triage.analysis.trace import build_trace
+        from triage.render.data.perfetto import write
+
+        view = self.sources.weighed.view if self.sources else None
+        if view is None:
+            raise UsageError("a trace needs flight-recorder dumps, and this report rests on none")
+        return write(build_trace(view.case, self.answer, ranks, last_s, limit), Path(path))
 
     def _repr_html_(self) -> str:
         from triage.render.page import html

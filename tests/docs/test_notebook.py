@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import triage
+from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
 from triage.client.exports import store as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render.notebook import FRAMES, FleetView
+from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
 from triage.render.data import frames, tables
 from triage.render.pictures.alone import ReportPictures
 
@@ -61,6 +63,11 @@ def test_every_public_method_is_named():
 
 
 def test_the_numbers_are_those_of_the_code():
+    defaults = inspect.signature(triage.Report.to_perfetto).parameters
+    assert (defaults["last_s"].default, defaults["limit"].default) == (60.0, 200_000)
+    assert f"the last 60 seconds of issuing, {200_000:,} operations" in PAGE
+    assert f"({MAX_RANKS} ranks at most)" in PAGE
+    assert f"the last {HISTORY_UNITS:,} operations" in PAGE
     assert {4: "four"}[TRIES] + " times" in PAGE
     assert inspect.signature(Client.fleet).parameters["days"].default == 30
     assert f"at most {MOST_RUNS:,}" in PAGE
