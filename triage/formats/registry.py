@@ -17,7 +17,6 @@ from triage.formats.health import (
     bmc,
     cluster,
     dcgm,
-    dmon,
     drives,
     fabric,
     gpu_tests,
@@ -42,7 +41,7 @@ from triage.formats.telemetry import EXPOSITION, PARQUET, QUERY_RESULT, TABLE, T
 # has a row of code below.
 FAMILIES: Final = (
     (smi,),
-    (dcgm, dmon),
+    (dcgm,),
     (agents,),
     (gpu_tests,),
     (amd,),
