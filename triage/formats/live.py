@@ -61,7 +61,6 @@ class LiveFormat:
     words: tuple[str, ...] = ()
     also_log: bool = False
     checks: CheckFormat | None = None
-    binary: bool = False
 
     @property
     def kind(self) -> None:

@@ -53,7 +53,6 @@ class CheckFormat:
     sent: bool = False
     example: str = ""
     near_miss: str = ""
-    binary: bool = False
 
     @property
     def kind(self) -> None:

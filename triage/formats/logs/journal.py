@@ -83,7 +83,6 @@ class JournalFormat:
     converter: Callable[[], _Form]
     words: tuple[str, ...] = ()
     kind: None = None
-    binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is a journal in this form."""

@@ -55,6 +55,11 @@ def _unescape_match(match: re.Match[str]) -> str:
     return {"n": "\n"}.get(match[1], match[1])
 
 
+def is_read(name: str) -> bool:
+    """Whether a metric of this name is read, with the right labels."""
+    return find_metric(name) is not None or name.lower() in _SENSORS
+
+
 def find_source(name: str, labels: Mapping[str, str]) -> Source | None:
     """What the metric ``name`` stands for with these labels; None for what is not read."""
     if name.lower() in _SENSORS:
@@ -166,6 +171,10 @@ class Columns:
     def num_values(self) -> int:
         """Columns of values."""
         return max(len(self.sources), 1)
+
+    def list_places(self, role: int) -> list[int]:
+        """The columns that are this."""
+        return [place for place, one in enumerate(self.roles) if one == role]
 
 
 def parse_header(line: bytes) -> Columns | None:
