@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -167,11 +167,6 @@ class Columns:
     time: int
     metric: int = -1
 
-    @property
-    def num_values(self) -> int:
-        """Columns of values."""
-        return max(len(self.sources), 1)
-
     def list_places(self, role: int) -> list[int]:
         """The columns that are this."""
         return [place for place, one in enumerate(self.roles) if one == role]
@@ -189,11 +184,6 @@ def parse_header(line: bytes) -> Columns | None:
         row = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return None
-    return recognize_columns(row, delimiter)
-
-
-def recognize_columns(row: Iterable[str], delimiter: str = ",") -> Columns | None:
-    """The columns of those names; None where none of them is of telemetry."""
     names = tuple(_UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
     if not 2 <= len(names) <= MAX_COLUMNS:
         return None
