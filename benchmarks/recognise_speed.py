@@ -54,8 +54,8 @@ def format_of(data: bytes) -> Format | None:
 
 def format_by_each(data: bytes) -> Format | None:
     """The same by asking each format."""
-    raw, decoded = Head(data, "file"), Head(data, "file")
-    return next((row for row in FORMATS if row.claims(raw if row.binary else decoded)), None)
+    head = Head(data, "file")
+    return next((row for row in FORMATS if row.claims(head)), None)
 
 
 def cpu_us(work: Callable[[bytes], object], data: bytes) -> float:

@@ -44,8 +44,8 @@ def main() -> int:
             if FLIGHT_RECORDER.claims(head):
                 name, said = FLIGHT_RECORDER.name, ""
             else:
-                decoded = Head(stream.head, stream.artifact) if stream.not_text is None else None
-                found = identify_stream(head, decoded)
+                decoded = Head(stream.head, stream.artifact)
+                found = identify_stream(decoded) if stream.not_text is None else None
                 name, said = found.name if found else "unknown", _told_by(reader.read(stream))
             answer = _answer_to(file.path) if options.answer else ""
             rows.append((str(file.artifact), name, said, answer))

@@ -40,7 +40,7 @@ def test_the_first_screen_shows_the_one_command(capsys):
 
 EXAMPLES = (
     "analyze", "explain", "parse", "collect", "live", "simulate", "incidents", "show", "watch",
-    "node", "export", "launch", "mcp", "fleet report", "fleet nodes", "fleet plan",
+    "node", "launch", "mcp", "fleet report", "fleet nodes", "fleet plan",
     "fleet import",
     "fleet isolate", "fleet simulate", "fleet repairs", "fleet parts", "signatures check",
     "signatures learn",

@@ -1,8 +1,6 @@
-"""``triage.open_store``: the same tables from a service and from its database, and as Parquet."""
+"""``triage.open_store``: the same tables from a service and from its database."""
 
-import json
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -10,8 +8,6 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 from sqlalchemy import text
@@ -21,10 +17,9 @@ from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
 from tests.support.databases import put_migrated_sqlite
 from tests.support.work import ReadersHere, do_all
 from tests.workers.running import ROOT
-from triage.cli.main import main
-from triage.client.exports.store import COUNTED, TABLES
+from triage.client.store import COUNTED, TABLES
 from triage.domain.states import WorkKind
-from triage.errors import Unavailable, UsageError
+from triage.errors import UsageError
 
 KINDS = ("incidents", "suspects", "evidence", "labelled")
 
@@ -59,9 +54,7 @@ def store(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_are_those_that_are_written_down_also_where_there_is_nothing(store, kind):
     for frame in (getattr(store, kind)(), getattr(store, kind)(cluster="nowhere")):
-        assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dict(
-            TABLES[kind].dtypes
-        )
+        assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dict(TABLES[kind])
     assert len(getattr(store, kind)(cluster="nowhere")) == 0
 
 
@@ -101,43 +94,6 @@ def test_a_service_gives_the_same_tables_as_its_database(folder):
             for kind in KINDS:
                 assert_frame_equal(getattr(stored, kind)(), getattr(asked, kind)())
     ctx.close()
-
-
-def test_parquet_files_hold_the_same_and_describe_themselves(store, tmp_path):
-    num_rows = store.export(tmp_path / "out")
-
-    assert set(num_rows) == set(KINDS)
-    for kind in KINDS:
-        file = tmp_path / "out" / f"{kind}.parquet"
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        read = pq.read_table(file)
-        frame = getattr(store, kind)()
-        assert read.num_rows == num_rows[kind] == len(frame)
-        assert read.column_names == list(TABLES[kind].columns)
-        for name, column in TABLES[kind].columns.items():
-            assert read.schema.field(name).metadata[b"about"].decode() == column.about
-            if column.items:
-                assert [tuple(one) for one in read[name].to_pylist()] == list(frame[name])
-        plain = [name for name, column in TABLES[kind].columns.items() if not column.items]
-        again = read.to_pandas()[plain].astype(frame[plain].dtypes)
-        assert_frame_equal(again, frame[plain], check_like=True)
-    described = json.loads((tmp_path / "out" / "schema.json").read_text())
-    assert described["schema"] == "triage.export/1"
-    assert set(described["tables"]) == set(KINDS)
-    assert not [one for one in (tmp_path / "out").iterdir() if one.name.endswith(".part")]
-
-
-def test_what_fails_half_way_leaves_what_was_there(store, tmp_path, monkeypatch):
-    store.export(tmp_path)
-    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
-
-    def broken(_ids):
-        raise Unavailable("gone")
-
-    monkeypatch.setattr(store._source, "evidence", broken)
-    with pytest.raises(Unavailable):
-        store.export(tmp_path)
-    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
 
 
 def test_nothing_can_be_changed_and_no_mode_is(folder, tmp_path):
@@ -187,14 +143,6 @@ def test_an_older_database_is_not_read(tmp_path):
     ctx.close()
     with pytest.raises(UsageError, match="triage migrate"):
         triage.open_store(tmp_path)
-
-
-def test_the_command_writes_them_and_says_how_many(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("TRIAGE_DATA_DIR", str(folder))
-    assert main(["export", str(tmp_path / "out"), "--since", "90d", "--cluster", "b"]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"incidents\.parquet  1 rows", said)
-    assert len(pd.read_parquet(tmp_path / "out" / "labelled.parquet")) == 1
 
 
 def test_without_the_packages_the_error_names_them(tmp_path):

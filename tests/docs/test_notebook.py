@@ -9,7 +9,7 @@ import pytest
 import triage
 from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
-from triage.client.exports import store as exported
+from triage.client import store as exported
 from triage.client.transport import TRIES
 from triage.fleet.client import MOST_RUNS, Fleet
 from triage.fleet.render.notebook import FRAMES, FleetView
@@ -22,7 +22,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text(
 
 def plain_columns(kind):
     """The columns of an exported table, but for the counts of lines."""
-    dtypes = exported.TABLES[kind].dtypes
+    dtypes = exported.TABLES[kind]
     counts = {exported.count_name(*one) for one in exported.COUNTED}
     return {name: dtype for name, dtype in dtypes.items() if name not in counts}
 

@@ -22,7 +22,6 @@ JOB = "[rank3]: step 12 loss 2.31\n[rank3]: step 13 loss 2.30\n"
 DUMP = '{"version": "2.10", "pg_config": {}, "entries": []}'
 EXAMPLES = {
     "flight_recorder": DUMP,
-    "parquet": "PAR1\x15\x04\x15",
     "query_result": '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{}}]}}',
     "exposition": '# TYPE DCGM_FI_DEV_GPU_TEMP gauge\nDCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n',
     "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",

@@ -160,7 +160,6 @@ def test_a_word_behind_what_is_looked_at_asks_nobody() -> None:
 def test_words_are_compiled_when_the_first_text_comes() -> None:
     table = FormatTable(STREAM_TABLE.rows)
 
-    assert table.candidates(None) == table.binary
     assert "search" not in vars(table)
     assert [row.name for row in table.candidates(Head(b"step 1\n"))][-1] == "log"
     assert "search" in vars(table)

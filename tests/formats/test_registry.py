@@ -9,6 +9,7 @@ from tests.formats.examples import EXAMPLES, FILE_NAMES
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.formats.dumps import read_dumps
+from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
 from triage.formats.health.check_format import CheckFormat
 from triage.formats.registry import FORMATS, get_stored_kind, identify, identify_stream
@@ -70,7 +71,7 @@ def test_an_upload_is_stored_as_what_the_table_says(name: str) -> None:
     row = identify(head, head)
     found = identify_file(head.data, head.name, None)
 
-    assert (found.kind, found.binary) == (get_stored_kind(row, head), row.binary)
+    assert (found.kind, found.binary) == (get_stored_kind(row, head), row is FLIGHT_RECORDER)
 
 
 def test_lines_say_whether_a_kernel_or_a_job_printed_a_log() -> None:
@@ -91,7 +92,7 @@ def test_a_kind_that_an_older_release_stored_does_not_hide_what_a_file_is() -> N
     """0.1 may have kept as telemetry what no row of telemetry claims any more."""
     head = head_of(JOB)
 
-    assert identify_stream(head, head, FileKind.TELEMETRY).name == "log"
+    assert identify_stream(head, FileKind.TELEMETRY).name == "log"
 
 
 def test_a_file_that_is_stored_as_a_log_is_not_decoded_as_a_dump(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from tests.hostile.fleet_body import ENDED, NOW, RAW, FleetBody, body
 from tests.hostile.fleet_checks import checks
 from tests.hostile.fleet_heavy import heavy
 from tests.hostile.fleet_imports import hooks, imports
-from tests.hostile.fleet_telemetry import parquet, telemetry
+from tests.hostile.fleet_telemetry import telemetry
 
 
 @cache
 def fleet_bodies() -> list[FleetBody]:
     """All of them, light ones first."""
-    found = [*of_any_kind(), *packed(), *checks(), *telemetry(), *parquet(), *imports(), *hooks()]
+    found = [*of_any_kind(), *packed(), *checks(), *telemetry(), *imports(), *hooks()]
     found += heavy()
     return sorted(found, key=lambda one: one.heavy)
 

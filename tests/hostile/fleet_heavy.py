@@ -9,7 +9,6 @@ from tests.formats.health import samples
 from tests.hostile.fleet_body import CHECKS, IMPORT, MIB, NOW, RAW, TELEMETRY, FleetBody, body
 from tests.hostile.fleet_checks import LOG
 from tests.hostile.fleet_imports import TABLES
-from tests.hostile.fleet_telemetry import tabled
 
 
 def grown(line: bytes, num_bytes: int, head: bytes = b"") -> bytes:
@@ -256,28 +255,6 @@ def heavy_telemetry(now: bytes) -> Iterator[FleetBody]:
         ),
         heavy=True,
     )
-    yield body("parquet-bomb", TELEMETRY, parquet_bomb, heavy=True)
-    yield body(
-        "parquet-columns",
-        TELEMETRY,
-        lambda: tabled({"at": [NOW], "gpu_temp_c": [1.0], **{f"c{k}": [1] for k in range(20_000)}}),
-        heavy=True,
-    )
-
-
-def parquet_bomb() -> bytes:
-    """Thirty million rows in a few kilobytes."""
-    import pyarrow as pa
-
-    rows = 30_000_000
-    same = pa.DictionaryArray.from_arrays
-    index = pa.nulls(rows, pa.int8()).fill_null(0)
-    columns = {
-        "at": same(index, pa.array([int(NOW.timestamp())])),
-        "node": same(index, pa.array(["h"])),
-        "gpu_temp_c": same(index, pa.array([61.0])),
-    }
-    return tabled(columns, compression="zstd")
 
 
 def heavy_imports(now: bytes) -> Iterator[FleetBody]:

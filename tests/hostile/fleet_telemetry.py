@@ -1,11 +1,8 @@
-"""Samples with values and times that cannot be, as text, JSON and Parquet."""
+"""Samples with values and times that cannot be, as text and JSON."""
 
-import io
 import json
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 from tests.hostile.fleet_body import NOW, NUMBERS, TELEMETRY, YEARS, FleetBody, body, lies, together
 
@@ -138,81 +135,3 @@ def query_result(metric: str, values: str) -> str:
         '{"status":"success","data":{"resultType":"matrix","result":'
         f'[{{"metric":{labels},"values":[{values}]}}]}}}}'
     )
-
-
-def parquet() -> Iterator[FleetBody]:
-    """Tables in Parquet: cut, damaged, and with values and times that cannot be."""
-    import pyarrow as pa
-
-    good = tabled({"at": [NOW] * 9, "node": ["h4"] * 9, "gpu_temp_c": [61.0] * 9})
-    for share in (
-        4,
-        12,
-        len(good) // 4,
-        len(good) // 2,
-        len(good) - 20,
-        len(good) - 8,
-        len(good) - 1,
-    ):
-        yield body(f"parquet-cut-{share}", TELEMETRY, good[:share])
-    chance = random.Random(5)
-    for number in range(60):
-        damaged = bytearray(good)
-        for _ in range(chance.choice((1, 2, 8, 40))):
-            damaged[chance.randrange(4, len(damaged))] = chance.randrange(256)
-        yield body(f"parquet-damaged-{number}", TELEMETRY, bytes(damaged))
-    yield body("parquet-tail-alone", TELEMETRY, b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1")
-    yield body("parquet-footer-of-0", TELEMETRY, b"PAR1" + bytes(4) + b"PAR1")
-    values = [float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 1e-320, -1.0, None, 61.0]
-    late = pa.array([-(1 << 52), 1 << 52, 0, -1, 253402300799, -62135596800, 1, None, 5])
-    times: dict[str, Any] = {
-        "seconds": late,
-        "largest": [-(1 << 63), (1 << 63) - 1, *[0] * 7],
-        "floats": [*map(float, values[:7]), None, 1e18],
-        "text": [*YEARS, "", "x", "2026-13-01", None, "now", f"{NOW.isoformat()}"],
-        "booleans": [True] * 9,
-        "lists": [[1]] * 9,
-        "bytes": [b"\xff\0"] * 9,
-        **{f"stamp-{unit}": late.cast(pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")},
-        "nowhere": late.cast(pa.timestamp("ms", "Mars/Olympus")),
-        "dates": pa.array([0, -719162, 2932896, 1, 2, 3, 4, None, 20000], pa.int32()).cast(
-            pa.date32()
-        ),
-    }
-    for name, at in times.items():
-        yield body(
-            f"parquet-at-{name}",
-            TELEMETRY,
-            lambda at=at: tabled({"at": at, "node": ["h4"] * 9, "gpu_temp_c": values}),
-        )
-    cells: dict[str, Any] = {
-        "numbers": list(range(9)),
-        "nothing": [None] * 9,
-        "bytes": [b"\xff\xfe\0"] * 9,
-        "lists": [["a"]] * 9,
-        "maps": [{"a": 1}] * 9,
-        "long": ["n" * 100_000] * 9,
-        "nul": ["\0"] * 9,
-        "decimals": pa.array([1] * 9).cast(pa.decimal128(38, 10)),
-    }
-    for name, found in cells.items():
-        for column in ("node", "gpu", "gpu_temp_c"):
-            given = {"at": [NOW] * 9, "node": ["h4"] * 9, "gpu_temp_c": [61.0] * 9, column: found}
-            yield body(f"parquet-{column}-{name}", TELEMETRY, lambda given=given: tabled(given))
-    for metric in values:
-        given = {
-            "at": [NOW] * 9,
-            "metric": ["gpu_temp_c"] * 9,
-            "value": [metric] * 9,
-            "node": ["h"] * 9,
-        }
-        yield body(f"parquet-long-{metric}", TELEMETRY, lambda given=given: tabled(given))
-
-
-def tabled(columns: Mapping[str, Any], **more: Any) -> bytes:
-    import pyarrow as pa
-    from pyarrow import parquet as pq
-
-    out = io.BytesIO()
-    pq.write_table(pa.table(dict(columns)), out, **more)
-    return out.getvalue()

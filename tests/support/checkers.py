@@ -51,7 +51,7 @@ def read_checks(data: bytes) -> Checks | None:
 def read_as(data: bytes, name: str = "sample") -> str | None:
     """The format of it where it lies in an incident's folder."""
     head = Head(data, name)
-    row = identify_stream(head, head)
+    row = identify_stream(head)
     return None if row is None else row.name
 
 

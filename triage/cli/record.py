@@ -1,6 +1,5 @@
-"""Commands that ask what a service has on record: ``incidents``, ``show``, ``node``, ``export``."""
+"""Commands that ask what a service has on record: ``incidents``, ``show``, ``node``."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -130,40 +129,3 @@ def node(
     from triage.render.terminal.listing import format_node_lines
 
     print_lines(format_node_lines(history.to_dict(), history.summary, get_output_columns()))
-
-
-def export(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write.", show_default=False)
-    ],
-    since: Annotated[str | None, take("TIME", "90d, 6h, or RFC 3339; else all.")] = None,
-    cluster: Annotated[str | None, take("NAME", "Of this cluster.")] = None,
-    limit: Annotated[int | None, take("N", "The newest N incidents.", min=1)] = None,
-    url: Annotated[
-        str | None, take("URL", "A service, or a database; else that of the settings.")
-    ] = None,
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-) -> None:
-    """Write incidents, suspects, evidence and labels as Parquet files.
-
-    The files are for studies of your own; schema.json beside them says what each column is.
-
-    \b
-    Examples:
-      triage export out/ --since 90d
-      triage export out/ --url https://triage.example --token-file token
-    """
-    import os
-
-    from triage.collectors.credentials import read_token
-    from triage.services.open_store import open_store
-
-    token = read_token(token_file or os.environ.get("TRIAGE_TOKEN_FILE") or None, os.environ)
-    if token.why:
-        raise UsageError(token.why)
-    begin = None if since is None else parse_since_time(since)
-    with open_store(url, token=token.value or None, ca_file=ca_file) as store:
-        num_rows = store.export(folder, since=begin, cluster=cluster, limit=limit)
-    for name, number in num_rows.items():
-        typer.echo(f"{folder / name}.parquet  {number:,} rows")

@@ -40,7 +40,6 @@ class _DumpFormat:
     name: str = "flight_recorder"
     words: tuple[str, ...] = ()
     kind: FileKind = FileKind.FLIGHT_RECORDER
-    binary: bool = True
 
     def claims(self, head: Head) -> bool:
         """Whether the content is a dump's.

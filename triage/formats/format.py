@@ -73,8 +73,7 @@ class Format(Protocol):
     """A form that files come in.
 
     ``kind`` is what an upload of it is stored as; None where the lines say whether a kernel or
-    a job printed them. The bytes of a ``binary`` one are stored as they came, and no secret is
-    looked for in them; all others are text, and are asked for text alone.
+    a job printed them. All but the dumps are text.
 
     One of ``words`` stands in the first 8 KiB of each file of this format, in letters of either
     case, so that a file without them need not be asked about. They are ASCII and lie within a
@@ -90,11 +89,6 @@ class Format(Protocol):
     @property
     def kind(self) -> FileKind | None:
         """What an upload of it is stored as."""
-        ...
-
-    @property
-    def binary(self) -> bool:
-        """Whether it is no text."""
         ...
 
     @property
@@ -136,7 +130,6 @@ class FormatTable(Generic[AnyFormat]):
 
     def __init__(self, rows: Iterable[AnyFormat]) -> None:
         self.rows: Final[Sequence[AnyFormat]] = tuple(rows)
-        self.binary = tuple(row for row in self.rows if row.binary)
         self.always = frozenset(k for k, row in enumerate(self.rows) if not row.words)
         places: dict[str, set[int]] = {}
         for place, row in enumerate(self.rows):
@@ -161,24 +154,12 @@ class FormatTable(Generic[AnyFormat]):
         search: Search = compiled
         return search
 
-    def candidates(self, decoded: Head | None) -> Sequence[AnyFormat]:
-        """The rows that may claim a file: those without words and those with a word in it.
-
-        ``decoded`` is its beginning in UTF-8, None where it is no text.
-        """
-        if decoded is None:
-            return self.binary
-        found = self.search.Match(decoded.searched) or ()
+    def candidates(self, head: Head) -> Sequence[AnyFormat]:
+        """The rows that may claim a file: those without words and those with a word in it."""
+        found = self.search.Match(head.searched) or ()
         places = self.always.union(*(self.places[k] for k in found))
         return [self.rows[k] for k in sorted(places)]
 
-
-def find_first_claim(
-    rows: Iterable[AnyFormat], raw: Head, decoded: Head | None
-) -> AnyFormat | None:
-    """The first of ``rows`` that claims a file; of one that is no text only binary ones can."""
-    for row in rows:
-        head = raw if row.binary else decoded
-        if head is not None and row.claims(head):
-            return row
-    return None
+    def find_first(self, head: Head) -> AnyFormat | None:
+        """The first row that claims a file."""
+        return next((row for row in self.candidates(head) if row.claims(head)), None)

@@ -41,7 +41,6 @@ from triage.parsers.telemetry.labels import is_gpu_table, parse_header
 
 # The stacks of 16,384 ranks in one file have some 80 MB.
 MAX_BYTES: Final = 128 << 20
-_STEP_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,6 @@ class LiveFormat:
     words: tuple[str, ...] = ()
     also_log: bool = False
     checks: CheckFormat | None = None
-    binary: bool = False
 
     @property
     def kind(self) -> None:
@@ -74,13 +72,13 @@ class LiveFormat:
 
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome | Refused:
         """The looks, or why there are none. Of more than 128 MiB the beginning is read."""
-        data, cut = _read_beginning(stream)
-        text = data.decode("utf-8", "replace")
+        data = stream.read_up_to(MAX_BYTES + 1)
+        text = data[:MAX_BYTES].decode("utf-8", "replace")
         try:
             looks = tuple(self.parse(text, stream.artifact))
         except ArtifactError as error:
             return Refused(stream.artifact, str(error))
-        if cut:
+        if len(data) > MAX_BYTES:
             why = f"more than {MAX_BYTES >> 20} MiB: the rest was not read"
             looks = tuple(replace(look, partial=look.partial or why) for look in looks)
         node = parse_node(stream.artifact)
@@ -99,18 +97,6 @@ class LiveFormat:
             notes=(*stream.notes, *(note for look in looks for note in look.notes)),
         )
         return Outcome(file, size_bytes=len(data), looks=looks)
-
-
-def _read_beginning(stream: LogStream) -> tuple[bytes, bool]:
-    """The bytes of a stream, at most :data:`MAX_BYTES`, and whether there are more."""
-    data = bytearray()
-    while len(data) <= MAX_BYTES:
-        piece = bytearray(_STEP_BYTES)
-        got = stream.fill(memoryview(piece))
-        data += piece[:got]
-        if got < _STEP_BYTES:
-            break
-    return bytes(data[:MAX_BYTES]), len(data) > MAX_BYTES
 
 
 def _match_text(pattern: str) -> Callable[[Head], bool]:

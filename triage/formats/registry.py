@@ -10,14 +10,13 @@ from typing import Final
 
 from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
-from triage.formats.format import Format, FormatTable, Head, StreamFormat, find_first_claim
+from triage.formats.format import Format, FormatTable, Head, StreamFormat
 from triage.formats.health import (
     agents,
     amd,
     bmc,
     cluster,
     dcgm,
-    dmon,
     drives,
     fabric,
     gpu_tests,
@@ -36,13 +35,13 @@ from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import HOST_NAME, LOG
 from triage.formats.logs.pod_description import POD_DESCRIPTION
 from triage.formats.logs.sel_list import SEL_LIST, SEL_VERBOSE
-from triage.formats.telemetry import EXPOSITION, PARQUET, QUERY_RESULT, TABLE, TelemetryFormat
+from triage.formats.telemetry import EXPOSITION, QUERY_RESULT, TABLE, TelemetryFormat
 
 # Each family: the module beside its table, and others with its readers. A format that is no check
 # has a row of code below.
 FAMILIES: Final = (
     (smi,),
-    (dcgm, dmon),
+    (dcgm,),
     (agents,),
     (gpu_tests,),
     (amd,),
@@ -62,7 +61,7 @@ ALL_CHECKS: Final = FormatTable((*CHECKS, *_SENT))
 # A look at GPUs in which a check can be read, too: one file, both readers.
 _SMI_TABLE: Final = "nvidia_smi_table"
 _STATES: Final = next(row for row in _SENT if row.name == "nvidia_smi_state")
-TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
+TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
     *(replace(row, checks=_STATES) if row.name == _SMI_TABLE else row for row in LIVE),
@@ -92,28 +91,25 @@ def identify(raw: Head, decoded: Head | None) -> Format | None:
     """
     if FLIGHT_RECORDER.claims(raw):
         return FLIGHT_RECORDER
-    return identify_stream(raw, decoded)
+    return None if decoded is None else identify_stream(decoded)
 
 
-def identify_stream(
-    raw: Head, decoded: Head | None, stored: FileKind | None = None
-) -> StreamFormat | None:
-    """As :func:`identify`, for a file that is no dump.
+def identify_stream(head: Head, stored: FileKind | None = None) -> StreamFormat | None:
+    """The format of a text that is no dump.
 
     ``stored`` is the kind under which the service keeps it: rows of other kinds are asked where
     none of its own claims it, as after an update that knows more formats.
     """
-    rows = STREAM_TABLE.candidates(decoded)
+    rows = STREAM_TABLE.candidates(head)
     if stored is not None:
         kind = None if stored in LOGS else stored
         rows = sorted(rows, key=lambda row: row.kind is not kind)
-    return find_first_claim(rows, raw, decoded)
+    return next((row for row in rows if row.claims(head)), None)
 
 
 def identify_checks(data: bytes) -> CheckFormat | None:
     """The format of a report of checks that begins with ``data``; None for none of these."""
-    head = Head(data)
-    return find_first_claim(ALL_CHECKS.candidates(head), head, head)
+    return ALL_CHECKS.find_first(Head(data))
 
 
 def identify_telemetry(data: bytes) -> TelemetryFormat | None:

@@ -9,7 +9,7 @@ from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER
-from triage.formats.format import Head
+from triage.formats.format import Head, StreamFormat
 from triage.formats.live import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
@@ -61,10 +61,12 @@ class StreamReader:
 
     def read(self, stream: LogStream, stored: FileKind | None = None) -> Outcome | Refused:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
-        raw = Head(stream.raw, stream.artifact)
-        decoded = Head(stream.head, stream.artifact) if stream.not_text is None else None
+        row: StreamFormat | None = None
         # A dump comes here for its communicators alone: its own reader hands it on.
-        row = COMM_STATE if COMM_STATE.claims(raw) else identify_stream(raw, decoded, stored)
+        if COMM_STATE.claims(Head(stream.raw, stream.artifact)):
+            row = COMM_STATE
+        elif stream.not_text is None:
+            row = identify_stream(Head(stream.head, stream.artifact), stored)
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")
         return row.read(stream, self.lines.read)

@@ -6,7 +6,7 @@ format, or the first line has to name columns that only telemetry has.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from triage.domain.file_kind import FileKind
 from triage.domain.patterns import compile_re
@@ -17,27 +17,26 @@ from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream
+from triage.parsers.telemetry.exposition import read_exposition
+from triage.parsers.telemetry.grid import Gridded
 from triage.parsers.telemetry.labels import is_gpu_table, parse_header
 from triage.parsers.telemetry.metrics import find_metric
-from triage.parsers.telemetry.samples import Bytes, Form, Samples, Tally, TelemetryFile
+from triage.parsers.telemetry.query_result import read_query_result
+from triage.parsers.telemetry.samples import Form, ReadBytes, Samples, Tally, TelemetryFile
+from triage.parsers.telemetry.table import read_table
 
 LOOK_BYTES: Final = 16 << 10
 MOST_LINES: Final = 200
 _FAR: Final = "samples carry a time far from all others and were left out"
 
 
-class ReadSamples(Protocol):
-    """A reader of one form of telemetry."""
+ReadSamples = Callable[[ReadBytes, Tally, str | None], Iterator[Samples]]
+"""A reader of one form of telemetry: batches of samples, each to be used before the next is asked
+for. The last argument is whose they are where they do not say.
 
-    def __call__(self, stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
-        """Batches of samples, each to be used before the next is asked for.
-
-        ``stream`` are decompressed bytes; ``node`` is whose the samples are where they do not
-        say. Bad lines are counted in ``tally`` and passed over. Raises
-        :class:`triage.errors.Corrupt` where nothing more can be read and
-        :class:`triage.errors.Forbidden` for Parquet without pyarrow.
-        """
-        ...
+Bad lines are counted in the tally and passed over. Raises :class:`triage.errors.Corrupt` where
+nothing more can be read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,8 @@ class TelemetryFormat:
 
     form: Form
     begins: Callable[[bytes], bool]
+    read_samples: ReadSamples
     words: tuple[str, ...] = ()
-    binary: bool = False
 
     @property
     def name(self) -> str:
@@ -59,30 +58,16 @@ class TelemetryFormat:
         """Telemetry."""
         return FileKind.TELEMETRY
 
-    def load_reader(self) -> ReadSamples:
-        """Who reads it: compiled loops, which a service that reads no telemetry does not load."""
-        if self.form is Form.EXPOSITION:
-            from triage.parsers.telemetry.exposition import read_exposition as read
-        elif self.form is Form.QUERY_RESULT:
-            from triage.parsers.telemetry.query_result import read_query_result as read
-        elif self.form is Form.TABLE:
-            from triage.parsers.telemetry.table import read_table as read
-        else:
-            from triage.parsers.telemetry.table import read_parquet as read
-        return read
-
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is telemetry of this form."""
         return self.begins(head.data[:LOOK_BYTES].removeprefix(b"\xef\xbb\xbf"))
 
     def read(self, stream: LogStream, _read_lines: ReadLines) -> Outcome | Refused:
         """The samples as stretches of time, or why not one can be used."""
-        # Compiled loops, which a service that takes no telemetry in does not need to hold.
-        from triage.parsers.telemetry.grid import Gridded
-
         tally, gridded = Tally(), Gridded()
         try:
-            for batch in self.load_reader()(stream, tally, parse_node(stream.artifact)):
+            node = parse_node(stream.artifact)
+            for batch in self.read_samples(stream.read_up_to, tally, node):
                 gridded.add(batch)
         except ArtifactError as error:
             if not tally.samples:
@@ -154,7 +139,7 @@ def _is_exposition(text: bytes) -> bool:
     return sure and (samples > 0 or described == MOST_LINES)
 
 
-EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition)
+EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, _is_exposition, read_exposition)
 
 
 # Tables of telemetry as text: nvidia-smi's CSV, and tables with a column of times.
@@ -185,7 +170,7 @@ def _is_table(text: bytes) -> bool:
     return row is None or row.count(columns.delimiter.encode()) >= len(columns.names) - 1
 
 
-TABLE: Final = TelemetryFormat(Form.TABLE, _is_table)
+TABLE: Final = TelemetryFormat(Form.TABLE, _is_table, read_table)
 
 
 # An answer of the Prometheus API.
@@ -202,9 +187,4 @@ def _is_query_result(text: bytes) -> bool:
     return _ANSWER.match(text) is not None and b'"metric"' in text and b'"result"' in text
 
 
-QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result)
-
-
-# Parquet files of telemetry; pyarrow reads them, where it is installed.
-
-PARQUET: Final = TelemetryFormat(Form.PARQUET, lambda data: data.startswith(b"PAR1"), binary=True)
+QUERY_RESULT: Final = TelemetryFormat(Form.QUERY_RESULT, _is_query_result, read_query_result)

@@ -21,13 +21,6 @@ from triage.parsers.flight_recorder import jit
 from triage.report import build_study
 
 _LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
-# More series than the table of them has room for at first, which then grows.
-_EXPOSITION: Final = b"# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n" + b"".join(
-    b'DCGM_FI_DEV_GPU_TEMP{gpu="%d",Hostname="n3"} 61.5 1795143810000\n' % gpu for gpu in range(300)
-)
-_TABLE: Final = b"timestamp, index, temperature.gpu\n" + b"".join(
-    b"2026/11/21 03:04:%d.000, 0, 61\n" % second for second in range(10, 30)
-)
 _JOB: Final = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(40))
 
 
@@ -65,7 +58,6 @@ def hold_exclusive_lock(path: Path = Path(jit.__file__)) -> Iterator[None]:
 
 _FILES: Final = (
     ("rank_0", SMALL_DUMP), ("rank_1", SMALL_DUMP), ("k.log", _LOG), ("j.log", _JOB),
-    ("a.prom", _EXPOSITION), ("b.csv", _TABLE),
 )  # fmt: skip
 
 

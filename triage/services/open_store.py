@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from triage.client.exports.store import IncidentSource, ServiceIncidents, Store
+from triage.client.store import IncidentSource, ServiceIncidents, Store
 from triage.client.transport import Transport
 from triage.errors import UsageError
 
@@ -25,7 +25,7 @@ def open_store(
     timeout_s: float = 60.0,
     ca_file: str | None = None,
 ) -> Store:
-    """All incidents of a store, to be read as DataFrames and exported as Parquet.
+    """All incidents of a store, to be read as DataFrames.
 
     ``address`` is the service (``https://triage.example``, with a ``token`` of scope ``read``),
     a data directory or SQLite file of it, or a database (``postgresql://...``). None: what the

@@ -1,4 +1,4 @@
-"""The rows of an export, read from the database itself; nothing is changed."""
+"""The rows of ``triage.open_store``, read from the database itself; nothing is changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

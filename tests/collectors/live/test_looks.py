@@ -36,6 +36,6 @@ def test_a_rank_that_stands_gives_two_files_and_not_one_twice(tmp_path: Path) ->
     for number, text in enumerate(texts, 1):
         head = Head(text, "rank_3_pyspy_dump.txt")
         assert b"look %d" % number in text.splitlines()[0]
-        found = identify_stream(head, head)
+        found = identify_stream(head)
         assert found is not None
         assert found.name == "py_spy"

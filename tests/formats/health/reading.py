@@ -30,7 +30,7 @@ def verdicts(text: str) -> set[tuple[str, str | None, str, str | None]]:
 def format_of(text: str) -> str | None:
     """The name of the format that a file with this text is read as."""
     head = Head(text.encode(), "file")
-    row = identify_stream(head, head)
+    row = identify_stream(head)
     return None if row is None else row.name
 
 

@@ -111,7 +111,7 @@ def test_a_document_of_a_hundred_megabytes_is_read_at_its_beginning(begin, piece
     source = Endless(begin.encode(), piece.encode())
     head = source.read(64 << 10)
     stream = LogStream("x.json", head, source.read)
-    row = identify_stream(Head(head), Head(head))
+    row = identify_stream(Head(head))
     assert isinstance(row, CheckFormat)
     outcomes = []
 

@@ -28,7 +28,7 @@ TEXTS = {
 
 def format_of(text: str) -> str:
     head = Head(text.encode()[: 64 << 10], "nodes/n1/job-4711.log")
-    row = identify_stream(head, head)
+    row = identify_stream(head)
     assert row is not None
     return row.name
 

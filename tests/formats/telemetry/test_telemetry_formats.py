@@ -32,7 +32,6 @@ CLAIMED = [
     pytest.param('{\n  "status": "success",\n  "data": {\n    "resultType": "vector",\n "result": ['
                  '{"metric": {"__name__": "x"}, "value": [1, "2"]}]}}', Form.QUERY_RESULT,
                  id="pretty-printed"),
-    pytest.param("PAR1\x15\x04", Form.PARQUET, id="parquet"),
 ]  # fmt: skip
 NOT_CLAIMED = [
     pytest.param("", id="empty"),

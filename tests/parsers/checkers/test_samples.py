@@ -64,8 +64,6 @@ def test_a_failing_sample_fails_however_it_is_dressed(sample):
 # the tool prints neither an end nor how many parts there are. `nvidia-smi -q -i` lists one GPU.
 CUT = {
     "amd-smi/pass-metric-ecc.txt": range(16), "dcgmi-nvlink/pass-all-up.txt": (),
-    "dcgmi-dmon/pass-health-fields.txt": (3, 4, 5, 6, 10),
-    "dcgmi-dmon/pass-counters-that-stand.txt": (3, 4, 6, 8, 9, 10),
     "dmidecode/pass-memory.txt": (), "dmidecode/pass-half-populated.txt": (),
     "ibstat/pass-two-ports.txt": range(18), "ibv_devinfo/pass-two-ports.txt": range(19),
     "mcelog_client/pass-zero.txt": (8,), "nvidia-smi/pass-nvlink-s.txt": (*range(20), 38),

@@ -18,8 +18,8 @@ class Stream:
     def __init__(self, data: bytes) -> None:
         self.source = io.BytesIO(data)
 
-    def fill(self, view: memoryview) -> int:
-        return self.source.readinto(view)
+    def read(self, size: int) -> bytes:
+        return self.source.read(size)
 
 
 def samples_of(
@@ -39,7 +39,7 @@ def samples_of(
 
 
 def unpacked(data: bytes, artifact: str, tally: Tally, row: TelemetryFormat) -> Iterator[Triple]:
-    for batch in row.load_reader()(Stream(data), tally, parse_node(artifact)):
+    for batch in row.read_samples(Stream(data).read, tally, parse_node(artifact)):
         for index, at_ns, value in zip(
             batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
         ):

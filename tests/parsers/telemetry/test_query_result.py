@@ -116,7 +116,7 @@ def test_a_value_that_does_not_end_is_refused_before_all_of_it_is_held(filling, 
     stream = Stream(text.encode())
 
     with pytest.raises(Corrupt, match="longer than a number"):
-        list(read_query_result(stream, Tally(), None))
+        list(read_query_result(stream.read, Tally(), None))
     assert stream.source.tell() < 8 << 20
 
 

@@ -6,6 +6,7 @@ from tests.parsers.telemetry.forms import samples_of
 from triage.errors import Corrupt
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Form, SeriesKey, Tally
+from triage.parsers.telemetry.series import TOO_MANY
 from triage.parsers.telemetry.table import NO_ROW
 
 SMI = """\
@@ -166,16 +167,12 @@ def test_hostile_rows_are_passed_over(data: bytes) -> None:
     assert samples_of(text, form=Form.TABLE)[-1][2] == 690.0
 
 
-def test_a_wide_table_has_room_for_fewer_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Memory goes with lines times columns: twice as many columns, half as many lines.
-    from triage.parsers.telemetry import series
+def test_series_beyond_the_bound_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triage.parsers.telemetry.series.MOST_SERIES", 4)
+    tally = Tally()
+    rows = "".join(f"1,n{number},{number},{number}\n" for number in range(9))
 
-    first = series.FIRST_SLOTS // 2
-    monkeypatch.setattr(series, "MOST_LINES", 4 * first)
-    for columns, lines in ((1, 4 * first), (2, 2 * first), (512, first)):
-        table = series.SeriesTable(columns)
-        for _ in range(3):
-            table.count = len(table.hashes)
-            table.make_room()
-        assert table.full
-        assert len(table.hashes) == lines
+    found = samples_of(f"at,node,power_w,gpu_temp_c\n{rows}", tally=tally)
+
+    assert [key.node for key, _, _ in found] == ["n0", "n0", "n1", "n1"]
+    assert tally.notes == [TOO_MANY]

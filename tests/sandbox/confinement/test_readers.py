@@ -55,20 +55,10 @@ def member(name: str, data: bytes) -> bytes:
     return out.getvalue()
 
 
-def parquet() -> bytes:
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow.parquet import write_table
-
-    out = io.BytesIO()
-    columns = {"at": [1795143810], "node": ["n3"], "gpu_temp_c": [61.0]}
-    write_table(pa.table(columns), out)
-    return out.getvalue()
-
-
 @pytest.fixture(scope="module")
 def every_format(tmp_path_factory: pytest.TempPathFactory) -> list[FileToRead]:
     """Each format plain and in each packing, whole incidents, and all hostile inputs."""
-    data = {"telemetry.parquet": parquet()}
+    data = {}
     for name, text in EXAMPLES.items():
         plain = text.encode()
         data |= {

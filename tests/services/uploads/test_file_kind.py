@@ -34,6 +34,6 @@ def test_a_log_that_is_declared_telemetry_is_a_log() -> None:
     assert identify_file(JOB, "gpu.csv", TELEMETRY).kind == JOB_LOG
 
 
-def test_parquet_is_kept_byte_for_byte_and_text_is_looked_through_for_secrets() -> None:
-    assert identify_file(b"PAR1\x15\x04\x15", "gpu.parquet", None).binary
+def test_a_dump_is_kept_byte_for_byte_and_text_is_looked_through_for_secrets() -> None:
+    assert identify_file(b"\x80\x02}", "rank_0", None).binary
     assert not identify_file(SCRAPE, "gpu.prom", None).binary

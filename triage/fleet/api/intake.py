@@ -178,7 +178,7 @@ async def send_telemetry(
     cluster: OfCluster = None,
 ) -> Response:
     """A scrape of an exporter, an answer of the Prometheus API, `nvidia-smi --query-gpu` as CSV,
-    a table, or Parquet. Known by its content; the same samples again change nothing.
+    or a table. Known by its content; the same samples again change nothing.
     """
     state = get_state(request)
     target = TelemetryTarget(node, cluster or "", get_caller(request))

@@ -53,7 +53,6 @@ class CheckFormat:
     sent: bool = False
     example: str = ""
     near_miss: str = ""
-    binary: bool = False
 
     @property
     def kind(self) -> None:
@@ -97,14 +96,12 @@ class CheckFormat:
 
         A report of more than 16 MiB is read as a log alone, which says so.
         """
-        data = bytearray(MAX_BYTES + 1)
-        got = stream.fill(memoryview(data))
-        begun = bytes(data[:got])
+        begun = stream.read_up_to(MAX_BYTES + 1)
         if not self.lines:
             return self.read_document(begun, stream)
         again = ReadAhead(begun[len(stream.head) :], stream)
         log = LogStream(stream.artifact, stream.head, again.read, stream.notes)
-        if got > MAX_BYTES:
+        if len(begun) > MAX_BYTES:
             too_large = f"results of checks, but more than {MAX_BYTES >> 20} MiB: read as a log"
             log.notes.append(too_large)
             return read_lines(log)

@@ -14,7 +14,6 @@ from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.domain.patterns import compile_re
 from triage.formats.health.complaints import Words, classify_complaint
-from triage.formats.health.dmon import GONE
 from triage.formats.health.reading import (
     FAIL,
     PASS,
@@ -200,6 +199,7 @@ _HOST: Final = compile_re(r"(\d{1,5}): (\S{1,256})$")
 _OF_GPU: Final = compile_re(r"GPUs?:? ([\d, ]{1,400})$")
 _SAID_GPU: Final = compile_re(r"\bGPU ?(\d{1,4})\b")
 ERROR: Final = compile_re(r"\s{0,4}Error: (.{1,400})")
+_GONE: Final = compile_re(r"GPU is lost|has fallen off the bus|GPU requires reset", re.IGNORECASE)
 _NCCL_ALONE: Final = compile_re(r"\bNCCL\b")
 _NAMES: Final = {"gpu_memory": "memory", "mnubergemm_test": "mnubergemm"}
 _MAX_MESSAGE: Final = 1000
@@ -267,7 +267,7 @@ def read_diag_table(text: str, reading: Reading) -> None:
             table.open = "=" in line
         elif (error := ERROR.match(line)) is not None and _TABLE.match(line.strip()):
             begun = True
-            if GONE.search(error[1]):
+            if _GONE.search(error[1]):
                 gpu = classify_complaint(error[1]).gpu
                 reading.add("dcgm.run", FAIL, gpu, error[1], Category.GPU, index)
             else:

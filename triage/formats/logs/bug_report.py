@@ -30,7 +30,7 @@ from typing import Final
 
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.patterns import compile_re
-from triage.formats.format import FormatTable, Head, ReadLines, find_first_claim
+from triage.formats.format import FormatTable, Head, ReadLines
 from triage.formats.health.check_format import CheckFormat, build_check_evidence
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.logs.join import Outcome
@@ -81,7 +81,6 @@ class BugReport:
     name: str = "nvidia_bug_report"
     words: tuple[str, ...] = (_TITLE,)
     kind: None = None
-    binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether the script's own heading stands at the beginning."""
@@ -153,7 +152,7 @@ class BugReport:
         """Results of a check that a part is, behind the command that printed it."""
         text = "\n".join(lines[part.start + 1 : part.stop]) + "\n"
         head = Head(text[: 8 << 10].encode(), stream.artifact)
-        row = find_first_claim(self.checks.candidates(head), head, head)
+        row = self.checks.find_first(head)
         if row is None:
             return
         for result in row.checks(text.encode(), stream.artifact).results:

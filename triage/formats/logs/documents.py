@@ -35,7 +35,6 @@ class DocumentFormat:
     reports: Callable[[str], bool] | None = None
     words: tuple[str, ...] = ()
     kind: None = None
-    binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is such a document."""

@@ -83,7 +83,6 @@ class JournalFormat:
     converter: Callable[[], _Form]
     words: tuple[str, ...] = ()
     kind: None = None
-    binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether a file that begins so is a journal in this form."""
@@ -133,15 +132,14 @@ class _Records:
         self.form = form
         self.rest = b""
         self.ended = False
-        self.piece = bytearray(PIECE)
 
     def read(self, _size: int) -> bytes:
         """The next lines; none at the end."""
         out = b""
         while not out and not self.ended:
-            got = self.stream.fill(memoryview(self.piece))
-            self.ended = got < PIECE
-            out, self.rest = self.form(self.rest + self.piece[:got], self.ended)
+            piece = self.stream.read_up_to(PIECE)
+            self.ended = len(piece) < PIECE
+            out, self.rest = self.form(self.rest + piece, self.ended)
         return out
 
 

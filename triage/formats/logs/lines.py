@@ -25,7 +25,6 @@ class _HostNameFormat:
     name: str = "host_name"
     words: tuple[str, ...] = ()
     kind: None = None
-    binary: bool = False
 
     def claims(self, head: Head) -> bool:
         """Whether a file called so holds one name and nothing else."""
@@ -50,7 +49,6 @@ class _LogFormat:
     name: str = "log"
     words: tuple[str, ...] = ()
     kind: None = None
-    binary: bool = False
 
     def claims(self, _head: Head) -> bool:
         """Any text may be a log."""

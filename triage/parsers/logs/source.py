@@ -58,8 +58,14 @@ class LogStream:
 
     def read_up_to(self, size: int) -> bytes:
         """The next bytes, so many where there are as many."""
-        data = bytearray(size)
-        return bytes(data[: self.fill(memoryview(data))])
+        data = bytearray()
+        while left := size - len(data):
+            part = self.ahead or self.some(min(left, _PIECE))
+            if not part:
+                break
+            data += part[:left]
+            self.ahead = part[left:]
+        return bytes(data)
 
     def fill(self, view: memoryview) -> int:
         """Fill ``view`` as far as the log goes; fewer bytes mean that it has ended."""

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from triage.parsers.flight_recorder.jit import Word, compiled
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import Grid, Samples, SeriesKey
 
@@ -39,36 +38,6 @@ def _choose_merge_way(metric: Metric) -> int:
     if metric is Metric.THROTTLE_REASONS:
         return _BITS
     return _LARGEST if metric in COUNTERS or metric is Metric.LAST_XID else _MEAN
-
-
-@compiled
-def _gather(
-    value: _Array,
-    count: _Array,
-    way: _Array,
-    series: _Array,
-    at_ns: _Array,
-    samples: _Array,
-    keep: _Array,
-    start_ns: Word,
-    width_ns: Word,
-) -> None:
-    """Add samples to their cells; those that ``keep`` leaves out, and earlier ones, are not."""
-    for k in range(len(series)):
-        if not keep[k] or at_ns[k] < start_ns:
-            continue
-        i = series[k]
-        j = (at_ns[k] - start_ns) // width_ns
-        had = count[i, j]
-        if had == 0:
-            value[i, j] = samples[k]
-        elif way[i] == _MEAN:
-            value[i, j] += (samples[k] - value[i, j]) / (had + 1)
-        elif way[i] == _LARGEST:
-            value[i, j] = max(value[i, j], samples[k])
-        else:
-            value[i, j] = float(np.int64(value[i, j]) | np.int64(samples[k]))
-        count[i, j] = had + 1
 
 
 class Gridded:
@@ -99,17 +68,28 @@ class Gridded:
             self.way = np.concatenate([self.way, np.array(known, np.int8)])
         self.series = batch.series
         self.make_room(first, last)
-        _gather(
-            self.value,
-            self.count,
-            self.way,
-            batch.series_index,
-            batch.at_ns,
-            batch.value,
-            keep,
-            self.start_ns,
-            self.width_ns,
-        )
+        keep &= batch.at_ns >= self.start_ns
+        stretch = (batch.at_ns[keep] - self.start_ns) // self.width_ns
+        self.merge(batch.series_index[keep], stretch, batch.value[keep])
+
+    def merge(self, rows: _Array, columns: _Array, samples: _Array) -> None:
+        """Add samples to their cells, each by the way of its row."""
+        flat, cell = np.unique(rows * self.count.shape[1] + columns, return_inverse=True)
+        value, count = self.value.reshape(-1), self.count.reshape(-1)
+        way = self.way[flat // self.count.shape[1]]
+        num_before, num_new = count[flat], np.bincount(cell)
+        # Hostile numbers have no room in a cell, nor as a mask.
+        with np.errstate(invalid="ignore", over="ignore"):
+            had = np.where(num_before == 0, np.nan, value[flat].astype(np.float64))
+            total = np.nan_to_num(had) * num_before + np.bincount(cell, samples)
+            largest = had.copy()
+            np.fmax.at(largest, cell, samples)
+            bits = np.nan_to_num(had).astype(np.int64)
+            np.bitwise_or.at(bits, cell, samples.astype(np.int64))
+            value[flat] = np.select(
+                [way == _MEAN, way == _LARGEST], [total / (num_before + num_new), largest], bits
+            )
+        count[flat] = num_before + num_new
 
     def make_room(self, first_ns: int, last_ns: int) -> None:
         """Room for all series between these times, coarser where there would be too much."""

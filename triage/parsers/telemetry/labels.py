@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,6 +53,11 @@ def parse_labels(text: str) -> dict[str, str] | None:
 
 def _unescape_match(match: re.Match[str]) -> str:
     return {"n": "\n"}.get(match[1], match[1])
+
+
+def is_read(name: str) -> bool:
+    """Whether a metric of this name is read, with the right labels."""
+    return find_metric(name) is not None or name.lower() in _SENSORS
 
 
 def find_source(name: str, labels: Mapping[str, str]) -> Source | None:
@@ -162,10 +167,9 @@ class Columns:
     time: int
     metric: int = -1
 
-    @property
-    def num_values(self) -> int:
-        """Columns of values."""
-        return max(len(self.sources), 1)
+    def list_places(self, role: int) -> list[int]:
+        """The columns that are this."""
+        return [place for place, one in enumerate(self.roles) if one == role]
 
 
 def parse_header(line: bytes) -> Columns | None:
@@ -180,11 +184,6 @@ def parse_header(line: bytes) -> Columns | None:
         row = next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return None
-    return recognize_columns(row, delimiter)
-
-
-def recognize_columns(row: Iterable[str], delimiter: str = ",") -> Columns | None:
-    """The columns of those names; None where none of them is of telemetry."""
     names = tuple(_UNIT.sub("", one.strip().strip('"').strip()).lower() for one in row)
     if not 2 <= len(names) <= MAX_COLUMNS:
         return None

@@ -11,7 +11,7 @@ may stand behind one another. Assumes, as Prometheus and what speaks its API wri
 ``metric`` stands before the values.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,15 +19,14 @@ import orjson
 
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.telemetry.labels import build_series_key, find_labelled_uuid, find_source
-from triage.parsers.telemetry.metrics import Source
+from triage.parsers.telemetry.labels import find_source
 from triage.parsers.telemetry.numbers import LAST_S
-from triage.parsers.telemetry.samples import BATCH, Bytes, Samples, SeriesKey, Tally
+from triage.parsers.telemetry.samples import ReadBytes, Samples, Tally
+from triage.parsers.telemetry.series import SeriesTable, Target
 
 _PIECE: Final = 1 << 20
 # Labels of one series; what is longer is no set of labels.
 _MAX_LABELS: Final = 64 << 10
-_MAX_SERIES: Final = 1 << 21
 # Of one time and its value, which are some bytes: what is longer is looked through again and
 # again while it comes.
 _MAX_PAIR: Final = 2 << 20
@@ -47,55 +46,44 @@ _CUT: Final = "breaks off within the values of a series"
 class _Pieces:
     """The bytes that were read; those before ``at`` are used up."""
 
-    def __init__(self, stream: Bytes, tally: Tally) -> None:
-        self.stream = stream
+    def __init__(self, read: ReadBytes, tally: Tally) -> None:
+        self.read = read
         self.tally = tally
         self.data = b""
         self.at = 0
-        self.ended = False
 
     def __len__(self) -> int:
         return len(self.data) - self.at
 
     def more(self) -> bool:
         """Read on, and forget what is used up; False at the end."""
-        if self.ended:
-            return False
-        piece = bytearray(_PIECE)
-        got = self.stream.fill(memoryview(piece))
-        self.ended = got < _PIECE
-        self.data = self.data[self.at :] + bytes(piece[:got])
+        piece = self.read(_PIECE)
+        self.data = self.data[self.at :] + piece
         self.at = 0
-        self.tally.lines += piece.count(b"\n", 0, got)
-        return got > 0
+        self.tally.lines += piece.count(b"\n")
+        return bool(piece)
 
 
-def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
+def read_query_result(read: ReadBytes, tally: Tally, node: str | None) -> Iterator[Samples]:
     """Batches of samples; ``node`` is whose they are where no label says it.
 
     Raises :class:`Corrupt` where the bytes end within a series, or a value does not end.
     """
-    pieces = _Pieces(stream, tally)
-    table: list[SeriesKey] = []
-    known: dict[SeriesKey, int] = {}
-    gather = _Gather(table, tally)
-    while True:
-        labels = _read_next_labels(pieces)
-        if labels is None:
-            break
+    pieces = _Pieces(read, tally)
+    table = SeriesTable(tally, node)
+    while (labels := _read_next_labels(pieces)) is not None:
         opens = _read_next_opening(pieces)
         if opens is None:
             continue
-        source, key = _identify_series(labels, node, tally)
-        index = -1
-        if source is not None and key is not None and len(table) < _MAX_SERIES:
-            index = known.setdefault(key, len(table))
-            if index == len(table):
-                table.append(key)
+        targets = table.of.get(labels)
+        if targets is None:
+            targets = _learn_series(table, labels)
         for at_ns, value in _iterate_values(pieces, opens == b"value", tally):
-            if index >= 0 and source is not None:
-                yield from gather.add(index, at_ns, value * (source.bit or source.scale))
-    yield from gather.rest()
+            for _, index, factor in targets:
+                table.extend(index, at_ns.tolist(), (value * factor).tolist())
+            if table.is_full():
+                yield from table.take()
+    yield from table.take()
 
 
 def _read_next_labels(pieces: _Pieces) -> bytes | None:
@@ -125,21 +113,14 @@ def _read_next_opening(pieces: _Pieces) -> bytes | None:
     return found[1]
 
 
-def _identify_series(
-    labels: bytes, node: str | None, tally: Tally
-) -> tuple[Source | None, SeriesKey | None]:
+def _learn_series(table: SeriesTable, labels: bytes) -> Sequence[Target]:
     try:
         raw = orjson.loads(labels)
     except orjson.JSONDecodeError:
-        return None, None
+        return ()
     named = {str(k).lower(): v for k, v in raw.items() if isinstance(v, str)}
-    name = named.pop("__name__", "")
-    source = find_source(name, named)
-    if source is None:
-        return None, None
-    key = build_series_key(source, named, node)
-    tally.gpus.add(find_labelled_uuid(named), key.node, key.gpu)
-    return source, key
+    source = find_source(named.pop("__name__", ""), named)
+    return table.learn(labels, [source], named) if source is not None else ()
 
 
 def _iterate_values(
@@ -181,38 +162,3 @@ def _parse_pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
     good = np.isfinite(values) & (np.abs(seconds) <= LAST_S)
     # A float holds the seconds since the epoch to a quarter of a microsecond.
     return np.rint(seconds[good] * 1e3).astype(np.int64) * 1_000_000, values[good]
-
-
-class _Gather:
-    """Series of any length as batches of bounded size."""
-
-    def __init__(self, table: list[SeriesKey], tally: Tally) -> None:
-        self.table = table
-        self.tally = tally
-        self.index: list[np.ndarray] = []
-        self.at_ns: list[np.ndarray] = []
-        self.value: list[np.ndarray] = []
-        self.held = 0
-
-    def add(self, index: int, at_ns: np.ndarray, value: np.ndarray) -> Iterator[Samples]:
-        while len(at_ns):
-            take = BATCH - self.held
-            self.index.append(np.full(min(take, len(at_ns)), index, np.int32))
-            self.at_ns.append(at_ns[:take])
-            self.value.append(value[:take])
-            self.held += len(self.index[-1])
-            at_ns, value = at_ns[take:], value[take:]
-            if self.held == BATCH:
-                yield from self.rest()
-
-    def rest(self) -> Iterator[Samples]:
-        if not self.held:
-            return
-        self.tally.samples += self.held
-        yield Samples(
-            self.table,
-            np.concatenate(self.index),
-            np.concatenate(self.at_ns),
-            np.concatenate(self.value),
-        )
-        self.index, self.at_ns, self.value, self.held = [], [], [], 0

@@ -5,10 +5,10 @@ summarised and dropped before the next is asked for. Times are ns since the epoc
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,7 @@ class Form(StrEnum):
     EXPOSITION = "exposition"
     QUERY_RESULT = "query_result"
     TABLE = "table"
+    # Of extracts that earlier releases stored; no file of it is read any more.
     PARQUET = "parquet"
 
 
@@ -159,71 +160,31 @@ class Tally:
             self.skipped[why] = (known + count, min(first, first_line))
 
 
-# A stream of bytes as pieces that end with a whole line, in one buffer.
+# The lines of a stream of bytes.
 
-_CHUNK_BYTES: Final = 4 << 20
+_PIECE: Final = 1 << 20
 # A line of a wide table of all GPUs of a large job; what is longer is not a line.
 _MAX_LINE: Final = 1 << 20
-_LINE_FEED: Final = 10
+
+ReadBytes = Callable[[int], bytes]
+"""Up to so many bytes more of a file, decompressed; none at its end."""
 
 
-class Bytes(Protocol):
-    """What is read from: the bytes of one file, decompressed."""
+def iterate_lines(read: ReadBytes, tally: Tally) -> Iterator[str]:
+    """The lines of a file; ``tally.lines`` is the number of each.
 
-    def fill(self, view: memoryview) -> int:
-        """Fill ``view`` as far as the bytes go; fewer mean the end."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """``buffer[:cut]`` holds whole lines, of which the first is number ``line``."""
-
-    buffer: np.ndarray
-    cut: int
-    line: int
-
-
-def iterate_line_chunks(stream: Bytes, tally: Tally) -> Iterator[Chunk]:
-    """The lines of ``stream``; a chunk is valid until the next is asked for.
-
-    A line beyond 1 MiB is passed over and counted. ``tally.lines`` counts the lines.
+    A line beyond 1 MiB is passed over and counted.
     """
-    raw = bytearray(_CHUNK_BYTES + 1)
-    view = memoryview(raw)
-    buffer = np.frombuffer(raw, np.uint8)
-    filled = 0
-    line = 1
-    ended = False
-    overlong = False
-    while not ended:
-        room = _CHUNK_BYTES - filled
-        got = stream.fill(view[filled : filled + room])
-        ended = got < room
-        filled += got
-        if ended and filled and raw[filled - 1] != _LINE_FEED:
-            raw[filled] = _LINE_FEED
-            filled += 1
-        start = 0
-        if overlong:
-            start = raw.find(b"\n", 0, filled) + 1
-            if start:
-                overlong = False
-                line += 1
-            else:
-                start = filled
-        cut = raw.rfind(b"\n", start, filled) + 1
-        if cut > start:
-            raw[: filled - start] = raw[start:filled]
-            filled -= start
-            cut -= start
-            yield Chunk(buffer, cut, line)
-            line += raw.count(b"\n", 0, cut)
-            start = cut
-        rest = filled - start
-        if rest > _MAX_LINE:
-            tally.skip("too long", 1, line)
-            overlong, rest = True, 0
-        raw[:rest] = raw[filled - rest : filled]
-        filled = rest
-    tally.lines = line - 1
+    rest, is_overlong = b"", False
+    # The last line may lack its end.
+    while piece := read(_PIECE) or (rest and b"\n"):
+        whole, feed, rest = (rest + piece).rpartition(b"\n")
+        for line in whole.decode("utf-8", "replace").split("\n") if feed else ():
+            tally.lines += 1
+            if not is_overlong:
+                yield line.strip("\r ")
+            is_overlong = False
+        if len(rest) > _MAX_LINE:
+            if not is_overlong:
+                tally.skip("too long", 1, tally.lines + 1)
+            rest, is_overlong = b"", True

@@ -282,7 +282,8 @@ def identify_file(head: bytes, name: str, declared: str | None) -> IdentifiedFil
     if row is None:
         return IdentifiedFile(declared or FileKind.JOB_LOG)
     kind = get_stored_kind(row, decoded)
+    is_dump = kind is FileKind.FLIGHT_RECORDER
     if declared is None or declared == kind:
-        return IdentifiedFile(kind, row.binary)
+        return IdentifiedFile(kind, is_dump)
     words = _WORDS.get(declared, declared)
-    return IdentifiedFile(kind, row.binary, f"declared as {words}; its content is {_WORDS[kind]}")
+    return IdentifiedFile(kind, is_dump, f"declared as {words}; its content is {_WORDS[kind]}")

@@ -5,7 +5,6 @@ What an upload tells of the days of nodes is added to what is stored of them.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -34,10 +33,8 @@ from triage.fleet.services.telemetry.cells import (
     summarize_day,
     unpack_day,
 )
-from triage.fleet.services.telemetry.parquet_child import FilledBody, convert_parquet_to_text
 from triage.fleet.services.telemetry.summary import NodeDay, OneDay, Summary
 from triage.fleet.store import telemetry
-from triage.formats.telemetry import PARQUET, TABLE
 from triage.parsers.telemetry.samples import GpuHomes, Samples, Tally
 from triage.services.context import Context
 from triage.services.uploads.receive import peek_body
@@ -120,21 +117,13 @@ def take_telemetry(
     if format_ is None:
         raise _make_refusal(
             "is no telemetry that is known here",
-            "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, a"
-            " table with a column of times, or Parquet",
+            "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, or"
+            " a table with a column of times",
         )
     tally = Tally()
     try:
-        with ExitStack() as stack:
-            if format_ is PARQUET:
-                body = stack.enter_context(
-                    convert_parquet_to_text(
-                        body, settings.parse_memory_bytes, settings.parse_deadline_s
-                    )
-                )
-            reader = (TABLE if format_ is PARQUET else format_).load_reader()
-            batches = reader(FilledBody(body), tally, target.node)
-            summary, num_days = summarize_batches(ctx, target, batches)
+        batches = format_.read_samples(body.read, tally, target.node)
+        summary, num_days = summarize_batches(ctx, target, batches)
     except ArtifactError as error:
         raise _make_refusal(
             f"cannot be read: {error}", "check the file, and send it again"
