@@ -467,7 +467,7 @@ def test_an_event_inside_a_record_is_read(line: str, text: str) -> None:
     "key", ["@t", "lastTimestamp", "detected_at", "eventTime", "t", "when", "time"]
 )
 def test_a_record_without_a_message_has_its_time_and_its_place(key: str) -> None:
-    line = '{"%s":"2026-05-02T03:04:05Z","finding":"slow","rank":7,"node":"n7"}' % key
+    line = f'{{"{key}":"2026-05-02T03:04:05Z","finding":"slow","rank":7,"node":"n7"}}'
     found = read_envelope(line)
     assert (found.text, found.rank, found.node) == (line, 7, "n7")
     assert found.stamp.wall_ns == 1_777_691_045_000_000_000
