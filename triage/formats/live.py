@@ -14,14 +14,9 @@ from triage.formats.format import Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live import debug_server
-from triage.parsers.live.comm_state import (
-    TRANSFER_LINE,
-    read_comm_state,
-    read_proxy_trace,
-    read_replay,
-)
+from triage.parsers.live.comm_state import read_comm_state
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
-from triage.parsers.live.inspector import read_inspector, read_inspector_metrics, read_profiler
+from triage.parsers.live.inspector import read_inspector
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
 from triage.parsers.live.ras.report_json import (
     is_ras_json,
@@ -139,10 +134,6 @@ def _is_ras_json_report(head: Head) -> bool:
 
 def _is_json_dump(head: Head) -> bool:
     return head.data.lstrip()[:1] == b"{" and FLIGHT_RECORDER.claims(head)
-
-
-def _is_proxy_trace(head: Head) -> bool:
-    return b"createT:" in head.data and TRANSFER_LINE.search(head.whole_text) is not None
 
 
 # How busy the GPUs of a node are at one moment. A job's log may hold the table of nvidia-smi too,
@@ -361,39 +352,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
         read_inspector,
         ('"inspector_output_format_version"',),
     ),
-    # 'nccl_bus_bandwidth_gbs{version="v5.1",slurm_job_id="7",node="n1",gpu="GPU0",comm_name=...'
-    LiveFormat(
-        "inspector_metrics",
-        _match_text(
-            r"\s{0,20}(?:#[^\n]{0,400}\n\s{0,20}){0,8}nccl_(?:p2p_)?"
-            r"(?:bus_bandwidth_gbs|collective_exec_time_microseconds|exec_time_microseconds)"
-            r"\{[^}\n]{0,400}comm_name="
-        ),
-        read_inspector_metrics,
-        ("comm_name=",),
-    ),
-    # [ {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812, ...
-    LiveFormat(
-        "profiler",
-        _match_text(
-            r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
-            r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
-        ),
-        read_profiler,
-        ('"cat": ',),
-    ),
-    # { version : 1, CommInitRank : [size : 4, uniqueID : 1027, rank : 0, ...
-    LiveFormat(
-        "replay",
-        _match_text(
-            r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}"
-            r"(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
-        ),
-        read_replay,
-        ("version : ",),
-    ),
-    # createT:1790000067112, lastT:1790000067113, ..., 3->2(R), chan:0, status:RECEIVING, ...
-    LiveFormat("proxy_trace", _is_proxy_trace, read_proxy_trace, also_log=True),
     LiveFormat("gpu_table", _is_table_of_gpus, read_gpu_table, ("utilization.gpu",)),
     # # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
     LiveFormat(

@@ -1,4 +1,4 @@
-"""Whole answers from NCCLX's states and RCCL's replay logs alone."""
+"""Whole answers from NCCLX's states alone."""
 
 import json
 
@@ -14,52 +14,34 @@ def state(rank, last):
         "commHash": "1f", "rank": str(rank), "nRanks": "4", "commDesc": '"default_pg"',
         "CT_pastColls": json.dumps([{"opCount": last - 1, "coll": "AllReduce"}]),
         "CT_currentColls": json.dumps([{"opCount": last, "coll": "AllReduce"}]),
-        "PT_activeOps": "[]",
     }  # fmt: skip
     return f"state_rank_{rank}.json", json.dumps({"nccl_comm_state": {"1f": own}, "entries": []})
 
 
-def replay(rank, last):
-    """The replay log of one rank of four."""
-    text = (
-        "{\n  version : 1,\n"
-        f"  CommInitDev : [comm : 0x7f2{rank}, size : 4, uniqueID : 99, rank : {rank}, dev : 0]],\n"
-        f"  AllReduce : [opCount : {last:x}, sendbuff : [addr : 0x1], comm : 0x7f2{rank}, nranks :"
-        f" 4, task : 0, globalrank : {rank}, context : [time : 1.5, thread : 7, device : 0]],\n"
-    )
-    return f"run.{812 + rank}.n{rank // 2}.json", text
-
-
-def answer(tmp_path, write, *polls):
+def answer(tmp_path, *polls):
     """``polls`` are the last operations of ranks 0 to 3, one list a look."""
     for number, lasts in enumerate(polls, 1):
         folder = tmp_path / f"poll-{number}"
         folder.mkdir()
         for rank, last in enumerate(lasts):
-            name, text = write(rank, last)
+            name, text = state(rank, last)
             (folder / name).write_text(text)
     return analyze(tmp_path).answer
 
 
-WRITERS = pytest.mark.parametrize("write", [state, replay])
-
-
-@WRITERS
-def test_who_launched_less_twice_is_the_culprit(tmp_path, write):
-    found = answer(tmp_path, write, [42, 42, 41, 42], [42, 42, 41, 42])
+def test_who_launched_less_twice_is_the_culprit(tmp_path):
+    found = answer(tmp_path, [42, 42, 41, 42], [42, 42, 41, 42])
     assert (found.verdict.kind, found.suspects[0].ranks) == ("hang", (2,))
     assert [one.role for one in found.suspects] == [Role.CULPRIT]
     assert "launched 42 operations, its 3 peers 43" in found.suspects[0].because[0].text
 
 
-@WRITERS
-def test_one_look_convicts_nobody(tmp_path, write):
-    found = answer(tmp_path, write, [42, 42, 41, 42])
+def test_one_look_convicts_nobody(tmp_path):
+    found = answer(tmp_path, [42, 42, 41, 42])
     assert found.verdict.kind == "inconclusive"
     assert [(one.ranks, one.role) for one in found.suspects] == [((2,), Role.POSSIBLE)]
 
 
-@WRITERS
 @pytest.mark.parametrize(
     "polls",
     [
@@ -68,12 +50,12 @@ def test_one_look_convicts_nobody(tmp_path, write):
         pytest.param([[42, 42, 41, 42], [42, 42, 42, 42]], id="it came"),
     ],
 )
-def test_accuses_nobody(tmp_path, write, polls):
-    found = answer(tmp_path, write, *polls)
+def test_accuses_nobody(tmp_path, polls):
+    found = answer(tmp_path, *polls)
     assert found.suspects == ()
     assert found.verdict.kind in ("inconclusive", "healthy")
 
 
 def test_an_empty_recorder_is_no_healthy_job(tmp_path):
-    found = answer(tmp_path, state, [42, 42, 41, 42])
+    found = answer(tmp_path, [42, 42, 41, 42])
     assert found.verdict.kind != "healthy"

@@ -19,11 +19,6 @@ LIVE_EXAMPLES = {
     "inspector": '{"header":{"id":"0x1f","comm_name":"default_pg","rank":2,"n_ranks":4,"nnodes":2},'
     '"metadata":{"inspector_output_format_version":"v4.0","hostname":"n3","pid":812},'
     '"coll_perf":{"coll":"AllReduce","coll_sn":36,"coll_exec_time_us":1494}}\n',
-    "inspector_metrics": 'nccl_bus_bandwidth_gbs{version="v5.1",node="n3",gpu="GPU0",'
-    'comm_name="default_pg",collective="AllReduce"} 16.482\n',
-    "profiler": '[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812},\n',
-    "replay": "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 0]],\n",
-    "proxy_trace": "createT:17, lastT:18, postT:17, sendT:17, cntNm:1, <31:42:7>, 3->2(R)\n",
     "gpu_table": "index, utilization.gpu [%], power.draw [W]\n0, 100 %, 232.50 W\n",
     "gpu_dmon": "# gpu   pwr    sm   mem\n# Idx     W     %     %\n    0   232   100     0\n",
     "amd_smi_usage": '[{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}}}]',

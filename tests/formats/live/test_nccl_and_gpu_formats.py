@@ -15,17 +15,12 @@ from triage.formats.format import Head
 from triage.formats.live import COMM_STATE, LIVE
 from triage.parsers.extract.looks import decode_looks, encode_looks
 
-NAMES = [
-    "inspector", "profiler", "replay", "proxy_trace", "gpu_table", "gpu_dmon", "amd_smi_usage",
-    "nvidia_smi_table",
-]  # fmt: skip
+NAMES = ["inspector", "gpu_table", "gpu_dmon", "amd_smi_usage", "nvidia_smi_table"]
 STATE = json.dumps(
     {
         "nccl_comm_state": {
             "0x1f": {
                 "commHash": "1f", "rank": "1", "nRanks": "2", "CT_pastColls": '[{"opCount": 4}]',
-                "PT_activeOps": '[{"opType": "RECV", "remoteRank": 0, "startTs": 5,'
-                ' "POSTED": {"step": 8, "ts": 5}}]',
             }
         },
         "entries": [],

@@ -4,20 +4,11 @@ import json
 
 import pytest
 
-from triage.domain.live.communicator import WaitReason
 from triage.errors import Corrupt
 from triage.parsers.live.comm_state import read_comm_state
 
 
-def transfer(direction="RECV", steps=16, **stages):
-    operation = {name: {"step": step, "ts": 1_790_000_000_000_000} for name, step in stages.items()}
-    return {
-        "opCount": 42, "coll": "AllReduce", "rank": 3, "remoteRank": 2, "nSteps": steps,
-        "opType": direction, "status": "IN_PROGRESS", "startTs": 1_790_000_000_000_000, **operation,
-    }  # fmt: skip
-
-
-def state(rank=3, past=(40, 41), current=(42,), transfers=(), name="default_pg", **more):
+def state(rank=3, past=(40, 41), current=(42,), name="default_pg", **more):
     calls = {
         key: json.dumps([{"opCount": number, "coll": "AllReduce"} for number in numbers])
         for key, numbers in (("CT_pastColls", past), ("CT_currentColls", current))
@@ -25,7 +16,7 @@ def state(rank=3, past=(40, 41), current=(42,), transfers=(), name="default_pg",
     return {
         "commHash": "1f00000000000abc", "rank": str(rank), "nRanks": "4",
         "commDesc": json.dumps(name), "CT_pendingColls": "[]",
-        "PT_activeOps": json.dumps(list(transfers)), **calls, **more,
+        **calls, **more,
     }  # fmt: skip
 
 
@@ -77,44 +68,6 @@ def test_else_the_rank_is_what_the_name_says(artifact, rank):
     assert look.communicators[0].ranks[0].process.rank == rank
 
 
-@pytest.mark.parametrize(
-    ("operation", "reason", "peer"),
-    [
-        pytest.param(transfer(POSTED=8), WaitReason.PEER, 2, id="got nothing"),
-        pytest.param(transfer(POSTED=8, RECEIVED=5), WaitReason.WIRE, 2, id="got a part"),
-        pytest.param(
-            transfer(POSTED=8, RECEIVED=8, DONE=4), WaitReason.OWN_DEVICE, None, id="not taken"
-        ),
-        pytest.param(
-            transfer("SEND", POSTED=8), WaitReason.OWN_DEVICE, None, id="its GPU gives nothing"
-        ),
-        pytest.param(
-            transfer("SEND", POSTED=8, REM_FIFO_WAIT=8), WaitReason.PEER, 2, id="no buffer"
-        ),
-        pytest.param(
-            transfer("SEND", POSTED=8, TRANSMITTED=8, DONE=4), WaitReason.WIRE, 2, id="sent"
-        ),
-    ],
-)
-def test_a_transfer_says_whose_turn_it_is(operation, reason, peer):
-    (one,) = only_look(state(transfers=[operation])).waiting
-    assert (one.reason, one.peer, one.rank) == (reason, peer, 3)
-    assert one.since_ns == 1_790_000_000_000_000_000
-
-
-@pytest.mark.parametrize(
-    "operation",
-    [
-        pytest.param(transfer(POSTED=16, RECEIVED=16, DONE=16), id="all steps done"),
-        pytest.param({**transfer(POSTED=8), "status": "DONE"}, id="done"),
-        pytest.param(transfer("COPY", POSTED=8), id="of no known direction"),
-        pytest.param({**transfer(POSTED=8), "remoteRank": None}, id="without a peer"),
-    ],
-)
-def test_other_transfers_say_nothing(operation):
-    assert only_look(state(transfers=[operation])).waiting == ()
-
-
 def test_a_text_that_is_cut_is_said_and_the_others_are_read():
     look = only_look(state(CT_pastColls='[{"opCount": 4'), state(rank=1))
     assert [one.ranks[0].rank for one in look.communicators] == [1]
@@ -138,12 +91,11 @@ def test_what_tells_of_no_communicator_is_refused(text):
 @pytest.mark.parametrize(
     "operation",
     [
-        {"PT_activeOps": '[{"POSTED": 1, "opType": [], "remoteRank": "3", "nSteps": "x"}]'},
-        {"CT_pastColls": '{"opCount": 1}', "PT_activeOps": "7"},
+        {"CT_pastColls": '{"opCount": 1}'},
         {"CT_pastColls": '[{"opCount": 1e999}, {"opCount": -4}, {"opCount": true}, 3]'},
         {"commDesc": 5},
     ],
 )
 def test_foreign_values_are_passed_over(operation):
     look = only_look(state(**operation))
-    assert look.waiting == ()
+    assert [one.ranks[0].rank for one in look.communicators] == [3]

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from triage.analysis.live.case import LiveCase
-from triage.analysis.live.detectors import answers, counters, gpus, kernels, stacks, transfers
+from triage.analysis.live.detectors import answers, counters, gpus, kernels, stacks
 from triage.domain.finding import Finding
 from triage.domain.live.look import Tool
 
@@ -18,13 +18,11 @@ LIVE_DETECTORS: Final[tuple[Callable[[LiveCase], Iterator[Finding]], ...]] = (
     stacks.find_held_processes,
     kernels.find_shortest_kernels,
     gpus.find_odd_gpus,
-    transfers.find_silent_senders,
     answers.find_unresponsive,
     answers.find_async_errors,
     counters.find_odd_operations,
     partial(counters.find_ranks_behind, "ras.behind", Tool.RAS),
     partial(counters.find_ranks_behind, "comm_state.behind", Tool.COMM_STATE),
-    partial(counters.find_ranks_behind, "replay.behind", Tool.REPLAY),
     partial(counters.find_ranks_behind, "trace_table.behind", Tool.TRACE_TABLE),
     counters.find_out_of_step,
     counters.find_set_up,

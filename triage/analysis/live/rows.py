@@ -106,8 +106,8 @@ def _list_counter_rows(look: Look) -> Iterator[dict[str, Any]]:
             yield _make_row(look, "stack", one.process, None, text, state="waiting")
 
 
-# One row a communicator, transfer or GPU, before any judgement. ``kind`` is the tool: ``ras``,
-# ``inspector``, ``comm_state``, ``replay``, ``proxy_trace``, ``profiler``, ``gpu_state``.
+# One row a communicator or GPU, before any judgement. ``kind`` is the tool: ``ras``, ``inspector``,
+# ``comm_state``, ``gpu_state``.
 
 # Operations that are named in a row.
 _MAX_NAMES: Final = 6
@@ -154,17 +154,6 @@ def _spread_text(counted: list[Mapping[str, int]]) -> str:
     return ", ".join(parts)
 
 
-def _list_waiting_rows(look: Look) -> Iterator[dict[str, Any]]:
-    """A row for each transfer in flight."""
-    for one in look.waiting:
-        peer = "" if one.peer is None else f", rank {one.peer}"
-        text = f"rank {one.rank} waits for {one.reason}{peer}: {one.operation}"
-        yield _make_row(
-            look, str(look.tool), one.process, one.line, text,
-            communicator=f"{one.hash:x}", waits_for=str(one.reason), peer=one.peer,
-        )  # fmt: skip
-
-
 _GPU_MEASURES: Final = ("utilisation_percent", "memory_percent", "power_w", "power_limit_w")
 
 
@@ -191,6 +180,5 @@ _ROWS_OF: Final[Sequence[Callable[[Look], Iterable[dict[str, Any]]]]] = (
     _reply_rows,
     _list_counter_rows,
     _list_communicator_rows,
-    _list_waiting_rows,
     _list_gpu_rows,
 )

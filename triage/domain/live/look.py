@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.hosts import make_natural_key
-from triage.domain.live.communicator import Communicator, Waiting
+from triage.domain.live.communicator import Communicator
 from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
 
@@ -24,9 +24,6 @@ class Tool(StrEnum):
     WAIT_COUNTERS = "wait_counters"
     RAS = "ras"
     COMM_STATE = "comm_state"
-    PROXY_TRACE = "proxy_trace"
-    REPLAY = "replay"
-    PROFILER = "profiler"
     INSPECTOR = "inspector"
     TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"
@@ -88,7 +85,6 @@ class Look:
     stacks: tuple[ThreadStack, ...] = ()
     replies: tuple[Reply, ...] = ()
     communicators: tuple[Communicator, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
     gpus: tuple[GpuSample, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
-from triage.domain.live.communicator import Communicator, CommunicatorRank, Waiting, WaitReason
+from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
@@ -145,97 +145,4 @@ def _build_function_communicator(key: tuple[int, int, str], one: _FunctionTimes)
         durations_us={rank: tuple(times[number] for number in sorted(times))},
         function=function,
         numbers={rank: tuple(sorted(times))},
-    )
-
-
-_METRICS_SAY_LITTLE: Final = (
-    "metrics of NCCL Inspector: the newest bandwidths of one GPU, without rank and time, judge"
-    " nobody; its logs (NCCL_INSPECTOR_DUMP_DIR) do"
-)
-
-
-def read_inspector_metrics(text: str, artifact: str) -> list[Look]:
-    """Inspector's metrics for Prometheus: known, and of no use for the question who is late."""
-    return [Look(artifact, Tool.INSPECTOR, notes=(_METRICS_SAY_LITTLE,) if text else ())]
-
-
-# The trace of NCCL's example profiler: what is in flight, and whose turn it was.
-#
-# ``NCCL_PROFILER_PLUGIN`` with ``NCCL_PROFILE_DUMP_FILE`` writes ``<file>-<host>-<tid>.txt``, a
-# chrome trace array (one event a line) that lacks its end when the process is killed::
-#
-#     {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 901, "pid": 812, "tid": 1, "ts": 920.7,
-#      "args": {"SeqNum": 3122, "CommHash": 8885, "Rank": 13, ...}},
-#     {"name": "ProgressSend", "cat": "PROXY", "ph": "b", "id": 902, "args": {"Peer": 14, ...}},
-#     {"name": "SendGpuWait", "cat": "NET", "ph": "b", "id": 903, ..., "args": {"Step": 8}},
-#
-# A ``b`` without its ``e`` is in flight. ``ts`` counts us from the plugin's start, so that nothing
-# says when that was.
-
-_REASONS: Final = {
-    "SendGpuWait": WaitReason.OWN_DEVICE,
-    "SendPeerWait": WaitReason.PEER,
-    "SendWait": WaitReason.WIRE,
-    "RecvWait": WaitReason.WIRE,
-    "RecvFlushWait": WaitReason.OWN_DEVICE,
-    "RecvGpuWait": WaitReason.OWN_DEVICE,
-}
-_MAX_OPEN: Final = 65_536
-_MAX_EVENT_LINE: Final = 64 << 10
-
-
-@dataclass(slots=True)
-class _OpenEvents:
-    """Events that have begun and not ended, by id and name, with the waits among them."""
-
-    waits: dict[tuple[Any, str], Waiting] = field(default_factory=dict)
-    process: Process = field(default_factory=Process)
-    collective: dict[str, Any] = field(default_factory=dict)
-    operation: str = ""
-    peer: int | None = None
-
-
-def read_profiler(text: str, artifact: str) -> Sequence[Look]:
-    """One look at one process. Raises :class:`Corrupt` where no event can be read."""
-    opened = _OpenEvents()
-    events = unread = 0
-    for number, event in iterate_json_lines(text, _MAX_EVENT_LINE):
-        if event is None:
-            unread += 1
-            continue
-        events += 1
-        _add_event(opened, event, number)
-    if not events:
-        raise Corrupt("no event in what begins like a trace of NCCL's profiler")
-    partial = f"{unread:,} lines are no event" if unread else None
-    return (Look(artifact, Tool.PROFILER, waiting=tuple(opened.waits.values()), partial=partial),)
-
-
-def _add_event(opened: _OpenEvents, event: dict[str, Any], line: int) -> None:
-    """Begin or end what one event is of."""
-    name, phase = limit_text(event.get("name")), event.get("ph")
-    identity = event.get("id")
-    key = (identity if isinstance(identity, int | str) else None, name)
-    if phase == "e":
-        opened.waits.pop(key, None)
-        return
-    if phase != "b":
-        return
-    given = get_json_object(event.get("args"))
-    pid = parse_whole_number(event.get("pid"))
-    if pid is not None and pid != opened.process.pid:
-        opened.process = Process(pid=pid)
-    if event.get("cat") in ("COLL", "P2P"):
-        opened.collective = given
-        opened.operation = f"{name} {parse_whole_number(given.get('SeqNum'))}"
-    if event.get("cat") in ("COLL", "P2P") or "Peer" in given:
-        opened.peer = parse_whole_number(given.get("Peer"))
-    reason = _REASONS.get(name)
-    number = hash_number(opened.collective.get("CommHash"))
-    rank = parse_whole_number(opened.collective.get("Rank"))
-    if reason is None or number is None or rank is None or len(opened.waits) >= _MAX_OPEN:
-        return
-    peer = None if reason is WaitReason.OWN_DEVICE else opened.peer
-    opened.waits[key] = Waiting(
-        number, rank, opened.process, reason, peer, f"{name} of {opened.operation}", None, line
     )

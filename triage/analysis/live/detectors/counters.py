@@ -62,8 +62,7 @@ def find_ranks_behind(name: str, tool: Tool, case: LiveCase) -> Iterator[Finding
     if found is None or (case.moving and not found.frozen):
         return
     members = MembersOfJob(case, found.looks)
-    waiting = [one for look in found.looks for one in look.waiting]
-    waits = find_waits(found.communicators, members.identity_of, waiting)
+    waits = find_waits(found.communicators, members.identity_of)
     # That a rank does not answer is another claim.
     ends = [end for end in waits if end.lags and ABSENT not in {lag.operation for lag in end.lags}]
     if not ends:
