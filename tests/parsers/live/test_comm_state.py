@@ -98,4 +98,4 @@ def test_what_tells_of_no_communicator_is_refused(text):
 )
 def test_foreign_values_are_passed_over(operation):
     look = only_look(state(**operation))
-    assert [one.ranks[0].rank for one in look.communicators] == [3]
+    assert bool(look.communicators) != bool(look.partial)
