@@ -205,7 +205,6 @@ _GDB_LINE: Final = compile_re(
     r"|Attaching|Reading|Using host|warning:|Core was|Program |To |[_A-Za-z:]\w* \(|\(More stack"
     r"|NVIDIA|Portions|Opening|CUDA|Detaching|Download|Traceback \(most recent call first\)"
 )
-_CUDA_LINE: Final = compile_re(_GDB_LINE.pattern + r"|The exception|\*? +(?:Kernel|\d)|\* ")
 # Hundreds of "[New LWP 51342]" may stand above the first thread.
 _MOST_LINES: Final = 2000
 # A file of "/proc" itself: status, or stack.
@@ -260,14 +259,6 @@ def _match_dump(
         return False
 
     return begins
-
-
-def _is_cuda_gdb_output(head: Head) -> bool:
-    """A GPU core dump that is opened, or the table of running kernels."""
-    lines = split_clean_lines(head.text)
-    heads = (gdb.OPENING, gdb.FOCUS, gdb.KERNELS)
-    found = any(pattern.match(line) for line in lines for pattern in heads)
-    return found and _is_mostly_tool_output(lines, 0, _CUDA_LINE)
 
 
 def _is_proc_files(head: Head) -> bool:
@@ -377,12 +368,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
         ),
         stacks.read_py_spy_json_looks,
         ('"thread_id"',),
-    ),
-    LiveFormat(
-        "cuda_gdb",
-        _is_cuda_gdb_output,
-        stacks.read_cuda_gdb_looks,
-        ("GPU coredump", "CUDA kernel", "SMs Mask"),
     ),
     # 'Thread 1 (Thread 0x7f40d13f7740 (LWP 51306) "python"):', then "#0  ..."
     LiveFormat(

@@ -24,8 +24,6 @@ LIVE_EXAMPLES = {
     "amd_smi_usage": '[{"gpu": 0, "usage": {"gfx_activity": {"value": 100, "unit": "%"}}}]',
     "nvidia_smi_table": smi_table([(100, 232)]),
     "py_spy_json": '[{"pid": 4100, "thread_id": 1397, "thread_name": "MainThread", "frames": []}]',
-    "cuda_gdb": "Opening GPU coredump: core_n1_4100.nvcudmp\n[Current focus set to CUDA kernel 0,"
-    " grid 4, block (0,0,0), device 0, sm 0]\n#0  0x00007f in gather(int*)<<<(1,1,1)>>> ()\n",
     "gdb": 'Thread 1 (Thread 0x7f (LWP 4100) "python"):\n#0  0x00007f in poll () from a.so\n',
     "proc_files": "== status\nName:\tpython\nState:\tS (sleeping)\nPid:\t4100\n",
     "python_traceback": '# Thread 7 (MainThread)\n  File "/w/t.py", line 4, in <module>\n    f()\n',

@@ -18,9 +18,7 @@ from triage.domain.live.process import Process
 from triage.domain.patterns import compile_re
 from triage.parsers.live.process_list import SWITCHES
 
-_STACKS: Final = frozenset(
-    {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
-)
+_STACKS: Final = frozenset({Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.PROC})
 # "python -u pretrain.py --local_rank=1 --config ..."
 _LOCAL_RANK: Final = compile_re(r"\s--local[_-]rank[= ](\d{1,4})(?:\s|$)")
 _COMMAND_CHARS: Final = 8192

@@ -18,7 +18,6 @@ class Tool(StrEnum):
     FAULTHANDLER = "faulthandler"
     TRACEBACK = "traceback"
     GDB = "gdb"
-    CUDA_GDB = "cuda_gdb"
     PROC = "proc"
     DEBUG_SERVER = "debug_server"
     WAIT_COUNTERS = "wait_counters"
