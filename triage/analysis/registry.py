@@ -87,7 +87,7 @@ LOOK_DETECTORS: Final[tuple[Callable[[LiveCase], Iterator[Finding]], ...]] = (
 
 
 def find_detector_claims(case: Case) -> list[Finding]:
-    """What dumps claim: of each end of the graph the first detector to speak; the strongest first."""
+    """What dumps claim: of each end of the graph the first detector to speak; strongest first."""
     claims: list[Finding] = []
     claimed: set[int] = set()
     for detector in DETECTORS:

@@ -18,7 +18,7 @@ from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
-from triage.parsers.live.file_names import get_name_date, rank_of_name
+from triage.parsers.live.file_names import rank_of_name, stamp_of_name
 from triage.parsers.live.foreign_values import get_count, get_json_object
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds
 from triage.parsers.live.stacks.lines import shorten_name, split_clean_lines
@@ -160,7 +160,7 @@ def _build_looks(answers: Sequence[_Answer], artifact: str) -> list[Look]:
             Look(
                 artifact,
                 _TOOLS.get(handler, Tool.DEBUG_SERVER),
-                *get_name_date(artifact),
+                stamp_of_name(artifact),
                 stacks=tuple(stack for one in asked for stack in _read_answer_stacks(one)),
                 replies=tuple(_make_reply(one) for one in asked),
                 counters=tuple(
@@ -210,7 +210,7 @@ def store_looks(text: str, artifact: str) -> list[Look]:
         for one in _STORED.finditer(text)
     }
     processes = tuple(found[rank] for rank in sorted(found))
-    return [Look(artifact, Tool.DEBUG_SERVER, *get_name_date(artifact), processes=processes)]
+    return [Look(artifact, Tool.DEBUG_SERVER, stamp_of_name(artifact), processes=processes)]
 
 
 def read_counter_answer(text: str, artifact: str) -> list[Look]:
@@ -248,10 +248,7 @@ def _read_process_counters(body: str, process: Process) -> list[WaitCounter]:
     found: list[WaitCounter] = []
     for name, value in list(_load_object(body).items())[:_MAX_COUNTERS]:
         if isinstance(value, dict) and "active_count" in value:
-            numbers = [
-                get_count(value.get(key)) or 0
-                for key in ("active_count", "total_calls", "total_time_us", "max_time_us")
-            ]
+            numbers = [get_count(value.get(key)) or 0 for key in ("active_count", "total_calls")]
             found.append(WaitCounter(process, shorten_name(name.removeprefix(_PREFIX)), *numbers))
     return sorted(found, key=lambda one: one.name)
 
@@ -303,7 +300,7 @@ def read_trace_tables(text: str, artifact: str) -> list[Look]:
         Look(
             artifact,
             Tool.TRACE_TABLE,
-            *get_name_date(artifact),
+            stamp_of_name(artifact),
             communicators=tuple(_iterate_communicators(rows)),
             notes=(note,),
         )

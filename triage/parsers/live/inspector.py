@@ -82,7 +82,6 @@ def read_inspector(text: str, artifact: str) -> Sequence[Look]:
             artifact,
             Tool.INSPECTOR,
             stamp,
-            "content" if known.last_us else None,
             communicators=tuple(
                 _build_function_communicator(key, one) for key, one in known.series.items()
             ),

@@ -52,7 +52,6 @@ def process_list_looks(text: str, artifact: str) -> Sequence[Look]:
             artifact,
             Tool.PROCESSES,
             stamp=stamp,
-            dated_by=None if stamp == NO_STAMP else "content",
             node=node,
             replies=replies,
             counters=tuple(_iterate_counters(row, node)),
@@ -88,7 +87,7 @@ def _iterate_counters(row: Mapping[str, Any], node: str | None) -> Iterator[Wait
         rank, pid = (get_count(one.get(key), _MAX_NUMBER) for key in ("rank", "pid"))
         switches = get_count(one.get("voluntary_switches"), _MAX_SWITCHES)
         if rank is not None and switches is not None:
-            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches, 0, 0)
+            yield WaitCounter(Process(rank, node, None, pid), SWITCHES, 0, switches)
 
 
 def _parse_stamp(text: str) -> Stamp:

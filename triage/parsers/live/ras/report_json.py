@@ -146,7 +146,6 @@ def _read_look(report: Mapping[str, Any], artifact: str) -> Look:
         artifact,
         Tool.RAS,
         stamp,
-        "content" if stamp.wall_ns is not None else None,
         communicators=tuple(communicators),
         replies=tuple(reader.replies.values()),
         notes=tuple(notes),
@@ -322,8 +321,7 @@ def parse_monitor(text: str, artifact: str) -> Sequence[Look]:
             last[key] = Reply(process, "ras_monitor", kind, words, line)
     if not num_events:
         raise ArtifactError("no event of NCCL RAS can be read")
-    dated_by = "content" if stamp.wall_ns is not None else None
-    return [Look(artifact, Tool.RAS, stamp, dated_by, replies=tuple(last.values()))]
+    return [Look(artifact, Tool.RAS, stamp, replies=tuple(last.values()))]
 
 
 _Event = tuple[str | None, str, Process, str, int | None]

@@ -15,7 +15,7 @@ from triage.domain.live.stack import ThreadStack
 from triage.domain.patterns import compile_re
 from triage.errors import Corrupt
 from triage.parsers.flight_recorder.naming import parse_node
-from triage.parsers.live.file_names import get_name_date, parse_name_pid, rank_of_name
+from triage.parsers.live.file_names import parse_name_pid, rank_of_name, stamp_of_name
 from triage.parsers.live.stacks.faulthandler import read_faulthandler_rounds, read_python_traceback
 from triage.parsers.live.stacks.gdb import read_gdb_stacks
 from triage.parsers.live.stacks.lines import MAX_THREADS, split_clean_lines
@@ -113,7 +113,7 @@ def make_looks(
             artifact,
             tool,
             # The name of a file that was appended to tells when it was begun.
-            *((NO_STAMP, None) if place else get_name_date(artifact)),
+            NO_STAMP if place else stamp_of_name(artifact),
             stacks=_with_ranks(stacks, named),
             partial=partial if place == last else None,
         )
