@@ -1,6 +1,6 @@
 """Rows of ``triage parse`` for communicators and GPUs."""
 
-from triage.analysis.live.rows import look_rows
+from triage.analysis.rows import list_look_rows
 from triage.domain.live.communicator import Communicator, CommunicatorRank
 from triage.domain.live.look import GpuSample, Look, Tool
 from triage.domain.live.process import Process
@@ -9,7 +9,7 @@ PROCESS = Process(rank=3, host="n1", pid=812)
 
 
 def row_of(tool, **fields):
-    (row,) = look_rows([Look("file", tool, **fields)])
+    (row,) = list_look_rows([Look("file", tool, **fields)])
     return row
 
 
