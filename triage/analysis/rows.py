@@ -264,7 +264,7 @@ def _reply_rows(look: Look) -> Iterator[dict[str, Any]]:
         if one.kind is ReplyKind.ANSWERED and not one.detail:
             continue
         text = f"{one.handler}: {_SAID[one.kind]}{f' ({one.detail})' if one.detail else ''}"
-        if one.handler.startswith("ras"):
+        if one.handler == "ras":
             text = f"NCCL RAS: {one.detail or one.kind}"
         state = str(one.kind)
         yield _make_look_row(

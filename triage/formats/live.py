@@ -18,12 +18,7 @@ from triage.parsers.live.comm_state import read_comm_state
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
 from triage.parsers.live.inspector import read_inspector
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
-from triage.parsers.live.ras.report_json import (
-    is_ras_json,
-    is_ras_monitor,
-    parse_json,
-    parse_monitor,
-)
+from triage.parsers.live.ras.report_json import is_ras_json, parse_json
 from triage.parsers.live.ras.report_text import is_ras_text, parse_text
 from triage.parsers.live.stacks import faulthandler, gdb, proc_files, py_spy
 from triage.parsers.live.stacks import stack_looks as stacks
@@ -280,7 +275,6 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     LiveFormat("process_list", _is_process_list, process_list_looks, (SCHEMA,)),
     LiveFormat("ras_text", lambda head: is_ras_text(head.text), parse_text, ("Job summary",)),
     LiveFormat("ras_json", _is_ras_json_report, parse_json),
-    LiveFormat("ras_monitor", lambda head: is_ras_monitor(head.text), parse_monitor, ("PEER_",)),
     # "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ===", or "PARTIAL DATA: 2/4 workers
     # responded", then "  Rank 2: ..." up to the first section
     LiveFormat(

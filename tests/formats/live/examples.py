@@ -6,7 +6,6 @@ from tests.support.stack_texts import faulthandler_text, py_spy_text, server_fil
 LIVE_EXAMPLES = {
     "ras_text": "NCCL version 2.29.7 compiled with CUDA 13.0\n\nJob summary\n===========\n",
     "ras_json": '{"nccl_version": "2.29.7", "communicators_count": 0, "communicators": []}',
-    "ras_monitor": "[2026-03-14 02:41:13] PEER_DEAD: Process 7 on node 10.0.0.1 managing GPU 5 \n",
     "debug_server_file": server_file("dump_traceback", ["Error: 408", "Error: 503"]),
     "debug_server_page": "<!doctype html>\n<h1>Torch Distributed Debug Server</h1>\n"
     "<h2>Rank 0: http://gpu-n01:41701/handler/ping?</h2>\n<pre></pre>\n",

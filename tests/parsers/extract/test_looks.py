@@ -9,8 +9,6 @@ from triage.domain.live.communicator import (
     Communicator,
     CommunicatorRank,
     Presence,
-    Waiting,
-    WaitReason,
 )
 from triage.domain.live.look import GpuSample, Look, Tool, WaitCounter
 from triage.domain.live.process import Process, Reply, ReplyKind
@@ -46,8 +44,7 @@ WHOLE = Look(
             {5: (1.5, 2.5)},
         ),
     ),
-    waiting=(Waiting(1 << 63, 5, RANK, WaitReason.PEER, 2, "AllReduce", 77, 12),),
-    gpus=(GpuSample("n1", 3, "0000:5d:00", "GPU-1", 100.0, 0.0, 230.5, 700.0, 1980.0, 5, 2),),
+    gpus=(GpuSample("n1", 3, "0000:5d:00", "GPU-1", 100.0, 0.0, 230.5, 700.0, 5, 2),),
     notes=("seen twice",),
     partial="ends in the middle",
     counters=(WaitCounter(RANK, "TCPStore__wait", 1, 2),),

@@ -27,6 +27,10 @@ MAX_RANKS: Final = 1 << 20
 _REMOTE: Final = "remote process error"
 
 
+NO_COMMUNICATOR: Final = (
+    "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the set-up, or the"
+    " job has given them up"
+)
 # All ranks have launched the same: a hang on the device, or in what is not counted, looks alike.
 NO_PROOF: Final = (
     "NCCL RAS shows nobody behind; it counts what hosts launched, never what completed, and neither"
@@ -284,10 +288,7 @@ class _TextReport:
         elif line.startswith("Warnings"):
             self.complete = True
         elif line.startswith("No communicator data collected"):
-            self.notes.append(
-                "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
-                " set-up, or the job has given them up"
-            )
+            self.notes.append(NO_COMMUNICATOR)
         elif line.startswith("ERROR: "):
             self.notes.append(f"the RAS server answered: {line[:200]}")
 
@@ -347,7 +348,7 @@ class _TextReport:
         found = _PROCESS.match(line)
         if found is None:
             return
-        process = parse_ras_process(found)
+        process = _parse_process(found)
         dead = self.section == "DEAD"
         kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
         words = "considered dead" if dead else "sent no data in time"
@@ -357,7 +358,7 @@ class _TextReport:
             self.replies[key] = Reply(process, "ras", kind, words, place)
 
     def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
-        rank, process = parse_whole_number(found["rank"]), parse_ras_process(found)
+        rank, process = parse_whole_number(found["rank"]), _parse_process(found)
         if rank is None:
             return
         if self.section == "INCOMPLETE":
@@ -378,7 +379,7 @@ class _TextReport:
             part.add(rank, process, counts=counts, status=status, error=error, line=place)
 
 
-def parse_ras_process(found: re.Match[str]) -> Process:
+def _parse_process(found: re.Match[str]) -> Process:
     """The process that a line names, with its GPU where it has one alone; else an unknown one."""
     named = found.groupdict()
     if named["pid"] is None:
