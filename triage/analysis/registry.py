@@ -99,8 +99,10 @@ def find_detector_claims(case: Case) -> list[Finding]:
         ]
         if detector.is_gap and claimed:
             # A missing file where the records show a fault of their own: no second one.
-            weak = {"kind": VerdictKind.INCONCLUSIVE, "role": Role.POSSIBLE}
-            findings = [replace(one, **weak, strength=no_dump.GAP_STRENGTH) for one in findings]
+            kind, strength = VerdictKind.INCONCLUSIVE, no_dump.GAP_STRENGTH
+            findings = [
+                replace(one, kind=kind, role=Role.POSSIBLE, strength=strength) for one in findings
+            ]
         claims += [f for f in findings if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in findings if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
