@@ -79,7 +79,6 @@ LOOK_DETECTORS: Final[tuple[Callable[[LiveCase], Iterator[Finding]], ...]] = (
     answers.find_async_errors,
     counters.find_odd_operations,
     partial(counters.find_ranks_behind, "ras.behind", Tool.RAS),
-    partial(counters.find_ranks_behind, "comm_state.behind", Tool.COMM_STATE),
     partial(counters.find_ranks_behind, "trace_table.behind", Tool.TRACE_TABLE),
     counters.find_out_of_step,
     counters.find_set_up,

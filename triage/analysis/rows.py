@@ -281,7 +281,7 @@ def _list_counter_rows(look: Look) -> Iterator[dict[str, Any]]:
 
 
 # One row a communicator or GPU, before any judgement. ``kind`` is the tool: ``ras``, ``inspector``,
-# ``comm_state``, ``gpu_state``.
+# ``gpu_state``.
 
 # Operations that are named in a row.
 _MAX_NAMES: Final = 6

@@ -9,12 +9,10 @@ from triage.domain.live.look import Look
 from triage.domain.patterns import compile_re
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head, ReadLines
 from triage.formats.health.check_format import CheckFormat
 from triage.parsers.flight_recorder.naming import parse_node
 from triage.parsers.live import debug_server
-from triage.parsers.live.comm_state import read_comm_state
 from triage.parsers.live.gpu_tables import read_amd_smi, read_dmon, read_gpu_table, read_smi_tables
 from triage.parsers.live.inspector import read_inspector
 from triage.parsers.live.process_list import SCHEMA, process_list_looks
@@ -125,10 +123,6 @@ def _is_process_list(head: Head) -> bool:
 
 def _is_ras_json_report(head: Head) -> bool:
     return head.data.lstrip()[:1] in (b"{", b"O", b"S", b"\xef") and is_ras_json(head.whole_text)
-
-
-def _is_json_dump(head: Head) -> bool:
-    return head.data.lstrip()[:1] == b"{" and FLIGHT_RECORDER.claims(head)
 
 
 # How busy the GPUs of a node are at one moment. A job's log may hold the table of nvidia-smi too,
@@ -268,8 +262,6 @@ def _is_proc_files(head: Head) -> bool:
     return heading is not None and bool(heading["mark"] or heading["path"])
 
 
-# Not in the table: a dump that its own reader hands on is read by this.
-COMM_STATE: Final = LiveFormat("comm_state", _is_json_dump, read_comm_state)
 # The formats of looks at a running job, the surest first.
 LIVE: Final[tuple[LiveFormat, ...]] = (
     LiveFormat("process_list", _is_process_list, process_list_looks, (SCHEMA,)),

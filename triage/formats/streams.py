@@ -10,7 +10,6 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
-from triage.formats.live import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import Catalogue, get_standard
@@ -63,8 +62,7 @@ class StreamReader:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
         raw = Head(stream.raw, stream.artifact)
         decoded = Head(stream.head, stream.artifact) if stream.not_text is None else None
-        # A dump comes here for its communicators alone: its own reader hands it on.
-        row = COMM_STATE if COMM_STATE.claims(raw) else identify_stream(raw, decoded, stored)
+        row = identify_stream(raw, decoded, stored)
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")
         return row.read(stream, self.lines.read)

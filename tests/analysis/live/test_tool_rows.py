@@ -15,8 +15,8 @@ def row_of(tool, **fields):
 
 def test_a_communicator_that_one_rank_tells_of():
     member = CommunicatorRank(1, PROCESS, launched={"all": 43}, completed={"all": 42}, line=7)
-    row = row_of(Tool.COMM_STATE, communicators=(Communicator(0x1F, 4, (member,), name="tp"),))
-    assert (row["kind"], row["rank"], row["pid"], row["line"]) == ("comm_state", 3, 812, 7)
+    row = row_of(Tool.RAS, communicators=(Communicator(0x1F, 4, (member,), name="tp"),))
+    assert (row["kind"], row["rank"], row["pid"], row["line"]) == ("ras", 3, 812, 7)
     assert row["text"] == "tp, rank 1 of 4: launched 43 all, completed 42 all"
     assert (row["communicator"], row["size"], row["role"]) == ("1f", 4, "noise")
 

@@ -22,7 +22,6 @@ class Tool(StrEnum):
     DEBUG_SERVER = "debug_server"
     WAIT_COUNTERS = "wait_counters"
     RAS = "ras"
-    COMM_STATE = "comm_state"
     INSPECTOR = "inspector"
     TRACE_TABLE = "trace_table"
     GPU_STATE = "gpu_state"

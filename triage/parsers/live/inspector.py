@@ -25,10 +25,8 @@ from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process
 from triage.errors import Corrupt
 from triage.parsers.live.foreign_values import (
-    convert_to_ns,
     get_finite_number,
     get_json_object,
-    hash_number,
     iterate_json_lines,
     limit_text,
     parse_whole_number,
@@ -41,6 +39,8 @@ _MAX_TIMES: Final = 512
 _KERNEL: Final = frozenset({"kernel_gpu", "kernel_cpu"})
 _WORLD: Final = "default_pg"
 _US: Final = 1000
+# In the year 2262 a count of ns has no room in 64 bits any more.
+_MAX_US: Final = (1 << 63) // _US
 
 
 @dataclass(slots=True)
@@ -97,20 +97,17 @@ def _add_record(known: _RecordsSoFar, value: dict[str, Any], line: int) -> None:
     known.metadata = (
         get_json_object(value.get("metadata") or inner.get("metadata")) or known.metadata
     )
-    at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"))
-    if convert_to_ns(at_us, _US) is not None and at_us is not None:
-        known.last_us = max(known.last_us, at_us)
+    at_us = parse_whole_number(known.metadata.get("dump_timestamp_us"), most=_MAX_US)
+    known.last_us = max(known.last_us, at_us or 0)
     record = get_json_object(value.get("coll_perf"))
     if record or "p2p_perf" in value:
         known.records += 1
     function = limit_text(record.get("coll"))[:40].lower()
     number = parse_whole_number(record.get("coll_sn"))
-    key_hash = hash_number(known.header.get("id"), 16)
-    rank, size = (
-        parse_whole_number(known.header.get("rank")),
-        parse_whole_number(known.header.get("n_ranks")),
-    )
-    if key_hash is None or rank is None or size is None or not 0 <= rank < size:
+    # The hash has 64 bits without a sign.
+    key_hash = parse_whole_number(known.header.get("id"), 16, 1 << 64)
+    rank, size = (parse_whole_number(known.header.get(key)) for key in ("rank", "n_ranks"))
+    if key_hash is None or rank is None or size is None or key_hash < 0 or not 0 <= rank < size:
         return
     if not function or number is None or number < 0:
         return

@@ -83,17 +83,6 @@ def test_the_rest_counts_as_many_as_it_is() -> None:
     assert waits([group])[0].lags[0].ahead == 15
 
 
-def test_completions_count_where_all_launched_the_same() -> None:
-    ranks = tuple(
-        CommunicatorRank(rank, Process(rank=rank), completed={"allreduce": 8 - (rank == 1)})
-        for rank in range(4)
-    )
-
-    (end,) = waits([Communicator(1, 4, ranks)])
-    assert end.identity == 1
-    assert end.lags[0].completed
-
-
 def test_a_circle_has_no_end() -> None:
     found = waits([communicator(1, {0: 9, 1: 8}), communicator(2, {0: 3, 1: 4})])
 

@@ -9,7 +9,7 @@ a chain over tensor, data and pipeline groups. Its end is the rank that waits fo
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,9 +47,7 @@ class _Level:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``.
-    ``completed`` is whether completions are counted.
-    """
+    """A member behind in one operation: it issued ``count``, ``ahead`` others up to ``most``."""
 
     communicator: Communicator
     member: CommunicatorRank
@@ -57,7 +55,6 @@ class Lag:
     count: int
     most: int
     ahead: int
-    completed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +115,10 @@ class _Graph:
     num_comparisons: int = 0
 
     def add_communicator(self, one: Communicator) -> None:
-        """What its members differ in; nothing where all are alike."""
-        launched = _count_by_name(one, completed=False)
-        self.compare(one, launched | _compare_answers(one), completed=False)
-        if all(len(set(by_rank.values())) < 2 for by_rank in launched.values()):
-            # Else that is why members complete less.
-            self.compare(one, _count_by_name(one, completed=True), completed=True)
-
-    def compare(
-        self, one: Communicator, counted: Mapping[str, Mapping[int, int]], *, completed: bool
-    ) -> None:
-        """Who is behind in an operation is waited for by the next level, and so by all above."""
-        for operation, by_rank in counted.items():
+        """What its members differ in: who is behind in an operation is waited for by the next
+        level, and so by all above.
+        """
+        for operation, by_rank in (_count_launched(one) | _compare_answers(one)).items():
             least, most = (pick(by_rank.values(), default=0) for pick in (min, max))
             if least == most:
                 continue
@@ -160,8 +149,7 @@ class _Graph:
                         continue
                     self.waited_by[who].append(above)
                     if not is_rest:
-                        lag = Lag(one, member, operation, count, most, ahead, completed)
-                        self.lags[who].append(lag)
+                        self.lags[who].append(Lag(one, member, operation, count, most, ahead))
                 above = level
 
     def count_waiting_behind(self, end: Identity) -> int:
@@ -193,13 +181,12 @@ def _compare_answers(communicator: Communicator) -> dict[str, dict[int, int]]:
     return found | {INIT: begun}
 
 
-def _count_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
-    """Operation -> rank -> how many it launched, or completed."""
+def _count_launched(communicator: Communicator) -> dict[str, dict[int, int]]:
+    """Operation -> rank -> how many it launched."""
     found: dict[str, dict[int, int]] = {}
     for member in _list_members(communicator):
-        counts: Mapping[str, int] | None = member.completed if completed else member.launched
-        if counts and member.presence not in _SILENT:
-            for name, count in counts.items():
+        if member.launched and member.presence not in _SILENT:
+            for name, count in member.launched.items():
                 found.setdefault(name, {})[member.rank] = count
     return found
 

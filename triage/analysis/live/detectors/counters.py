@@ -13,7 +13,7 @@ whoever is late there cannot be told from who waits. Nobody is named by either.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -122,11 +122,10 @@ def _describe_lag(lag: Lag) -> str:
     several = f"its {lag.ahead} peers" if lag.ahead != 1 else "its peer"
     if lag.operation == INIT:
         return f"has not finished the set-up of a communicator, {several} have"
-    verb = "completed" if lag.completed else "launched"
     name = normalize_operation(lag.operation)
     rest = lag.communicator.size - 1
     some = "" if lag.ahead >= rest else f" of {rest}"
-    return f"{verb} {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
+    return f"launched {lag.count} {name}, {several}{some} {'up to ' if some else ''}{lag.most}"
 
 
 def _rate_strength(found: Round, *, stopped: bool) -> float:
@@ -166,12 +165,7 @@ class _Disagreement:
         return " and ".join(f"{counts.get(name, 0)} {normalize_operation(name)}" for name in names)
 
 
-def find_disagreements(communicators: Iterable[Communicator]) -> list[_Disagreement]:
-    """The communicators whose members issued different operations."""
-    return [found for one in communicators if (found := _find_disagreement(one)) is not None]
-
-
-def _find_disagreement(communicator: Communicator) -> _Disagreement | None:
+def find_disagreement(communicator: Communicator) -> _Disagreement | None:
     """The smallest set of members that contradicts the largest; None where all fit.
 
     Of members that a tool does not list it tells what they have in common: they count as one set,
@@ -211,8 +205,10 @@ def find_odd_operations(case: LiveCase) -> Iterator[Finding]:
     Silent: where counters moved between two looks, and where who is behind is behind in all.
     """
     found = find_standing_round(case, Tool.RAS)
-    every = [] if found is None else find_disagreements(found.communicators)
-    if found is None or not every:
+    if found is None:
+        return
+    every = [odd for one in found.communicators if (odd := find_disagreement(one)) is not None]
+    if not every:
         return
     one = min(
         every,
