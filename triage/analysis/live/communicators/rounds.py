@@ -170,7 +170,8 @@ def are_counters_moving(case: LiveCase) -> bool:
     dates both: a job that moved before may stand since.
     """
     # When the stacks before the last ones were taken, as printed.
-    times = [one.stamp.wall_ns for one in case.stacks if one.stamp.wall_ns is not None]
+    stamps = [look.stamp for look in case.looks if look.stacks]
+    times = [stamp.wall_ns for stamp in stamps if stamp.wall_ns is not None]
     since_ns = max((ns for ns in times if max(times) - ns >= APART_NS), default=None)
     for tool in {one.tool for one in case.looks if one.communicators}:
         found = own_looks(case, tool).last

@@ -10,7 +10,7 @@ the ones ahead: the counts say it, and never the list. Sample::
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Final
@@ -256,8 +256,9 @@ class _TextReport:
 
     def read(self, text: str) -> Look:
         """The look; lines that are not known are passed over."""
-        for place, line in enumerate(_iterate_bounded_lines(text), start=self.before + 1):
-            self.read_line(line, place)
+        lines = text.split("\n", _MAX_LINES)[:_MAX_LINES]
+        for place, line in enumerate(lines, start=self.before + 1):
+            self.read_line(line[:_MAX_LINE].rstrip("\r"), place)
         silent = {key: _PRESENCES[one.kind] for key, one in self.replies.items()}
         lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
         for part in self.parts.values():
@@ -403,15 +404,3 @@ def _parse_state(found: re.Match[str]) -> tuple[int | None, str | None, str | No
         status if status in _STATUSES else None,
         None if error.lower() in ("", "ok", "no error") else error,
     )
-
-
-def _iterate_bounded_lines(text: str) -> Iterator[str]:
-    """The lines, each at most so long, without what ends them."""
-    start = 0
-    for _ in range(_MAX_LINES):
-        if start >= len(text):
-            return
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start : min(end, start + _MAX_LINE)].rstrip("\r")
-        start = end + 1
