@@ -247,9 +247,12 @@ def _list_reached(
 def _find_strong_components(
     edges: Sequence[Iterable[int]], waited_by: Sequence[Iterable[int]]
 ) -> tuple[list[int], list[list[int]]]:
-    """The component of each place, and the places of each; ends come first (Kosaraju)."""
+    """The component of each place, and the places of each; ends come first (Kosaraju), and of
+    several ends that with the lowest number.
+    """
     seen: set[int] = set()
-    order = [k for start in range(len(edges)) for k in _list_reached(waited_by, start, seen)]
+    starts = reversed(range(len(edges)))
+    order = [k for start in starts for k in _list_reached(waited_by, start, seen)]
     seen = set()
     components = [
         sorted(members) for k in reversed(order) if (members := _list_reached(edges, k, seen))
